@@ -17,8 +17,8 @@ from ..target.machine import Machine
 from .contractions import Contraction, contractions_of
 from .dot_products import DotProduct, dot_product_of
 from .machine import lanes_of
-from .register_tile import LOAD, PLANES, RegisterTile, Shape, packing_cycles, ranked_tiles
 from .sizes import tile_vectors
+from .tile_cycles import LOAD, PLANES, RegisterTile, Shape, packing_cycles, ranked_tiles
 
 # Vectors of multiply-adds below which one core is done before another one has begun: about 2 microseconds.
 _PARALLEL_STEPS = 1 << 13
@@ -41,6 +41,15 @@ class Pack(Enum):
     GIVEN = ",given"  # all panels, by the caller
 
 
+class Order(Enum):
+    """The loops outside of the tiles, outermost first: what a core goes through once while it goes through the others again and again."""
+
+    CHUNKS = "batches, chunks of rows, panels: the left operand is the larger one"
+    BATCHES = "batches, panels, chunks of rows"
+    PANELS = "panels, chunks of rows, batches: the right operand is the larger one"
+    ROWS = "batches, tiles of rows, all panels for each: the right operand stays in a cache"
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What is decided before the first step.
@@ -51,10 +60,14 @@ class Plan:
         lanes: of a vector of results.
         pack: where the right operand is copied into panels.
         parallel: on all cores.
+        order: of the loops around the tiles.
         dot: the instruction that sums groups of small numbers.
-        block: how many terms of the sum a panel holds.
+        block: how many terms of the sum a panel holds; 0 for all.
         blocks: the axis of panels, where the right operand lies in panels as wide as a vector.
-        rows_outside: tiles of rows are outside the loop over panels, not inside.
+        written: so many rows of the plane are written out, tile after tile and tap after tap; 0 if tiles are steps of loops.
+        taps_inside: the taps of a row of the window are inside the sum over channels, so that pixels are met while they are near.
+        peeled: border tiles have bodies of their own; else there is a copy of the data with its border.
+        prefetched: each iteration of the parallel loop fetches the pixels of the next one.
     """
 
     contraction: Contraction
@@ -62,10 +75,26 @@ class Plan:
     lanes: int
     pack: Pack
     parallel: bool
-    dot: DotProduct | None
-    block: int
+    order: Order = Order.CHUNKS
+    dot: DotProduct | None = None
+    block: int = 0
     blocks: int | None = None
-    rows_outside: bool = False
+    written: int = 0
+    taps_inside: bool = False
+    peeled: bool = False
+    prefetched: bool = False
+
+    @property
+    def width(self) -> int:
+        """The columns of a panel."""
+        return self.tile.vectors * self.lanes
+
+    @property
+    def row_groups(self) -> list[tuple[int, ...]]:
+        """The axes of rows, those together that are one loop: they are one in memory, or tiles run on over row ends."""
+        rows = self.contraction.rows
+        merged = rows[-2:] if self.written else self.contraction.merged_rows()
+        return [*((row,) for row in rows if row not in merged), *([merged] if merged else [])]
 
     @property
     def is_transposed(self) -> bool:
@@ -73,15 +102,10 @@ class Plan:
         return not self.contraction.right.lies_along(self.contraction.column)
 
     @property
-    def is_whole(self) -> bool:
-        """True if the sum isn't cut into blocks."""
-        return self.block == self.contraction.size(*self.contraction.summed)
-
-    @property
     def words(self) -> str:
         """The plan in a sketch's name."""
         names, found = self.contraction.names, self.contraction
-        order = (*found.rows, found.column) if self.rows_outside else (found.column, *found.rows)
+        order = (*found.rows, found.column) if self.order is Order.ROWS else (found.column, *found.rows)
         width = f" x{self.tile.vectors}" if self.pack is not Pack.NONE else ""
         return f"{names(found.column)} in lanes,{names(*order).replace(', ', '>')}{self.pack.value}{width}"
 
@@ -107,7 +131,7 @@ def contraction_plans(contraction: Contraction, dtype: str, target: Target) -> l
     found = []
     for one, tile in chosen:
         block = _block_of(plan, tile.vectors * plan.lanes, target)
-        packed = one.packing > 0 or block < contraction.size(*contraction.summed)
+        packed = one.packing > 0 or block > 0
         found.append(replace(plan, tile=tile, pack=Pack.PANEL if packed else Pack.NONE, block=block))
     return found
 
@@ -146,8 +170,8 @@ def _structures(contraction: Contraction, dtype: str, target: Target, is_given: 
     lanes, vectors = plan.lanes, -(-contraction.size(contraction.column) // plan.lanes)
     tiles = {tile.vectors: tile for tile in ranked_tiles(shape, target, 1)}
     if (not plan.is_transposed and plan.dot is None) or plan.blocks is not None:
-        for outside in (False, True):
-            yield replace(plan, tile=next(iter(tiles.values())), pack=Pack.NONE, rows_outside=outside)
+        for order in (Order.CHUNKS, Order.ROWS):
+            yield replace(plan, tile=next(iter(tiles.values())), pack=Pack.NONE, order=order)
     if not contraction.can_be_packed or plan.blocks is not None:
         return
     waste = {count: -(-vectors // count) * count for count in dict.fromkeys((min(vectors, 1 if plan.dot else 2), *tile_vectors(target)))}
@@ -159,7 +183,7 @@ def _structures(contraction: Contraction, dtype: str, target: Target, is_given: 
     for count in widths[:_WIDTHS]:
         yield replace(plan, tile=tiles[count], pack=Pack.GIVEN if is_given else Pack.PANEL)
         if shared or is_given:
-            yield replace(plan, tile=tiles[count], pack=before, rows_outside=True)
+            yield replace(plan, tile=tiles[count], pack=before, order=Order.ROWS)
 
 
 def _is_given(tree: ScheduleTree, stage: StageNode, contraction: Contraction) -> bool:
@@ -182,7 +206,7 @@ def _base(contraction: Contraction, dtype: str, target: Target) -> tuple[Plan, S
         contraction = replace(contraction, batch=tuple(axis for axis in contraction.batch if axis != blocks))
     # A result narrower than a vector has vectors of the power of two that holds a row of it.
     lanes = most if dot is not None else min(most, 1 << (contraction.size(*contraction.columns) - 1).bit_length())
-    plan = Plan(contraction, RegisterTile(1, 1), lanes, Pack.NONE, False, dot, contraction.size(*contraction.summed), blocks)
+    plan = Plan(contraction, RegisterTile((1,), 1), lanes, Pack.NONE, False, dot=dot, blocks=blocks)
     shape = _shape_of(plan, target.machine)
     if lanes < most // 4 or lanes == 1:
         return None
@@ -201,16 +225,17 @@ def _panels_in_memory(contraction: Contraction, dot: DotProduct) -> int | None:
 
 
 def _block_of(plan: Plan, width: int, target: Target) -> int:
-    """How many terms a panel of so many columns may have: it fills half of the second cache at most, if it is used often."""
+    """How many terms a panel of so many columns may have: it fills half of the second cache at most, if it is used often; 0 for all."""
     contraction = plan.contraction
     depth, rows = contraction.size(*contraction.summed), contraction.size(*contraction.rows)
     blocks = -(-2 * depth * width * contraction.right.bytes // target.l2_cache_size_bytes)
     if blocks < 2 or rows < _WORTH_A_COPY or len(contraction.summed) > 1 or not contraction.can_be_packed or plan.blocks is not None:
-        return depth
+        return 0
     if plan.dot is None:
         return -(-depth // blocks)
     whole = (count for count in range(blocks, depth // plan.dot.group + 1) if depth % (count * plan.dot.group) == 0)
-    return depth // next(whole, 1)
+    count = next(whole, 0)
+    return depth // count if count else 0
 
 
 def _shape_of(plan: Plan, machine: Machine) -> Shape:

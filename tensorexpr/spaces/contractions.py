@@ -56,7 +56,7 @@ class Operand(Access[int]):
         return self.memory is not None and self.memory.stride(axis) == 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Contraction:
     """A reduction with one axis in the lanes. Axes are numbers, the reduction's after the others.
 
@@ -93,6 +93,11 @@ class Contraction:
         return self.rows[-1]
 
     @property
+    def is_column_last(self) -> bool:
+        """True if neighbours in the lanes are neighbours in the result."""
+        return self.column == len(self.op.axis) - 1
+
+    @property
     def can_be_packed(self) -> bool:
         """True if a copy of the right operand may have panels of columns."""
         whole = not self.plane and self.right.index_of(self.column) is not None
@@ -111,6 +116,10 @@ class Contraction:
                 break
             found = replace(found, plane=(axis, *found.plane), batch=found.batch[:-1])
         return found
+
+    def merged_rows(self) -> tuple[int, ...]:
+        """The last axes of rows that are one axis in memory, of the operand and of the result."""
+        return ()
 
     def size(self, *axes: int) -> int:
         """The product of the extents of some axes."""

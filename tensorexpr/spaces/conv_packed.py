@@ -25,27 +25,27 @@ from ..te.tensor import Tensor
 from ..tir.arithmetic import as_int
 from ..tir.expr import PrimExpr, Var
 from ..tir.rewriting import Node, post_order_rewrite, variables
-from .conv_plan import Order, Plan, is_peeled
+from .contraction_plan import Order, Plan
+from .conv_plan import is_peeled
 from .conv_tile import waits_for_pixels
 from .convolutions import Convolution, convolution_of
-from .reduction import extents_of
 
 
 def dense(convolution: Convolution, plan: Plan, target: Target) -> Convolution | None:
     """The convolution as it reads a copy of the pixels that it needs; None unless a copy saves the plan more than it takes."""
     steps = _steps(convolution)
-    leaves_gaps = steps.get(len(convolution.data.indices) - 1, 1) > 1  # a line of the cache has pixels that no window reads
-    if not leaves_gaps or convolution.is_transposed or plan.order is Order.PIXELS or is_peeled(convolution):
+    leaves_gaps = steps.get(len(convolution.data.load.indices) - 1, 1) > 1  # a line of the cache has pixels that no window reads
+    if not leaves_gaps or convolution.is_transposed or plan.order is Order.ROWS or is_peeled(convolution):
         return None
     kept, lines = _bytes_read(convolution, steps, target)
     if plan.order is Order.BATCHES:
-        images = convolution.size(*convolution.outer)
+        images = convolution.size(*convolution.batch)
         kept, lines = kept // images, lines // images
-    panel = convolution.bytes * convolution.depth * plan.block
-    panels = -(-convolution.extents[convolution.channel] // plan.block)
+    panel = convolution.bytes * convolution.depth * plan.width
+    panels = -(-convolution.size(convolution.column) // plan.width)
     # All lines and a panel stay in the first level, or in the second one, from which they come fast enough.
     first, second, _ = (lines + panel <= cache.size for cache in target.machine.caches)
-    is_near = first or (second and not waits_for_pixels(convolution, plan.tile, plan.vectors, target))
+    is_near = first or (second and not waits_for_pixels(convolution, plan.tile, target))
     # panels * lines > panels * kept + what the copy reads and writes
     if is_near or panels * (lines - kept) <= lines + kept:
         return None
@@ -55,8 +55,7 @@ def dense(convolution: Convolution, plan: Plan, target: Target) -> Convolution |
 def copied(s: Schedule, convolution: Convolution, reader: Tensor) -> Tensor:
     """The stage that copies what a convolution reads, in the loops of its reader's schedule yet to be found a place."""
     steps = _steps(convolution)
-    assert isinstance(convolution.data.producer, Tensor)
-    copy = s.cache_read(convolution.data.producer, "global", [reader])
+    copy = s.cache_read(convolution.data.tensor, "global", [reader])
 
     def layout(*i: Var) -> list[PrimExpr]:
         # What is left over is 0 wherever the convolution reads: loops that nobody needs, around those over what is kept.
@@ -73,17 +72,17 @@ def _steps(convolution: Convolution) -> Mapping[int, int]:
         2y + r with r in 0..0, and 2y + 2r with r in 0..2: 2.  2y + r with r in 0..2: 1.
     """
     found = dict[int, int]()
-    for pixel in convolution.pixels:
+    for pixel in convolution.rows:
         place = convolution.index_of(pixel)
-        form = linear_form(convolution.data.indices[place])
-        single = {tap.var for tap in convolution.taps if extents_of((tap,)) == [1]}
+        form = linear_form(convolution.data.load.indices[place])
+        single = {convolution.axis(tap).var for tap in convolution.taps if convolution.size(tap) == 1}
         found[place] = math.gcd(form.constant, *(factor for var, factor in form.terms.items() if var not in single))
     return found
 
 
 def _bytes_read(convolution: Convolution, steps: Mapping[int, int], target: Target) -> tuple[int, int]:
     """Bytes of what the convolution reads, and of the lines that these lie in."""
-    shape = [as_int(extent) or 1 for extent in convolution.data.producer.shape]
+    shape = [as_int(extent) or 1 for extent in convolution.data.tensor.shape]
     *others, last = (-(-extent // steps.get(place, 1)) for place, extent in enumerate(shape))
     rows, row = prod(others), convolution.bytes * shape[-1]
     # A row, its ends in lines that it shares with rows that nobody reads, where these are longer.
@@ -92,7 +91,7 @@ def _bytes_read(convolution: Convolution, steps: Mapping[int, int], target: Targ
 
 def _reading_copy(convolution: Convolution, steps: Mapping[int, int]) -> Convolution | None:
     """What the convolution is once its data has nothing but the elements that it reads."""
-    load = convolution.data
+    load = convolution.data.load
     shape = [-(-(as_int(extent) or 1) // steps.get(place, 1)) for place, extent in enumerate(load.producer.shape)]
     copy = placeholder(shape, load.dtype, "dense")
     indices = [_closer(index, steps.get(place, 1)) for place, index in enumerate(load.indices)]

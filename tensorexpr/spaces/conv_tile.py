@@ -1,8 +1,8 @@
 """Which register tiles a convolution may have, and how many cycles each takes.
 
-A step of the sum on a tile of m pixels by v vectors of channels takes m*v multiply-adds, m broadcasts and v vectors, as in
-`register_tile`. What is different: terms of a border are left out, so that tiles at it have fewer pixels; weights and pixels come
-from caches further away, again for each tap or panel; and results are stored by columns where pixels lie side by side.
+The count is that of `tile_cycles`. What windows add to it: terms of a border are left out, so that tiles at it have fewer pixels;
+weights and pixels come from caches further away, again for each tap or panel; and results are stored by columns where pixels lie side by
+side.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from ..tir.expr import FloorDiv, FloorMod, IntImm
 from ..tir.rewriting import variables
 from .convolutions import Convolution
 from .machine import lanes_of
-from .reduction import extents_of
-from .register_tile import PLANES, balanced_sizes, end_cycles, step_cycles
+from .tile_cycles import PLANES, RegisterTile, balanced_sizes, end_cycles, steps_cycles
 
 _WEIGHTS = 0.35  # cycles that loading a vector of weights, from the second level, delays the multiply-adds beside it
 _FAR_PANEL = 0.7  # ... a line of them from further away, where a panel doesn't fit
@@ -34,75 +33,72 @@ USES = 8  # tiles for which a panel is worth its copy
 
 def channel_lanes(convolution: Convolution, target: Target) -> int:
     """The lanes of a vector of channels: of few that are neighbours in the result, the power of two that holds them."""
-    most, channels = lanes_of(target, convolution.dtype), convolution.extents[convolution.channel]
-    return most if convolution.channel < len(convolution.extents) - 1 else min(most, 1 << (channels - 1).bit_length())
+    most, channels = lanes_of(target, convolution.op.output_dtype(0)), convolution.size(convolution.column)
+    return most if not convolution.is_column_last else min(most, 1 << (channels - 1).bit_length())
 
 
-def register_tiles(convolution: Convolution, pixels: list[int], target: Target) -> Iterator[tuple[int, tuple[int, ...]]]:
+def register_tiles(convolution: Convolution, pixels: list[int], target: Target) -> Iterator[RegisterTile]:
     """Register tiles: MR*NV accumulators, NV vectors of weights and one broadcast in the registers."""
     per_group, panel, lanes = convolution.per_group, panel_of(convolution), channel_lanes(convolution, target)
     for vectors in range(1, target.vector_registers // 8 + 1):
         block = vectors * lanes
-        if (per_group < convolution.extents[convolution.channel] and per_group % block) or (panel and panel % block):
+        if (per_group < convolution.size(convolution.column) and per_group % block) or (panel and panel % block):
             continue
         if vectors > 1 and (vectors - 1) * lanes >= per_group:
             continue
         most = target.machine.tile_rows(vectors)
         for columns in range(max(1, min(most, pixels[-1]) // 2), min(most, pixels[-1]) + 1):
-            yield vectors, (*[1] * (len(pixels) - 1), columns)
+            yield RegisterTile((*[1] * (len(pixels) - 1), columns), vectors)
         if len(pixels) > 1 and 2 * pixels[-1] <= most:
             rows = min(most // pixels[-1], pixels[-2])
-            yield vectors, (*[1] * (len(pixels) - 2), rows, pixels[-1])
+            yield RegisterTile((*[1] * (len(pixels) - 2), rows, pixels[-1]), vectors)
 
 
 def panel_of(convolution: Convolution) -> int:
     """The channels of a panel if the weights lie in panels already, else 0."""
-    axis, indices = convolution.op.axis[convolution.channel].var, convolution.weights.indices
+    axis, indices = convolution.axis(convolution.column).var, convolution.right.load.indices
     match [index for index in indices if axis in variables(index)]:
         case [FloorDiv(panel, IntImm() as size), FloorMod(within, IntImm() as block) as last] if last is indices[-1]:
             return block.value if panel is within is axis and size is block else 0
     return 0
 
 
-def has_free_register(tile: Sequence[int], vectors: int, target: Target) -> bool:
+def has_free_register(tile: RegisterTile, target: Target) -> bool:
     """True if steps of the sum may be written out: the loads of one overlap with the multiply-adds of the one before.
 
     Without fused multiply-adds a product of each step is on its way too, and a copy of what its instruction overwrites.
     """
     machine, more = target.machine, 1 if is_fused(target.features) else 3
-    return prod(list(tile)) * vectors + vectors + machine.scalar_registers + more <= machine.vector_registers
+    return tile.rows * tile.vectors + tile.vectors + machine.scalar_registers + more <= machine.vector_registers
 
 
-def has_taps_inside(convolution: Convolution, tile: tuple[int, ...], vectors: int, target: Target) -> bool:
+def has_taps_inside(convolution: Convolution, tile: RegisterTile, target: Target) -> bool:
     """True if one tap after the other, each with all channels, would wait for pixels that the tap before has read.
 
     Tiles of several rows have more pixels under way than LLVM keeps in registers (two rows of 13 by a vector of AVX-512: 75 moves
     to the stack).
     """
-    pixel, last = convolution.pixels[-1], convolution.data.indices[-1]
-    taps = extents_of(convolution.taps_of(pixel))
-    side_by_side = convolution.op.axis[pixel].var in variables(last)
-    if convolution.is_transposed or not side_by_side or len(taps) != 1 or not 1 < taps[0] <= _MOST_TAPS:
+    pixel = convolution.rows[-1]
+    taps, is_last = convolution.taps_of(pixel), pixel in convolution.data.moved[-1]
+    if convolution.is_transposed or not is_last or len(taps) != 1 or not 1 < convolution.size(*taps) <= _MOST_TAPS:
         return False
-    if convolution.step_count <= FEW_SUMMED:
+    if convolution.size(*convolution.channels) <= FEW_SUMMED or prod(tile.sizes[:-1]) > 1:
         return False
-    if not has_free_register(tile, vectors, target) or prod(list(tile[:-1])) > 1:
-        return False
-    return waits_for_pixels(convolution, tile, vectors, target)
+    return has_free_register(tile, target) and waits_for_pixels(convolution, tile, target)
 
 
-def waits_for_pixels(convolution: Convolution, tile: tuple[int, ...], vectors: int, target: Target) -> bool:
+def waits_for_pixels(convolution: Convolution, tile: RegisterTile, target: Target) -> bool:
     """True if pixels that come from the second level, again for each tap or panel, delay the multiply-adds.
 
     The pixels of a tile are a line of the cache or two in each channel, far from those of the next one. Where the first level doesn't
     keep them all until they are met again, they come again, which takes `lines * line / fill` cycles of each step of the sum. 14 pixels
     by two vectors of AVX-512 are 14 cycles of multiply-adds for 2 of them, 6 by two vectors of AVX2 are 6 for 3.
     """
-    machine = target.machine
-    span = ((tile[-1] - 1) * convolution.stride_of(convolution.pixels[-1]) + 1) * convolution.bytes
+    machine, rows = target.machine, tile.sizes[-1]
+    span = ((rows - 1) * convolution.stride_of(convolution.rows[-1]) + 1) * convolution.bytes
     lines = 1 + (span - 1) / machine.line_bytes
     refill = lines * machine.line_bytes / machine.caches[0].fill_bytes
-    return refill > _REFILL * machine.step_cycles(tile[-1] * vectors, tile[-1] + vectors)
+    return refill > _REFILL * machine.step_cycles(rows * tile.vectors, rows + tile.vectors)
 
 
 def is_near(convolution: Convolution, block: int, target: Target) -> bool:
@@ -110,17 +106,14 @@ def is_near(convolution: Convolution, block: int, target: Target) -> bool:
     return convolution.bytes * convolution.depth * block <= 0.75 * target.l2_cache_size_bytes
 
 
-def tile_cycles(
-    convolution: Convolution, tile: tuple[int, ...], vectors: int, pixels: list[int], live: list[list[range]], target: Target
-) -> float:
+def tile_cycles(convolution: Convolution, tile: RegisterTile, pixels: list[int], live: list[list[range]], target: Target) -> float:
     """Cycles of all tiles on one core; `live` are the pixels of each axis that each tap has terms for."""
     sizes = Counter({1: 1})
-    for extent, size, taps in zip(pixels, tile, live, strict=True):
+    for extent, size, taps in zip(pixels, tile.sizes, live, strict=True):
         sizes = _products(sizes, _live_sizes(extent, size, taps))
-    tiles = prod([-(-extent // size) for extent, size in zip(pixels, tile, strict=True)])
-    inside = has_taps_inside(convolution, tile, vectors, target)
-    together = prod(list(extents_of(convolution.taps_of(convolution.pixels[-1])))) if inside else 1
-    return all_cycles(convolution, sizes, tiles, vectors, target, together)
+    tiles = prod(-(-extent // size) for extent, size in zip(pixels, tile.sizes, strict=True))
+    together = convolution.size(*convolution.taps_of(convolution.rows[-1])) if has_taps_inside(convolution, tile, target) else 1
+    return all_cycles(convolution, sizes, tiles, tile.vectors, target, together)
 
 
 def all_cycles(
@@ -131,26 +124,23 @@ def all_cycles(
     Args:
         sizes: how many pixels are live, of how many pairs of a tile and a tap.
         tiles: in a plane.
+        vectors: of a tile.
+        target: that it is for.
         together: taps that one loop over the channels has inside.
         stored: each loop over the channels loads and stores its accumulators.
     """
-    block, outer = vectors * channel_lanes(convolution, target), convolution.size(*convolution.outer)
-    columns = 0.0 if convolution.channel == len(convolution.extents) - 1 else _TRANSPOSED
-    far = _FAR_PANEL * block / vectors * convolution.bytes / target.machine.line_bytes if tiles * outer >= USES else _FAR_WEIGHTS
+    block, batches = vectors * channel_lanes(convolution, target), convolution.size(*convolution.batch)
+    phases, channels = prod(convolution.phases), convolution.size(*convolution.channels)
+    far = _FAR_PANEL * block / vectors * convolution.bytes / target.machine.line_bytes if tiles * batches >= USES else _FAR_WEIGHTS
     load = _WEIGHTS if is_near(convolution, block, target) else far
-    steps = sum(count * step_cycles(size, vectors, load, target.machine) for size, count in sizes.items() if size)
-    bodies = sum(count for size, count in sizes.items() if size)
-    loops = _LOOP * max(0, bodies / together - tiles) if convolution.step_count > FEW_SUMMED else 0.0
+    cycles = channels * steps_cycles(sizes, vectors, load, target.machine)
+    if channels > FEW_SUMMED:
+        cycles += _LOOP * max(0, sum(count for size, count in sizes.items() if size) / together - tiles)
     if stored:
-        loops += sum(2 * count * size * vectors for size, count in sizes.items())
-    plane = convolution.size(*convolution.pixels) // prod(convolution.phases)
-    ends = PLANES * tiles * end_cycles(vectors * plane / tiles) + columns * vectors * plane
-    return (
-        (steps * convolution.step_count + loops + ends)
-        * -(-convolution.size(convolution.channel) // block)
-        * outer
-        * prod(convolution.phases)
-    )
+        cycles += 2 * vectors * sum(count * size for size, count in sizes.items())
+    plane = convolution.size(*convolution.rows) // phases
+    cycles += PLANES * end_cycles(tiles, vectors * plane) + (0.0 if convolution.is_column_last else _TRANSPOSED * vectors * plane)
+    return cycles * -(-convolution.size(convolution.column) // block) * batches * phases
 
 
 def _live_sizes(extent: int, most: int, live: Sequence[range]) -> Counter[int]:

@@ -1,8 +1,13 @@
-"""Convolutions seen in a computation: sums of products of windows of one tensor with another one, the weights.
+"""Convolutions seen in a computation: contractions whose rows slide over one operand in windows.
 
-sum over k.., t.. of data[.., p*stride + t*dilation, .., k..] * weights[.., o, k.., t..]: names, tags and the order of the
-indices don't matter, nor how many dimensions a window has. In a transposed convolution the data is
-data[.., (p + t) // phases, ..] and terms with a remainder are zero: results p and p + 1 have different taps.
+    C[n, y, x, o] = sum over r, s, k of D[n, 2y + r, 2x + s, k] * W[r, s, k, o]
+        column o   is in the lanes: the weights move along it
+        rows y, x  are pixels: each stands in an index of the data with a summed axis, its tap r or s
+        batch n    moves one operand, without a window
+        summed     taps r, s and channels k of the data
+
+Names, tags and the order of the indices don't matter, nor how many dimensions a window has. In a transposed convolution the data is
+D[.., (y + r) // phases, ..] and terms with a remainder are zero: results y and y + 1 have different taps.
 """
 
 from __future__ import annotations
@@ -11,86 +16,64 @@ from dataclasses import dataclass
 from math import prod
 
 from ..arith import linear_form
-from ..te.affine_access import Access, access_of
+from ..te.affine_access import access_of
 from ..te.operation import ComputeOp
 from ..te.tensor import Tensor
 from ..tir.arithmetic import as_int
-from ..tir.expr import Add, Call, Cast, FloatImm, FloorDiv, IntImm, IterVar, Mul, PrimExpr, ProducerLoad, Reduce, Select, Var
+from ..tir.expr import Add, Call, Cast, FloatImm, FloorDiv, IntImm, Mul, PrimExpr, ProducerLoad, Reduce, Select, Var
 from ..tir.reduction_laws import operator_of
 from ..tir.rewriting import variables
 from .access import bordered, element_bytes
+from .contractions import Contraction, Operand
 from .reduction import constant_extents, extents_of
 
 
-@dataclass(frozen=True, slots=True)
-class Convolution:
-    """A convolution; axes are numbers of the operation's axes, summed axes those of its reduction.
+@dataclass(frozen=True, eq=False)
+class Convolution(Contraction):
+    """A contraction with windows; `left` is the data, `right` the weights, `rows` are pixels. Axes are numbers.
 
-    read      the data by the numbers of all axes, the reduction's after the others;  fixed: the weights
-    channel   the last of the axes of the weights: the results of one window
-    outer     axes of the weights before it, and those of the data without a window: batches, blocks of channels
-    pixels    where windows lie, in order
-    phases    for each of them, how far apart results with the same taps are: 1 unless the convolution is transposed
-    taps      summed axes inside a window, in order
-    summed    the other summed axes: channels of the data
-    per_group channels that see the same data; all of them without groups
+    Args:
+        phases: for each axis of pixels, how far apart results with the same taps are: 1 unless the convolution is transposed.
+        taps: summed axes inside a window, in order.
+        per_group: channels that see the same data; all of them without groups.
     """
 
-    op: ComputeOp
-    data: ProducerLoad
-    weights: ProducerLoad
-    read: Access[int]
-    fixed: Access[int]
-    channel: int
-    outer: tuple[int, ...]
-    pixels: tuple[int, ...]
-    phases: tuple[int, ...]
-    taps: tuple[IterVar, ...]
-    summed: tuple[IterVar, ...]
-    per_group: int
+    phases: tuple[int, ...] = ()
+    taps: tuple[int, ...] = ()
+    per_group: int = 0
 
     @property
-    def extents(self) -> list[int]:
-        """The extents of the operation's axes."""
-        return extents_of(self.op.axis)
-
-    def size(self, *axes: int) -> int:
-        """The product of the extents of some of them."""
-        return prod(self.extents[axis] for axis in axes)
-
-    @property
-    def dtype(self) -> str:
-        """The type of a result."""
-        return self.op.output_dtype(0)
+    def data(self) -> Operand:
+        """What the window slides over."""
+        return self.left[0]
 
     @property
     def depth(self) -> int:
         """How many products a result is the sum of."""
-        return prod(extents_of(self.op.reduce_axis)) // prod(list(self.phases))
+        return self.size(*self.summed) // prod(self.phases)
 
     @property
     def bytes(self) -> int:
         """Bytes of an element of the result."""
-        return element_bytes(self.dtype)
+        return element_bytes(self.op.output_dtype(0))
 
     @property
-    def step_count(self) -> int:
-        """How many channels of the data a tap sums."""
-        return prod(extents_of(self.summed))
+    def channels(self) -> tuple[int, ...]:
+        """The summed axes that aren't in a window."""
+        return tuple(axis for axis in self.summed if axis not in self.taps)
 
     @property
     def is_transposed(self) -> bool:
         """True if terms are left out."""
         return any(phase > 1 for phase in self.phases)
 
-    def taps_of(self, pixel: int) -> tuple[IterVar, ...]:
+    def taps_of(self, pixel: int) -> tuple[int, ...]:
         """The axes of the window along a pixel axis."""
-        first = len(self.op.axis)
-        return tuple(self.op.reduce_axis[axis - first] for axis in sorted(self.read.moved[self.index_of(pixel)]) if axis >= first)
+        return tuple(axis for axis in sorted(self.data.moved[self.index_of(pixel)]) if axis in self.summed)
 
     def stride_of(self, pixel: int) -> int:
         """Elements of the data between the windows of neighbouring pixels; 1 if they are no constant number."""
-        return self.read.partial[self.index_of(pixel)].get(pixel, 1)
+        return self.data.partial[self.index_of(pixel)].get(pixel, 1)
 
     def live_pixels(self, pixel: int, bordered: bool) -> list[range]:
         """For each tap along a pixel axis, the pixels (of one phase) whose terms it has.
@@ -101,32 +84,28 @@ class Convolution:
         Example:
             A window of 3 over 7 pixels with a border of 1: range(1, 7), range(0, 7), range(0, 6).
         """
-        extent = self.extents[pixel]
-        taps = self.taps_of(pixel)
-        phase = self.phases[self.pixels.index(pixel)]
-        count = prod(extents_of(taps))
-        border = self._border(self.index_of(pixel))
-        form = linear_form(self.data.indices[self.index_of(pixel)])
-        stride = self.stride_of(pixel)
+        place, extent, taps = self.index_of(pixel), self.size(pixel), self.taps_of(pixel)
+        phase, count, stride = self.phases[self.rows.index(pixel)], self.size(*taps), self.stride_of(pixel)
+        border, form = self._border(place), linear_form(self.data.load.indices[place])
         if bordered or border is None or phase > 1 or len(taps) != 1 or stride < 1:
             return [range(extent // phase)] * (count // phase)
-        firsts = [border[0] - form.constant - tap * form.terms[taps[0].var] for tap in range(count)]
+        firsts = [border[0] - form.constant - tap * form.terms[self.axis(taps[0]).var] for tap in range(count)]
         return [range(max(0, -(-first // stride)), min(extent, -(-(first + border[1]) // stride))) for first in firsts]
 
     def index_of(self, pixel: int) -> int:
         """Which index of the data a pixel axis moves."""
-        return next(place for place, moved in enumerate(self.read.moved) if pixel in moved)
+        return next(place for place, moved in enumerate(self.data.moved) if pixel in moved)
 
     def _border(self, place: int) -> tuple[int, int] | None:
         """Elements before the data in this dimension of the padded data, and of the data itself; None if it isn't padded data."""
-        load = bordered(self.data.producer.op) if isinstance(self.data.producer, Tensor) else None
+        load = bordered(self.data.tensor.op)
         inner = None if load is None else as_int(load.producer.shape[place])
         return None if load is None or inner is None else (-linear_form(load.indices[place]).constant, inner)
 
-    def merged_pixels(self) -> tuple[int, ...]:
+    def merged_rows(self) -> tuple[int, ...]:
         """The last pixel axes that are one axis in memory, of data and result: all of a plane for windows of one pixel."""
         merged = tuple[int, ...]()
-        for pixel in reversed(self.pixels):
+        for pixel in reversed(self.rows):
             is_next = not merged or (pixel + 1 == merged[0] and self.index_of(pixel) + 1 == self.index_of(merged[0]))
             if not is_next or not self._is_whole(pixel):
                 break
@@ -136,9 +115,10 @@ class Convolution:
     def _is_whole(self, pixel: int) -> bool:
         """True if an index of the data is this axis and nothing else, over all of its dimension."""
         place = self.index_of(pixel)
-        window, form = prod(extents_of(self.taps_of(pixel))), linear_form(self.data.indices[place])
-        alone = window == 1 and self.read.forms[place] is not None and form.constant == 0 and self.stride_of(pixel) == 1
-        return alone and as_int(self.data.producer.shape[place]) == self.extents[pixel]
+        form = linear_form(self.data.load.indices[place])
+        one_pixel = self.size(*self.taps_of(pixel)) == 1 and self.stride_of(pixel) == 1
+        alone = one_pixel and self.data.forms[place] is not None and form.constant == 0
+        return alone and as_int(self.data.tensor.shape[place]) == self.size(pixel)
 
 
 def convolution_of(op: object) -> Convolution | None:
@@ -181,35 +161,51 @@ def _without_casts(expr: PrimExpr) -> PrimExpr:
 def _roles(op: ComputeOp, data: ProducerLoad, weights: ProducerLoad) -> Convolution | None:
     """The convolution with these operands, if it is one."""
     # What an axis is follows from where it stands: in the weights alone a channel, with a reduced axis in one index of the data a pixel.
-    numbers = {axis.var: number for number, axis in enumerate((*op.axis, *op.reduce_axis))}
-    read, fixed, results = access_of(data, numbers.get), access_of(weights, numbers.get), range(len(op.axis))
+    sizes = extents_of((*op.axis, *op.reduce_axis))
+    results, summed = range(len(op.axis)), range(len(op.axis), len(sizes))
+    read, fixed = _operand(op, data), _operand(op, weights)
     channels = [axis for axis in results if fixed.moves_with(axis)]
-    pixels, taps = dict[int, int](), set[int]()
+    phases, taps = dict[int, int](), set[int]()
     for index, moved in zip(data.indices, read.moved, strict=True):
-        mine, inside = [axis for axis in moved if axis in results and axis not in channels], moved.difference(results)
+        mine, inside = [axis for axis in moved if axis in results and axis not in channels], moved.intersection(summed)
         # A pixel and a tap in one index; alone they are a batch, or a channel that is summed.
         if mine and inside:
             phase = _phase(index)
-            if len(mine) > 1 or phase is None or mine[0] in pixels:
+            if len(mine) > 1 or phase is None or mine[0] in phases:
                 return None
-            pixels[mine[0]] = phase
+            phases[mine[0]] = phase
             taps |= inside
     # A reduced axis that only one operand has would be a sum of that operand, which no tile of products computes.
-    shared = all(read.moves_with(axis) and fixed.moves_with(axis) for axis in range(len(op.axis), len(numbers)))
-    if not channels or not pixels or not shared:
+    shared = all(read.moves_with(axis) and fixed.moves_with(axis) for axis in summed)
+    if not channels or not phases or not shared:
         return None
     # Of several axes of channels the last lies along memory; those before it are in the weights alone, or groups of their own.
-    channel = channels[-1]
-    per_group = _per_group(op, data, channel)
+    column = channels[-1]
+    per_group = _per_group(op, data, column)
     if per_group is None:
         return None
-    outer = tuple(axis for axis in results if axis not in pixels and axis != channel)
-    inner_taps = tuple(axis for axis in op.reduce_axis if numbers[axis.var] in taps)
-    summed = tuple(axis for axis in op.reduce_axis if numbers[axis.var] not in taps)
-    where = tuple(sorted(pixels))
+    pixels = tuple(sorted(phases))
     return Convolution(
-        op, data, weights, read, fixed, channel, outer, where, tuple(pixels[one] for one in where), inner_taps, summed, per_group
+        op,
+        tuple(sizes),
+        left=(read,),
+        right=fixed,
+        column=column,
+        batch=tuple(axis for axis in results if axis not in phases and axis != column),
+        rows=pixels,
+        summed=(*sorted(taps), *(axis for axis in summed if axis not in taps)),
+        phases=tuple(phases[pixel] for pixel in pixels),
+        taps=tuple(sorted(taps)),
+        per_group=per_group,
     )
+
+
+def _operand(op: ComputeOp, load: ProducerLoad) -> Operand:
+    """A load by the numbers of the axes, as it stands in the definition."""
+    assert isinstance(load.producer, Tensor)
+    numbers = {axis.var: number for number, axis in enumerate((*op.axis, *op.reduce_axis))}
+    access = access_of(load, numbers.get)
+    return Operand(load, access.forms, access.partial, access.moved, load.producer, access if access.is_affine else None, None)
 
 
 def _phase(index: PrimExpr) -> int | None:

@@ -14,10 +14,9 @@ from ..te.access import is_strictly_inlineable
 from ..te.operation import ComputeOp, PlaceholderOp
 from ..te.tensor import Tensor
 from .access import is_view
-from .contraction_tiles import schedule_contractions
-from .conv import schedule_convolutions
 from .injective import schedule_injective
 from .machine import is_parallel
+from .products import schedule_contractions, schedule_convolutions
 from .reduction import constant_extents, schedule_root_reduction
 from .rows import common_rows, schedule_rows
 from .stages import is_untouched

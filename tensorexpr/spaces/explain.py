@@ -10,11 +10,10 @@ from ..target import Target, TargetLike
 from ..te.operation import ComputeOp, PlaceholderOp
 from ..te.tensor import Tensor
 from .contraction_plan import contraction_plans
-from .contraction_tiles import planned
 from .contractions import Refused, contraction_of
-from .conv import plans_of
 from .convolutions import convolution_of
 from .default import inline_cheap_stages, rows_of_program, scheduled_contractions, untouched_stages
+from .products import planned, plans_of
 from .window import is_sum_of_windows, is_window
 
 

@@ -75,10 +75,10 @@ def is_window(s: Schedule, stage: StageNode) -> bool:
 def is_sum_of_windows(op: ComputeOp, target: Target) -> bool:
     """True for a convolution whose channels fill less than half a vector, where its rows of pixels fill more."""
     convolution = convolution_of(op) if _is_one_sum(op) else None
-    if convolution is None or convolution.is_transposed or convolution.channel == len(op.axis) - 1:
+    if convolution is None or convolution.is_transposed or convolution.is_column_last:
         return False
-    extents, lanes = convolution.extents, lanes_of(target, convolution.dtype)
-    return 2 * extents[convolution.channel] < lanes <= 2 * extents[-1] and op.axis[-1].var in _moved_axes(op).values()
+    lanes = lanes_of(target, op.output_dtype(0))
+    return 2 * convolution.size(convolution.column) < lanes <= 2 * convolution.size(len(op.axis) - 1) and op.axis[-1].var in _moved_axes(op).values()
 
 
 def _is_one_sum(op: ComputeOp) -> bool:

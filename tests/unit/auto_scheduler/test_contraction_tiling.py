@@ -15,7 +15,7 @@ from tensorexpr.lower.phase0.inline_stages import inline_stages
 from tensorexpr.schedule import Schedule
 from tensorexpr.schedule.steps import BalancedSplit, CacheRead, SampleCategorical, SampleTile, TransformLayout
 from tensorexpr.schedule.tree import LoopKind
-from tensorexpr.spaces.contraction_plan import Pack, Plan, searched_plans
+from tensorexpr.spaces.contraction_plan import Order, Pack, Plan, searched_plans
 from tensorexpr.spaces.contractions import operands_of
 from tensorexpr.spaces.sizes import balanced_rows, tile_vectors
 from tensorexpr.target import Target
@@ -44,7 +44,7 @@ def plans_of(args: list[Tensor], name: str) -> list[Plan]:
 def test_a_product_has_its_columns_in_the_lanes_in_two_orders_and_three_ways_to_pack() -> None:
     plans = plans_of(matmul_add(1009, 1009, 1009), "matmul")
     assert {plan.contraction.column for plan in plans} == {1}
-    assert [(plan.rows_outside, plan.pack) for plan in plans] == [
+    assert [(plan.order is Order.ROWS, plan.pack) for plan in plans] == [
         (False, Pack.NONE),
         (True, Pack.NONE),
         (False, Pack.PANEL),

@@ -8,8 +8,9 @@ import pytest
 
 import tensorexpr as tvm
 from tensorexpr import topi
+from tensorexpr.spaces.contraction_plan import Order
 from tensorexpr.spaces.conv_packed import dense
-from tensorexpr.spaces.conv_plan import Order, convolution_plans
+from tensorexpr.spaces.conv_plan import convolution_plans
 from tensorexpr.spaces.convolutions import Convolution, convolution_of
 from tensorexpr.target import Target
 from tensorexpr.te import create_schedule, placeholder
@@ -53,7 +54,7 @@ def copy_of(tensors: list[Tensor], target: Target) -> Convolution | None:
 def test_pixels_that_no_window_reads_are_left_out(args: tuple[tuple[int, ...], tuple[int, ...], int], shape: list[int]) -> None:
     tensors = conv(*args)
     found = copy_of(tensors, SMALL)
-    assert found is not None and [int(str(extent)) for extent in found.data.producer.shape] == shape
+    assert found is not None and [int(str(extent)) for extent in found.data.tensor.shape] == shape
     assert_schedule_correct(default_schedule(tensors, SMALL), tensors, phases=(0, 3))
 
 

@@ -12,13 +12,11 @@ import pytest
 import tensorexpr as tvm
 from tensorexpr import te, topi
 from tensorexpr.codegen.spills import count_spills
-from tensorexpr.spaces import conv
-from tensorexpr.spaces.contraction_plan import Pack
-from tensorexpr.spaces.contraction_plan import Plan as ContractionPlan
-from tensorexpr.spaces.conv import plan_flat
-from tensorexpr.spaces.conv_plan import Order, Plan, convolution_plans
-from tensorexpr.spaces.conv_written import plan_written
+from tensorexpr.spaces import products
+from tensorexpr.spaces.contraction_plan import Order, Pack, Plan
+from tensorexpr.spaces.conv_plan import convolution_plans, written_plan
 from tensorexpr.spaces.convolutions import Convolution, convolution_of
+from tensorexpr.spaces.products import flat_plan
 from tensorexpr.target import Target
 from tensorexpr.te.tensor import Tensor
 from tensorexpr.testing import assert_schedule_correct
@@ -44,10 +42,10 @@ def plan_of(tensors: Tensors, target: Target = AVX512) -> Plan:
     return convolution_plans(found_in(tensors), target)[0]
 
 
-def flat_of(tensors: Tensors, target: Target = AVX512) -> ContractionPlan | None:
+def flat_of(tensors: Tensors, target: Target = AVX512) -> Plan | None:
     tree = te.create_schedule(tensors[-1].op).tree
     stage, found = next((stage, found) for stage in tree.in_order() if (found := convolution_of(stage.op)) is not None)
-    return plan_flat(found, tree, stage, target)
+    return flat_plan(found, tree, stage, target)
 
 
 def check(tensors: Tensors, target: Target = AVX512) -> None:
@@ -56,11 +54,14 @@ def check(tensors: Tensors, target: Target = AVX512) -> None:
 
 def with_plan(monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:
     """Let tiles of pixels be chosen, by plans with some decisions changed."""
-    monkeypatch.setattr(conv, "convolution_plans", lambda found, target: [replace(plan_of_found(found, target), cycles=0.0, **changes)])
 
+    def changed(found: Convolution, target: Target) -> list[Plan]:
+        plan = convolution_plans(found, target)[0]
+        of_tile = {name: changes[name] for name in ("sizes", "vectors", "chunks") if name in changes}
+        others = {name: value for name, value in changes.items() if name not in of_tile}
+        return [replace(plan, tile=replace(plan.tile, cycles=0.0, **of_tile), **others)]
 
-def plan_of_found(found: Convolution, target: Target) -> Plan:
-    return convolution_plans(found, target)[0]
+    monkeypatch.setattr(products, "convolution_plans", changed)
 
 
 def bias_relu(n: int, ci: int, h: int, w: int, co: int, kernel: int, stride: int = 1, padding: int = 0) -> Tensors:
@@ -117,7 +118,7 @@ def test_channels_first_for_registers_of_eight_lanes() -> None:
 )
 def test_channels_last(make: Callable[[], Tensors]) -> None:
     tensors = make()
-    assert plan_of(tensors).lanes == min(16, found_in(tensors).extents[-1])
+    assert plan_of(tensors).lanes == min(16, found_in(tensors).sizes[found_in(tensors).column])
     check(tensors)
 
 
@@ -150,33 +151,33 @@ def test_results_that_phases_do_not_divide_get_another_schedule() -> None:
 def test_weights_that_are_packed_already_stay_where_they_are() -> None:
     tensors = operators.conv2d_bias_relu_packed(1, 3, 4, 5, 40, 3, 1, 1, 32)
     plan = plan_of(tensors)
-    assert plan.packing is Pack.NONE
-    assert 32 % plan.block == 0
+    assert plan.pack is Pack.NONE
+    assert 32 % plan.width == 0
     check(tensors)
 
 
-@pytest.mark.parametrize("order", list(Order))
-@pytest.mark.parametrize("packing", [Pack.PANEL, Pack.ROOT])
-def test_every_order_of_loops_is_right(monkeypatch: pytest.MonkeyPatch, order: Order, packing: Pack) -> None:
-    with_plan(monkeypatch, order=order, packing=packing, chunks=2, tile=(1, 3), vectors=1)
+@pytest.mark.parametrize("order", [order for order in Order if order is not Order.CHUNKS])
+@pytest.mark.parametrize("pack", [Pack.PANEL, Pack.ROOT])
+def test_every_order_of_loops_is_right(monkeypatch: pytest.MonkeyPatch, order: Order, pack: Pack) -> None:
+    with_plan(monkeypatch, order=order, pack=pack, chunks=2, sizes=(1, 3), vectors=1)
     check(bias_relu(1, 3, 3, 5, 32, 3, 1, 1))
 
 
 def test_a_line_with_borders_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    with_plan(monkeypatch, order=Order.PIXELS, peeled=True, chunks=2, tile=(4,))
+    with_plan(monkeypatch, order=Order.ROWS, peeled=True, chunks=2, sizes=(4,))
     check(operators.conv1d(1, 11, 3, 16, 3, 1, 1))
 
 
 @pytest.mark.parametrize("args", [(2, 4, 6, 5, 32, 3, 2, 1), (2, 4, 6, 5, 32, 1, 1, 0)], ids=["rows under a border", "a plane"])
 def test_the_pixels_of_the_next_iteration_are_fetched(monkeypatch: pytest.MonkeyPatch, args: tuple[int, ...]) -> None:
-    with_plan(monkeypatch, order=Order.PIXELS, packing=Pack.NONE, chunks=1, prefetched=True)
+    with_plan(monkeypatch, order=Order.ROWS, pack=Pack.NONE, chunks=1, prefetched=True)
     tensors = operators.conv2d(*args)
     assert "T.prefetch(data" in tvm.lower(default_schedule(tensors, AVX512), tensors).script()
     check(tensors)
 
 
 def test_what_is_computed_while_it_is_read_is_not_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
-    with_plan(monkeypatch, order=Order.PIXELS, packing=Pack.NONE, chunks=1, prefetched=True)
+    with_plan(monkeypatch, order=Order.ROWS, pack=Pack.NONE, chunks=1, prefetched=True)
     data, weight = te.placeholder((1, 4, 5, 4), name="data"), te.placeholder((1, 1, 4, 32), name="weight")
     tensors = [data, weight, topi.nn.conv(topi.nn.relu(data), weight, 1, 0, 1, 1, "NHWC", "HWIO")]
     assert "prefetch" not in default_schedule(tensors, AVX512).as_python()
@@ -201,17 +202,17 @@ def test_pixels_are_fetched_ahead_where_caches_hold_but_a_part(args: tuple[int, 
 def test_panels_that_no_cache_holds_are_packed() -> None:
     """Their lines follow each other then; in rows of 512 channels, a page would have two steps of the reduction."""
     near, far = (operators.conv3d(1, 8, 7, 7, channels, 512, 3, 1, 1) for channels in (64, 512))
-    assert plan_of(near).packing is not Pack.NONE
+    assert plan_of(near).pack is not Pack.NONE
     for plan in (plan_of(far), plan_of(operators.conv3d(16, 8, 7, 7, 512, 512, 3, 1, 1))):
-        assert plan.packing is not Pack.NONE
-        assert plan.vectors == 2
+        assert plan.pack is not Pack.NONE
+        assert plan.tile.vectors == 2
 
 
 def test_rows_that_share_few_sets_are_packed_for_few_tiles() -> None:
     """256 rows at a distance of 2 KB stay in 512 KB of 8 ways, so 4,608 come from further away for each of five tiles of 25 pixels."""
     zen = Target("llvm -mcpu=znver1 -num-cores=2")
     many, few = (operators.conv2d(1, 7, 7, channels, 512, 3, 1, 1, 2) for channels in (512, 16))
-    assert [plan_of(tensors, zen).packing for tensors in (many, few)] == [Pack.PANEL, Pack.NONE]
+    assert [plan_of(tensors, zen).pack for tensors in (many, few)] == [Pack.PANEL, Pack.NONE]
 
 
 def test_panels_of_groups_read_a_part_of_the_data() -> None:
@@ -232,25 +233,25 @@ def test_panels_of_groups_read_a_part_of_the_data() -> None:
 )
 def test_tiles_over_row_ends(monkeypatch: pytest.MonkeyPatch, make: Callable[[], Tensors], rows: int) -> None:
     tensors = make()
-    plan = plan_written(found_in(tensors), AVX2)
+    plan = written_plan(found_in(tensors), AVX2)
     assert plan is not None
-    monkeypatch.setattr(conv, "convolution_plans", lambda found, target: [])
-    monkeypatch.setattr(conv, "plan_written", lambda found, target: replace(plan, rows=rows))
-    monkeypatch.setattr(conv, "plan_flat", lambda found, tree, stage, target: None)
+    monkeypatch.setattr(products, "convolution_plans", lambda found, target: [])
+    monkeypatch.setattr(products, "written_plan", lambda found, target: replace(plan, written=rows))
+    monkeypatch.setattr(products, "flat_plan", lambda found, tree, stage, target: None)
     check(tensors, AVX2)
 
 
 def test_no_term_of_a_written_tile_asks_whether_it_is_live(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 81 products of 9 pixels and 9 taps 49 = (3*3 - 2)**2 are of no border; each is written once for each vector."""
     tensors = operators.conv2d_bias_relu_packed(1, 8, 3, 3, 32, 3, 1, 1, 16)
-    plan = plan_written(found_in(tensors), AVX2)
+    plan = written_plan(found_in(tensors), AVX2)
     assert plan is not None
-    monkeypatch.setattr(conv, "convolution_plans", lambda found, target: [])
+    monkeypatch.setattr(products, "convolution_plans", lambda found, target: [])
     with AVX2:
         text = tvm.lower(default_schedule(tensors, AVX2), tensors).script()
     terms = [line for line in text.splitlines() if "weight_1[" in line]
     assert "if " not in text.split("T.parallel")[-1]
-    assert len(terms) == 49 * plan.vectors
+    assert len(terms) == 49 * plan.tile.vectors
 
 
 @pytest.mark.parametrize(
@@ -273,26 +274,26 @@ def test_planes_that_rows_of_tiles_fit_badly_are_written_out(channels: int, plan
 def test_registers_of_avx512_fit_rows_as_they_are() -> None:
     for plane in (7, 14):
         tensors = operators.conv2d_bias_relu_packed(1, 512, plane, plane, 512, 3, 1, 1, 32)
-        written = plan_written(found_in(tensors), AVX512)
-        assert written is None or written.cycles > plan_of(tensors).cycles
+        written = written_plan(found_in(tensors), AVX512)
+        assert written is None or written.tile.cycles > plan_of(tensors).tile.cycles
 
 
 def test_pixels_under_each_tap() -> None:
     found = found_in(bias_relu(1, 4, 7, 8, 16, 3, 2, 1))
-    assert [found.live_pixels(pixel, False) for pixel in found.pixels] == [
+    assert [found.live_pixels(pixel, False) for pixel in found.rows] == [
         [range(1, 4), range(0, 4), range(0, 3)],
         [range(1, 4), range(0, 4), range(0, 4)],
     ]
-    assert found.live_pixels(found.pixels[0], True) == [range(4)] * 3
+    assert found.live_pixels(found.rows[0], True) == [range(4)] * 3
     plain = found_in(bias_relu(1, 4, 7, 8, 16, 3))
-    assert plain.live_pixels(plain.pixels[1], False) == [range(6)] * 3
+    assert plain.live_pixels(plain.rows[1], False) == [range(6)] * 3
 
 
 @pytest.mark.parametrize("target", [AVX512, AVX2], ids=["avx512", "avx2"])
 def test_taps_inside_the_sum_over_channels(monkeypatch: pytest.MonkeyPatch, target: Target) -> None:
     tensors = bias_relu(1, 5, 3, 4, 16, 3)
     with_plan(monkeypatch, taps_inside=True)
-    monkeypatch.setattr(conv, "plan_written", lambda found, target: None)
+    monkeypatch.setattr(products, "written_plan", lambda found, target: None)
     assert "no_load_merge" in tvm.lower(default_schedule(tensors, target), tensors).script()
     check(tensors, target)
 
@@ -309,7 +310,7 @@ def test_pixels_that_come_back_late_meet_all_taps_at_once() -> None:
 
 @pytest.mark.parametrize("plane", [(8, 8), (7, 7), (3, 14)])
 def test_vectors_of_pixels(monkeypatch: pytest.MonkeyPatch, plane: tuple[int, int]) -> None:
-    monkeypatch.setattr(conv, "convolution_plans", lambda found, target: [])
+    monkeypatch.setattr(products, "convolution_plans", lambda found, target: [])
     tensors = bias_relu(2, 5, *plane, 20, 1)
     plan = flat_of(tensors)
     assert plan is not None and plan.lanes == 16
@@ -320,7 +321,7 @@ def test_vectors_of_pixels_are_chosen_where_they_fill_registers() -> None:
     large, small = bias_relu(1, 64, 56, 56, 64, 1), bias_relu(1, 512, 7, 7, 64, 1)
     for tensors, pixels in ((large, True), (small, False)):
         flat = flat_of(tensors)
-        assert flat is not None and (flat.tile.cycles * AVX512.num_cores < plan_of(tensors).cycles) is pixels
+        assert flat is not None and (flat.tile.cycles < plan_of(tensors).tile.cycles) is pixels
 
 
 def test_what_follows_may_read_other_tensors() -> None:
@@ -339,7 +340,7 @@ def test_a_reader_that_moves_results_gets_a_schedule_of_its_own() -> None:
 def test_channels_in_blocks() -> None:
     data, weight = te.placeholder((1, 2, 3, 4, 8), name="data"), te.placeholder((2, 2, 3, 3, 8, 16), name="weight")
     tensors = [data, weight, topi.nn.conv2d_NCHWc(data, weight, 1, 1, 1, "NCHW8c", "NCHW16c")]
-    assert (plan_of(tensors).packing, found_in(tensors).outer) == (Pack.NONE, (0, 1))
+    assert (plan_of(tensors).pack, found_in(tensors).batch) == (Pack.NONE, (0, 1))
     check(tensors)
 
 
@@ -347,7 +348,7 @@ def test_weights_that_are_read_backwards() -> None:
     data, weight = te.placeholder((12,), name="data"), te.placeholder((3, 20), name="weight")
     tap = te.reduce_axis((0, 3), name="t")
     out = te.compute((10, 20), lambda i, o: te.sum(data[i + tap] * weight[2 - tap, o], axis=tap), name="out")
-    assert plan_of([data, weight, out]).packing is not Pack.NONE
+    assert plan_of([data, weight, out]).pack is not Pack.NONE
     check([data, weight, out])
 
 
@@ -408,12 +409,12 @@ def test_products_and_windows_of_one_channel_are_no_convolutions() -> None:
 
 def test_the_roles_of_axes() -> None:
     found = found_in(operators.conv2d(2, 9, 9, 16, 32, 3, 1, 1, 1, 2))
-    assert (found.channel, found.outer, found.pixels, found.per_group) == (3, (0,), (1, 2), 16)
-    assert [axis.var.name for axis in found.taps] == ["ry", "rx"]
-    assert [axis.var.name for axis in found.summed] == ["rc"]
-    assert found.merged_pixels() == ()
-    assert found_in(bias_relu(1, 4, 5, 6, 16, 1)).merged_pixels() == (2, 3)
-    assert found_in(bias_relu(1, 4, 6, 6, 16, 1, 2)).merged_pixels() == ()
+    assert (found.column, found.batch, found.rows, found.per_group) == (3, (0,), (1, 2), 16)
+    assert found.names(*found.taps) == "ry, rx"
+    assert found.names(*found.channels) == "rc"
+    assert found.merged_rows() == ()
+    assert found_in(bias_relu(1, 4, 5, 6, 16, 1)).merged_rows() == (2, 3)
+    assert found_in(bias_relu(1, 4, 6, 6, 16, 1, 2)).merged_rows() == ()
 
 
 @pytest.mark.parametrize("args", [(1, 64, 56, 56, 64, 1), (1, 3, 224, 224, 64, 7, 2, 3)])
@@ -422,8 +423,8 @@ def test_where_loads_delay_tiles_have_fewer_of_them(args: tuple[int, ...]) -> No
     delayed, plain = Target("llvm -mcpu=icelake-server -num-cores=2"), Target("llvm -mcpu=znver5 -num-cores=2")
     assert delayed.machine.load_delay > plain.machine.load_delay
     tensors = operators.conv2d(args[0], args[2], args[3], args[1], args[4], *args[5:])
-    assert plan_of(tensors, plain).vectors == 2
-    assert plan_of(tensors, delayed).vectors == 4
+    assert plan_of(tensors, plain).tile.vectors == 2
+    assert plan_of(tensors, delayed).tile.vectors == 4
 
 
 @pytest.mark.parametrize("target", [AVX512, AVX2], ids=["avx512", "avx2"])
@@ -434,11 +435,7 @@ def test_tiles_fit_the_registers(target: Target) -> None:
             found = found_in(case.tensors())
             plan, flat = convolution_plans(found, target)[0], flat_of(case.tensors(), target)
             sizes = [] if flat is None else [(flat.tile.rows, flat.tile.vectors)]
-            if plan is not None:
-                rows = 1
-                for size in plan.tile:
-                    rows *= size
-                sizes.append((rows, plan.vectors))
+            sizes.append((plan.tile.rows, plan.tile.vectors))
             assert sizes, case.name
             assert all(rows * vectors + vectors + 1 <= target.vector_registers for rows, vectors in sizes), case.name
 

@@ -19,8 +19,8 @@ from tensorexpr.spaces import contraction_plan
 from tensorexpr.spaces.contraction_plan import Pack, contraction_plans
 from tensorexpr.spaces.contractions import Contraction, Refused, contraction_of
 from tensorexpr.spaces.explain import explain_default
-from tensorexpr.spaces.register_tile import Shape, ranked_tiles
 from tensorexpr.spaces.stages import result_of
+from tensorexpr.spaces.tile_cycles import Shape, ranked_tiles
 from tensorexpr.target import Target, machine
 from tensorexpr.target.machine import machine_of
 from tensorexpr.te.tensor import Tensor
@@ -146,7 +146,7 @@ def test_sums_in_blocks(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contraction_plan, "_WORTH_A_COPY", 1)
     small = Target(f"{NARROW} -l2=512/8")
     tensors = PROGRAMS[name](7, 13, 17)
-    assert (plan_of(tensors, small).block < 17) == (name != "two sums")
+    assert (plan_of(tensors, small).block > 0) == (name != "two sums")
     check(tensors, small, compiled=True, phases=(0,))
 
 

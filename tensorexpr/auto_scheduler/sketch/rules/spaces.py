@@ -8,12 +8,12 @@ from ....schedule.te_schedule import Schedule
 from ....schedule.trace import Trace
 from ....schedule.tree import Root
 from ....spaces.contraction_plan import Plan, searched_plans
-from ....spaces.contraction_tiles import Tiles
 from ....spaces.contractions import inline_moves, operands_of
 from ....spaces.default import scheduled_by_plans
 from ....spaces.reduction import contiguous_axis
 from ....spaces.stages import is_untouched, tiled_result
 from ....spaces.state import SketchState
+from ....spaces.tiles import Tiles
 from ....te.access import needs_multi_level_tiling
 from ..rule import Meet, RuleOptions, SketchRule, previous
 

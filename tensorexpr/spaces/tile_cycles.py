@@ -1,21 +1,28 @@
-"""Which register tile a matrix product gets: counted cycles of every tile that fits, over the shares of all cores.
+"""Cycles of register tiles, counted: the one count that contractions and convolutions choose their tiles by.
 
-A tile of m rows and v vectors takes, for each step of the reduction, m*v multiply-adds, m broadcasts and v vectors. So many of
-either start in a cycle as the machine has pipes, and a multiply-add waits for the one before it on the same accumulator.
+A tile of m rows and v vectors takes, for each step of the sum, m*v multiply-adds, m broadcasts and v vectors. So many of
+either start in a cycle as the machine has pipes, and a multiply-add waits for the one before it on the same accumulator:
+
+    6 x 2 with AVX2: 12 multiply-adds and 8 loads by two pipes of each, 6 cycles, and what the loads delay
+
+It is the inner part of what `tune.features.cycles` counts of whole programs, by the same `Machine.step_cycles`: a rule looks at hundreds
+of tiles before there is a program whose features could be taken. The constants are what such a step doesn't say; they matter where
+tiles are within a tenth of each other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from math import prod
 
 from ..target import Target
 from ..target.machine import Machine
 
 LOAD = 0.1  # cycles that a load from the nearest cache delays the multiply-adds beside it, on most cores
-_TILE = 20.0  # cycles to start a tile, and to end it apart from its stores
-_STORE = 1.0  # cycles for each vector of a tile that is stored
-PLANES = 2.0  # ... times as many of both, where what a tile reads and writes lies in many planes
+_TILE = 20.0  # cycles to start a tile, and to end it apart from its stores: a mispredicted branch out of the loop over the sum
+_STORE = 1.0  # cycles for each vector of a tile that is stored: one pipe
+PLANES = 2.0  # ... times as many of both, where what a tile reads and writes lies in many planes, each on a page of its own
 _PACKING = 2.0  # cycles to load and store a vector, from wherever it is
 _TRANSPOSING = 5.0  # ... with log2(lanes) shuffles on the way
 _GROUPING = 10.0  # ... with a store for each group of small numbers
@@ -53,18 +60,28 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class RegisterTile:
-    """`rows` by `vectors` accumulators; the rows are cut into `chunks` parts for different cores, of which the busiest takes `cycles`."""
+    """Accumulators: `sizes` along the last axes of rows by `vectors`. The first of these axes is cut into `chunks` for different cores.
 
-    rows: int
+    The busiest core takes `cycles`.
+    """
+
+    sizes: tuple[int, ...]
     vectors: int
     chunks: int = 1
     cycles: float = field(default=0.0, compare=False)
+
+    @property
+    def rows(self) -> int:
+        """Rows of accumulators along all axes."""
+        return prod(self.sizes)
 
 
 def ranked_tiles(shape: Shape, target: Target, cores: int) -> list[RegisterTile]:
     """The best tile of each number of vectors and chunks, the best of all first."""
     chunks = range(1, cores + 1) if cores > 1 else (1,)
-    fitting = [RegisterTile(rows, vectors, parts) for rows, vectors in _fitting(shape, target) for parts in chunks if parts <= shape.rows]
+    fitting = [
+        RegisterTile((rows,), vectors, parts) for rows, vectors in _fitting(shape, target) for parts in chunks if parts <= shape.rows
+    ]
     candidates = [replace(tile, cycles=_cycles(tile, shape, target.machine, cores)) for tile in fitting]
     candidates.sort(key=lambda tile: (tile.cycles, tile.rows + tile.vectors))
     best: dict[tuple[int, int], RegisterTile] = {}
@@ -88,33 +105,38 @@ def _fitting(shape: Shape, target: Target) -> Iterator[tuple[int, int]]:
 
 def _cycles(tile: RegisterTile, shape: Shape, machine: Machine, cores: int) -> float:
     """Cycles of the core that has most to do, all rounded up to whole tiles, panels and shares."""
-    vectors = -(-shape.columns // shape.lanes)
-    panels = -(-vectors // tile.vectors)
+    panels = -(-shape.columns // (shape.lanes * tile.vectors))
     loads = 1 if shape.aligned else 2
-    steps = 0.0
-    for rows, count in balanced_sizes(-(-shape.rows // tile.chunks), tile.rows):
-        step = step_cycles(rows, tile.vectors, shape.load * loads, machine, loads)
-        steps += count * (step * shape.depth + shape.ends * end_cycles(rows * tile.vectors))
+    rows = -(-shape.rows // tile.chunks)
+    sizes = dict(balanced_sizes(rows, tile.rows))
+    steps = steps_cycles(sizes, tile.vectors, shape.load * loads, machine, loads) * shape.depth
+    steps += shape.ends * end_cycles(sum(sizes.values()), rows * tile.vectors)
     share = -(-shape.batch * panels * tile.chunks // cores)
     return share * (steps * shape.repeats + shape.packing * tile.vectors * shape.depth)
 
 
-def end_cycles(stored: float) -> float:
-    """Cycles to start a tile, and to store so many vectors at its end."""
-    return _TILE + _STORE * stored
+def end_cycles(tiles: int, stored: int) -> float:
+    """Cycles to start and end so many tiles, which store so many vectors."""
+    return _TILE * tiles + _STORE * stored
 
 
-def step_cycles(rows: int, vectors: int, load: float, machine: Machine, loads: int = 1) -> float:
-    """Cycles of one step of the sum on a tile: its multiply-adds and loads, and what loads delay them.
+def steps_cycles(sizes: Mapping[int, int], vectors: int, load: float, machine: Machine, loads: int = 1) -> float:
+    """Cycles of a step of the sum on each of some tiles: its multiply-adds and loads, and what loads delay them.
 
     Args:
-        rows, vectors: of the tile.
+        sizes: of how many tiles so many rows have a term in the step.
+        vectors: of the tiles.
         load: cycles that a vector of the panel delays what is beside it, where one from the nearest cache delays it `LOAD`.
-        loads: of each vector, two if it lies across lines of the cache.
         machine: that it is for.
+        loads: of each vector, two if it lies across lines of the cache.
     """
     delay = machine.load_delay
-    return machine.step_cycles(rows * vectors, rows + loads * vectors) + delay * rows + (load + loads * (delay - LOAD)) * vectors
+    of_vectors = (load + loads * (delay - LOAD)) * vectors
+    return sum(
+        count * (machine.step_cycles(rows * vectors, rows + loads * vectors) + delay * rows + of_vectors)
+        for rows, count in sizes.items()
+        if rows
+    )
 
 
 def balanced_sizes(extent: int, most: int) -> list[tuple[int, int]]:
