@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ..tune.measure import Measurer
 from .failures import failures_of, minimised_by_measuring, repeating_program
 from .records import load_records
+from .task import Task
 from .workers import LocalBuilder, LocalRunner, measure_options, measure_task
 
-if TYPE_CHECKING:
-    from .search_task import SearchTask
 
-
-def explain_failures(log: str | Path, task: SearchTask, minimise: bool = False) -> str:
+def explain_failures(log: str | Path, task: Task, minimise: bool = False) -> str:
     """The failures of a task in a log, by kind, and a program of Python that repeats the first one.
 
     Args:

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ..target import Target
 from ..target.machine import without_caches
 from .loaded import LoadedRecord, workload_name_and_args
 from .records import load_records
-
-if TYPE_CHECKING:
-    from .search_task import SearchTask
+from .task import Task
 
 # How far apart two records are that differ in one thing: another function is farthest, a failure nearest.
 _FUNCTION, _KIND, _COUNT, _DEFINITION, _ARGUMENT, _OPTION, _FAILURE = 1000, 400, 200, 100, 20, 10, 1
@@ -27,7 +24,7 @@ class Difference:
     weight: int
 
 
-def explain_miss(log: str | Path, task: SearchTask) -> str:
+def explain_miss(log: str | Path, task: Task) -> str:
     """What a log has for a task, or in what the nearest record differs from it.
 
     Raises:
@@ -47,7 +44,7 @@ def explain_miss(log: str | Path, task: SearchTask) -> str:
     )
 
 
-def differences(record: LoadedRecord, task: SearchTask) -> Iterator[Difference]:
+def differences(record: LoadedRecord, task: Task) -> Iterator[Difference]:
     """In what a record is not one of a task."""
     yield from _workload(record.workload_key, task.workload_key)
     if record.workload_key == task.workload_key and record.dag_hash != task.compute_dag.hash_key():

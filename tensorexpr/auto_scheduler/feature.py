@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,10 +26,7 @@ from ..tune.space import Sketch
 from .compute_dag import ComputeDAG
 from .measure_input import MeasureInput
 from .records import RecordReader
-
-if TYPE_CHECKING:
-    from .loaded import RecordedTask
-    from .search_task import SearchTask
+from .task import Task
 
 DEFAULT_MAX_N_BUFS = TENSORS
 DEFAULT_FEATURE_VEC_LEN = 74 + 18 * TENSORS
@@ -47,9 +44,7 @@ def get_per_store_feature_names(max_n_bufs: int | None = None) -> list[str]:
     return list(per_store_names(TENSORS if max_n_bufs is None else max_n_bufs))
 
 
-def get_per_store_features_from_states(
-    states: Sequence[Trace | Any], task: SearchTask | RecordedTask, max_n_bufs: int | None = None
-) -> list[Features]:
+def get_per_store_features_from_states(states: Sequence[Trace | Any], task: Task, max_n_bufs: int | None = None) -> list[Features]:
     """The features [stores, 164] of programs of a task; stores are in the order of the program.
 
     Args:

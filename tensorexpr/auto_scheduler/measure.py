@@ -12,6 +12,7 @@ from .callbacks import MeasureCallback, PythonBasedMeasureCallback
 from .loop_state import State
 from .measure_input import MeasureInput
 from .search_task import SearchTask
+from .task import Task
 from .task_input import TASK_INPUT_CHECK_FUNC_REGISTRY, Array, inputs_of_task, register_task_input_check_func
 from .workers import BuildResult, LocalBuilder, LocalRPCMeasureContext, LocalRunner, RPCRunner, measure_options, measure_task
 
@@ -105,7 +106,7 @@ class ProgramMeasurer:
         self.best_cost: dict[str, float] = {}
         self.best_state: dict[str, State] = {}
 
-    def measure(self, task: SearchTask, policy: Any, inputs: Sequence[MeasureInput]) -> list[MeasureResult]:
+    def measure(self, task: Task, policy: Any, inputs: Sequence[MeasureInput]) -> list[MeasureResult]:
         """Build and run programs of a task, and hand the results to the callbacks.
 
         Raises:
@@ -117,7 +118,7 @@ class ProgramMeasurer:
         self.count(task, inputs, results)
         return results
 
-    def count(self, task: SearchTask, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
+    def count(self, task: Task, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
         """Take note of what was measured.
 
         Raises:

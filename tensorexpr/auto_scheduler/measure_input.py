@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..schedule.trace import Trace
 from .loop_state import State
-
-if TYPE_CHECKING:
-    from .loaded import RecordedTask
-    from .search_task import SearchTask
+from .task import Task
 
 
 class MeasureInput:
@@ -21,7 +18,7 @@ class MeasureInput:
         state: the program, all decisions made: a `State`, or its trace.
     """
 
-    def __init__(self, task: SearchTask | RecordedTask, state: State | Trace) -> None:
+    def __init__(self, task: Task, state: State | Trace) -> None:
         self.task = task
         self._state = state if isinstance(state, State) else None
         self.trace: Trace = state if isinstance(state, Trace) else state.trace

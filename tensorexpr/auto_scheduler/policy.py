@@ -30,10 +30,10 @@ from .preload import CandidateIndex, Preloaded, PreloadMeasuredStates, recall
 from .session import SearchSession
 from .sketch.generate import generate_sketches
 from .sketch.rule import RuleOptions
+from .task import Task
 
 if TYPE_CHECKING:
     from .measure import ProgramMeasurer
-    from .search_task import SearchTask
 
 DEFAULT_PARAMS: Mapping[str, float | int | str] = {
     "eps_greedy": 0.05,
@@ -78,7 +78,7 @@ class SketchPolicy:
 
     def __init__(
         self,
-        task: SearchTask,
+        task: Task,
         program_cost_model: CostModel | PythonBasedModel | RandomModel | None = None,
         params: Mapping[str, Any] | None = None,
         seed: int | None = None,
@@ -114,7 +114,7 @@ class SketchPolicy:
         self._model = program_cost_model
 
     @property
-    def search_task(self) -> SearchTask:
+    def search_task(self) -> Task:
         """The task, by TVM's name, which rules of your own ask for."""
         return self.task
 

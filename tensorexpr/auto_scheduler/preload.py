@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..lower.context import PassContext
 from ..lower.plain_context import context_to_json, options_in_words, words_of_options
@@ -16,9 +16,7 @@ from ..tune.evolution import Candidate
 from ..tune.space import Sketch
 from .loaded import LoadedRecord
 from .records import load_records
-
-if TYPE_CHECKING:
-    from .search_task import SearchTask
+from .task import Task
 
 
 class PreloadMeasuredStates:
@@ -31,7 +29,7 @@ class PreloadMeasuredStates:
     def __init__(self, filename: str | Path) -> None:
         self.filename = str(filename)
 
-    def records(self, task: SearchTask) -> list[LoadedRecord]:
+    def records(self, task: Task) -> list[LoadedRecord]:
         """The records of a task that were made under the options of the current PassContext, in the order of the log.
 
         Raises:
@@ -53,7 +51,7 @@ class PreloadMeasuredStates:
             and words_of_options(record.policy) == options
         ]
 
-    def message(self, task: SearchTask, count: int) -> str:
+    def message(self, task: Task, count: int) -> str:
         """What the search says of it."""
         if count:
             return f"SearchPolicy: Loaded {count} measurement records from {self.filename} for {task.workload_key}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,10 +17,7 @@ from ...tune.measure import MeasureResult
 from ...tune.trial import Trial
 from ..loop_state import State
 from ..measure_input import MeasureInput
-
-if TYPE_CHECKING:
-    from ..loaded import RecordedTask
-    from ..search_task import SearchTask
+from ..task import Task
 
 
 class CostModel(ABC):
@@ -40,7 +37,7 @@ class PythonBasedModel(CostModel):
     States print as loops with their ranges; `state.trace` has the steps.
     """
 
-    def predict_stages(self, task: SearchTask | RecordedTask, states: Sequence[Any]) -> Sequence[float] | FloatArray:
+    def predict_stages(self, task: Task, states: Sequence[Any]) -> Sequence[float] | FloatArray:
         """Scores of the stages of programs; nothing here asks for them.
 
         Raises:
@@ -55,11 +52,11 @@ class RandomModel(CostModel):
     def __init__(self, seed: int = 0) -> None:
         self._scores = RandomScores(seed)
 
-    def predict(self, search_task: SearchTask | RecordedTask, states: Sequence[Any]) -> FloatArray:
+    def predict(self, search_task: Task, states: Sequence[Any]) -> FloatArray:
         """A random score [n] for each program."""
         return self._scores.predict(np.zeros((len(states), 0)))
 
-    def for_task(self, task: SearchTask) -> TunerModel:
+    def for_task(self, task: Task) -> TunerModel:
         """This model as the tuner of one task uses it."""
         return self._scores
 
@@ -72,7 +69,7 @@ def random_fill_float(size: int, seed: int = 0) -> FloatArray:
 class UserModel:
     """A user's model, for the tuner of one task: programs instead of features."""
 
-    def __init__(self, model: PythonBasedModel, task: SearchTask) -> None:
+    def __init__(self, model: PythonBasedModel, task: Task) -> None:
         self._model = model
         self._task = task
 

@@ -18,9 +18,9 @@ from ...tune.features import extract
 from ...tune.measure import MeasureResult
 from ...tune.space import Sketch
 from ..compute_dag import ComputeDAG
-from ..loaded import RecordedTask
 from ..measure_input import MeasureInput
 from ..records import load_records
+from ..task import Task
 from .cost_model import PythonBasedModel, trace_of
 from .pack_sum import (
     XGBDMatrixContext,
@@ -36,7 +36,6 @@ from .pack_sum import (
 
 if TYPE_CHECKING:
     from ..loop_state import State
-    from ..search_task import SearchTask
 
 
 _SHORTEST = 1e-12  # seconds: a runner of the caller's may report none at all
@@ -103,14 +102,14 @@ class XGBModel(PythonBasedModel):
             self._tasks.setdefault(key, _Programs()).add(features, priors, speeds)
         self._train()
 
-    def predict(self, task: SearchTask | RecordedTask, states: Sequence[State | Trace]) -> FloatArray:
+    def predict(self, task: Task, states: Sequence[State | Trace]) -> FloatArray:
         """Predicted throughput [n] of programs of a task: 1 is that of the fastest known one, or of the most promising of these."""
         if not states:
             return np.zeros(0)
         features, priors = features_of(task.compute_dag, task.target, [trace_of(state) for state in states])
         return np.asarray(np.exp(np.clip(self.scores(_key(task), features, priors), -30.0, 30.0)))
 
-    def predict_stages(self, task: SearchTask | RecordedTask, states: Sequence[State | Trace]) -> FloatArray:
+    def predict_stages(self, task: Task, states: Sequence[State | Trace]) -> FloatArray:
         """The model looks at whole programs, so it has no scores of single stages.
 
         Raises:
@@ -151,7 +150,7 @@ class XGBModel(PythonBasedModel):
         """
         self._model.load(file_name)
 
-    def for_task(self, task: SearchTask) -> CostModel:
+    def for_task(self, task: Task) -> CostModel:
         """This model as the tuner of one task uses it."""
         return _TaskView(self, _key(task))
 
