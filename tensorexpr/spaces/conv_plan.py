@@ -27,7 +27,6 @@ from .access import bytes_of, element_bytes
 from .contraction_plan import Order, Pack, Plan
 from .conv_tile import USES, all_cycles, channel_lanes, has_taps_inside, is_near, panel_of, register_tiles, tile_cycles
 from .convolutions import Convolution
-from .machine import is_parallel
 from .tile_cycles import RegisterTile, balanced_sizes
 
 _PACKED = 8.0  # cycles to load a vector of weights, transpose and store it
@@ -67,7 +66,8 @@ def convolution_plans(convolution: Convolution, target: Target) -> list[Plan]:
     for tile in sorted(timed, key=lambda tile: (tile.cycles, tile.sizes, tile.vectors)):
         kind = (tile.vectors, *(number for number, size in enumerate(tile.sizes) if size > 1))
         if kind not in best and (plan := _plan_of(convolution, tile, pixels, target)) is not None:
-            best[kind] = tile.cycles + _starting_cycles(plan.pack, plan.parallel, target), plan
+            cores = target.num_cores if plan.parallel else 1
+            best[kind] = tile.cycles / cores + _starting_cycles(plan.pack, plan.parallel, target), plan
     # A copy's own time isn't among what ranks them: what it saves where rows of weights are far apart isn't counted either.
     found = [plan for _, plan in sorted(best.values(), key=lambda one: one[0])]
     return [*found[:1], *(variant for plan in found[:1] for variant in _variants(plan)), *found[1:]]
@@ -115,8 +115,8 @@ def _written_cycles(convolution: Convolution, live: list[list[bool]], group: int
 
 
 def _starting_cycles(pack: Pack, parallel: bool, target: Target) -> float:
-    """Cycles of all cores to start threads for a copy of all weights, beside those for the convolution."""
-    return target.num_cores * target.machine.fork_join_cycles if pack is Pack.ROOT and parallel else 0.0
+    """Cycles to start threads for the convolution, and for a copy of all weights before it."""
+    return target.machine.fork_join_cycles * (parallel + (parallel and pack is Pack.ROOT))
 
 
 def _variants(plan: Plan) -> list[Plan]:
@@ -135,7 +135,9 @@ def _plan_of(convolution: Convolution, tile: RegisterTile, pixels: list[int], ta
     """The plan of a tile whose cycles are those of the sums on one core; None where weights can't be brought into panels of its vectors."""
     lanes, channels = channel_lanes(convolution, target), convolution.size(convolution.column)
     width = lanes * tile.vectors
-    parallel = is_parallel(target, 2.0 * convolution.size(*range(len(convolution.op.axis))) * convolution.depth)
+    # One core is done before a second one has begun: 14 x 2 for 3 rows of 28 pixels and 32 channels, on one, takes 3.05 us; 28 x 1, which
+    # makes a panel for each of two cores, 3.8 (Ice Lake server).
+    parallel = target.num_cores > 1 and tile.cycles * (1 - 1 / target.num_cores) > target.machine.fork_join_cycles
     order, chunks = _order(convolution, -(-channels // width), pixels, target.num_cores if parallel else 1, target)
     uses = prod(-(-extent // size) for extent, size in zip(pixels, tile.sizes, strict=True)) * convolution.size(*convolution.batch)
     stays = order is not Order.PANELS and is_near(convolution, width, target)
@@ -145,10 +147,10 @@ def _plan_of(convolution: Convolution, tile: RegisterTile, pixels: list[int], ta
         if len(convolution.right.load.indices) < 2 or convolution.right.index_of(convolution.column) is None:
             return None
         pack = Pack.PANEL if order is Order.PANELS and chunks == 1 else Pack.ROOT
-        cycles += _PACKED * convolution.depth * channels / lanes + _starting_cycles(pack, parallel, target)
+        cycles += _PACKED * convolution.depth * channels / lanes
     return Plan(
         convolution,
-        replace(tile, chunks=chunks, cycles=cycles / (target.num_cores if parallel else 1)),
+        replace(tile, chunks=chunks, cycles=cycles / (target.num_cores if parallel else 1) + _starting_cycles(pack, parallel, target)),
         lanes,
         pack,
         parallel,

@@ -74,7 +74,8 @@ def plans_of(convolution: Convolution, tree: ScheduleTree, stage: StageNode, tar
     if written is not None and (not plans or _is_worth_code(written, plans[0], target)):
         plans.insert(0, written)
     if flat is not None:
-        plans.insert(0 if not plans or flat.tile.cycles < plans[0].tile.cycles else 1, flat)
+        cycles = flat.tile.cycles + (target.machine.fork_join_cycles if flat.parallel else 0.0)
+        plans.insert(0 if not plans or cycles < plans[0].tile.cycles else 1, flat)
     return plans
 
 

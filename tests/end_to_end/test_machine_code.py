@@ -26,6 +26,11 @@ PRODUCTS = {
     "1x1 convolution": (Case("1x1 convolution", "suite.conv2d_bias_relu", (1, 64, 28, 28, 64, 1, 1, 0), (1, 2)), 1.25),
     # So many rows that a copy of the weights is worth starting threads; of few, narrower tiles are faster (13 x 13 pixels: 1.8 times).
     "3x3 convolution": (Case("3x3 convolution", "suite.conv2d_bias_relu", (1, 8, 84, 28, 32, 3, 1, 1), (1, 2)), 1.25),
+    # So few that one core does them before a second one has begun: no tile is chosen for making work for two.
+    "3x3 convolution of three rows": (
+        Case("3x3 convolution of three rows", "suite.conv2d_bias_relu", (1, 8, 3, 28, 32, 3, 1, 1), (1, 2)),
+        1.25,
+    ),
     "bytes": (Case("bytes", "suite.gemm_low", (64, 64, 64, "int8", "int8", "int32"), (1,)), 1.25),
     # A line of 14 pixels is a tile by itself where a step of two vectors waits for latency: 15 loads beside 14 multiply-adds.
     "channels last": (Case("channels last", "suite.conv2d", (1, 14, 14, 32, 64, 3, 1, 1), (1,)), 0.9),
