@@ -10,12 +10,12 @@ default      which of the rules below a computation gets without a search
 injective    elementwise, broadcasts, transforms;  transpose: what reads across the direction in which it writes
 rows         programs that work row by row: softmax, norms
 reduction    sums and their like, over rows or columns;  window: over small windows, depthwise convolutions and pooling
-contractions     products and their like told by what their axes move;  register_tile: which tile of accumulators one gets
-contraction_plan the axis in the lanes, the order of loops, what is packed;  contraction_tiles: their steps
+contractions     products and their like told by what their axes move;  convolutions: those of them that have windows
+tile_cycles      the cycles of register tiles, counted;  conv_tile: what windows add to the count
+contraction_plan what is decided of a product: its tile, the order of loops, what is packed;  conv_plan: of a convolution
+tiles            the steps of these plans: pack, tile, attach, unroll, vectorise;  products: which stages get them
 dot_products     instructions that sum groups of small numbers
-convolutions convolutions told by their indices;  conv_plan, conv_tile: which tile and loops one gets;  conv: its steps, borders peeled
-conv_written convolutions on small planes: tiles over row ends, each written out
-conv_packed  convolutions that leave out pixels: a dense copy of the others
+conv_packed      convolutions that leave out pixels: a dense copy of the others
 """
 
 from __future__ import annotations

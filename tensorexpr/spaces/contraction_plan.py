@@ -96,6 +96,10 @@ class Plan:
         merged = rows[-2:] if self.written else self.contraction.merged_rows()
         return [*((row,) for row in rows if row not in merged), *([merged] if merged else [])]
 
+    def cycles(self, target: Target) -> float:
+        """Cycles of the busiest core, with those to start threads, for a copy of the whole right operand once more."""
+        return self.tile.cycles + target.machine.fork_join_cycles * (self.parallel + (self.parallel and self.pack is Pack.ROOT))
+
     @property
     def is_transposed(self) -> bool:
         """True if the columns of the right operand are no neighbours in memory."""

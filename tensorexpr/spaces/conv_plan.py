@@ -66,9 +66,9 @@ def convolution_plans(convolution: Convolution, target: Target) -> list[Plan]:
     for tile in sorted(timed, key=lambda tile: (tile.cycles, tile.sizes, tile.vectors)):
         kind = (tile.vectors, *(number for number, size in enumerate(tile.sizes) if size > 1))
         if kind not in best and (plan := _plan_of(convolution, tile, pixels, target)) is not None:
-            cores = target.num_cores if plan.parallel else 1
-            best[kind] = tile.cycles / cores + _starting_cycles(plan.pack, plan.parallel, target), plan
-    # A copy's own time isn't among what ranks them: what it saves where rows of weights are far apart isn't counted either.
+            # Without a copy's own time: what it saves where rows of weights are far apart isn't counted either.
+            summed = replace(plan.tile, cycles=tile.cycles / (target.num_cores if plan.parallel else 1))
+            best[kind] = replace(plan, tile=summed).cycles(target), plan
     found = [plan for _, plan in sorted(best.values(), key=lambda one: one[0])]
     return [*found[:1], *(variant for plan in found[:1] for variant in _variants(plan)), *found[1:]]
 
@@ -98,7 +98,7 @@ def written_plan(convolution: Convolution, target: Target) -> Plan | None:
                 # Tiles that are no loops have loops over panels around them.
                 by_panels = reordered(plan) if plan.order is Order.ROWS else plan
                 found.append(replace(by_panels, written=rows, taps_inside=False))
-    return min(found, key=lambda plan: plan.tile.cycles, default=None)
+    return min(found, key=lambda plan: plan.cycles(target), default=None)
 
 
 def _written_cycles(convolution: Convolution, live: list[list[bool]], group: int, tile: RegisterTile, target: Target) -> float:
@@ -112,11 +112,6 @@ def _written_cycles(convolution: Convolution, live: list[list[bool]], group: int
     repeats = prod(sum(map(len, convolution.live_pixels(pixel, bordered))) for pixel in convolution.rows[:-2])
     sizes = Counter({size: count * repeats for size, count in sizes.items()})
     return all_cycles(convolution, sizes, convolution.size(*convolution.rows[:-2]) * len(tiles), tile.vectors, target, stored=True)
-
-
-def _starting_cycles(pack: Pack, parallel: bool, target: Target) -> float:
-    """Cycles to start threads for the convolution, and for a copy of all weights before it."""
-    return target.machine.fork_join_cycles * (parallel + (parallel and pack is Pack.ROOT))
 
 
 def _variants(plan: Plan) -> list[Plan]:
@@ -150,7 +145,7 @@ def _plan_of(convolution: Convolution, tile: RegisterTile, pixels: list[int], ta
         cycles += _PACKED * convolution.depth * channels / lanes
     return Plan(
         convolution,
-        replace(tile, chunks=chunks, cycles=cycles / (target.num_cores if parallel else 1) + _starting_cycles(pack, parallel, target)),
+        replace(tile, chunks=chunks, cycles=cycles / (target.num_cores if parallel else 1)),
         lanes,
         pack,
         parallel,

@@ -74,8 +74,7 @@ def plans_of(convolution: Convolution, tree: ScheduleTree, stage: StageNode, tar
     if written is not None and (not plans or _is_worth_code(written, plans[0], target)):
         plans.insert(0, written)
     if flat is not None:
-        cycles = flat.tile.cycles + (target.machine.fork_join_cycles if flat.parallel else 0.0)
-        plans.insert(0 if not plans or cycles < plans[0].tile.cycles else 1, flat)
+        plans.insert(0 if not plans or flat.cycles(target) < plans[0].cycles(target) else 1, flat)
     return plans
 
 
@@ -91,7 +90,7 @@ def flat_plan(convolution: Convolution, tree: ScheduleTree, stage: StageNode, ta
 
 def _is_worth_code(written: Plan, loops: Plan, target: Target) -> bool:
     """True if tiles that are written out save more than noise: a part of the whole, and more than starting threads takes."""
-    one, other, cores = written.tile.cycles, loops.tile.cycles, target.num_cores if loops.parallel else 1
+    one, other, cores = written.cycles(target), loops.cycles(target), target.num_cores if loops.parallel else 1
     return one < _WORTH_CODE * other and (other - one) * cores > target.machine.fork_join_cycles
 
 

@@ -77,8 +77,9 @@ def is_sum_of_windows(op: ComputeOp, target: Target) -> bool:
     convolution = convolution_of(op) if _is_one_sum(op) else None
     if convolution is None or convolution.is_transposed or convolution.is_column_last:
         return False
-    lanes = lanes_of(target, op.output_dtype(0))
-    return 2 * convolution.size(convolution.column) < lanes <= 2 * convolution.size(len(op.axis) - 1) and op.axis[-1].var in _moved_axes(op).values()
+    lanes, row = lanes_of(target, op.output_dtype(0)), len(op.axis) - 1
+    fills = 2 * convolution.size(convolution.column) < lanes <= 2 * convolution.size(row)
+    return fills and op.axis[row].var in _moved_axes(op).values()
 
 
 def _is_one_sum(op: ComputeOp) -> bool:
