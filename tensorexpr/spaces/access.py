@@ -40,7 +40,11 @@ def flat_access(load: ProducerLoad) -> Access[Var]:
 
 
 def is_view(op: ComputeOp) -> bool:
-    """True if an operator only reads elements from places that are sums of multiples of its axes: a transpose, a split axis."""
+    """True if an operator only reads elements from places that are sums of multiples of its axes: a transpose, a split axis.
+
+    Example:
+        Y[i, j] = X[j, 4 * i], but not X[i // 4, j].
+    """
     body = op.body[0]
     return len(op.body) == 1 and isinstance(body, ProducerLoad) and flat_access(body).is_affine
 

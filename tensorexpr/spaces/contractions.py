@@ -210,7 +210,11 @@ def operands_of(tree: ScheduleTree, stage: StageNode) -> list[Operand]:
 
 
 def inline_moves(s: Schedule, stage: StageNode) -> None:
-    """Inline what only puts elements elsewhere for this stage alone: transposes, slices, reshapes."""
+    """Inline what only puts elements elsewhere for this stage alone: transposes, slices, reshapes.
+
+    Example:
+        T[k, j] = B[j, k];  C[i, j] = sum over k of A[i, k] * T[k, j]: the panels of B are packed from where it lies, T is never stored.
+    """
     waiting = [stage]
     while waiting:
         for load in s.tree.reads(waiting.pop()):

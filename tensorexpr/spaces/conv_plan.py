@@ -189,7 +189,11 @@ def _is_even(tasks: int, cores: int) -> bool:
 
 
 def is_peeled(convolution: Convolution) -> bool:
-    """True if tiles at a border have bodies of their own: the data is another tensor with a border of zeros."""
+    """True if tiles at a border have bodies of their own: the data is another tensor with a border of zeros.
+
+    Example:
+        D[y] = X[y - 1] if 1 <= y < 8 else 0.0
+    """
     op = None if convolution.is_transposed else convolution.data.tensor.op
     match op.body if isinstance(op, ComputeOp) else ():
         case (Select(_, _, IntImm() | FloatImm() as border) | Call(op="tir.if_then_else", args=(_, _, IntImm() | FloatImm() as border)),):

@@ -55,7 +55,11 @@ def register_tiles(convolution: Convolution, pixels: list[int], target: Target) 
 
 
 def panel_of(convolution: Convolution) -> int:
-    """The channels of a panel if the weights lie in panels already, else 0."""
+    """The channels of a panel if the weights lie in panels already, else 0.
+
+    Example:
+        W[o // 32, r, k, o % 32]: 32.
+    """
     axis, indices = convolution.axis(convolution.column).var, convolution.right.load.indices
     match [index for index in indices if axis in variables(index)]:
         case [FloorDiv(panel, IntImm() as size), FloorMod(within, IntImm() as block) as last] if last is indices[-1]:

@@ -52,6 +52,9 @@ _INTRINSICS = _table()
 def dot_product_of(contraction: Contraction, dtype: str, target: Target) -> tuple[DotProduct, int] | None:
     """The intrinsic that sums a contraction, and the axis that it sums in groups; None if the target has none.
 
+    Example:
+        C[i, j] += int32(A[i, k]) * int32(B[j, k]) with A of uint8 and B of int8: k, four at a time, by VNNI.
+
     Of several axes the one of which groups lie side by side in the left operand, if there is one, and the longest.
     """
     if len(contraction.left) != 1 or not contraction.can_be_packed:

@@ -28,7 +28,11 @@ _ROWS_AT_ONCE = 8
 
 
 def contiguous_axis(op: ComputeOp) -> IterVar | None:
-    """The axis along which most reads go from neighbour to neighbour in memory, if there is one."""
+    """The axis along which most reads go from neighbour to neighbour in memory, if there is one.
+
+    Example:
+        Y[i] = sum over k of X[i, k]: k, whose partial sums get lanes. Y[j] = sum over k of X[k, j]: j, whose results get them.
+    """
     votes: dict[Var, int] = {}
     for load in loads(op):
         for var, stride in flat_access(load).strides.items():

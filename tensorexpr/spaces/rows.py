@@ -32,6 +32,9 @@ _MOST_ROWS = 4
 def common_rows(s: Schedule, output: Tensor, inner: Sequence[StageNode]) -> int:
     """How many leading axes of `output` are the leading axes of all stages before it, read at the same indices.
 
+    Example:
+        m[i] = max over k of X[i, k];  e[i, j] = exp(X[i, j] - m[i]);  s[i] = sum over k of e[i, k];  Y[i, j] = e[i, j] / s[i]: one, i.
+
     0 if there are none, so that the stages can't share a loop; or if any other stage, which has its schedule, reads one of them.
     """
     rows = len(output.op.axis) if isinstance(output.op, ComputeOp) else 0

@@ -18,6 +18,9 @@ def transposed_axis(loops: Sequence[Loop]) -> int | None:
     """The loop along which reads go from neighbour to neighbour that are far apart along the innermost one.
 
     None if the innermost loop is as good as any.
+
+    Example:
+        Y[c, i, j] = X[c, j, i]: neighbours along j are a row of X apart, and those along i are neighbours, so the loop over i.
     """
     if not loops:
         return None

@@ -65,7 +65,11 @@ def schedule_sums_of_windows(s: Schedule, target: Target) -> None:
 
 
 def is_window(s: Schedule, stage: StageNode) -> bool:
-    """True for a reduction of one value whose axes all move a window along an axis of the result, by a few elements."""
+    """True for a reduction of one value whose axes all move a window along an axis of the result, by a few elements.
+
+    Example:
+        Y[c, y, x] = max over r, s of X[c, 2y + r, 2x + s]: r moves the window along y, s along x. Not with X[c, y + r, k], k summed.
+    """
     op = stage.op
     if not isinstance(op, ComputeOp) or not _is_one_sum(op) or prod(extents_of(op.reduce_axis)) > _TERMS:
         return False
