@@ -27,7 +27,7 @@ def _te_attention(
     others, of_values = key.shape[1], value.shape[3]
     share = floordiv(heads, key.shape[2])
     dtype = "float32" if query.dtype in ("float16", "bfloat16") else query.dtype
-    factor = const(_scale(scale, as_int(size)), dtype)
+    factor = const(scale_of(scale, as_int(size)), dtype)
     k = te.reduce_axis((0, size), name="k")
 
     def product(b: Any, n: Any, i: Any, j: Any) -> Any:
@@ -56,10 +56,22 @@ def _te_attention(
     return found if dtype == query.dtype else topi.cast(found, query.dtype)
 
 
-def _scale(scale: float | None, size: int | None) -> float:
+def scale_of(scale: float | None, size: int | None) -> float:
+    """What products are multiplied by: as stated, else one by the root of the size of a head.
+
+    Raises:
+        DeclarationError: if nothing says it.
+    """
     if scale is None and size is None:
         raise DeclarationError("relax.op.nn.attention: the size of a head has to be known, or a scale")
     return 1 / math.sqrt(size or 1) if scale is None else float(scale)
+
+
+def seen_keys(length: int, others: int, causal_mask: str, window_size: int | None) -> Any:
+    """An array [length, others] of bools: whether a query sees a key."""
+    last = np.arange(length)[:, None] + (others - length if causal_mask == "BottomRight" else 0)
+    j = np.arange(others)
+    return (j <= last) & ((window_size is None) | (j > last - (window_size or 0)))
 
 
 def _np_attention(
@@ -68,13 +80,10 @@ def _np_attention(
     wide = np.float64
     share = query.shape[2] // key.shape[2]
     q, k, v = (np.moveaxis(one.astype(wide), 2, 1) for one in (query, np.repeat(key, share, 2), np.repeat(value, share, 2)))
-    scores = q @ k.swapaxes(-1, -2) * _scale(scale, query.shape[3])
+    scores = q @ k.swapaxes(-1, -2) * scale_of(scale, query.shape[3])
     scores = scores if bias is None else scores + bias.astype(wide)
     if causal_mask is not None:
-        length, others = scores.shape[-2:]
-        last = np.arange(length)[:, None] + (others - length if causal_mask == "BottomRight" else 0)
-        j = np.arange(others)
-        seen = (j <= last) & ((window_size is None) | (j > last - (window_size or 0)))
+        seen = seen_keys(scores.shape[-2], scores.shape[-1], causal_mask, window_size)
         scores = np.where(seen, scores, np.finfo(np.float32).min)
     weights = np.exp(scores - scores.max(-1, keepdims=True))
     return np.moveaxis(weights / weights.sum(-1, keepdims=True) @ v, 1, 2).astype(query.dtype)

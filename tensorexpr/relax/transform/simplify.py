@@ -6,7 +6,7 @@ from typing import Any
 
 from ...lower.passes import ModulePass
 from ..expr import Call
-from . import decompose, fold_scale, identities, pads, reshapes, transposes
+from . import attention, decompose, fold_scale, identities, pads, reshapes, transposes
 from .rewriting import Rewriter, Rules, rule_pass
 from .simple import folded
 
@@ -21,5 +21,5 @@ FOLD: Rules = {"": [_known]}
 
 def Simplify() -> ModulePass:
     """A pass: constants are computed, and what is normalised, scaled, cast, padded, reshaped and transposed is so as seldom as can be."""
-    tables = (decompose.INFERENCE, identities.RULES, reshapes.RULES, transposes.RULES, pads.RULES, fold_scale.RULES)
+    tables = (attention.RULES, decompose.INFERENCE, identities.RULES, reshapes.RULES, transposes.RULES, pads.RULES, fold_scale.RULES)
     return rule_pass("Simplify", FOLD, *tables)

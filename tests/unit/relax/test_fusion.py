@@ -290,3 +290,23 @@ def test_a_row_program_does_not_wait_for_what_waits_for_it() -> None:
     arrays = [np.random.default_rng(n).uniform(-1, 1, shape).astype("float32") for n, shape in enumerate(((32, 32), (32, 32), (32,)))]
     np.testing.assert_allclose(relax.VirtualMachine(relax.build(mod))["main"](*arrays).numpy(), Evaluator(mod)("main", *arrays), atol=1e-4)
     assert len(kernels(fused(mod))) > 1
+
+
+@pytest.mark.parametrize(
+    ("key", "bias", "attrs"),
+    [
+        ((2, 20, 3, 8), None, {}),
+        ((2, 20, 3, 8), (1, 3, 1, 20), {"scale": 0.5}),
+        ((2, 20, 3, 8), (2, 1, 17, 20), {"causal_mask": "TopLeft"}),
+        ((2, 20, 3, 8), None, {"causal_mask": "BottomRight", "window_size": 4}),
+        ((2, 20, 1, 8), None, {"causal_mask": "TopLeft"}),  # heads of keys that several share
+    ],
+)
+def test_attention_is_products_that_read_heads_where_they_are(key: tuple[int, ...], bias: tuple[int, ...] | None, attrs: Any) -> None:
+    shapes = [(2, 17, 3, 8), key, (*key[:3], 5), *([] if bias is None else [bias])]
+    mod = module(lambda e, *args: e(op.nn.attention(*args, **attrs)), *shapes)
+    arrays = [np.random.default_rng(n).uniform(-1, 1, shape).astype("float32") for n, shape in enumerate(shapes)]
+    wanted, made = Evaluator(mod)("main", *arrays), relax.build(mod, upto=3)
+    assert len(kernels(made)) == (3 if key[2] == 3 else 1) and not any(name.startswith("transpose") for name in kernels(made))
+    for found in (Evaluator(made)("main", *arrays), relax.VirtualMachine(relax.build(mod))["main"](*arrays).numpy()):
+        np.testing.assert_allclose(found, wanted, rtol=2e-4, atol=2e-5)
