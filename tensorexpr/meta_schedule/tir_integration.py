@@ -71,8 +71,7 @@ def tune_tir(
         seed: of all random choices.
         module_equality: when two programs are the same workload.
         special_space: spaces of some functions, by name; None leaves a function out.
-        task_name: of the task, for messages, if there is one function.
-        task_weights: how much the time of each function counts, by name; 1 for those that aren't named.
+        task_name, task_weights: for messages, if there is one function; how much the time of each counts, by name, 1 if it isn't named.
         config: how much to search, as a TuneConfig.
         sch_rules, postprocs, mutator_probs: of the space, in place of its own.
 
@@ -94,6 +93,7 @@ def tune_tir(
     tasks = _tasks(normalize_mod(mod), target, space, strategy, num_tuning_cores, seed, special_space or {}, task_name)
     _adapt(tasks, sch_rules, postprocs, mutator_probs)
     parts: dict[str, Any] = {"builder": builder, "runner": runner, "database": database, "cost_model": cost_model}
+    parts.update(measure_callbacks=measure_callbacks, task_scheduler=task_scheduler, module_equality=module_equality)
     found = tune_tasks(
         tasks=tasks,
         task_weights=[(task_weights or {}).get(str(task.task_name), 1.0) for task in tasks],
@@ -101,9 +101,6 @@ def tune_tir(
         max_trials_global=max_trials_global,
         max_trials_per_task=max_trials_per_task,
         num_trials_per_iter=num_trials_per_iter,
-        measure_callbacks=measure_callbacks,
-        task_scheduler=task_scheduler,
-        module_equality=module_equality,
         **parts,
     )
     return found if config is None else compile_tir(found, mod, target)

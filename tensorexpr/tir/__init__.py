@@ -4,7 +4,7 @@ dtype, attrs, node, interning      data types, immutable mappings, what all node
 object_path                 paths from a program to its parts
 op_registry                  names of operations, and what programs register about them
 types, atoms, operations, reduce     types; variables and constants; operators; ranges, axes and reductions: `expr` has them all
-expr, operators, arithmetic, bitwise, intrin     expressions, and all that builds them
+expr, operators, conversion, arithmetic, bitwise, intrin   expressions, and all that builds them
 stmt, block, buffer, function     statements, blocks, memory, functions and modules
 data_layout, op, generic     layouts by the names of their axes; all builders in one place
 ir_builder                   loop nests written by hand, statement by statement
