@@ -122,6 +122,8 @@ STRUCTS: dict[str, type] = {
 _INTEGERS = (
     "ir.enable_si_builder",
     "relax.FuseOps.max_depth",
+    "relax.build.processes",
+    "relax.build.progress",
     "relay.FuseOps.max_depth",
     "te.keep_schedule_record",
     "testing.immutable_module",

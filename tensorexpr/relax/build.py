@@ -10,6 +10,7 @@ from ..runtime.build import build as build_functions
 from ..target import Target, TargetLike
 from ..tir.function import IRModule, PrimFunc
 from .analysis import check_well_formed
+from .build_progress import Progress, Watch
 from .expr import Function
 from .kernel_cache import built_kernels
 from .kernels import kernels_of, with_packed_constants
@@ -30,6 +31,7 @@ def build(
     pipeline: Any = None,
     system_lib: bool | None = None,
     upto: int | None = None,
+    progress: Progress = None,
 ) -> Any:
     """Build a module of graphs.
 
@@ -42,6 +44,8 @@ def build(
         exec_mode: "bytecode" or "compiled", which are the same here.
         system_lib: accepted.
         upto: a phase of the pipeline (`transform.pipeline`), after which the module is returned as it is then.
+        progress: a function that gets a `BuildProgress` for each kernel that is made; True for a line about them, False for none. By
+            default there is one if stderr is a terminal, unless a PassContext has the option "relax.build.progress" at 0.
 
     Returns:
         An Executable; an IRModule with `upto`.
@@ -82,7 +86,8 @@ def build(
         functions = {name: kernel.func.with_attr("schedule.origin", kernel.origin) for name, kernel in made.items()}
         whole = run_phases(whole, LAST_GRAPH_PHASE + 1, last)
     else:
-        built = built_kernels(whole, chosen)
+        with Watch(progress) as watch:
+            built = built_kernels(whole, chosen, watch)
         whole = whole if built is None else with_packed_constants(whole, built.layouts)
         give_back_memory()  # of weights in layouts that are gone
         whole = run_phases(whole, LAST_GRAPH_PHASE + 1, last)

@@ -1,30 +1,36 @@
-"""The kernels of a graph in machine code, found on disk where an earlier build of the same tensor functions made them.
+"""The kernels of a graph in machine code, each found on disk where an earlier build of any graph made it.
 
-Found is the object file of all kernels, with the layouts in which they take constants and where their schedules come from: neither
-schedules nor lowering nor LLVM run again. What they depend on is the computations of the tensor functions, their names, which arguments
-are constants, options, target and sources.
+Found is the object file of a kernel, with the layouts in which it takes constants and where its schedule comes from: neither schedules
+nor lowering nor LLVM run again. What it depends on is the computation of its tensor function, which arguments are constants, options,
+target and sources. The numbers in its name count functions of a module, and count for nothing here: a network of which one
+layer is changed has one new kernel.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..arith.index_map import IndexMap
-from ..arith.index_map_graph import index_map_from_json
 from ..errors import DeclarationError, RecordError, TensorExprError
-from ..runtime import sidecar, store
-from ..runtime.build import build as build_functions
-from ..runtime.code import CompiledCode
+from ..runtime import store
+from ..runtime.linked_code import LinkedCode
 from ..runtime.module import Module
 from ..runtime.program_key import key_of
 from ..target import Target
 from ..te.serialize import dag_to_json
 from ..tir.function import IRModule, PrimFunc
-from .kernels import constant_arguments, kernels_of
+from .build_progress import Watch
+from .kernel_builds import Wanted, made_kernels
+from .kernels import BuiltKernel, constant_arguments
 from .tensor_function import plain_tensors
+
+_HASH_DIGITS = 12
+_NUMBER = re.compile(r"_?\d+(?=_|$)")  # fused_matmul3_relu_1 is the fourth product of a module, and the second that is fused with a ReLU
 
 
 @dataclass(frozen=True)
@@ -35,15 +41,22 @@ class BuiltKernels:
         module: of all.
         origins: where the schedule of each comes from.
         layouts: for each the arguments that are passed packed.
+        found: those that an earlier build made.
     """
 
     module: Module
     origins: Mapping[str, str]
     layouts: Mapping[str, Mapping[int, IndexMap]]
+    found: frozenset[str] = frozenset()
 
 
-def built_kernels(mod: IRModule, target: Target) -> BuiltKernels | None:
+def built_kernels(mod: IRModule, target: Target, watch: Watch) -> BuiltKernels | None:
     """The kernels of a module; None if it has no tensor functions.
+
+    Args:
+        mod: the module.
+        target: what to build for.
+        watch: is told of each kernel that is there.
 
     Raises:
         LoweringError, CodegenError: from the steps.
@@ -51,51 +64,58 @@ def built_kernels(mod: IRModule, target: Target) -> BuiltKernels | None:
     functions = {var.name_hint: func for var, func in mod.functions_items() if isinstance(func, PrimFunc)}
     if not functions:
         return None
-    key = _key(functions, constant_arguments(mod), target)
-    found = None if key is None else _fetched(key, target)
-    if found is not None:
-        return found
-    kernels = kernels_of(mod, target)
-    made = build_functions(IRModule({name: kernel.func for name, kernel in kernels.items()}), target=target)
-    built = BuiltKernels(
-        made, {name: kernel.origin for name, kernel in kernels.items()}, {name: kernel.layouts for name, kernel in kernels.items()}
-    )
-    if key is not None:
-        _keep(key, built)
-    return built
-
-
-def _key(functions: Mapping[str, PrimFunc], constants: Mapping[str, Any], target: Target) -> bytes | None:
-    described: dict[str, Any] = {}
+    target.check_built()
+    constants = constant_arguments(mod)
+    wanted: dict[str, Wanted] = {}
+    keys: dict[str, bytes | None] = {}
+    built: dict[str, BuiltKernel] = {}
     for name, func in functions.items():
-        try:
-            tensors = plain_tensors(func)
-            outputs = [tensor for tensor in tensors if tensor.op.input_tensors]
-            described[name] = [dag_to_json([*outputs, *tensors]), list(constants.get(name, ()))]
-        except (DeclarationError, RecordError, RecursionError):
-            described[name] = [func.script(), list(constants.get(name, ()))]
-    return key_of("kernels", {"kernels": described}, target)
+        one, keys[name] = _described(name, func, constants.get(name, ()), target)
+        found = _fetched(keys[name], one.symbol, target)
+        if found is None:
+            wanted[name] = one
+        else:
+            built[name] = found
+    kept = frozenset(built)
+    watch.begin(len(functions), len(built))
+    for name, kernel in made_kernels(wanted, target):
+        built[name] = kernel
+        _keep(keys[name], kernel)
+        watch.made(name)
+    parts = {name: (built[name].code, built[name].symbol) for name in functions}
+    origins = {name: built[name].origin for name in functions}
+    return BuiltKernels(Module(LinkedCode(parts, target)), origins, {name: built[name].layouts for name in functions}, kept)
 
 
-def _fetched(key: bytes, target: Target) -> BuiltKernels | None:
-    parts = store.fetch(key)
+def _described(name: str, func: PrimFunc, constants: Sequence[int], target: Target) -> tuple[Wanted, bytes | None]:
+    """A kernel that is to be there, and under which key it may be found; none if nothing may be kept."""
+    base = _NUMBER.sub("", name).strip("_") or "kernel"
+    computation = None
+    try:
+        if func.attrs.get("tir.is_scheduled"):
+            raise DeclarationError("its loops are given")
+        computation = dag_to_json(plain_tensors(func))
+        # The names of arguments are those of variables of the graph.
+        ops = [{**one, "name": ""} if one["kind"] == "placeholder" else one for one in computation["ops"]]
+        said: Any = [base, {**computation, "ops": ops}, list(constants)]
+    except (DeclarationError, RecordError, RecursionError):
+        said = [base, func.script(), list(constants), str(func.attrs.get("schedule.origin", ""))]
+    key = key_of("kernel", {"kernel": said}, target)
+    digest = hashlib.sha256(key or json.dumps([name, said]).encode()).hexdigest()[:_HASH_DIGITS]
+    return Wanted(f"{base}_{digest}", func, tuple(constants), computation), key
+
+
+def _fetched(key: bytes | None, symbol: str, target: Target) -> BuiltKernel | None:
+    parts = None if key is None else store.fetch(key)
     if parts is None or len(parts) != 3:
         return None
     try:
-        said = json.loads(parts[0])
-        layouts = {name: {int(n): index_map_from_json(text) for n, text in wanted.items()} for name, wanted in said["layouts"].items()}
-        code = CompiledCode(parts[1].decode(), parts[2], sidecar.signatures_from_json(said["functions"]), target, said["level"])
-        return BuiltKernels(Module(code), said["origins"], layouts)
+        return BuiltKernel.of_parts(symbol, target, json.loads(parts[0]), parts[1:])
     except (ValueError, KeyError, TypeError, AttributeError, TensorExprError):
         return None  # an entry that can't be read is made anew
 
 
-def _keep(key: bytes, built: BuiltKernels) -> None:
-    code = built.module._source()
-    said = {
-        "functions": sidecar.signatures_to_json(code.signatures),
-        "level": code.opt_level,
-        "origins": dict(built.origins),
-        "layouts": {name: {str(n): one.to_json() for n, one in wanted.items()} for name, wanted in built.layouts.items()},
-    }
-    store.keep(key, (json.dumps(said).encode(), code.text.encode(), code.data))
+def _keep(key: bytes | None, kernel: BuiltKernel) -> None:
+    if key is not None:
+        said, blobs = kernel.to_parts()
+        store.keep(key, (json.dumps(said).encode(), *blobs))

@@ -12,8 +12,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..arith.index_map import IndexMap
-from ..errors import DeclarationError, ScheduleError
+from ..arith.index_map_graph import index_map_from_json
+from ..errors import DeclarationError, RecordError, ScheduleError
 from ..lower.pipeline import lower
+from ..runtime import sidecar
+from ..runtime.build import build as build_functions
+from ..runtime.code import CompiledCode
 from ..schedule.given_layouts import given_arguments, given_inputs, given_layout
 from ..schedule.layout_rewrite import with_given_layouts
 from ..schedule.te_schedule import Schedule, create_schedule
@@ -41,6 +45,54 @@ class Kernel:
     func: PrimFunc
     origin: str
     layouts: Mapping[int, IndexMap] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class BuiltKernel:
+    """A kernel in machine code.
+
+    Args:
+        symbol: its name there.
+        code: of it alone.
+        origin, layouts: see `Kernel`.
+    """
+
+    symbol: str
+    code: CompiledCode
+    origin: str
+    layouts: Mapping[int, IndexMap]
+
+    def to_parts(self) -> tuple[dict[str, Any], tuple[bytes, bytes]]:
+        """All of it as JSON values and bytes, but for the target."""
+        said = {
+            "functions": sidecar.signatures_to_json(self.code.signatures),
+            "level": self.code.opt_level,
+            "origin": self.origin,
+            "layouts": {str(n): one.to_json() for n, one in self.layouts.items()},
+            "timings": self.code.timings,
+        }
+        return said, (self.code.text.encode(), self.code.data)
+
+    @staticmethod
+    def of_parts(symbol: str, target: Target, said: Mapping[str, Any], blobs: Sequence[bytes]) -> BuiltKernel:
+        """What `to_parts` wrote.
+
+        Raises:
+            KeyError, TypeError, ValueError, TensorExprError: for anything else.
+        """
+        signatures = sidecar.signatures_from_json(said["functions"])
+        if list(signatures) != [symbol]:
+            raise RecordError(f"the code of {symbol} has the functions {', '.join(signatures)}")
+        layouts = {int(n): index_map_from_json(text) for n, text in said["layouts"].items()}
+        code = CompiledCode(blobs[0].decode(), blobs[1], signatures, target, said["level"])
+        return BuiltKernel(symbol, code, str(said["origin"]), layouts)
+
+
+def built_kernel(func: PrimFunc, symbol: str, target: Target, constants: Sequence[int] = ()) -> BuiltKernel:
+    """A tensor function in machine code; see `kernel_of`."""
+    kernel = kernel_of(func, symbol, target, constants)
+    made = build_functions(IRModule({symbol: kernel.func}), target=target)
+    return BuiltKernel(symbol, made._source(), kernel.origin, kernel.layouts)
 
 
 def kernel_of(func: PrimFunc, name: str, target: Target, constants: Sequence[int] = ()) -> Kernel:

@@ -23,6 +23,13 @@ def entries_text(signatures: Iterable[Signature]) -> str:
     return "\n".join(_entry(signature) for signature in signatures)
 
 
+def alias_text(name: str, own: str) -> str:
+    """LLVM IR text of a packed entry of one name that is the packed entry of another one in another module."""
+    callee = symbol(entry_name(own))
+    lines = [f"declare i32 {callee}(ptr)", f"define i32 {symbol(entry_name(name))}(ptr %words) {{"]
+    return "\n".join([*lines, f"  %code = tail call i32 {callee}(ptr %words)", "  ret i32 %code", "}", ""])
+
+
 def argument_types(signature: Signature) -> list[str]:
     """The LLVM types of the arguments of a function's C form."""
     return [_type(param) for param in signature.params] + ["i64"] * len(signature.symbols)

@@ -19,6 +19,7 @@ from typing import Any
 
 from ..codegen.signature import PACKED_SYMBOL, RAISED
 from ..errors import ArgumentError, TensorExprError
+from ..target import Target
 from . import engine, sidecar
 from .code import CompiledCode, LibraryCode
 from .elf import undefined_symbols
@@ -61,7 +62,7 @@ def export_library(code: CompiledCode, file_name: str, fcompile: Callable[..., A
         with tempfile.TemporaryDirectory(prefix="tensorexpr-") as folder:
             objects = os.path.join(folder, _OBJECT_MEMBER)
             Path(objects).write_bytes(code.data)
-            link_objects(code, [objects], file_name, fcompile, options)
+            link_objects(code.target, [objects], file_name, fcompile, options)
         _write(f"{file_name}.json", sidecar.write(code, Path(file_name).read_bytes()).encode())
     _write(str(Path(file_name).with_suffix(".h")), c_header(code.signatures.values(), Path(file_name).stem).encode())
 
@@ -157,12 +158,12 @@ def load_module(path: str | os.PathLike[str], fmt: str = "") -> LibraryCode | Co
 
 
 def link_objects(
-    code: CompiledCode, objects: Sequence[str], file_name: str, fcompile: Callable[..., Any] | None, options: Mapping[str, Any]
+    target: Target, objects: Sequence[str], file_name: str, fcompile: Callable[..., Any] | None, options: Mapping[str, Any]
 ) -> None:
     """Link a library of files of objects, or let `fcompile` do it.
 
     Args:
-        code: what of it calls threads, and its target.
+        target: what they are for.
         objects: the files.
         file_name: the library.
         fcompile: called as `fcompile(file_name, objects, **options)`.
@@ -172,28 +173,28 @@ def link_objects(
         TensorExprError: if there is no C compiler, it fails, or `fcompile` writes no file.
     """
     if fcompile is None:
-        _link(code, objects, file_name, options)
+        _link(target, objects, file_name, options)
         return
     fcompile(file_name, list(objects), **options)
     if not os.path.exists(file_name):
         raise TensorExprError(f"{file_name}: fcompile was called as fcompile({file_name!r}, [object], ...) and wrote no such file")
 
 
-def _link(code: CompiledCode, objects: Sequence[str], file_name: str, options: Mapping[str, Any]) -> None:
+def _link(target: Target, objects: Sequence[str], file_name: str, options: Mapping[str, Any]) -> None:
     unknown = set(options) - {"options", "cc"}
     if unknown:
         raise ArgumentError(
             f"export_library: no option {', '.join(sorted(unknown))}; known: options=[words for the C compiler], cc=its name"
         )
-    if not code.target.is_host_platform:
-        raise TensorExprError(f"{file_name}: linking for {code.target.triple} needs that platform's linker: pass fcompile=, or save an .o")
+    if not target.is_host_platform:
+        raise TensorExprError(f"{file_name}: linking for {target.triple} needs that platform's linker: pass fcompile=, or save an .o")
     compiler = options.get("cc") or os.environ.get("CC") or next((found for name in _COMPILERS if (found := shutil.which(name))), None)
     if compiler is None:
         raise TensorExprError(
             f"{file_name}: linking a shared library needs a C compiler, and there is no {', '.join(_COMPILERS)}; "
             "install one, set CC, pass fcompile=, or write an object file with module.save('x.o')"
         )
-    parallel = ["-fopenmp"] if _PARALLEL_SYMBOL in undefined_symbols(code.data) else []
+    parallel = ["-fopenmp"] if any(_PARALLEL_SYMBOL in undefined_symbols(_read(name)) for name in objects) else []
     words = [*compiler.split(), "-shared", "-o", file_name, *objects, *parallel, "-lm", *(options.get("options") or ())]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:

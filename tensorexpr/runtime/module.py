@@ -15,6 +15,7 @@ from . import engine
 from .code import Code, CompiledCode, LibraryCode
 from .device import Device
 from .function import Function, ReturningFunction
+from .linked_code import LinkedCode
 from .timing import BenchmarkResult, Evaluator
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ class Module:
     @property
     def type_key(self) -> str:
         """How the module keeps its code: "llvm" in memory, "library" in a shared library."""
-        return "llvm" if isinstance(self._code, CompiledCode) else "library"
+        return "library" if isinstance(self._code, LibraryCode) else "llvm"
 
     @property
     def format(self) -> str:
@@ -119,7 +120,7 @@ class Module:
     @property
     def is_dso_exportable(self) -> bool:
         """Whether `export_library` can write it."""
-        return isinstance(self._code, CompiledCode)
+        return not isinstance(self._code, LibraryCode)
 
     @property
     def is_binary_serializable(self) -> bool:
@@ -144,9 +145,10 @@ class Module:
         """The code alone, as its bytes with their description: native addresses are another process's next time."""
         from . import export
 
-        if not isinstance(self._code, (CompiledCode, LibraryCode)):
-            raise TensorExprError(f"{type(self._code).__name__} of a module can't be pickled")
-        return {"code": export.to_bytes(self._code)}
+        code = self._code.as_one if isinstance(self._code, LinkedCode) else self._code
+        if not isinstance(code, (CompiledCode, LibraryCode)):
+            raise TensorExprError(f"{type(code).__name__} of a module can't be pickled")
+        return {"code": export.to_bytes(code)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         from . import export
@@ -306,6 +308,24 @@ class Module:
         options = {**kwargs, "options": [*(kwargs.get("options") or ()), *addons]} if addons else kwargs
         export.export_library(self._source(), os.fspath(file_name), fcompile, options)
 
+    def objects(self, file_name: str) -> list[bytes]:
+        """The object files that a library of these functions is linked of.
+
+        Args:
+            file_name: of the library, for errors.
+
+        Raises:
+            TensorExprError: for code that was loaded, or calls a Python function.
+        """
+        from . import export
+
+        if not isinstance(self._code, LinkedCode):
+            export.check_exportable(self._source(), file_name)
+            return [self._source().data]
+        for code, _ in self._code.parts.values():
+            export.check_exportable(code, file_name)
+        return self._code.objects()
+
     @cached_property
     def _functions(self) -> dict[str, Function]:
         addresses, keep = self._code.load()
@@ -319,9 +339,10 @@ class Module:
         return self.entry_func
 
     def _source(self) -> CompiledCode:
-        if not isinstance(self._code, CompiledCode) or not self._code.text:
+        code = self._code.as_one if isinstance(self._code, LinkedCode) else self._code
+        if not isinstance(code, CompiledCode) or not code.text:
             raise TensorExprError("this module was loaded from a file and has no source; build it again from its schedule")
-        return self._code
+        return code
 
     def __repr__(self) -> str:
         return f"<Module of {', '.join(self.function_names)} for {self.target}>"

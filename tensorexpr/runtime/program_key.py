@@ -58,7 +58,9 @@ def key_of(kind: str, program: Mapping[str, Any], target: Target) -> bytes | Non
         "opt_level": ctx.opt_level,
         "required": ctx.required_pass,
         "disabled": ctx.disabled_pass,
-        "config": {key: repr(value) for key, value in sorted(ctx.config.items())},
+        "config": {
+            key: repr(value) for key, value in sorted(ctx.config.items()) if not key.startswith("relax.build.")
+        },  # who builds, not what
     }
     targets = [_machine(target), _machine(Target.current())]
     described = {"sources": sources, "options": options, "targets": targets, **program}

@@ -140,6 +140,11 @@ def register_intrin_lowering(op_name: str, target: str, *, f: Callable[[Any], An
     return register if f is None else register(f)
 
 
+def has_lowering_rules() -> bool:
+    """Whether a program has registered rules, which other processes don't know."""
+    return bool(_lowering)
+
+
 def lowering_rule(op: str, target_kind: str) -> Callable[[Any], Any] | None:
     """The rule of a user for calls of `op`, that of the target's kind before the default one."""
     rules = _lowering.get(op)

@@ -25,7 +25,7 @@ import numpy as np
 
 from ...errors import ArgumentError, RecordError, TensorExprError
 from ...runtime import engine, export, sidecar
-from ...runtime.code import CompiledCode, LibraryCode
+from ...runtime.code import LibraryCode
 from ...runtime.module import Module
 from ...runtime.ndarray import NDArray, wrapped
 from ...target import Target
@@ -81,17 +81,15 @@ def export_executable(executable: Executable, file_name: str, fcompile: Callable
     """Write an executable as a shared library; see `Executable.export_library`."""
     if Path(file_name).suffix not in (".so", ".dylib"):
         raise ArgumentError(f"export_library: an executable becomes a shared library, x.so, not {file_name}")
-    kernels = None if executable.mod is None else executable.mod._source()
-    if kernels is not None:
-        export.check_exportable(kernels, file_name)
+    signatures = {} if executable.mod is None else executable.mod.signatures
+    kernels = [] if executable.mod is None else executable.mod.objects(file_name)
     stretches = executable.all_stretches()
     constants = Constants()
     functions = write_functions(executable.functions, constants.number)
-    code = CompiledCode("", b"", {}, executable.target) if kernels is None else kernels
     described = {
         "format": FORMAT,
         "target": executable.target.resolved().export(),
-        "kernels": sidecar.signatures_to_json(code.signatures),
+        "kernels": sidecar.signatures_to_json(signatures),
         "origins": executable.origins,
         "graph": functions,
         "constants": [[place, list(one.shape), one.dtype] for one, place in zip(constants.arrays, constants.places, strict=True)],
@@ -99,11 +97,10 @@ def export_executable(executable: Executable, file_name: str, fcompile: Callable
     }
     with tempfile.TemporaryDirectory(prefix="tensorexpr-") as folder:
         objects = []
-        for part, data in (("kernels", code.data), ("stretches", object_of(stretches, executable.target))):
-            if data:
-                objects.append(os.path.join(folder, f"{part}.o"))
-                Path(objects[-1]).write_bytes(data)
-        export.link_objects(code, objects, file_name, fcompile, options)
+        for n, data in enumerate([*kernels, object_of(stretches, executable.target)]):
+            objects.append(os.path.join(folder, f"part{n}.o"))
+            Path(objects[-1]).write_bytes(data)
+        export.link_objects(executable.target, objects, file_name, fcompile, options)
     with open(file_name, "r+b") as file:
         graph = json.dumps(described).encode()
         places = [file.seek(0, os.SEEK_END)]

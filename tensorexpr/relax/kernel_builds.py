@@ -1,0 +1,101 @@
+"""Kernels built side by side: by workers where that pays, else here.
+
+Schedules and lowering are Python, and llvmlite lets one thread at a time into LLVM, so threads gain nothing: workers are processes. They
+are started afresh, as a copy of this one would hold locks of threads that it doesn't have, and they get computations, no weights.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import LoweringError, TensorExprError
+from ..lower.context import PassContext
+from ..lower.plain_context import context_to_json
+from ..processor import usable_cores
+from ..target import Target
+from ..tir.function import PrimFunc
+from ..tir.op_registry import has_lowering_rules
+from ..tune.measure.pool import Job, WorkerPool
+from ..tune.measure.process import Launch
+from ..tune.measure.protocol import Frame
+from .kernels import BuiltKernel, built_kernel
+
+_MODULE = "tensorexpr.relax.kernel_worker"
+# A worker is ready after about a second, which two or three kernels take: each should have some more than that to do.
+_LEAST_EACH = 4
+_LIMIT_SECONDS = 600.0
+_ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A kernel that is to be built.
+
+    Args:
+        symbol: its name in machine code.
+        func: the tensor function.
+        constants: arguments that may be passed in any layout.
+        computation: the function's tensors as JSON; None if they have no such form, and only this process can build it.
+    """
+
+    symbol: str
+    func: PrimFunc
+    constants: tuple[int, ...]
+    computation: Any = None
+
+
+def made_kernels(wanted: Mapping[str, Wanted], target: Target) -> Iterator[tuple[str, BuiltKernel]]:
+    """Build kernels; each comes with its name, in the order in which they are done.
+
+    The option "relax.build.processes" of a PassContext says how many workers there are, 1 for none; by default as many as cores where
+    there are kernels enough.
+
+    Raises:
+        LoweringError, CodegenError: from the steps.
+    """
+    travelling = {name: one for name, one in wanted.items() if one.computation is not None}
+    count = _workers(len(travelling))
+    done: set[str] = set()
+    if count > 1:
+        for name, kernel in _by_workers(travelling, target, count):
+            done.add(name)
+            yield name, kernel
+    for name, one in wanted.items():  # also those that a worker failed at: here the error tells the user
+        if name not in done:
+            yield name, built_kernel(one.func, one.symbol, target, one.constants)
+
+
+def _workers(kernels: int) -> int:
+    """How many workers build so many kernels; 1 if this process does it itself."""
+    context = PassContext.current()
+    stated = int(context.config.get("relax.build.processes", 0))
+    if context.instruments or has_lowering_rules():  # Python functions of this process that watch or change what is built
+        return 1
+    return min(stated or usable_cores(), kernels // (1 if stated else _LEAST_EACH))
+
+
+def _by_workers(wanted: Mapping[str, Wanted], target: Target, count: int) -> Iterator[tuple[str, BuiltKernel]]:
+    """The kernels that workers built; those that they didn't are left out."""
+    try:
+        shared = {"type": "target", "target": target.resolved().export(), "context": context_to_json(PassContext.current())}
+    except LoweringError:  # options that don't travel
+        return
+    names = list(wanted)
+    launch = Launch(_MODULE, environment=_ONE_THREAD)
+    with tempfile.TemporaryDirectory(prefix="tensorexpr-build-") as folder, WorkerPool(launch, count, folder, Frame(shared)) as pool:
+        for n, name in enumerate(names):
+            one = wanted[name]
+            header = {"type": "kernel", "symbol": one.symbol, "constants": list(one.constants)}
+            pool.submit(Job(n, Frame(header, (json.dumps(one.computation).encode(),)), _LIMIT_SECONDS))
+        try:
+            for answer in pool.answers():
+                reply = answer.reply
+                if isinstance(reply, Frame) and reply.type == "built":
+                    name = names[answer.key]
+                    yield name, BuiltKernel.of_parts(wanted[name].symbol, target, reply.header["kernel"], reply.blobs)
+        except (TensorExprError, OSError):
+            return  # no process can be started here
