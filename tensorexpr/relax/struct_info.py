@@ -31,7 +31,11 @@ class StructInfo(Structured):
     """Base of what is known of values."""
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, StructInfo) and structural_equal(self, other))
+        if self is other:
+            return True
+        if isinstance(self, TensorStructInfo) and isinstance(other, TensorStructInfo) and self.plain and other.plain:
+            return self.plain == other.plain
+        return isinstance(other, StructInfo) and structural_equal(self, other)
 
     def __hash__(self) -> int:
         return structural_hash(self)
@@ -297,6 +301,14 @@ class TensorStructInfo(StructInfo):
         extents = known.values if isinstance(known, ShapeStructInfo) else None
         stated = known.ndim if isinstance(known, ShapeStructInfo) and extents is None else self.ndim
         object.__setattr__(self, "ndim", _ndim(extents, stated))
+
+    @cached_property
+    def plain(self) -> tuple[Any, ...] | None:
+        """Dtype and extents as they compare quickly, of a tensor of constant sizes; None for others."""
+        if not isinstance(self.shape, ShapeExpr) or self.vdevice is not None:
+            return None
+        extents = self.shape.values
+        return (self.dtype, *((one.value, one.dtype) for one in extents)) if all(isinstance(one, IntImm) for one in extents) else None
 
     @property
     def extents(self) -> tuple[PrimExpr, ...] | None:

@@ -50,10 +50,17 @@ def grouped(block: DataflowBlock, groups: Sequence[Any], mod: IRModule) -> Dataf
     if all(len(unit) == 1 and not isinstance(group, Composite) for group, unit in units.items()):
         return block
     made: list[Binding] = []
+    readers: dict[Var, set[int]] = {}
+    for number, binding in enumerate(block.bindings):
+        for var in _variables(binding.value):
+            readers.setdefault(var, set()).add(number)
     for unit in _in_order(block, list(units.values())):
         members = [block.bindings[number] for number in unit]
         group = groups[unit[0]] if isinstance(groups[unit[0]], Composite) else None
-        found = _function(members, _read_elsewhere(block, set(unit)), mod, group) if len(unit) > 1 or group is not None else None
+        within = set(unit)
+        # What bindings outside of the group read, and what outlives the block.
+        elsewhere = {b.var for b in members if not isinstance(b.var, DataflowVar) or not readers.get(b.var, within) <= within}
+        found = _function(members, elsewhere, mod, group) if len(unit) > 1 or group is not None else None
         made += members if found is None else found
     return DataflowBlock(tuple(made))
 
@@ -83,15 +90,6 @@ def _in_order(block: DataflowBlock, units: Sequence[Sequence[int]]) -> Iterable[
                 heapq.heappush(ready, (units[reader][-1], reader))
     if count != len(units):
         raise DeclarationError("FuseOps: a group reads what is made of its own results outside of it")
-
-
-def _read_elsewhere(block: DataflowBlock, unit: set[int]) -> set[Var]:
-    """The variables that bindings outside of a group read, and those that outlive the block."""
-    found = {binding.var for binding in block.bindings if not isinstance(binding.var, DataflowVar)}
-    for number, binding in enumerate(block.bindings):
-        if number not in unit:
-            found.update(_variables(binding.value))
-    return found
 
 
 def _variables(expr: Any) -> Iterable[Var]:

@@ -45,7 +45,7 @@ def _all(graph: Rewriter, expr: Any, number: float) -> bool:
     found = graph.value(expr)
     if not isinstance(found, Constant):
         return False
-    values = found.data.numpy()
+    values = found.data._array
     return values.dtype.kind in "fiu" and bool((values == number).all())
 
 

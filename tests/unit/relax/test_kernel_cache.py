@@ -54,7 +54,7 @@ def told(mod: Any, **options: Any) -> list[BuildProgress]:
 def test_kernels_are_found_again() -> None:
     for columns, found in ((48, 0), (48, 1), (40, 0)):
         said = told(layers([columns]))
-        assert [(one.done, one.found, one.total) for one in said][0] == (found, found, 1)
+        assert (said[0].done, said[0].found, said[0].total) == (found, found, 1)
         assert said[-1].done == 1 and said[-1].name == ("" if found else "fused_matmul_relu")
 
 
@@ -74,7 +74,7 @@ def test_workers_build_the_same_kernels() -> None:
         with tvm.transform.PassContext(config={"relax.build.processes": processes}), pytest.MonkeyPatch.context() as patch:
             patch.setenv("TENSOREXPR_CACHE", "0")
             built = relax.build(mod)
-        parts = built.mod._code.parts  # type: ignore[union-attr]
+        parts = built.mod._code.parts
         code.append({name: (own, one.text, one.data) for name, (one, own) in parts.items()})
     assert code[0] == code[1] and len(code[0]) == 3
 
