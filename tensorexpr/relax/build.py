@@ -91,7 +91,11 @@ def build(
         whole = whole if built is None else with_packed_constants(whole, built.layouts)
         give_back_memory()  # of weights in layouts that are gone
         whole = run_phases(whole, LAST_GRAPH_PHASE + 1, last)
-        return Executable(whole, None if built is None else built.module, chosen, {} if built is None else dict(built.origins))
+        return (
+            Executable(whole, None, chosen, {})
+            if built is None
+            else Executable(whole, built.module, chosen, dict(built.origins), built.layouts)
+        )
     for name, func in functions.items():
         whole.update_func(name, func)
     return whole

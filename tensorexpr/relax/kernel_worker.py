@@ -11,6 +11,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from ..errors import DeclarationError
 from ..lower.plain_context import context_from_json
 from ..target import Target
 from ..te.operation import PlaceholderOp
@@ -37,6 +38,8 @@ class KernelService:
         target, context = Target(self._shared["target"]), context_from_json(self._shared["context"])
         tensors = dag_from_json(json.loads(frame.blobs[0]))
         inputs = [tensor for tensor in tensors if isinstance(tensor.op, PlaceholderOp)]
+        if tensors[: len(inputs)] != tuple(inputs):
+            raise DeclarationError(f"{frame.header['symbol']}: inputs stand behind results, which the builder does itself")
         func = function_of_tensors(inputs, tensors[len(inputs) :])
         with context:
             made = built_kernel(func, frame.header["symbol"], target, frame.header["constants"])

@@ -307,8 +307,8 @@ class TensorStructInfo(StructInfo):
         """Dtype and extents as they compare quickly, of a tensor of constant sizes; None for others."""
         if not isinstance(self.shape, ShapeExpr) or self.vdevice is not None:
             return None
-        extents = self.shape.values
-        return (self.dtype, *((one.value, one.dtype) for one in extents)) if all(isinstance(one, IntImm) for one in extents) else None
+        extents = [(one.value, one.dtype) for one in self.shape.values if isinstance(one, IntImm)]
+        return (self.dtype, *extents) if len(extents) == len(self.shape.values) else None
 
     @property
     def extents(self) -> tuple[PrimExpr, ...] | None:

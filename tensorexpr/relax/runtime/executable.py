@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
+from ...arith.index_map import IndexMap
 from ...runtime.module import Module
 from ...target import Target
-from ...tir.function import IRModule
+from ...tir.function import IRModule, PrimFunc
 from ..expr import Call, Function, SeqExpr
-from ..ops.row import ROWS
 from ..visitor import walk
 from .constants import with_shared_constants
+from .explain import explained, host_line, memory_lines, schedule_of
 from .host import is_host, is_view
 from .native import NativePlans
 from .stretch import Stretch, stretches
@@ -28,13 +29,22 @@ class Executable:
         kernels: the tensor functions in machine code; None if there are none.
         target: what they are for.
         origins: where the schedule of each tensor function comes from.
+        layouts: arguments that are passed packed, by tensor function.
     """
 
-    def __init__(self, mod: IRModule, kernels: Module | None, target: Target, origins: dict[str, str]) -> None:
+    def __init__(
+        self,
+        mod: IRModule,
+        kernels: Module | None,
+        target: Target,
+        origins: dict[str, str],
+        layouts: Mapping[str, Mapping[int, IndexMap]] | None = None,
+    ) -> None:
         self.ir_mod = with_shared_constants(mod)
         self.mod = kernels
         self.target = target
         self.origins = origins
+        self.layouts = dict(layouts or {})
         self.library: Callable[[str], int] | None = None  # addresses of symbols, where the code is loaded already
         self._native: NativePlans | None = None
 
@@ -43,6 +53,12 @@ class Executable:
         """The functions of graphs by name."""
         found: dict[str, Any] = {var.name_hint: func for var, func in self.ir_mod.functions_items()}
         return {name: func for name, func in found.items() if isinstance(func, Function)}
+
+    @property
+    def tensor_functions(self) -> dict[str, PrimFunc]:
+        """The tensor functions as they were before they got schedules, by name; a library has none."""
+        found: dict[str, Any] = {var.name_hint: func for var, func in self.ir_mod.functions_items()}
+        return {name: func for name, func in found.items() if isinstance(func, PrimFunc)}
 
     @cached_property
     def stretches(self) -> Mapping[int, Mapping[int, Stretch]]:
@@ -92,13 +108,16 @@ class Executable:
                     yield name, str(node.op).removeprefix("relax.")
 
     def explain(self) -> str:
-        """A line for each tensor function, with where its schedule comes from, and for each call that NumPy runs, with the reason."""
-        lines = [f"{name}: a kernel, schedule: {origin}" for name, origin in self.origins.items()]
-        for name, op in self.host_calls():
-            row = ROWS[f"relax.{op}"]
-            reason = "it has no tensor computation" if row.te is None else "shapes or dtypes aren't known when it is built"
-            lines.append(f"{op} in {name}: on NumPy's arrays, as {reason}")
-        return "\n".join(lines)
+        """What became of the graph: each kernel with its schedule, packed weights and why it isn't one with its readers, calls that NumPy
+        runs, and the memory plan. A library knows the names of kernels and where their schedules come from, and no more of them."""
+        lines = [explained(self.functions, self.tensor_functions, self.origins, self.layouts, self.target)]
+        lines += [host_line(name, op) for name, op in self.host_calls()]
+        return "\n".join([*lines, *memory_lines(self.all_stretches())])
+
+    def schedule_of(self, kernel: str) -> str:
+        """Where the schedule of a kernel comes from, and which rule took it; "" for what is no kernel."""
+        origin = self.origins.get(kernel)
+        return "" if origin is None else schedule_of(self.tensor_functions.get(kernel), origin, self.target)
 
     def as_text(self) -> str:
         """The functions as they run."""

@@ -223,7 +223,8 @@ class VirtualMachine(Machine):
             self[func_name](*args)
         finally:
             self.call, self.is_watched = before, watched_before
-        return Report(rows, perf_counter() - begin)
+        total = perf_counter() - begin
+        return Report(rows, total, {name: self.module.schedule_of(name) for name, _, _ in rows})
 
 
 def _call_plainly(name: str, function: Callable[..., Any], args: Sequence[Any]) -> Any:
@@ -251,10 +252,11 @@ class Report:
     Args:
         calls: name, seconds and shapes of arguments of each.
         total: seconds of the whole.
+        schedules: what is to be said of kernels by name.
     """
 
-    def __init__(self, calls: Sequence[tuple[str, float, str]], total: float) -> None:
-        self.calls, self.total = tuple(calls), total
+    def __init__(self, calls: Sequence[tuple[str, float, str]], total: float, schedules: Mapping[str, str] | None = None) -> None:
+        self.calls, self.total, self.schedules = tuple(calls), total, dict(schedules or {})
 
     def table(self) -> str:
         """Rows by name and shapes, the longest first, with their sum and the whole run."""
@@ -264,14 +266,16 @@ class Report:
         rows = [(name, sum(s) * 1e6, 100 * sum(s) / self.total, "cpu0", len(s), shapes) for (name, shapes), s in summed.items()]
         rows.sort(key=lambda row: -row[1])
         inside = sum(row[1] for row in rows)
-        shown = [(n, f"{us:.2f}", f"{part:.2f}", dev, str(count), shapes) for n, us, part, dev, count, shapes in rows]
-        shown += [
-            ("----------", "", "", "", "", ""),
-            ("Sum", f"{inside:.2f}", f"{inside / self.total / 1e4:.2f}", "", str(len(self.calls)), ""),
+        shown = [
+            (n, f"{us:.2f}", f"{part:.2f}", dev, str(count), shapes, self.schedules.get(n, "")) for n, us, part, dev, count, shapes in rows
         ]
-        shown.append(("Total", f"{self.total * 1e6:.2f}", "", "cpu0", "1", ""))
-        head = ("Name", "Duration (us)", "Percent", "Device", "Count", "Argument Shapes")
-        widths = [max(len(row[n]) for row in (head, *shown)) for n in range(6)]
+        shown += [
+            ("----------", "", "", "", "", "", ""),
+            ("Sum", f"{inside:.2f}", f"{inside / self.total / 1e4:.2f}", "", str(len(self.calls)), "", ""),
+        ]
+        shown.append(("Total", f"{self.total * 1e6:.2f}", "", "cpu0", "1", "", ""))
+        head = ("Name", "Duration (us)", "Percent", "Device", "Count", "Argument Shapes", "Schedule")
+        widths = [max(len(row[n]) for row in (head, *shown)) for n in range(len(head))]
         return "\n".join("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in (head, *shown))
 
     __str__ = table
