@@ -42,6 +42,9 @@ class AxisSeparator:
 AXIS_SEPARATOR = AxisSeparator()
 
 
+_PLACES_AT_ONCE = 1 << 18
+
+
 @dataclass(frozen=True, eq=False)
 class IndexMap:
     """`initial_indices -> final_indices`, the latter being integer expressions of the former.
@@ -209,23 +212,30 @@ class IndexMap:
         (values,) = IndexMap(self.initial_indices, (index.a,)).map_shape(shape)
         return simplified((values + floormod(0 - values, index.b)) // index.b)
 
-    def map_ndarray(self, arr_src: Any, shape: Sequence[Any] | None = None) -> Any:
+    def map_ndarray(self, arr_src: Any, shape: Sequence[Any] | None = None, out: Any = None) -> Any:
         """The array in the new layout, with zeros as padding; of NumPy or of the runtime, as it was given.
 
-        `shape` is that of the new layout, where it has more padding than the map alone asks for, as after two maps in a row.
+        `shape` is that of the new layout, where it has more padding than the map alone asks for, as after two maps in a row; `out` is an
+        array of zeros of NumPy in that layout, to be filled and returned.
         """
         if hasattr(arr_src, "numpy"):
             return importlib.import_module("tensorexpr.runtime.ndarray").array(self.map_ndarray(arr_src.numpy(), shape))
         extents = [as_int(convert(extent)) for extent in (self.map_shape(arr_src.shape) if shape is None else shape)]
-        made = np.zeros([extent or 0 for extent in extents], arr_src.dtype)
+        made = np.zeros([extent or 0 for extent in extents], arr_src.dtype) if out is None else out
         points = dict(zip(self.initial_indices, np.indices(arr_src.shape, sparse=True), strict=True))
         for index, extent in zip(self.final_indices, made.shape, strict=True):
             if not np.all(((values := np.asarray(_evaluated(index, points))) >= 0) & (values < extent)):
                 raise DeclarationError(f"{self} of an array of shape {arr_src.shape} leaves the shape {made.shape}")
         # One place for each element: an axis alone moves most indices, so that the sums stay small until the last.
         steps = [stride // made.itemsize for stride in made.strides]
-        place = sum(_evaluated(index, points) * step for index, step in zip(self.final_indices, steps, strict=True))
-        made.reshape(-1)[np.broadcast_to(place, arr_src.shape)] = arr_src
+        flat = made.reshape(-1)
+        # Places take twice the memory of the elements, so those of a part are found at a time.
+        rows = max(1, _PLACES_AT_ONCE * len(arr_src) // max(1, arr_src.size)) if arr_src.ndim else 1
+        for start in range(0, len(arr_src) if arr_src.ndim else 1, rows):
+            part = arr_src[start : start + rows] if arr_src.ndim else arr_src
+            within = {var: values[start : start + rows] if axis == 0 else values for axis, (var, values) in enumerate(points.items())}
+            place = sum(_evaluated(index, within) * step for index, step in zip(self.final_indices, steps, strict=True))
+            flat[np.broadcast_to(place, part.shape)] = part
         return made
 
     def unmap_ndarray(self, array: np.ndarray[Any, Any], shape: Sequence[int]) -> np.ndarray[Any, Any]:

@@ -18,6 +18,7 @@ from ..lower.pipeline import lower
 from ..runtime import sidecar
 from ..runtime.build import build as build_functions
 from ..runtime.code import CompiledCode
+from ..runtime.ndarray import empty
 from ..schedule.given_layouts import given_arguments, given_inputs, given_layout
 from ..schedule.layout_rewrite import with_given_layouts
 from ..schedule.te_schedule import Schedule, create_schedule
@@ -25,8 +26,9 @@ from ..spaces.default import default_schedule
 from ..target import Target
 from ..te.operation import ComputeOp, PlaceholderOp
 from ..te.tensor import Tensor
+from ..tir.arithmetic import as_int
 from ..tir.function import GlobalVar, IRModule, PrimFunc
-from .expr import Call, Constant, Function, Tuple, const
+from .expr import Call, Constant, Function, Tuple
 from .streaming import ask_ahead
 from .tensor_function import plain_tensors
 from .visitor import Mutator, walk
@@ -200,5 +202,9 @@ class _Packer(Mutator):
     def _packed(self, constant: Constant, layout: IndexMap) -> Constant:
         key = id(constant), str(layout)
         if key not in self._made:
-            self._made[key] = constant, const(layout.map_ndarray(constant.data._array))
+            given = constant.data._array
+            packed = empty([as_int(extent) or 0 for extent in layout.map_shape(given.shape)], constant.data.dtype)
+            packed._array[...] = 0
+            layout.map_ndarray(given, out=packed._array)
+            self._made[key] = constant, Constant(packed)
         return self._made[key][1]
