@@ -188,3 +188,18 @@ def test_a_stated_way_back_is_checked_however_it_is_given() -> None:
         IndexMap((i,), (i // 8, i % 8), back)
     with pytest.raises(DeclarationError, match="is not the inverse"):
         IndexMap.from_func_with_separators(lambda i: [i // 8, IndexMap.AXIS_SEPARATOR, i % 8], inverse_index_map=back)
+
+
+@pytest.mark.parametrize("at_once", [1, 7, 1 << 18])
+def test_arrays_are_mapped_part_by_part(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
+    monkeypatch.setattr("tensorexpr.arith.index_map._PLACES_AT_ONCE", at_once)
+    given = np.random.default_rng(0).random((9, 4, 5))
+    layout = IndexMap.from_func(lambda i, j, k: [j // 3, i, k, j % 3])
+    mapped = layout.map_ndarray(given)
+    wanted = np.zeros((2, 9, 5, 3))
+    for i, j, k in np.ndindex(9, 4, 5):
+        wanted[j // 3, i, k, j % 3] = given[i, j, k]
+    np.testing.assert_array_equal(mapped, wanted)
+    out = np.zeros_like(wanted)
+    assert layout.map_ndarray(given, out=out) is out
+    np.testing.assert_array_equal(out, wanted)
