@@ -7,8 +7,8 @@ Research". Bytes per cycle beyond the first cache are what one core sustains: on
 (28 and 95 GB/s at 3.15 GHz with two threads on znver3), on icelake-server as convolutions gave it (half of what its guide says), on
 others rounded down from their guides. Waits are those of a chain of loads, measured on znver1 alone (12, 37 to 46 and 300 to 370
 cycles); those of the other rows, and their reorder buffers, are round numbers of the order that the guides have, not looked up one by
-one. What loads delay multiply-adds was measured on icelake-server too, by loops of register tiles: 0.1 to 0.2 cycles each on quiet
-cores, 0.44 beside other work on the same cores. Third levels differ between models of a family; the row has a common one.
+one. What loads delay multiply-adds is 0.44 cycles each in loops of register tiles on an icelake-server beside other work; its row has 0.2,
+the best of three values for a suite of convolutions. Third levels differ between models of a family; the row has a common one.
 """
 
 from __future__ import annotations
