@@ -121,7 +121,7 @@ class LocalBuilder(PyBuilder, kind="local"):
         target, results, texts = inputs[places[0]].target, dict[int, BuilderResult](), list[_Text]()
         for place in places:
             try:
-                texts.append(_Text(place, Trace(), module_to_graph(inputs[place].mod)))
+                texts.append(_Text(place, Trace(), text=module_to_graph(inputs[place].mod)))
             except Exception as error:
                 results[place] = BuilderResult(None, f"the program can't be sent to a worker: {error}")
         for position, done in self._workers_for(target).build(texts, OPT_LEVEL):
