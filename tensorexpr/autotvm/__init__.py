@@ -4,7 +4,7 @@ task/           template, create, ConfigSpace, contexts that say which configura
 measure/        measure_option, LocalBuilder, LocalRunner
 tuner/          RandomTuner, GridSearchTuner, GATuner, XGBTuner, DropletTuner; callbacks
 logs            lines of TVM's version 0.2;  record: the same by TVM's name, and its command line;  database: results in memory
-template_space  a task's configurations as a space of the search loop
+template_space  a task's configurations as a space of the search loop;  space_generator: beside other spaces in one search
 errors, env, utils
 
 All of it is a façade: a configuration is a trace with its decisions, and the loop, the models, the workers and the verification are
@@ -78,7 +78,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """The module `record`, when it is asked for: it is a command too, and must not be loaded before it runs."""
-    if name == "record":
+    """The module `record`, which is a command too and must not be loaded before it runs, and `space_generator`, when they are asked for."""
+    if name in ("record", "space_generator"):
         return importlib.import_module(f"{__name__}.record")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

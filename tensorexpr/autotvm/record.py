@@ -9,6 +9,7 @@ import argparse
 from statistics import fmean
 from typing import NoReturn
 
+from ..errors import TensorExprError
 from ..lower.pipeline import lower
 from ..tune.measure import MeasureErrorNo
 from .logs import AUTOTVM_LOG_VERSION, decode, encode, load_from_buffer, load_from_file, measure_str_key, pick_best, split_workload
@@ -64,9 +65,12 @@ def _show(path: str, begin: int, end: int, ir: bool) -> None:
         cost = f"{fmean(result.costs) * 1e3:.4g} ms" if not result.error_no else MeasureErrorNo(result.error_no).error_type
         print(f"{number}: {inp.task.workload}, {inp.config}: {cost}")
         if ir:
-            schedule, tensors = inp.task.instantiate(inp.config)
-            with inp.target:
-                print(lower(schedule, tensors, simple_mode=True))
+            try:
+                schedule, tensors = inp.task.instantiate(inp.config)
+                with inp.target:
+                    print(lower(schedule, tensors, simple_mode=True))
+            except TensorExprError as error:
+                print(f"   no program: {error}")
 
 
 if __name__ == "__main__":

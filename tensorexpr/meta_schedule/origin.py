@@ -8,6 +8,8 @@ from ..schedule.blocks import Schedule, Trace
 
 SPACE = "meta_schedule.space"
 _SKETCHES = "ScheduleTensors"
+# How the names of templates' programs begin; those of sketches are words of rules.
+TEMPLATE = "TemplateSpace("
 
 
 def mark(sch: Schedule, name: str) -> None:
@@ -22,7 +24,8 @@ def space_of(trace: Trace | None) -> str:
         if inst.kind == "Annotate" and inst.attrs[0] == SPACE:
             return str(inst.inputs[1])
         if inst.kind == _SKETCHES:
-            return f"TensorSketchSpace({inst.attrs[1]})"
+            name = str(inst.attrs[1])
+            return name if name.startswith(TEMPLATE) else f"TensorSketchSpace({name})"
     return ""
 
 

@@ -53,6 +53,7 @@ EXAMPLES = {
     "08_network.py": ("by rules: ", "'fused_linear0_relu': 'rule'", "both networks compute what NumPy does"),
     "09_onnx_model.py": ("5 kernels", "all together 1.000", "it computes the same: True"),
     "11_graph_pass.py": ("calls: matmul, tanh, nn.silu", "both compute what NumPy does"),
+    "12_three_styles.py": ("template", "stochastic", "the union's best program is of "),
     "10_torch_module.py": ("operators: nn.conv2d, nn.batch_norm", "the graph and the compiled module compute what PyTorch does"),
 }
 # What the others don't need, and what they import.
@@ -63,7 +64,7 @@ NEEDS = {"10_torch_module.py": "torch"}
 def test_examples_run(example: str) -> None:
     if example in NEEDS:
         pytest.importorskip(NEEDS[example], reason=f"the example shows {NEEDS[example]}")
-    searches = [] if example > "09" else ["--trials", "3"]
+    searches = ["--trials", "3"] if example < "09" or example > "12" else []
     command = [sys.executable, str(ROOT / "examples" / example), "--size", "64", *searches]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT)
     assert done.returncode == 0, done.stderr
