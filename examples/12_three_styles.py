@@ -110,7 +110,7 @@ def page(curves: dict[str, Sequence[float]]) -> str:
 def main() -> None:
     """Tune by each style and by their union, and show the curves."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--channels", type=int, default=16)
+    parser.add_argument("--channels", type=int, default=8)
     parser.add_argument("--size", type=int, default=32)
     parser.add_argument("--trials", type=int, default=32)
     parser.add_argument("--page", default="")
