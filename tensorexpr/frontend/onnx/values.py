@@ -72,12 +72,14 @@ class Value:
         known: the numbers or expressions that it consists of, or None.
         roots: names of inputs of the model without a value.
         element: the dtype of a tensor that no kernel reads, whose expression doesn't say it.
+        integers: the expressions of which a floating-point tensor is the cast, or None.
     """
 
     expr: Any
     known: Known | None = None
     roots: frozenset[str] = field(default_factory=frozenset)
     element: str = ""
+    integers: Known | None = None
 
     @property
     def info(self) -> Any:

@@ -173,3 +173,18 @@ def test_what_is_no_model() -> None:
 def test_an_input_that_there_isnt() -> None:
     with pytest.raises(ModelError, match="has no input 'q'; it has 'x'"):
         from_onnx(ADD, shape_dict={"q": [1]})
+
+
+def test_ranges_of_floating_point_numbers_to_extents() -> None:
+    """The grid of a detector: as many numbers as the image has columns, which aren't known."""
+    nodes = [
+        helper.make_node("Shape", ["x"], ["s"], start=1, end=2),
+        helper.make_node("Squeeze", ["s"], ["n"]),
+        helper.make_node("Cast", ["n"], ["limit"], to=onnx.TensorProto.FLOAT),
+        helper.make_node("Constant", [], ["zero"], value_float=0.0),
+        helper.make_node("Constant", [], ["two"], value_float=2.0),
+        helper.make_node("Range", ["zero", "limit", "two"], ["r"]),
+    ]
+    mod = from_onnx(model(nodes, [tensor("x", [1, "w"])], [tensor("r")]))
+    for width in (4, 7):
+        np.testing.assert_array_equal(run(mod, np.zeros((1, width), "float32")), np.arange(0, width, 2).astype("float32"))

@@ -175,7 +175,11 @@ def converted(ctx: Context, attrs: Attributes, source: str, to: str) -> Any:
 def cast(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     """Elements in another dtype; a name of it up to opset 5."""
     to = attrs.string("to").lower() if ctx.opset < 6 else dtype_of(attrs.int("to"), ctx.where)
-    return converted(ctx, attrs, ctx.dtype(0), {"float": "float32", "double": "float64"}.get(to, to))
+    made = converted(ctx, attrs, ctx.dtype(0), {"float": "float32", "double": "float64"}.get(to, to))
+    known, value = ctx.known(0), ctx.value(0)
+    if value is None or known is None or known.is_constant:
+        return made
+    return Value(ctx.emit(made), None, value.roots, integers=known)
 
 
 @onnx_op("CastLike")

@@ -241,10 +241,22 @@ def _padded(ctx: Context, inputs: Inputs, attrs: Attributes, pads: list[int], ax
     return R.nn.pad(inputs[0], width, float(value) if dtype.startswith(("float", "bfloat")) else int(value), mode)
 
 
+def _end(ctx: Context, index: int) -> Any:
+    """A number or an expression; floating-point operands may be casts of extents (YOLO's grids run to those of its images)."""
+    value = ctx.value(index)
+    if value is not None and value.integers is not None:
+        return np.ravel(value.integers.values).tolist()[0]
+    return ctx.shape(index)[0] if ctx.dtype(index).startswith("int") else ctx.constant(index).item()
+
+
 @onnx_op("Range")
 def arange(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     """Numbers from the first operand to before the second, so far apart as the third says."""
-    start, limit, delta = (ctx.shape(n)[0] if ctx.dtype(n).startswith("int") else ctx.constant(n).item() for n in range(3))
+    start, limit, delta = (_end(ctx, n) for n in range(3))
+    if any(isinstance(one, PrimExpr) for one in (start, limit, delta)):
+        if any(isinstance(one, float) and not one.is_integer() for one in (start, limit, delta)):
+            ctx.fail("numbers between expressions of shapes that aren't integers")
+        start, limit, delta = (int(one) if isinstance(one, float) else one for one in (start, limit, delta))
     if delta == 0:
         ctx.fail("a step of 0")
     if isinstance(limit, PrimExpr) and start == 0 and delta == 1:
