@@ -171,6 +171,7 @@ class _Resize:
             at = list(index)
             for axis, x in zip(self.spatial, coordinates, strict=True):
                 at[axis] = _taps(self.method, x, self.data.shape[axis], self.rounding, self.alpha, False)[0][0]
+            # Read and not weighed: in float32 integers beyond 2^24 would lose digits.
             return cast(self.data(*at), dtype)
         taps = [
             _taps(self.method, x, self.data.shape[axis], self.rounding, self.alpha, self.exclude)

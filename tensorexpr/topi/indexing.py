@@ -163,6 +163,7 @@ def reverse_sequence(a: Tensor, seq_lengths: Tensor, seq_axis: int = 1, batch_ax
 
     def body(*i: Var) -> PrimExpr:
         length = arithmetic.cast(seq_lengths(i[batch]), i[along].dtype)
+        # Lengths beyond the axis are errors of the caller, but must not lead outside: hence `_inside`.
         backwards = intrin.select(i[along] < length, length - 1 - i[along], i[along])
         return a(*i[:along], _inside(backwards, a.shape[along], "clip"), *i[along + 1 :])
 

@@ -110,6 +110,7 @@ def ceil_log2(x: Tensor) -> Tensor:
     bits = 32 if x.dtype.endswith("32") else 64
 
     def function(value: PrimExpr) -> PrimExpr:
+        # The length of value - 1 in bits: 5 -> 0b100 -> 3, and 4 -> 0b11 -> 2.
         leading = intrin.clz(value - 1)
         return intrin.select(value <= 1, const(0, x.dtype), cast_expr(const(bits, leading.dtype) - leading, x.dtype))
 

@@ -57,8 +57,10 @@ def _mix(ib: IRBuilder, key: Callable[[int], PrimExpr], block: Sequence[PrimExpr
         odd = arithmetic.floormod(number, 2)
         for i, j, rotations in ((0, 1 + odd * 2, _FIRST), (2, 3 - odd * 2, _SECOND)):
             at = cast(arithmetic.floormod(number, 8) * 8, _WORD)
+            # A table in a word: the round is an expression until loops are unrolled, and can't index a tuple of Python.
             by = bitwise.bitwise_and(bitwise.shift_right(_word(rotations), at), _word(63))
             x[i] = x[i] + x[j]
+            # No rotation is 0 (the table has 5 to 58), so no shift is by 64 bits.
             turned = bitwise.bitwise_or(bitwise.shift_left(x[j], by), bitwise.shift_right(x[j], _word(64) - by))
             x[j] = bitwise.bitwise_xor(turned, x[i] + x[j])
     for n in range(4):
@@ -261,6 +263,7 @@ def normal(gen: Tensor, mean: Any, scale: Any, out_shape: Sequence[int], out_dty
     state, pairs = uniform(gen, 0.0, 1.0, (2, *out_shape), out_dtype)
 
     def body(*i: Any) -> PrimExpr:
+        # Uniform numbers may be 0 but not 1: the logarithm of 1 less such a number is finite.
         radius = intrin.sqrt(const(-2, out_dtype) * intrin.log(const(1, out_dtype) - pairs(0, *i)))
         angle = const(6.283185307179586, out_dtype) * pairs(1, *i)
         return radius * intrin.sin(angle) * _scalar(scale, out_dtype) + _scalar(mean, out_dtype)

@@ -27,9 +27,11 @@ from .transform import injective
 _F = "float32"
 METHODS = {"nearest": "nearest_neighbor", "bilinear": "linear", "trilinear": "linear", "bicubic": "cubic"}
 _NEAREST: dict[str, Callable[[Any], Any]] = {
+    # Of halves away from zero, as `intrin.round` has it; NumPy's own takes the even neighbour.
     "round": lambda x: np.copysign(np.floor(np.abs(x) + 0.5), x),
     "round_prefer_floor": lambda x: np.ceil(x - 0.5),
     "round_prefer_ceil": lambda x: np.floor(x + 0.5),
+    # The same slack as of image.ROUNDINGS: a constant and a symbolic extent choose the same elements.
     "floor": lambda x: np.floor(x + 1e-5),
     "ceil": lambda x: np.ceil(x - 1e-5),
 }
@@ -102,7 +104,9 @@ def quotient(indices: Any, step: float) -> tuple[int, int, int] | None:
     """Integers a, b and c such that the n-th index is (a * n + b) // c; None if there are none with a / c about `step`."""
     ratio = Fraction(step).limit_denominator(4096)
     a, c = ratio.numerator, ratio.denominator
+    # b is an integer: a finer fraction of the same value has more of them to offer.
     for factor in (1, 2, 64):
+        # (a n + b) // c is i for b from c i - a n to c i - a n + c - 1: one b has to lie in the ranges of all n.
         rest = indices * (c * factor) - a * factor * np.arange(len(indices))
         low, high = int(rest.max()), int(rest.min()) + c * factor - 1
         if low <= high:

@@ -51,11 +51,13 @@ def sort_row(ib: IRBuilder, rows: Rows, row: PrimExpr, length: PrimExpr, is_asce
 def sort_values(ib: IRBuilder, rows: Rows, row: PrimExpr, is_ascend: bool, emit: Callable[[PrimExpr, PrimExpr], None]) -> None:
     """`sort_row` where nobody asks where the elements came from: long rows move nothing but keys, which tell the values."""
     size = arithmetic.as_int(rows.length)
+    # Values come back by a reinterpretation of keys, so these have to be as wide as the elements.
     if (size is not None and size <= _SHORT) or _key_dtype(rows.buffer.dtype) != rows.buffer.dtype:
         sort_row(ib, rows, row, rows.length, is_ascend, lambda i, value, _: emit(i, value))
         return
     keys, _ = _key_buffers(ib, rows, rows.length)
     with ib.for_range(0, rows.length, "i") as i:
+        # With one key for both zeros each -0.0 would come back as 0.0.
         keys[i] = _key(rows.load(row, i), is_ascend, zeros_differ=True)
     begin = _radix_sort(ib, keys, None, const(0, rows.length.dtype), rows.length, rows.length)
     with ib.for_range(0, rows.length, "i") as i:
@@ -70,6 +72,7 @@ def first_of_row(ib: IRBuilder, rows: Rows, row: PrimExpr, count: PrimExpr, is_a
     about `count * log(n / count)` join it.
     """
     size, wanted, index = arithmetic.as_int(rows.length), arithmetic.as_int(count), rows.length.dtype
+    # Each sort leaves at least three quarters of the batch free for those that join.
     batch = max(_BATCH, 4 * wanted) if wanted is not None else 0
     if size is None or wanted is None or batch >= size:
 
@@ -94,6 +97,7 @@ def first_of_row(ib: IRBuilder, rows: Rows, row: PrimExpr, count: PrimExpr, is_a
     settle()
     with ib.for_range(batch, size, "i", dtype=index) as i:
         key = ib.let("key", _key(rows.load(row, i), is_ascend))
+        # Not `<=`: of equal elements the first ones stay, as in a stable sort.
         with ib.if_scope(key < worst[0]):
             keys[state[1] + state[0]] = key
             origin[state[1] + state[0]] = i
@@ -172,6 +176,7 @@ def _radix_sort(ib: IRBuilder, keys: BufferVar, origin: BufferVar | None, begin:
         counts[i] = const(0, index)
     with ib.for_range(0, length, "i") as i:
         key = ib.let("key", keys[state[0] + i])
+        # All digits in one pass: how often a digit occurs doesn't depend on the order that passes change.
         for position in range(digits):
             place = ib.let("place", position * values + _digit(key, const(position, index), index))
             counts[place] = counts[place] + 1
@@ -183,6 +188,7 @@ def _radix_sort(ib: IRBuilder, keys: BufferVar, origin: BufferVar | None, begin:
                 before = ib.let("before", state[1])
                 state[1] = before + counts[number * values + value]
                 counts[number * values + value] = before
+            # A name for the value of now: state[0] changes below, and the other half then begins at half - source.
             source = ib.let("source", state[0])
             with ib.for_range(0, length, "i") as i:
                 key = ib.let("key", keys[source + i])

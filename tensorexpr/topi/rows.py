@@ -34,6 +34,7 @@ class Rows:
             yield row
 
     def _at(self, row: Any, i: Any) -> PrimExpr:
+        # Neighbouring rows are neighbours in memory: row r of axis 1 of [2, 3, 4] begins at (r // 4) * 12 + r % 4.
         outer, inner = arithmetic.floordiv(row, self._inner), arithmetic.floormod(row, self._inner)
         return (outer * self.length + arithmetic.convert(i)) * self._inner + inner
 

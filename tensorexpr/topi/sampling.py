@@ -117,10 +117,12 @@ def grid_sample(
 
     def cubic(n: Var, c: Var, at: list[PrimExpr]) -> PrimExpr:
         """As `element`, at any place: the padding is of elements here, not of coordinates."""
+        # Coordinates that were folded first would weigh the wrong neighbours: the kernel reaches two elements far.
         moved = [cast(padded(cast(index, "float32"), extent), "int32") for index, extent in zip(at, extents, strict=True)]
         return element(n, c, moved)
 
     def body(n: Var, c: Var, *i: Var) -> PrimExpr:
+        # Coordinates are x, y, z, and axes the other way round.
         places = [whole(cast(grid(n, dims - 1 - d, *i), "float32"), extents[d]) for d in range(dims)]
         if method != "bicubic":
             places = [padded(x, extent) for x, extent in zip(places, extents, strict=True)]

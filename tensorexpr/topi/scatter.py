@@ -80,6 +80,7 @@ def scatter_elements(data: Tensor, indices: Tensor, updates: Tensor, axis: int =
         _copy(ib, source, out, product(data.shape))
         others = [e for dim, e in enumerate(indices.shape) if dim != place]
         with ExitStack() as stack:
+            # An index moves updates along `place` alone, so those of two threads never meet; along it they stay in order.
             at = _nest(stack, ib, others, "parallel")
             i = stack.enter_context(ib.for_range(0, indices.shape[place], "i"))
             from_ = (*at[:place], i, *at[place:])
@@ -119,6 +120,7 @@ def scatter_nd(data: Tensor, indices: Tensor, updates: Tensor, mode: str) -> Ten
         source, where, new, out = (ib.buffer_ptr(buffer) for buffer in (*ins, *outs))
         _copy(ib, source, out, product(data.shape))
         with ExitStack() as stack:
+            # One thread: two tuples may be equal, and then the later update has to come later.
             at = _nest(stack, ib, points)
             columns = [(dim, *at) for dim in range(count)]
             tuple_ = [_counted(where[column], data.shape[dim]) for dim, column in enumerate(columns)]
@@ -217,6 +219,7 @@ def strided_set(a: Tensor, v: Tensor, begin: Tensor, end: Tensor, strides: Tenso
             extent = a.shape[dim]
             step = bound(strides, dim, 1)
             first, last = (_counted(bound(t, dim, d), extent) for t, d in ((begin, 0), (end, extent)))
+            # Backwards, the end may lie in front of the first element, which is -1 here.
             low = intrin.select(step > 0, const(0), const(-1))
             first = arithmetic.minimum(arithmetic.maximum(first, 0), extent - 1)
             last = arithmetic.minimum(arithmetic.maximum(last, low), extent)

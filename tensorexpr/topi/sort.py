@@ -67,6 +67,7 @@ def argsort(data: Tensor, valid_count: Tensor | None = None, axis: int = -1, is_
         with rows.parallel() as r:
             length = rows.length if valid_count is None else ib.buffer_ptr(ins[1])[r if valid_count.ndim else ()]
             sort_row(ib, rows, r, length, is_ascend, lambda i, _, index: out.store(r, i, index.astype(dtype)))
+            # Those that take no part say their own place, so that the result is a permutation.
             with ib.for_range(length, rows.length, "i") as i:
                 out.store(r, i, i.astype(dtype))
 

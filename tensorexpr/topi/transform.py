@@ -123,6 +123,7 @@ def unravel(position: Any, shape: Sequence[Any]) -> list[Any]:
     """The indices of the element at a row-major position."""
     indices: list[Any] = []
     for number, extent in reversed([*enumerate(shape)]):
+        # The first index needs no modulo: what is left of a position inside is less than the first extent.
         indices.append(arithmetic.convert(position) if number == 0 else arithmetic.floormod(position, extent))
         if number:
             position = arithmetic.floordiv(position, extent)
@@ -313,6 +314,7 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: str = "float32") 
     first, last = (0, start) if stop is None else (start, stop)
     if not all(isinstance(value, (int, float)) for value in (first, last, step)):
         raise DeclarationError("arange: start, stop and step are numbers")
+    # ceil((last - first) / step), exact for integers of any size.
     count = max(0, -int((last - first) // -step))
     return compute(
         (count,),

@@ -42,6 +42,7 @@ def unique(data: Tensor, is_sorted: bool = True, return_counts: bool = False) ->
         made, first, inverse, count = (ib.buffer_ptr(out) for out in outs[:4])
         counts = ib.buffer_ptr(outs[4]) if return_counts else None
         with ib.for_range(0, size, "i") as i:
+            # No place is as large as `size`, so the first occurrence is the least of all.
             made[i], first[i] = arithmetic.const(0, data.dtype), size
             if counts is not None:
                 counts[i] = 0
@@ -109,6 +110,7 @@ def argwhere(output_shape: Any, condition: Tensor) -> Tensor:
                 out[row, dim] = -1
         found = ib.allocate("int32", (1,), "found", scope="local")
         found[0] = 0
+        # One thread: where an element is written depends on how many came before it.
         elements = ib.for_range(0, product(condition.shape), "i")
         with elements as i, ib.if_scope(arithmetic.all(given[i].astype("bool"), found[0] < shape[0])):
             rest: PrimExpr = i

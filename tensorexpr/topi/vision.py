@@ -79,6 +79,7 @@ def _overlap(boxes: BufferVar, a: tuple[Any, ...], b: tuple[Any, ...], start: in
     high = arithmetic.maximum(zero, arithmetic.minimum(bottom_a, bottom_b) - arithmetic.maximum(top_a, top_b))
     shared = wide * high
     union = (right_a - left_a) * (bottom_a - top_a) + (right_b - left_b) * (bottom_b - top_b) - shared
+    # Two boxes without an area would give 0 / 0.
     return intrin.select(union <= zero, zero, shared / union)
 
 
@@ -143,10 +144,12 @@ def non_max_suppression(
                 alive[i] = i < looked_at
             with ib.for_range(0, looked_at, "i") as i, ib.if_scope(alive[i]):
                 with ib.if_scope(arithmetic.all(most >= 0, kept[0] >= most)):
+                    # Beyond the limit a box isn't written, and so suppresses none.
                     alive[i] = const(False, "bool")
                 with ib.else_scope():
                     kept[0] = kept[0] + 1
                     with ib.for_range(i + 1, looked_at, "j") as j, ib.if_scope(alive[j]):
+                        # Best first: a box that is alive when its turn comes can't be suppressed any more.
                         first, other = (b, by_score[b, i]), (b, by_score[b, j])
                         suppressed = [_overlap(boxes, first, other, coord_start) >= limit]
                         if not force_suppress and id_index >= 0:
@@ -365,6 +368,7 @@ def generate_anchor(ratio: float, scale: float, base_size: int) -> tuple[float, 
     """The left, top, right and bottom of an anchor (Ren et al. 2015), of a ratio of height to width, around a square of `base_size`."""
     side = base_size
     middle = 0.5 * (side - 1.0)
+    # floor(x + 0.5) rounds halves up; Python's `round` takes the even neighbour.
     width = math.floor(math.sqrt(math.floor(side * side / ratio)) + 0.5)
     height = math.floor(width * ratio + 0.5)
     half_width, half_height = 0.5 * (width * scale - 1.0), 0.5 * (height * scale - 1.0)
@@ -375,6 +379,7 @@ def reg_bbox(x1: Any, y1: Any, x2: Any, y2: Any, dx: Any, dy: Any, dw: Any, dh: 
     """A box whose middle is moved by (dx, dy) of its size, and whose size is multiplied by (exp(dw), exp(dh)): left, top, right, bottom."""
 
     def moved(low: Any, high: Any, move: Any, grow: Any) -> tuple[PrimExpr, PrimExpr]:
+        # Both corners belong to the box: from 3 to 5 are 3 pixels.
         size = arithmetic.convert(high) - low + 1.0
         middle = move * size + (low + 0.5 * (size - 1.0))
         half = 0.5 * (intrin.exp(arithmetic.convert(grow)) * size - 1.0)

@@ -37,6 +37,7 @@ class Attributes:
                 raise ModelError(f"{self._where} lacks the attribute {name!r}")
             return None
         stated = _TYPES[found.type] if 0 <= found.type < len(_TYPES) else str(found.type)
+        # The first version of the format had no types of attributes.
         if stated not in (kind, "UNDEFINED"):
             raise ModelError(f"{self._where}: the attribute {name!r} is {kind}, not {stated}")
         return found

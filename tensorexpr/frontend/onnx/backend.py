@@ -73,6 +73,7 @@ class Prepared:
             try:
                 mod = from_onnx(self._model, values=values, infos=infos, sanitize_input_names=False)
             except NeedsValueError as error:
+                # Each round states one more input's values, so this ends; the values are part of the key from then on.
                 new = {one for one in error.inputs if isinstance(given.get(one), np.ndarray)} - self._needed
                 if not new:
                     raise

@@ -31,6 +31,7 @@ def load(model: Any) -> tuple[Any, Path | None]:
         raise ModelError("models of ONNX are read by the package `onnx`, which isn't installed: pip install tensorexpr[onnx]") from None
     if isinstance(model, onnx.ModelProto):
         made = onnx.ModelProto()
+        # The import changes it: opsets are replaced, initializers dropped.
         made.CopyFrom(model)
         return made, None
     folder = None
@@ -98,6 +99,7 @@ def check_model(model: Any, folder: Path | None) -> None:
 
 def _check_texts(message: Any, depth: int) -> None:
     """Names are text, and messages aren't inside of each other without end."""
+    # A graph inside of another is several messages deeper: node, attribute, graph; types have their own.
     if depth > 8 * _DEEPEST:
         raise ModelError("graphs or types are inside of each other deeper than anybody writes")
     for field, value in message.ListFields():
@@ -198,6 +200,7 @@ def _check_names(
             if name and name in made:
                 raise ModelError(f"{where}: {name!r} is made twice, the second time by {node.op_type} {node.name!r}")
             made.add(name)
+    # The results of all nodes, whatever their order: that is checked by `in_order`, which may also mend it.
     seen = made | (outer or set()) | {""}
     for node in nodes:
         if not node.op_type:
@@ -231,6 +234,7 @@ def in_order(nodes: Sequence[Any], where: str) -> list[Any]:
         ModelError: naming the nodes of a circle.
     """
     makers = {name: n for n, node in enumerate(nodes) for name in node.output if name}
+    # By number, not by name: a name from outside of the graph has no maker here and is always ready.
     needs = [sorted({makers[name] for name in uses(node) if name in makers}) for node in nodes]
     if all(all(one < n for one in needed) for n, needed in enumerate(needs)):
         return list(nodes)

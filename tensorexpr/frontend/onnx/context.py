@@ -177,6 +177,7 @@ class Context:
         symbols = [self.symbol("n") for _ in range(count or 0)]
         flat = relax.op.reshape(self.expression(value), (count,)) if not info.extents else self.expression(value)
         self.builder.match_cast(self.emit(relax.op.tensor_to_shape(flat)), relax.ShapeStructInfo(tuple(symbols)))
+        # Remembered: others that read this operand get the same symbols, so that their shapes agree.
         value.known = Known(_objects(symbols).reshape(() if not info.extents else (count,)), info.dtype)
         return list(symbols)
 
@@ -267,6 +268,7 @@ def _evaluated(call: Any) -> Any:
     if row is None or row.numpy is None or not row.is_pure or not isinstance(info, relax.TensorStructInfo):
         return call
     extents = [as_int(one) for one in info.extents or (None,)] if info.extents != () else []
+    # In float64: a product of int64 may wrap around to something small.
     if None in extents or np.prod([one or 0 for one in extents], dtype=np.float64) > LARGEST_KNOWN:
         return call
     return relax.const(Evaluator(IRModule()).apply(relax.Function((), call), (), row.name, {}, {}))

@@ -57,6 +57,7 @@ def standard_function(node: Any, opset: int, infos: Sequence[Any]) -> Any:
     if schema is None:
         return None
     versions = schema.context_dependent_function_opset_versions
+    # Such a body is made for the types of the operands, and of these nothing is known.
     if versions and not any(isinstance(info, relax.ObjectStructInfo) for info in infos):
         types = [type_of(info).SerializeToString() for info in infos]
         body = schema.get_context_dependent_function_with_opset_version(_version(versions, opset), node.SerializeToString(), types)
@@ -96,6 +97,7 @@ def _with_attributes(node: Any, given: Mapping[str, Any]) -> Any:
     del made.attribute[:]
     for one in node.attribute:
         if one.ref_attr_name:
+            # One that the call doesn't state is left out, so the default of the inner operator holds.
             if one.ref_attr_name in given:
                 made.attribute.add().CopyFrom(given[one.ref_attr_name])
                 made.attribute[-1].name = one.name

@@ -93,6 +93,7 @@ class GraphImporter:
         opset = self.opsets.get(domain, self.opsets.get("", 1))
         where = f"{node.op_type}{f' of {domain}' if domain else ''} {node.name or ', '.join(node.output)!r} (opset {opset})"
         values = [self.find(name) for name in node.input]
+        # "" at the end says no more than nothing: converters count the operands that are there.
         while values and values[-1] is None and not node.input[len(values) - 1]:
             values.pop()
         context = Context(self.builder, opset, node, where, values, self)
@@ -136,6 +137,7 @@ class GraphImporter:
     def call(self, function: Any, context: Context) -> list[Any]:
         """Import the nodes of a function at a call."""
         opsets = {**self.opsets, **{plain_domain(one.domain): one.version for one in function.opset_import}}
+        # Without `outer`: a function sees its operands and none of the names around its call.
         scope = GraphImporter(self.builder, opsets, self.functions, self.folder)
         for n, name in enumerate(function.input):
             scope.values[name] = context.value(n)
@@ -179,6 +181,7 @@ def unsupported(model: Any) -> list[str]:
         if (domain, node.op_type) in own or converter(domain, node.op_type, opset):
             continue
         if has_function(domain, node.op_type, opset):
+            # Each body once: functions of the standard use each other, and a model has thousands of calls of them.
             if (domain, node.op_type, opset) not in seen:
                 seen.add((domain, node.op_type, opset))
                 body = plain_function(domain, node.op_type, opset)
@@ -194,6 +197,7 @@ def _all_nodes(nodes: Sequence[Any]) -> Iterator[Any]:
     for node in nodes:
         yield node
         for one in node.attribute:
+            # 5 is AttributeProto.GRAPH.
             for graph in [*([one.g] if one.type == 5 else ()), *one.graphs]:
                 yield from _all_nodes(graph.node)
 
@@ -215,6 +219,7 @@ def _input_info(proto: Any, shape: Any, dtype: Any, symbols: dict[str, Symbol]) 
     for n, one in enumerate(shape):
         if isinstance(one, str) or one is None or (isinstance(one, int) and one < 0):
             name = one if isinstance(one, str) else f"{proto.name}_{n}"
+            # One symbol for a name in all inputs: that is how the model says that their extents are equal.
             found.append(symbols.setdefault(name, Symbol("".join(c if c.isalnum() else "_" for c in name), "int64")))
         else:
             found.append(one)
@@ -332,9 +337,11 @@ class _Import:
                 params.append(value.expr)
                 kept.append(array)
             attrs["params"] = tuple(relax.const(one).data for one in kept)
+            # They have values already; importing the graph would make constants of them.
             del self.graph.initializer[:]
         has_control = any(node.op_type in _CONTROL for graph in graphs_of(self.graph) for node in graph.node)
         with self.builder.function("main", params, attrs):
+            # A dataflow block holds no branches, and what functions bring along is seen only when they are called.
             if has_control or any(one.node for one in self.proto.functions):
                 result = self._body()
             else:

@@ -35,10 +35,12 @@ def computed(context: Context, attrs: Attributes) -> list[Any] | None:
     if function is None or not context.values:
         return None
     operands = [context.known(n) for n in range(len(context.values))]
+    # Larger arrays are data: computing them here would take time and memory, and a kernel does it as well.
     if any(one is None or one.values.size > LARGEST_KNOWN for one in operands):
         return None
     arrays = [one.values for one in operands if one is not None]
     if any(array.dtype == object for array in arrays):
+        # All or none: operators look at their first operand to see whether there are expressions.
         arrays = [array.astype(object) for array in arrays]
     try:
         with np.errstate(all="ignore"):
@@ -116,12 +118,14 @@ def _quotient(a: Any, b: Any) -> Any:
         return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
     if any(isinstance(one, int) and one < 0 for one in (a, b)):
         raise Unknown
+    # No operand is negative here, so rounding down is rounding towards zero.
     return FloorDiv(a, b) if isinstance(a, PrimExpr) and isinstance(b, PrimExpr) else a // b
 
 
 def _np_quotient(a: Any, b: Any) -> Any:
     if a.dtype.kind not in "iu":
         return np.divide(a, b)
+    # NumPy answers 0 for n // 0; the kernel shall say what that is.
     if np.any(b == 0):
         raise Unknown
     return np.where((a < 0) != (b < 0), -(np.abs(a) // np.abs(b)), np.abs(a) // np.abs(b)).astype(a.dtype)
@@ -265,6 +269,7 @@ def _split(context: Context, attrs: Attributes, given: Operands) -> Any:
     axis, count = attrs.int("axis", 0), len(context.node.output)
     sizes = _list(given[1]) if len(given) > 1 else attrs.ints("split", None)
     if sizes is None:
+        # Rounded up: of 7 elements 3 parts have 3, 3 and 1.
         size = -(-given[0].shape[axis] // count)
         return np.split(given[0], [size * n for n in range(1, count)], axis)
     return np.split(given[0], np.cumsum(sizes)[:-1].tolist(), axis)

@@ -57,6 +57,7 @@ def check_tensor(proto: Any, where: str, folder: Path | None) -> None:
         if len(proto.raw_data) != size:
             raise ModelError(f"{where} has {len(proto.raw_data)} bytes, where its shape {list(proto.dims)} of {dtype} needs {size}")
         return
+    # A tensor uses one of these fields, that of its element type; the others are empty.
     given = max(len(proto.float_data), len(proto.int32_data), len(proto.int64_data), len(proto.double_data), len(proto.uint64_data))
     needed = count * 2 if dtype.startswith("complex") else -(-count * bits // 8) if proto.data_type in _BITS else count
     if given != needed:
@@ -104,7 +105,8 @@ def array_of(proto: Any, where: str, folder: Path | None = None) -> Any:
     from onnx import TensorProto, numpy_helper
 
     check_tensor(proto, where, folder)
-    if proto.data_location == 1:
+    if proto.data_location == 1:  # EXTERNAL
+        # Read here, where the path is checked: NumPy's helper of onnx would look for the file by itself.
         inside = TensorProto()
         inside.CopyFrom(proto)
         del inside.external_data[:]

@@ -73,6 +73,7 @@ def _missing(ctx: Context, extent: Any, size: int, stride: int, dilation: int) -
     known = as_int(extent)
     if known is None:
         if stride == 1:
+            # Each element starts a window, however many there are.
             return reach - 1
         ctx.fail(f"auto_pad of an extent that isn't known, {extent}, by strides of {stride}")
     return max(0, (-(-known // stride) - 1) * stride + reach - known)

@@ -34,6 +34,7 @@ def _exported(graph_module: Any, args: Sequence[Any], weights: set[int]) -> tupl
             rest = iter(given)
             return graph_module(*(fixed[n] if n in fixed else next(rest) for n in range(len(args))))
 
+    # Numbers are fixed as weights are; their values are part of the key that a build is found by.
     fixed: dict[int, Any] = {n: one for n, one in enumerate(args) if n in weights or not isinstance(one, torch.Tensor)}
     given = [n for n in range(len(args)) if n not in fixed]
     with torch.no_grad():
@@ -156,10 +157,12 @@ def dynamo_capture_subgraphs(model: Any, *params: Any, **kwargs: Any) -> IRModul
                     taken = sum(one.name_hint.startswith("subgraph_") for one in mod.get_global_vars())
                     name = f"subgraph_{taken}" if var.name_hint == "main" else var.name_hint
                     mod.update_func(name, func.with_attr("global_symbol", name))
+            # The call goes on with PyTorch, so that the graphs behind this one are met too.
             return graph_module.forward(*args)
 
         return run
 
+    # PyTorch keeps the graphs of functions that it has met, and wouldn't hand them over again.
     torch._dynamo.reset()
     with torch.no_grad():
         torch.compile(model, backend=capture)(*params, **kwargs)

@@ -157,6 +157,7 @@ def _expm1(c: Context, input: Any) -> Any:
     less = c.op("subtract", grown, one)
     exact = c.op("divide", c.op("multiply", less, x), c.op("log", grown))
     is_far = c.op("greater", c.op("abs", x), one)  # where nothing cancels, and exp may be 0 or infinite
+    # Where exp(x) rounds to 1 the quotient is 0 / 0, and expm1(x) is x.
     near = c.op("where", c.op("equal", grown, one), x, exact)
     return c.op("where", is_far, less, near)
 
@@ -322,6 +323,7 @@ def _spread(c: Context, input: Any, dim: Any, correction: Any, keepdim: bool) ->
     found = c.op("variance", input, axis=axes, keepdims=bool(keepdim))
     taken = 1 if correction is None else correction
     if taken:
+        # Of one element the variance is 0 / 0: 0 * inf is the NaN that PyTorch gives.
         found = c.op("multiply", found, relax.const(count / (count - taken) if count != taken else math.inf, c.dtype_of(input)))
     return found, c.op("mean", input, axis=axes, keepdims=bool(keepdim))
 

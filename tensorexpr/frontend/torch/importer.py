@@ -39,6 +39,7 @@ def ndarray_of(tensor: Any) -> NDArray:
     if dtype_name(value.dtype) == "bfloat16":
         import ml_dtypes
 
+        # NumPy has no bfloat16, so PyTorch exports none: the bits go across as integers.
         return array(value.view(_torch().int16).numpy().view(ml_dtypes.bfloat16))
     return array(value.numpy())
 
@@ -112,6 +113,7 @@ def _simplified(program: Any, own: Mapping[str, Converter]) -> Any:
     program = program.run_decompositions({})
     seen: set[Any] = set()
     while unknown := set(_unknown(program, own)) - seen:
+        # A decomposition may leave an operator as it is; what was tried isn't tried again, so the loop ends.
         seen |= unknown
         table = torch._decomp.core_aten_decompositions()
         simpler = {one: table[one] for one in unknown if one in table}
@@ -197,6 +199,7 @@ class _Importer:
         if expr.is_Integer:
             return int(expr)
         for free in expr.free_symbols:
+            # One symbol for each of PyTorch's, so that equal sizes of inputs are equal here.
             self._sizes.atoms.setdefault(free, Symbol(str(free), "int64"))
         try:
             return self._sizes.from_sympy(expr, "int64")
@@ -224,6 +227,7 @@ class _Importer:
             return
         found = node.meta.get("val")
         is_size = hasattr(found, "node") and not hasattr(found, "shape")
+        # Sizes are taken from what the export knows of them, whatever operators they came by.
         if is_size or isinstance(found, int):
             self._values[node] = self.size(found)
             return

@@ -306,6 +306,7 @@ def _topk(c: Context, input: Any, k: int, dim: int = -1, largest: bool = True, s
 
 @aten("sort")
 def _sort(c: Context, input: Any, dim: int = -1, descending: bool = False) -> Any:
+    # Sorted once: values by their places agree with these also where elements are equal.
     order = c.op("argsort", input, axis=dim, descending=descending, dtype="int64")
     return [c.op("gather_elements", input, order, axis=c.axis(input, dim)), order]
 

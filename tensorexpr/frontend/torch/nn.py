@@ -55,6 +55,7 @@ def _convolution(
     strides, spread = _sizes(stride, rank), _sizes(dilation, rank)
     if padding == "same":
         total = [d * (k - 1) for d, k in zip(spread, c.shape_of(weight)[2:], strict=True)]
+        # Of an odd number PyTorch puts the larger half behind.
         pads = [*(one // 2 for one in total), *(one - one // 2 for one in total)]
     else:
         pads = [0] * (2 * rank) if padding == "valid" else _sizes(padding, rank) * 2

@@ -128,6 +128,7 @@ def _np_conv(where: str, rank: int, data: Any, weight: Any, **attrs: Any) -> Any
     order = (0, 1, *range(3, 3 + rank), 2, *range(3 + rank, 3 + 2 * rank))
     rows = view.reshape(n, groups, c // groups, *view.shape[2:]).transpose(order)
     taps = w.reshape(1, groups, o, -1)
+    # [N, G, positions, C/G * taps] by [1, G, C/G * taps, O/G].
     found = np.matmul(rows.reshape(n, groups, int(np.prod(plane)), taps.shape[-1]), taps.swapaxes(2, 3))
     return conv.result(found.swapaxes(2, 3).reshape(n, groups * o, *plane), dtype)
 
@@ -161,6 +162,7 @@ def _np_transpose(where: str, rank: int, data: Any, weight: Any, **attrs: Any) -
         place = [slice(t * a, t * a + (e - 1) * s + 1, s) for t, e, (_, s, a, _, _, _) in zip(tap, plane, conv.along(), strict=True)]
         found[tuple([slice(None)] * 3 + place)] += added.reshape(n, groups, o, *plane)
     found = found.reshape(n, groups * o, *extents)
+    # What a convolution pads its gradient cuts off, and the other way round.
     for axis, (_, _, _, front, back, _) in enumerate(conv.along(), 2):
         found = np.pad(found, [(0, 0) if n != axis else (max(0, -front), max(0, -back)) for n in range(found.ndim)])
         found = found[(slice(None),) * axis + (slice(max(0, front), found.shape[axis] - max(0, back)),)]

@@ -74,6 +74,7 @@ def _np_resize(
             found = np.take(found, index[:, 0], axis)
         else:
             matrix = np.zeros((len(x), extent))
+            # Taps beyond a border are all the element there: their weights add up.
             np.add.at(matrix, (np.arange(len(x))[:, None], index), weight)
             found = np.moveaxis(np.moveaxis(found.astype(np.float64), axis, -1) @ matrix.T, -1, axis)
         if coordinate_transformation_mode == "tf_crop_and_resize":

@@ -38,6 +38,7 @@ def _counted(indices: Any, extent: Any) -> Any:
 
 
 def _te_gather(data: Any, indices: Any, axis: int) -> Any:
+    # Indices beyond the ends are errors, but they mustn't read what isn't the tensor's.
     return topi.take(data, _counted(indices, data.shape[axis]), axis, mode="clip")
 
 
@@ -126,6 +127,7 @@ def _written(data: Any, at: Any, updates: Any, reduction: str) -> Any:
             to = tuple(int(index[place]) for index in whole)
             made[to] = (made[to] + updates[place]) / 2 if made.dtype.kind not in "iu" else np.trunc((made[to] + updates[place]) / 2)
     else:
+        # `made[at] += updates` would take one of several updates of a place, and lose the others.
         _AT[reduction].at(made, at, updates)
     return made
 

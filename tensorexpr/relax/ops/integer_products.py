@@ -87,6 +87,7 @@ def _column_sums(b: Any, zero: Any, axis: int, keepdims: bool) -> Any:
     depth = None if info.extents is None else as_int(info.extents[axis])
     if zero is None or depth is None:
         return total_of(astype(b, _SUMS) if zero is None else subtract(astype(b, _SUMS), zero), [axis], keepdims=keepdims)
+    # depth * q once for a column, in place of a difference for each element.
     zeros = const(zero.data.numpy() * np.int32(depth)) if isinstance(zero, Constant) else multiply(zero, const(depth, _SUMS))
     return subtract(total_of(astype(b, _SUMS), [axis], keepdims=keepdims), zeros)
 

@@ -35,6 +35,7 @@ def _te_layout(x: Any, index_map: IndexMap, pad_value: Any, axis_separators: Any
 
 def _np_layout(x: Any, index_map: IndexMap, pad_value: Any, axis_separators: Any, input_axis_separators: Any) -> Any:
     moved = index_map.map_ndarray(x)
+    # What nothing maps to is 0 in `moved`.
     if pad_value in (None, 0):
         return moved
     is_kept = index_map.map_ndarray(np.ones(x.shape, bool))

@@ -111,10 +111,12 @@ def spelled_out(subscripts: str, ndims: Sequence[int]) -> str:
     wrong = next((term for term, extra in rest.items() if extra < 0 or (extra and "..." not in term)), None)
     if wrong is not None:
         raise DeclarationError(f"relax.op.einsum: {wrong!r} of {subscripts!r} doesn't fit an operand of {rest[wrong]} more axes")
+    # Letters of "..." are aligned at the last one, as axes broadcast.
     common = "".join(unused[: max(rest.values(), default=0)])
     named = [term.replace("...", common[len(common) - rest[term] :] if rest[term] else "") for term in terms]
     if not arrow:
         letters = inputs.replace(",", "").replace(".", "")
+        # NumPy's rule without an arrow: letters that occur once, in alphabetical order.
         output = "..." + "".join(letter for letter in sorted(set(letters)) if letters.count(letter) == 1)
     return f"{','.join(named)}->{output.replace('...', common)}"
 

@@ -24,6 +24,7 @@ def _np_nll(predictions: Any, targets: Any, weights: Any = None, *, reduction: s
     classes = 0 if predictions.ndim == 1 else 1
     own = np.ones(predictions.shape[classes]) if weights is None else weights.astype(np.float64)
     counted = targets != ignore_index
+    # The class that is ignored may be no index: -100 by default.
     safe = np.where(counted, targets, 0).astype(int)
     picked = np.take_along_axis(predictions.astype(np.float64), np.expand_dims(safe, classes), classes).squeeze(classes)
     share = np.where(counted, own[safe], 0)

@@ -49,6 +49,7 @@ def _powers_of_two(x: Any, saturate: bool, round_mode: str) -> Any:
     """Numbers of e8m0, which are powers of two from 2**-127 to 2**127 and NaN."""
     mantissa, exponent = np.frexp(x.astype(np.float64))  # 0.5 <= mantissa < 1
     above = {"up": mantissa > 0.5, "down": np.zeros(x.shape, bool), "nearest": mantissa >= 0.75}[round_mode]
+    # 0.5 * 2^e is 2^(e - 1), whose biased exponent is e - 1 + 127; there is no zero, the least number is nearest.
     code = np.where(x == 0, 0, exponent + 126 + above)
     largest = 254 if saturate else 255
     code = np.where(np.isnan(x) | (x < 0), 255, np.where(np.isinf(x), largest, np.clip(code, 0, largest)))

@@ -111,6 +111,7 @@ def _np_group_norm(
 ) -> Any:
     place = channel_axis % data.ndim
     cut = data.reshape(*data.shape[:place], num_groups, data.shape[place] // num_groups, *data.shape[place + 1 :])
+    # The channels have become two axes, so those behind them stand one further.
     over = {place + 1, *(axis + (axis >= place) for axis in (one % data.ndim for one in _listed(axes)))}
     found = reference.normalized(cut, sorted(over), epsilon).reshape(data.shape)
     return _scaled(found, gamma, beta, [place], center, scale, data.dtype)

@@ -22,6 +22,7 @@ def _order(data: Any, axis: int, descending: bool) -> Any:
     """Where the elements of the sorted array stand; equal ones in their order."""
     if not descending:
         return np.argsort(data, axis, kind="stable")
+    # Reversed twice, so that equal elements keep their order: the places of [1, 2, 2] are [1, 2, 0].
     return data.shape[axis] - 1 - np.flip(np.argsort(np.flip(data, axis), axis, kind="stable"), axis)
 
 
@@ -117,6 +118,7 @@ def _np_unique(
     inverse = inverse.reshape(-1)
     if not sorted:  # in the order in which they occur
         order = np.argsort(first, kind="stable")
+        # The inverse permutation: where each of the sorted values has gone.
         rank = np.empty_like(order)
         rank[order] = np.arange(len(order))
         values, first, inverse, counts = np.take(values, order, axis or 0), first[order], rank[inverse], counts[order]

@@ -31,6 +31,7 @@ def _te_pad(data: Any, pad_value: Any, pad_width: Sequence[int], pad_mode: str) 
 
 def _np_pad(data: Any, pad_value: Any, pad_width: Sequence[int], pad_mode: str) -> Any:
     front, back = _ends(pad_width)
+    # NumPy only adds; negative widths are cut off behind.
     pads = [(max(0, a), max(0, b)) for a, b in zip(front, back, strict=True)]
     if pad_mode == "constant":
         padded = np.pad(data, pads, constant_values=np.asarray(pad_value).astype(data.dtype))

@@ -108,6 +108,7 @@ def _np_pool(own: Pool, kind: str, data: Any, p: int = 2) -> Any:
     elif kind == "sum":
         found = (own.views(np.abs(x.astype(np.float64)) ** p, 0, 0).sum(inside)) ** (1 / p)
     else:
+        # What windows reach past the padding never counts.
         counted = own.views(np.ones(x.shape[2:]), float(own.count_include_pad), 0).sum(inside)
         found = own.views(x.astype(np.float64), 0, 0).sum(inside) / np.maximum(counted, 1)
     return relaid(found.astype(x.dtype), plain, own.layout)
@@ -222,6 +223,7 @@ def _te_places(data: Any, storage_order: bool, **attrs: Any) -> Any:
     lowest_place = const(-1, "int64")
 
     def greater(a: Any, b: Any) -> Any:
+        # A place of -1 is padding and loses, whatever its value; of equal elements the first place wins.
         first = any_of(a[0] > b[0], all_of(convert(a[0] == b[0]), a[1] <= b[1]), b[1] < lowest_place + 1)
         return tuple(intrin.select(all_of(a[1] > lowest_place, first), x, y) for x, y in zip(a, b, strict=True))
 

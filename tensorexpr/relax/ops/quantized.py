@@ -33,6 +33,7 @@ def _blocks(shape: Any, scale: Any, axis: int) -> Callable[..., tuple[Any, ...]]
     if one == 1:
         return lambda i: (0,)
     extent = as_int(shape[place]) if ndim else None
+    # Along the only axis of data fewer scales than elements are those of blocks.
     if len(scale) == 1 and ndim != 1:
         if extent is not None and one is not None and extent != one:
             raise DeclarationError(f"{one} scales for {extent} elements along axis {axis}")
@@ -44,6 +45,7 @@ def _blocks(shape: Any, scale: Any, axis: int) -> Callable[..., tuple[Any, ...]]
         if same_extents(scale[place], shape[place]):
             return lambda i: tuple(i)
         raise DeclarationError(f"blocks along axis {axis} of an extent that isn't known: {shape[place]}, with {scale[place]} scales")
+    # The last block may be shorter: 10 elements with 4 scales are 3, 3, 3 and 1.
     block = -(-extent // count)
     if block == 1:
         return lambda i: tuple(i)
@@ -119,6 +121,7 @@ def _np_quantize(data: Any, scale: Any, zero_point: Any, axis: int, out_dtype: s
 
 def _te_dequantize(data: Any, scale: Any, zero_point: Any, axis: int, out_dtype: str) -> Any:
     at, zero_at = _blocks(data.shape, scale.shape, axis), _blocks(data.shape, zero_point.shape, axis)
+    # A difference of two elements takes a bit more than they have.
     whole = _WIDE if data.dtype.startswith(("float", "bfloat")) else "int64" if data.dtype in ("uint32", "int64") else "int32"
 
     def element(*i: Any) -> Any:

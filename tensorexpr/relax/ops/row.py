@@ -124,6 +124,7 @@ def operator(
             given.apply_defaults()
             values = given.arguments
             operands = [_argument(values[one], kind, f"{name}: {one}") for one, kind in kinds.items()]
+            # Arguments have no names in a call: those left out at the end aren't there, one in between would move the others.
             while operands and operands[-1] is None:
                 operands.pop()
             if None in operands:
@@ -210,6 +211,7 @@ def _tuple(infos: Sequence[StructInfo]) -> StructInfo:
     return TupleStructInfo(tuple(infos))
 
 
+# Set from here: the module of expressions can't import rows, which are made of its classes.
 Call._rule = staticmethod(result_of)
 
 

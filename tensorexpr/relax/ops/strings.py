@@ -167,6 +167,7 @@ def tf_idf(
 
 def _np_lookup(x: Any, keys: Sequence[Any], values: Sequence[Any], default: Any, dtype: str) -> Any:
     table = dict(zip(keys, values, strict=True))
+    # NaN isn't found by its hash: it differs from itself.
     nan = next((value for key, value in table.items() if key != key), default)
     given = _texts(x) if isinstance(keys[0], str) else np.asarray(x).ravel().tolist()
     found = [nan if one != one else table.get(one, default) for one in given]

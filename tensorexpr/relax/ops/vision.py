@@ -77,6 +77,7 @@ def _np_roi_pool(data: Any, rois: Any, pooled_size: Any, spatial_scale: float) -
     found = np.zeros((len(rois), data.shape[1], *cells), data.dtype)
     for n, roi in enumerate(rois.astype(np.float32)):
         scaled = roi[1:] * np.float32(spatial_scale)
+        # Halves away from zero, as `intrin.round` in the kernel; NumPy's own takes the even neighbour.
         left, top, right, bottom = (int(one) for one in np.copysign(np.floor(np.abs(scaled) + 0.5), scaled))
         for y, x in np.ndindex(*cells):
             edges = []

@@ -52,6 +52,7 @@ def positions(extent: PrimExpr, size: int, stride: int, dilation: int, front: in
     reach = (size - 1) * dilation + 1
     room: PrimExpr = extent + (front + back - reach)
     found = floordiv(room + (stride - 1 if ceil_mode else 0), stride) + 1
+    # The last start is at most extent + front + back - reach + stride - 1: else it is no later than the last element.
     if ceil_mode and reach < back + stride:
         found = minimum(found, floordiv(extent + (front - 1), stride) + 1)
     result: PrimExpr = Analyzer().simplify(found)

@@ -125,6 +125,7 @@ def binary_dense(data: Tensor, weight: Tensor) -> Tensor:
         "binary_dense",
     )
     count = cast(data.shape[1] * 32, "float32")
+    # (K - d) - d for rows of K signs of which d differ.
     return compute(differing.shape, lambda i, j: count - 2.0 * cast(differing(i, j), "float32"), "T_binary_dense", "elemwise")
 
 
@@ -133,6 +134,7 @@ def _counted(activation: PrimExpr, weight: PrimExpr, unipolar: bool, shift: Prim
     both = cast(intrin.popcount(bitwise.bitwise_and(activation, weight)), out_dtype)
     if unipolar:
         both = both - cast(intrin.popcount(bitwise.bitwise_and(activation, bitwise.bitwise_not(weight))), out_dtype)
+    # Plane b of the one and plane c of the other weigh 2^(b + c) together.
     return bitwise.shift_left(both, cast(shift, out_dtype))
 
 
@@ -151,10 +153,12 @@ def _conv(
     )
     need_equal(where, "the words of channels of data and kernel", data.shape[channel] // _width(where, pack_dtype), words)
     pairs = pad_pairs(where, padding, [extent_value(tap) for tap in taps])
+    # Packed NCHW data is [N, words, planes, H, W]: rows and columns stand one further behind than in the data.
     spatial = rows if last else 3
     before, after = [0] * 5, [0] * 5
     for n, (low, high) in enumerate(pairs):
         before[spatial + n], after[spatial + n] = low, high
+    # Words of zeros add nothing even if weights are -1: both counts of `_counted` are masked by the activation.
     padded = pad(packed, before, after, const(0, pack_dtype), "pad_temp") if needs_padding(before, after) else packed
     height, width = (
         extent_value(arithmetic.floordiv(padded.shape[spatial + n] - taps[n], strides[n]) + 1) for n in range(2)

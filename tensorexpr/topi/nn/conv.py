@@ -81,6 +81,7 @@ class _Index:
 
     def part(self, block: int, is_inner: bool) -> Any:
         """Its index among blocks of another size, or inside of them."""
+        # Blocks of one size keep their two indices: (o * 16 + i) // 16 would have to be simplified in every access.
         if block == self.block:
             return self.inner if is_inner else self.outer
         return floormod(self.whole, block) if is_inner else floordiv(self.whole, block) if block else self.whole
@@ -201,6 +202,7 @@ def _declare(
         at = dict(zip(layout.names(layout.out), i, strict=True))
         own = _Index(at["C"], at.get("c"), outside)
         source = {"N": _Index(at["N"]), "C": channel}
+        # One channel for each result, so the channel of the sum is 0: the result's own block and lane are read, undivided.
         if depthwise:
             source["C"] = own
         elif groups > 1:
@@ -209,6 +211,7 @@ def _declare(
             source[letter] = _Index(at[letter] * step + taps[letter].var * apart)
         weight = {"O": own, "I": channel, **{letter: _Index(tap.var) for letter, tap in taps.items()}}
         left, right = cast(padded(*_at(layout.data, source)), out_dtype), cast(filt(*_at(layout.kernel, weight)), out_dtype)
+        # The channels of a block innermost: they are neighbours in memory, and taps are not.
         return te.sum(left * right, axis=[outer, *taps.values(), *inner])
 
     extents = [(outside if name.islower() else name) for name in layout.names(layout.out)]

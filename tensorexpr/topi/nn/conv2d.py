@@ -143,6 +143,7 @@ def conv2d_NCHWc(
     block = get_const_int(data.shape[4])
     need_equal(where, "the channels of data and kernel", data.shape[1] * block, kernel.shape[1] * kernel.shape[4])
     padded, strides, dilations, (height, width) = blocked_windows(where, data, kernel.shape[2:4], stride, padding, dilation)
+    # One axis for all channels: data and kernel may have blocks of different sizes.
     channel = te.reduce_axis((0, data.shape[1] * block), name="ic")
     rows, columns = te.reduce_axis((0, kernel.shape[2]), name="kh"), te.reduce_axis((0, kernel.shape[3]), name="kw")
     dtype = out_dtype or data.dtype

@@ -70,6 +70,7 @@ def conv_transpose(
     pairs = pad_pairs(name, padding, [extent_value(own + 1) for own in reach])
     window = _Window(data, kernel, steps, apart, pairs, extra, groups, spatial, out_dtype or data.dtype, name)
     numbers = (*map(extent_value, taps), *(number for pair in pairs for number in pair))
+    # At stride 1 there are no zeros between the data, and residues have nothing to leave out.
     is_dilated = any(step > 1 for step in steps)
     return window.by_residues() if is_dilated and all(isinstance(number, int) for number in numbers) else window.dilated()
 
@@ -93,6 +94,7 @@ class _Window:
         """Convolutions over the data as it is, side by side; see `residues`."""
         window = zip(self.kernel.shape[2:], self.strides, self.apart, self.pairs, self.extra, strict=True)
         axes = [residues(extent_value(tap), step, wide, *pair, more) for tap, step, wide, pair, more in window]
+        # Without taps along an axis all results are 0, which `interleaved` writes itself.
         combined = [runs for runs in product(*(axis.runs for axis in axes)) if all(run.taps for run in runs)]
         parts = {runs: self._few(axes, runs) if self._has_few else self._part(axes, runs) for runs in combined}
         sizes = [
@@ -140,6 +142,7 @@ class _Window:
         def placed(c: Var, *at: Var) -> PrimExpr:
             *taps, joint = at
             left, met = floordiv(joint, outputs), list[PrimExpr]()
+            # The inverse of `_joined`: digits of mixed radix, the last axis in the lowest one.
             for run, axis, tap in reversed(list(zip(runs, axes, taps, strict=True))):
                 met.append(run.tap + floormod(left, run.count) + (run.taps - 1 - tap) * axis.apart)
                 left = floordiv(left, run.count)

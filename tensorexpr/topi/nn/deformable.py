@@ -32,6 +32,7 @@ def _deformable(
     per_group = get_const_int(channels) // deformable_groups
     rows, columns, moves = offset.shape[1:] if last else (*offset.shape[2:], offset.shape[1])
     need_equal(where, "the channels of offset and deformable_groups * taps * 2", moves, deformable_groups * tall * wide * 2)
+    # The paddings behind only say how many results there are, and the offsets have an element for each.
     (top, _), (left, _) = pad_pairs(where, padding, [(tall - 1) * apart[0] + 1, (wide - 1) * apart[1] + 1])
     dtype = out_dtype or data.dtype
 

@@ -56,6 +56,7 @@ def depthwise_conv2d_NCHWc(
     def body(n: Var, oc_chunk: Var, oh: Var, ow: Var, oc_block: Var) -> PrimExpr:
         chunk: PrimExpr = oc_chunk
         inner: PrimExpr = oc_block
+        # Else chunk and lane of the result are those of the channel, and nothing has to be divided.
         if multiplier > 1 or block != out_block:
             channel = floordiv(oc_chunk * out_block + oc_block, multiplier)
             chunk, inner = floordiv(channel, block), floormod(channel, block)
@@ -109,6 +110,7 @@ def depthwise_conv2d_backward_input_nhwc(
         extent + tap - 1 - ((count - 1) * step + 1) - low
         for extent, tap, count, step, low in zip((height, width), (tall, wide), (rows, columns), steps, before[1:3], strict=True)
     )
+    # Padded until each element of the data has a window of gradients, those that no window reached too.
     padded = dilate_and_pad(Out_grad, (1, *steps, 1), before, (0, *after, 0), 0.0, "padded_out_grad")
     dh, dw, dc = (te.reduce_axis((0, extent), name=name) for name, extent in (("dh", tall), ("dw", wide), ("dc", multiplier)))
 

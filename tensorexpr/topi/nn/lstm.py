@@ -114,6 +114,7 @@ class _Gates:
         first = self.layout.index(letter) * self.shape[2]
 
         def body(t: Var, b: Var, x: Var) -> PrimExpr:
+            # Row 0 of the states is what was there before the first step, so row t belongs to the inputs t - 1.
             total: PrimExpr = self.from_inputs(t - 1, b, first + x) + self.from_hidden(t, b, first + x)
             if peephole is not None and cells is not None:
                 total = total + peephole(b, x) * cells(t - back, b, x)

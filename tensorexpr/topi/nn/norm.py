@@ -245,6 +245,7 @@ def group_norm(data: Tensor, gamma: Tensor, beta: Tensor, num_groups: int, chann
         return data(*i[:place], i[place] * size + i[place + 1], *i[place + 2 :])
 
     grouped = compute(shape, cut, "T_reshape", tag.INJECTIVE, varargs_names=axis_names(len(shape)))
+    # The channels have become two axes, so those behind them stand one further.
     over = {place + 1, *(axis if axis < place else axis + 1 for axis in positive_axes("group_norm", axes, data.ndim))}
     mean, variance = mean_and_variance(grouped, sorted(over))
     dtype = mean.dtype

@@ -88,6 +88,7 @@ def mirror_pad(
     shape = [extent + low + high for extent, low, high in zip(data.shape, pad_before, after, strict=True)]
 
     def mirrored(index: PrimExpr, extent: PrimExpr) -> PrimExpr:
+        # -1 is element 0 where the edge is mirrored too, else 1; at the other end likewise.
         front = intrin.select(index < 0, -index - edge, index)
         return intrin.select(front >= extent, extent * 2 - front - (2 - edge), front)
 
@@ -126,6 +127,7 @@ def index_pad(data: Tensor, pad_before: Sequence[int], pad_after: Sequence[int],
         if isinstance(known, int) and max(low, high) < known:  # one reflection at either end
             front = intrin.select(own < 0, -own, own)
             return intrin.select(front >= extent, extent * 2 - 2 - front, front)
+        # Borders wider than the axis go back and forth: 0 1 2 1 | 0 1 2 1, of one element 0 | 0.
         period = arithmetic.maximum(extent * 2 - 2, 1)
         turned = arithmetic.floormod(own, period)
         return intrin.select(turned >= extent, period - turned, turned)

@@ -61,6 +61,7 @@ def pool_grad(
         counts.append((-(-room // step) if ceil_mode else room // step) + 1)
         if get_const_int(grads.shape[place]) != counts[-1]:
             raise DeclarationError(f"{where}: grads has {grads.shape[place]} windows along axis {place} of {layout}, not {counts[-1]}")
+    # An element lies in at most ceil(size / step) windows along an axis: the sum runs over these and not over all.
     over = [te.reduce_axis((0, -(-size // step)), name=name) for size, step, name in zip(kernels, strides, ("wh", "ww"), strict=True)]
     chosen = _largest(data, places, kernels, strides, pairs, counts) if pool_type == "max" else None
 
@@ -71,6 +72,7 @@ def pool_grad(
             size, step, low = kernels[number], strides[number], pairs[number][0]
             at = i[place] + low
             first = floordiv(at, step) - over[number].var
+            # The last test: with gaps between windows (a step larger than the size) an element may lie in none.
             inside += [first >= 0, first < counts[number], at - first * step < size]
             window[place] = minimum(maximum(first, const(0)), const(counts[number] - 1))
             tap = tap * size + (at - first * step)

@@ -110,6 +110,7 @@ def _add_product(
 
     def add(k: Any, number: int, column: Any) -> None:
         def at(j: Any) -> None:
+            # A sum is loaded and stored once for several rows of weights, not once for each.
             total = into[place + column + j]
             for n in range(number):
                 total = total + state[k + n] * weights[k + n, first + column + j]
@@ -180,10 +181,12 @@ def recurrent_steps(
         with ib.for_range(0, batch, "b", kind="parallel") as b:
             total = ib.allocate(dtype, (width,), "total", scope="local")
             now = [ib.allocate(dtype, (hidden,), name, scope="local") for name in _KEPT[cell.kind]]
+            # What is kept begins with the states; the rest has no start and no end, it is room for a step.
             for own, start in zip(now, first, strict=False):
                 _each(ib, hidden, partial(_copy, own, (), start, (b,)))
             count = time if length is None else cast(length[b], "int64" if "64" in getattr(time, "dtype", "") else "int32")
             with ib.for_range(0, count, "s") as s:
+                # From the end of each sequence, not from that of the longest one.
                 t = count - 1 - s if cell.reverse else s
                 _each(ib, width, partial(_copy, total, (), x, (t, b)))
                 _STEPS[cell.kind](ib, cell, hidden, total, now, w, extra, peep)
@@ -206,6 +209,7 @@ def _lstm(ib: IRBuilder, cell: Cell, hidden: int, total: BufferVar, now: Any, w:
         def seen(number: int, of: PrimExpr) -> PrimExpr:
             return total[number * hidden + j] if peep is None else total[number * hidden + j] + peep[number * hidden + j] * of
 
+        # The input and the forget gate see the old cells, the output gate the new ones.
         old = cells[j]
         let_in = cell.apply(0, seen(0, old))
         kept = _number(let_in, 1) - let_in if cell.coupled else cell.apply(0, seen(2, old))
@@ -220,6 +224,7 @@ def _gru(ib: IRBuilder, cell: Cell, hidden: int, total: BufferVar, now: Any, w: 
     _add_product(ib, total, 0, 2 * hidden, state, w, 0, hidden)
 
     def start(j: Any) -> None:
+        # For all units before a state changes: the product below sums over all of them.
         reset[j] = cell.apply(0, total[hidden + j])
         part[j] = state[j] if cell.coupled else reset[j] * state[j]
 

@@ -89,11 +89,14 @@ def residues(taps: int, stride: int, dilation: int, low: int, high: int, extra: 
     found: list[Run] = []
     for residue in range(stride):
         run = Run(residue, 1, 0, 0, 0)
+        # t * dilation = residue (mod stride) has solutions only where their gcd divides the residue; other results are 0.
         if residue % common == 0:
+            # apart and step have no common factor, so there is an inverse; modulo 1 it is 0.
             tap = residue // common * pow(step, -1, apart) % apart
             run = Run(residue, 1, tap, max(0, -(-(taps - tap) // apart)), (residue - tap * dilation) // stride)
         last = found[-1] if found else None
         follows = last is not None and (last.taps, last.offset) == (run.taps, run.offset) and last.tap + last.count == run.tap
+        # Residues without taps join whatever they are: nothing of them is read.
         if last is not None and (follows or not (last.taps or run.taps)):
             found[-1] = Run(last.first, last.count + 1, last.tap, last.taps, last.offset)
         else:
@@ -131,6 +134,7 @@ def interleaved(
             inside = [one if not run.first else one - run.first for one, run in zip(rest, runs, strict=True)]
             value = read(runs, n, o, inside, along) if all(run.taps for run in runs) else const(0, dtype)
             ends = [run.first + run.count for run in runs]
+            # An upper end is enough: runs in front have taken the residues below, and the last run needs none.
             conditions = [one < end for one, end, axis in zip(rest, ends, axes, strict=True) if end < axis.stride]
             found = value if found is None or not conditions else intrin.if_then_else(arithmetic.all(*conditions), value, found)
         assert found is not None

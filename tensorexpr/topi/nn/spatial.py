@@ -111,6 +111,7 @@ def space_to_batch_nd(
         cut += [extent // block, block]
     count = len(block_shape)
     tail = list(range(1 + 2 * count, 1 + 2 * count + rest))
+    # [N, H/b, b, W/b, b, ...] -> [b, b, N, H/b, W/b, ...]
     order = [*range(2, 2 * count + 1, 2), 0, *range(1, 2 * count, 2), *tail]
     moved = transpose(reshape(padded, [*cut, *shape[1 + count :]]), order)
     batch = shape[0]
@@ -138,6 +139,7 @@ def batch_to_space_nd(data: Tensor, block_shape: Sequence[int], crop_begin_list:
             raise DeclarationError(f"batch_to_space_nd: {shape[0]} batches are no multiple of the blocks {tuple(block_shape)}")
         batch //= block
     cut = reshape(data, [*block_shape, batch, *shape[1:]])
+    # [b, b, N, H, W, ...] -> [N, H, b, W, b, ...]
     order = [count]
     for n in range(count):
         order += [count + 1 + n, n]
@@ -209,6 +211,7 @@ def upsampling3d(
 def _enlarged(
     where: str, data: Tensor, letters: str, scales: Sequence[float], layout: str, method: str, mode: str, output_shape: Any
 ) -> Tensor:
+    # Not at the top: image imports nn.padding, so it can't be complete while the package nn is loaded.
     from ..image import _resize, _spatial_axes
 
     places = _spatial_axes(where, layout, letters)

@@ -36,6 +36,7 @@ def winograd_matrices(tile_size: int, kernel_size: int) -> tuple[Any, Any, Any]:
     alpha = tile_size + kernel_size - 1
     if not 2 <= alpha <= len(_POINTS) + 1:
         raise DeclarationError(f"winograd: {tile_size} outputs of {kernel_size} taps need {alpha - 1} points; there are {len(_POINTS)}")
+    # alpha - 1 finite points; the last row or column stands for infinity, where only the highest power counts.
     points = np.array(_POINTS[: alpha - 1])
     a = np.zeros((alpha, tile_size))
     g = np.zeros((alpha, kernel_size))
@@ -43,6 +44,7 @@ def winograd_matrices(tile_size: int, kernel_size: int) -> tuple[Any, Any, Any]:
     for j, point in enumerate(points):
         others = np.delete(points, j)
         a[j] = point ** np.arange(tile_size)
+        # Lagrange's denominators go to G: weights are transformed once, data for every tile.
         g[j] = point ** np.arange(kernel_size) / np.prod(point - others)
         b[: alpha - 1, j] = np.atleast_1d(np.poly(others))[::-1]
     a[-1, -1] = g[-1, -1] = 1.0
@@ -102,6 +104,7 @@ def _winograd(
     n, height, width, inputs = (get_const_int(data.shape[axes[letter]]) for letter in "NHWC")
     m = _tile_size(height)
     weights = "HWIO" if layout == "NHWC" else "OIHW"
+    # Transformed weights [alpha, alpha, O, I] don't tell their taps: they were made with the m that the height says.
     size = get_const_int(weight.shape[0]) - m + 1 if pre_computed else get_const_int(weight.shape[weights.index("H")])
     alpha = m + size - 1
     kernel = weight if pre_computed else _packed_kernel(weight, size, m, weights, ("O", "I"))
@@ -112,6 +115,7 @@ def _winograd(
     tall, wide = -(-rows // m), -(-columns // m)
     before, after = [0] * 4, [0] * 4
     before[axes["H"]], before[axes["W"]] = top, left
+    # Not the padding behind, but what the last tile reads: 6 rows in tiles of 4 are 2 tiles, the second half used.
     after[axes["H"]] = tall * m + size - 1 - (height + top)
     after[axes["W"]] = wide * m + size - 1 - (width + left)
     padded = pad(data, before, after, name="data_pad")

@@ -116,6 +116,7 @@ def sparse_transpose(sparse_data: Tensor, sparse_indices: Tensor, sparse_indptr:
         with ib.for_range(0, rows + 1, "i") as i:
             new_begins[i] = 0
         with ib.for_range(0, count, "at") as at:
+            # Counted one place further, so that the running sums below are begins and not ends.
             new_begins[columns[at] + 1] = new_begins[columns[at] + 1] + 1
         with ib.for_range(0, rows, "i") as i:
             new_begins[i + 1] = new_begins[i + 1] + new_begins[i]
@@ -123,6 +124,7 @@ def sparse_transpose(sparse_data: Tensor, sparse_indices: Tensor, sparse_indptr:
         with ib.for_range(0, rows, "i") as i:
             filled[i] = new_begins[i]
         with ib.for_range(0, rows, "i") as i, ib.for_range(begins[i], begins[i + 1], "at") as at:
+            # Rows in order: so the columns of each new row ascend, as CSR has them.
             to = filled[columns[at]]
             new_values[to] = values[at]
             new_columns[to] = i.astype(sparse_indices.dtype)

@@ -124,6 +124,7 @@ def loop(ctx: Context, inputs: Inputs, attrs: Attributes) -> list[Any]:
     trips = int(ctx.ints(0)[0]) if ctx.has(0) and ctx.is_constant(0) else None
     start = bool(np.asarray(ctx.constant(1)).reshape(())) if ctx.has(1) and ctx.is_constant(1) else None
     if start is False:
+        # A first condition that is false means no turn, whatever the count says.
         trips = 0
     is_asked = ctx.has(1) and not _is_kept(body)
     turns = _Turns(body)
@@ -168,6 +169,7 @@ def _unrolled(ctx: Context, turns: _Turns, states: list[Value | None], trips: in
     end = turns.first + len(states)
     rows: list[list[Any]] = [[] for _ in turns.graph.output[end:]]
     for turn in range(trips):
+        # A scope for each turn: the names of the body mean other values in the next one.
         found = _turn(ctx, ctx.importer.inner(), turns, turn, states, [tensor for tensor, _, _ in turns.scanned])
         states = found[turns.first : end]
         for row, value in zip(rows, found[end:], strict=True):
@@ -200,6 +202,7 @@ def _made(ctx: Context, turns: _Turns, infos: Sequence[Any]) -> tuple[Any, list[
         return outside[name][1]
 
     def capture(name: str, value: Value) -> Value:
+        # Constants go into the body as they are: shapes may be computed of them, which those of parameters can't be.
         if isinstance(value.expr, relax.Constant) or (value.known is not None and value.known.is_constant):
             return Value(value.expr, value.known, value.roots)
         if value.expr is None:
@@ -235,6 +238,7 @@ def _taken(ctx: Context, turns: _Turns, states: Sequence[Value | None], trips: A
         after = list(returned.fields[1 : 1 + len(infos)])
         if all(is_base_of(a, b) for a, b in zip(infos, after, strict=True)):
             break
+        # It ends: each round knows less of a state, an extent or at last the rank.
         wider = [struct_info_lca(a, b) for a, b in zip(infos, after, strict=True)]
         if wider == infos:
             ctx.fail(f"its states are {infos}, and after a turn {after}")
@@ -250,6 +254,7 @@ def _taken(ctx: Context, turns: _Turns, states: Sequence[Value | None], trips: A
     whole = ctx.builder.emit(R.loop(name, tuple(given), tuple(captured), limits[0], limits[1], stated))
     made = [ctx.emit(relax.TupleGetItem(whole, n)) for n in range(len(stated.fields))]
     for n, row in enumerate(rows, len(infos)):
+        # Symbols of the body are bound at its call, and say nothing outside of it.
         if row.extents is not None and not symbols_of(row):
             made[n] = ctx.builder.match_cast(made[n], relax.TensorStructInfo((ctx.symbol("turns"), *row.extents), row.dtype))
     return made

@@ -103,6 +103,7 @@ def col2im(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
         n + low + high - ((count - 1) * step + (k - 1) * apart + 1)
         for n, low, high, count, step, k, apart in zip(image, front, back, counts, own.strides, size, own.dilations, strict=True)
     ]
+    # `rest` is what no window reaches; it belongs to the image, so that much less is cut off behind.
     eye = np.eye(taps_of_window, dtype=ctx.dtype(0)).reshape(taps_of_window, 1, *size)
     data = R.reshape(inputs[0], [batch, int(columns), *counts])
     function = (R.nn.conv1d_transpose, R.nn.conv2d_transpose, R.nn.conv3d_transpose)[rank - 1]

@@ -21,6 +21,7 @@ def _scaled(extent: Any, scale: float) -> Any:
     """An extent times a scale, rounded down."""
     known = as_int(extent)
     if known is not None:
+        # 0.7 in float32 times 10 is 6.9999999, and 7 elements are meant.
         return int(np.floor(known * float(np.float32(scale)) + 1e-6))
     exact = Fraction(scale).limit_denominator(1 << 16)
     return floordiv(extent * exact.numerator, exact.denominator)

@@ -33,6 +33,7 @@ def from_the_front(indices: Any, extent: Any) -> Any:
 def gather(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     """Parts along an axis."""
     axis = attrs.int("axis", 0)
+    # None counts from the end, so that nothing has to be added to them when the graph runs.
     if ctx.is_constant(1) and np.all(np.asarray(ctx.constant(1)) >= 0):
         return R.take(inputs[0], inputs[1], axis)
     return R.gather(inputs[0], inputs[1], axis)

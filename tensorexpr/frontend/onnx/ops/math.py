@@ -45,6 +45,7 @@ def _placed(ctx: Context, inputs: Inputs, attrs: Attributes) -> list[Any]:
         return [inputs[0], inputs[1]]
     a, b = ctx.rank(0), ctx.rank(1)
     axis = attrs.int("axis", a - b)
+    # [3, 4] at axis 1 of [2, 3, 4, 5] becomes [3, 4, 1], which broadcasts as shapes do now.
     behind = a - (axis + a if axis < 0 else axis) - b
     if behind < 0:
         ctx.fail(f"operand 1 of {b} axes at axis {axis} of operand 0 of {a}")
@@ -92,6 +93,7 @@ def power(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     """Powers in the dtype of the base; those of integers by the widest floats."""
     base, exponent = _placed(ctx, inputs, attrs)
     dtype = ctx.dtype(0)
+    # By floats 5^3 may come out as 124.999...: rounded, but for exponents that are no integers themselves.
     wide = dtype if parse_dtype(dtype).is_float else "float64"
     found = R.power(_in(base, wide), _in(exponent, wide))
     return _in(R.round(found) if wide != dtype and not parse_dtype(ctx.dtype(1)).is_float else found, dtype)

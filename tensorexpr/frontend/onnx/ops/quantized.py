@@ -46,6 +46,7 @@ def quantize_linear(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
         return made
     if not dtype.startswith("float"):
         bits, signed = int(dtype[-1]), not dtype.startswith("u")
+        # Eight bits hold 100, of which int4 would keep the lowest four.
         made = R.clip(made, -(1 << bits - 1) if signed else 0, (1 << bits - signed) - 1)
     value = ctx.values[0]
     return Value(
@@ -68,6 +69,7 @@ def dynamic_quantize_linear(ctx: Context, inputs: Inputs, attrs: Attributes) -> 
     low = ctx.emit(R.minimum(R.min(x), zero))
     high = ctx.emit(R.maximum(R.max(x), zero))
     scale = ctx.emit(R.divide(R.subtract(high, low), relax.const(255.0, "float32")))
+    # A tensor of zeros has no range; 0 / 1 is the right number, 0 / 0 none.
     safe = ctx.emit(R.where(R.equal(scale, zero), relax.const(1.0, "float32"), scale))
     rounded = R.clip(R.round(R.divide(R.negative(low), safe)), 0, 255)
     point = ctx.emit(R.astype(rounded, "uint8"))

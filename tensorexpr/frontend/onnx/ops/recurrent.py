@@ -71,6 +71,7 @@ def _bias(ctx: Context, inputs: Inputs, number: int, hidden: int) -> tuple[Any, 
     if kind != "GRU":
         return ctx.emit(R.add(from_inputs, from_states)), None
     rest = ctx.emit(from_states)
+    # The reset gate may multiply the product of the state with its bias, so this part can't join the inputs'.
     padded = R.concat([_vector(ctx, rest, 0, 2 * hidden), zeros], 0)
     return ctx.emit(R.add(from_inputs, padded)), ctx.emit(_vector(ctx, rest, 2 * hidden, hidden))
 
@@ -83,6 +84,7 @@ def _direction(ctx: Context, inputs: Inputs, number: int, options: dict[str, Any
     lengths = [ctx.emit(R.astype(inputs[4], "int32"))] if ctx.has(4) else []
     extra: list[Any] = [state_bias] if kind == "GRU" else []
     if kind == "LSTM" and (ctx.has(7) or lengths):
+        # Operands go by their places: lengths stand behind peepholes, so there are some, of zeros.
         extra = [_part(ctx, inputs[7], number) if ctx.has(7) else relax.const(np.zeros(3 * hidden, ctx.dtype(0)))]
     function = {"LSTM": R.nn.lstm, "GRU": R.nn.gru, "RNN": R.nn.rnn}[kind]
     return ctx.emit(function(data, weight, recurrence, bias, *starts, *extra, *lengths, **options))

@@ -80,6 +80,7 @@ def reshape(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     new = ctx.shape(1)
     if attrs.bool("allowzero", False) and 0 in new:
         return R.reshape(inputs[0], ShapeExpr(tuple(new)))
+    # Asked for only where it is needed: for a tensor of unknown shape this emits a match_cast.
     old = ctx.extents(0) if any(isinstance(one, int) and one <= 0 for one in new) else []
     new = [old[n] if isinstance(one, int) and one == 0 and n < len(old) else one for n, one in enumerate(new)]
     return R.reshape(inputs[0], ShapeExpr(tuple(new)) if -1 not in [one for one in new if isinstance(one, int)] else new)
@@ -158,6 +159,7 @@ def _sliced(ctx: Context, x: Any, starts: list[Any], ends: list[Any], axes: list
         if all(isinstance(one, int) for one in (start, end, extent)):
             taken = range(extent)[start : end if step > 0 or end >= -extent else None : step]
             low.append(taken.start)
+            # Backwards to the first element the stop is -1, which would be read as the last one.
             high.append(taken.stop if taken.stop >= 0 else -extent - 1)
         else:
             low.append(start)

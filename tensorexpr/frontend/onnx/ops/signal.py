@@ -30,6 +30,7 @@ def _transformed(ctx: Context, x: Any, extents: list[Any], length: int, axis: in
     if not isinstance(extents[axis], int) or parts not in (1, 2) or taken * length > _LARGEST_MATRIX:
         return R.dft(x, length, axis, inverse, onesided)
     rows, columns = min(extents[axis], taken), bins if onesided and not inverse else length
+    # The modulo of integers is exact, and keeps the angles within a turn.
     angles = 2 * np.pi / length * (np.outer(np.arange(rows), np.arange(columns)) % length)
     cosines, sines = np.cos(angles), np.sin(angles) * (-1 if inverse else 1)
     if inverse:
