@@ -66,6 +66,7 @@ def collapse_sum(data: Tensor, target_shape: Sequence[Any]) -> Tensor:
     for n, (own, wanted) in enumerate(zip(data.shape[max(missing, 0) :], target, strict=False)):
         x, y = extent_value(own), extent_value(wanted)
         if x != y and y != 1:
+            # A mark, no axis: the shapes don't fit.
             axes = [-1]
             break
         if x != y:

@@ -74,6 +74,7 @@ def _half_pixel_symmetric(x: PrimExpr, axis: Axis) -> PrimExpr:
 
 def _align_corners(x: PrimExpr, axis: Axis) -> PrimExpr:
     if axis.scale is None:
+        # Of one element x is 0, so any divisor but 0 will do.
         return _ratio(axis.size - 1, arithmetic.maximum(axis.target - 1, 1)) * x
     last = axis.length - 1.0
     return intrin.select(last > 0.0, cast(axis.size - 1, _F) / arithmetic.maximum(last, 1e-6) * x, const(0.0, _F))
@@ -86,6 +87,7 @@ def _pytorch_half_pixel(x: PrimExpr, axis: Axis) -> PrimExpr:
 def _crop(x: PrimExpr, axis: Axis) -> PrimExpr:
     last = cast(axis.size - 1, _F)
     steps = cast(arithmetic.maximum(axis.target - 1, 1), _F)
+    # A single pixel stands for its crop by the middle of it.
     middle = (axis.start + axis.end) * last * 0.5
     return intrin.if_then_else(axis.target > 1, axis.start * last + x * (axis.end - axis.start) * last / steps, middle)
 
@@ -223,6 +225,7 @@ def _resize(
     def body(*i: Var) -> PrimExpr:
         places = [COORDINATES[mode](cast(i[place], _F), axis) for place, axis in zip(spatial, axes, strict=True)]
         found = job.element(i, places, dtype)
+        # In other modes coordinates are at most half an element outside, and the border's element is meant.
         if mode != "tf_crop_and_resize":
             return found
         return intrin.if_then_else(_beyond(places, axes), cast(const(extrapolation, _F), dtype), found)

@@ -91,6 +91,7 @@ def einsum(subscripts: str, *operand: Tensor) -> Tensor:
     for term, tensor in zip(terms, operand, strict=True):
         need_rank("einsum", f"the operand of {term!r}", tensor, len(term))
         for letter, extent in zip(term, tensor.shape, strict=True):
+            # An extent of 1 gives way to a larger one: its operand is read at 0 below.
             if letter not in extents or equal_const_int(extents[letter], 1):
                 extents[letter] = extent
             elif not equal_const_int(extent, 1):

@@ -53,6 +53,7 @@ def _mix(ib: IRBuilder, key: Callable[[int], PrimExpr], block: Sequence[PrimExpr
         with ib.if_scope(arithmetic.floormod(number, 4) == 0):
             for n in range(4):
                 x[n] = x[n] + keys[arithmetic.floormod(group + n, 5)]
+            # The number of the injection: without it the same keys would come round after five of them.
             x[3] = x[3] + cast(group, _WORD)
         odd = arithmetic.floormod(number, 2)
         for i, j, rotations in ((0, 1 + odd * 2, _FIRST), (2, 3 - odd * 2, _SECOND)):
@@ -92,6 +93,7 @@ def _with_room(ib: IRBuilder, gen: BufferVar, out: BufferVar, size: int) -> None
     with ib.if_scope(gen[7] < _word(_LARGEST - size)):
         for n in range(10):
             out[n] = gen[n]
+    # The path has no place left: path and counter become the next key.
     with ib.else_scope(), ib.if_scope(gen[8] == _word(0)):
         _new_key(ib, gen, out, _TOP)
     with ib.if_scope(arithmetic.all(gen[7] >= _word(_LARGEST - size), gen[8] != _word(0))):

@@ -51,6 +51,7 @@ def scanop(
         rows, out = Rows(ib, ins[0], place), Rows(ib, outs[0], place)
         with rows.parallel() as r:
             so_far = ib.allocate(made, (1,), "so_far", scope="local")
+            # An empty row has no first element to read, and no place to write it.
             with ib.if_scope(arithmetic.convert(rows.length) > 0):
                 so_far[0] = identity_value if exclusive else rows.load(r, 0).astype(made)
                 out.store(r, 0, so_far[0])

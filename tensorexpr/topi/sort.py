@@ -155,6 +155,7 @@ def binary_search_row(ib: IRBuilder, load: Callable[[PrimExpr], PrimExpr], lengt
     """The first place of an ascending row whose element is not less than `value`; with `right`, that is greater."""
     bounds = ib.allocate("int32", (2,), "bounds", scope="local")
     bounds[0], bounds[1] = 0, length
+    # All in front of bounds[0] have passed, and none from bounds[1] on.
     with ib.while_loop(bounds[0] < bounds[1]):
         middle = arithmetic.floordiv(bounds[0] + bounds[1], 2)
         passed = load(middle) <= value if right else load(middle) < value

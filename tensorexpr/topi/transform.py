@@ -353,6 +353,7 @@ def layout_transform(array: Tensor, src_layout: str, dst_layout: str, schedule_r
     shape = [block if name.islower() else extent_value(arithmetic.floordiv(extents[name], blocks.get(name, 1))) for name, block in target]
 
     def body(*i: Var) -> PrimExpr:
+        # Two passes: a block may stand in front of the axis that it is of.
         whole: dict[str, PrimExpr] = {}
         for (name, _), index in zip(target, i, strict=True):
             if not name.islower():

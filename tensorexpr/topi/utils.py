@@ -70,6 +70,7 @@ def positive_axis(where: str, axis: int, ndim: int) -> int:
     Raises:
         DeclarationError: if there is no such axis.
     """
+    # True is an integer to Python, but no axis: somebody has mixed up arguments.
     if not isinstance(axis, int) or isinstance(axis, bool) or not -ndim <= axis < ndim:
         raise DeclarationError(f"{where}: there is no axis {axis!r}; a tensor of {ndim} dimensions has axes {-ndim} to {ndim - 1}")
     return axis % ndim
@@ -161,6 +162,7 @@ def pad_pairs(where: str, padding: Any, kernel: Sequence[Any]) -> tuple[tuple[An
     if padding == "VALID":
         return ((0, 0),) * dims
     if padding == "SAME":
+        # Of an odd total the larger half comes in front, as in TVM; TensorFlow puts it behind.
         totals = [extent_value(size) - 1 for size in kernel]
         return tuple(((total + 1) // 2, total - (total + 1) // 2) for total in totals)
     if isinstance(padding, str):

@@ -213,6 +213,7 @@ def roi_pool_nchw(data: Tensor, rois: Tensor, pooled_size: Any, spatial_scale: f
 
     def bounds(roi: BufferVar, n: PrimExpr, axis: int, cell: PrimExpr, cells: int, extent: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
         first, last = (cast(intrin.round(roi[n, 1 + axis + 2 * end] * spatial_scale), "int32") for end in range(2))
+        # Both edges belong to a region; one that ends before it begins has one element.
         size = cast(arithmetic.maximum(last - first + 1, 1), "float32") / float(cells)
         low = cast(intrin.floor(cast(cell, "float32") * size), "int32") + first
         high = cast(intrin.ceil(cast(cell + 1, "float32") * size), "int32") + first

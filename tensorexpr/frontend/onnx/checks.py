@@ -246,6 +246,7 @@ def in_order(nodes: Sequence[Any], where: str) -> list[Any]:
     ready = [n for n, count in enumerate(waiting) if count == 0]
     found: list[int] = []
     while ready:
+        # First come, first served: nodes keep their order as far as it was right.
         n = ready.pop(0)
         found.append(n)
         for user in users.get(n, ()):

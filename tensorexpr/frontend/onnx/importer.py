@@ -102,6 +102,7 @@ class GraphImporter:
         try:
             results = self._results(context, attributes)
             made = {name: _value(context, result, roots) for name, result in zip(node.output, results, strict=False) if name}
+        # They name their node already, or aren't the model's fault.
         except (ModelError, InternalError):
             raise
         except Exception as error:  # whatever a node that doesn't fit leads to, the message names the node

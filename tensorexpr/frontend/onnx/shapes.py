@@ -101,6 +101,7 @@ def _elementwise(function: Callable[..., Any], numpy: Callable[..., Any]) -> Cal
     each = np.frompyfunc(function, 2, 1)
 
     def run(context: Context, attrs: Attributes, given: Operands) -> Any:
+        # Up to opset 6 these attributes say where the axes of the second operand stand.
         if "axis" in attrs or "broadcast" in attrs or len(given) < 2:
             raise Unknown
         found = given[0]
@@ -172,6 +173,7 @@ def _expression_max(a: Any, b: Any) -> Any:
 def _cast(context: Context, attrs: Attributes, given: Operands) -> Any:
     dtype = dtype_of(attrs.int("to"), context.where)
     if given[0].dtype == object:
+        # Expressions of extents are integers: in a float or a bool they would mean something else.
         if dtype not in ("int64", "int32"):
             raise Unknown
         return given[0]

@@ -58,6 +58,7 @@ def promoted(c: Context, a: Any, b: Any) -> str:
     numbers = [one for one in (a, b) if not isinstance(one, relax.Expr)]
     first = tensors[0]
     if len(tensors) == 2 and tensors[0] != tensors[1]:
+        # NumPy has no dtype of the name bfloat16.
         first = str(np.promote_types(*tensors)) if "bfloat16" not in tensors else "float32"
     is_wider = any(isinstance(one, float) for one in numbers) and "float" not in first
     return "float32" if is_wider else "int64" if first == "bool" and numbers and not isinstance(numbers[0], bool) else first
@@ -285,6 +286,7 @@ CONVERTERS.update({f"{name}.default": _whole(name) for name in ("sum", "mean", "
 def _truth(name: str) -> Callable[..., Any]:
     def convert(c: Context, input: Any, dim: Any = None, keepdim: bool = False) -> Any:
         axes = [dim] if isinstance(dim, int) else list(dim) if dim else None
+        # Of zeros and ones the greatest says whether any is true, the least whether all are.
         whole = c.op(name, c.cast(c.cast(input, "bool"), "int8"), axis=axes, keepdims=bool(keepdim))
         return c.cast(whole, "bool")
 

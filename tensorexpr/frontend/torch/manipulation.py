@@ -56,6 +56,7 @@ def _unsqueeze(c: Context, input: Any, dim: int) -> Any:
 def _squeeze(c: Context, input: Any, dim: Any = None) -> Any:
     extents = c.shape_of(input)
     asked = range(len(extents)) if dim is None else [c.axis(input, one) for one in ([dim] if isinstance(dim, int) else dim)]
+    # Axes of other extents may be named: PyTorch leaves them as they are.
     axes = [one for one in asked if extents[one] == 1] if extents else []
     return c.op("squeeze", input, axis=axes) if axes else input
 
@@ -99,6 +100,7 @@ def _roll(c: Context, input: Any, shifts: Sequence[int], dims: Sequence[int] = (
     for shift, dim in zip(shifts, dims, strict=True):
         axis = c.axis(input, dim)
         extent = c.shape_of(input)[axis]
+        # What is behind `split` comes to the front: 5 elements moved by -1 are cut at 1.
         split = extent - shift % extent if isinstance(extent, int) else extent - shift
         parts = [_sliced(c, input, axis, split, extent), _sliced(c, input, axis, 0, split)]
         input = c.op("concat", parts, axis=axis)
@@ -219,6 +221,7 @@ def _index(c: Context, input: Any, indices: Sequence[Any]) -> Any:
     places = [_counted(c, indices[n], extents[n]) for n in used]
     shape = list(np.broadcast_shapes(*(tuple(c.shape_of(one)) for one in places)))
     spread = [c.op("expand_dims", c.op("broadcast_to", c.cast(one, "int64"), relax.ShapeExpr(tuple(shape))), axis=0) for one in places]
+    # Tuples of indices stand along the last axis there.
     return c.op("gather_nd", input, c.op("permute_dims", c.op("concat", spread, axis=0), axes=[*range(1, len(shape) + 1), 0]))
 
 

@@ -22,6 +22,7 @@ def _addmm(c: Context, input: Any, mat1: Any, mat2: Any, beta: Any = 1, alpha: A
     if alpha != 1:
         product = c.op("multiply", product, relax.const(alpha, c.dtype))
     added = input if beta == 1 else c.op("multiply", input, relax.const(beta, c.dtype))
+    # With a beta of 0 PyTorch ignores the input: no NaN of it gets through.
     return c.op("add", product, added) if beta else product
 
 
@@ -108,6 +109,7 @@ def _layer_norm(c: Context, input: Any, shape: Sequence[int], weight: Any, bias:
     scale = weight if weight is not None else c.op("ones", list(shape), dtype)
     shift = bias if bias is not None else c.op("zeros", list(shape), dtype)
     found = c.op("nn.layer_norm", input, scale, shift, axes=axes, epsilon=eps)
+    # The native form has mean and deviation behind it, which only gradients use.
     return [found, None, None] if isinstance(c.result, (list, tuple)) else found
 
 

@@ -25,6 +25,7 @@ def _te_attention(
 ) -> Any:
     batch, length, heads, size = query.shape
     others, of_values = key.shape[1], value.shape[3]
+    # Heads of queries that share one of keys and values: query head n reads head n // share.
     share = floordiv(heads, key.shape[2])
     dtype = "float32" if query.dtype in ("float16", "bfloat16") else query.dtype
     factor = const(scale_of(scale, as_int(size)), dtype)

@@ -109,6 +109,7 @@ def _steps(start: Any, end: Any, step: Any) -> PrimExpr | None:
         return IntImm("int64", len(np.arange(start, end, step)))
     if not isinstance(step, int) or any(isinstance(one, float) for one in (start, end)):
         return None
+    # Not max(n, 0): other tensors have the extent n, and extents aren't negative.
     if isinstance(end, Var) and start == 0 and step == 1:
         return end
     reach = extent(end) - extent(start) if step > 0 else extent(start) - extent(end)

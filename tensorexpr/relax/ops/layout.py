@@ -27,6 +27,7 @@ def _te_layout(x: Any, index_map: IndexMap, pad_value: Any, axis_separators: Any
     filler = te.const(0 if pad_value is None else pad_value, x.dtype)
 
     def element(*i: PrimExpr) -> Any:
+        # The condition speaks of the inverse map's own variables.
         is_padding = substitute(padding, {var: one.astype(var.dtype) for var, one in zip(inverse.initial_indices, i, strict=True)})
         return te.if_then_else(is_padding, filler, x[inverse.map_indices(i)])
 

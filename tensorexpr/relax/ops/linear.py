@@ -150,6 +150,7 @@ def einsum(operands: Exprs, subscripts: str) -> StructInfo:
             if same_extents(known, one) is False and not _is_one(one):
                 if not _is_one(known):
                     raise DeclarationError(f"relax.op.einsum: the extents of {letter!r} in {subscripts!r} are {known} and {one}")
+                # An extent of 1 broadcasts, so the letter has that of the others.
                 extents[letter] = one
     if not set(output) <= set(terms) or len(set(output)) != len(output):
         raise DeclarationError(f"relax.op.einsum: the result of {subscripts!r} takes letters of the operands, each once")

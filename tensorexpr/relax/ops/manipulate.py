@@ -158,6 +158,7 @@ def squeeze(x: Expr, axis: int | Sequence[int] | None = None) -> StructInfo:
     operand = tensor(x, "x")
     if operand.extents is None:
         return operand.like(None, ndim=-1 if axis is None or operand.ndim == -1 else operand.ndim - len(operand.axes(axis) or ()))
+    # A symbol at a named axis is taken for 1: the caller says so.
     gone = [n for n, e in enumerate(operand.extents) if as_int(e) == 1] if axis is None else operand.axes(axis) or []
     wrong = [n for n in gone if as_int(operand.extents[n]) not in (1, None)]
     if wrong:
@@ -185,6 +186,7 @@ def concat(tensors: Exprs, axis: int | None = 0) -> StructInfo:
     if not isinstance(infos, TupleStructInfo) or not infos.fields:
         raise DeclarationError(f"relax.op.concat takes a tuple of at least one tensor, not {tensors}")
     found = [tensor(one, f"tensor {n}") for n, one in enumerate(fields)] if fields is not None else []
+    # A variable that is a tuple has no fields to look at: its struct info says what they are.
     found = found or [tensor(_Known(info)) for info in infos.fields]
     first, place = found[0], found[0].axis(axis or 0)
     if len({one.ndim for one in found}) > 1 or len({one.dtype for one in found}) > 1:
@@ -212,6 +214,7 @@ class _Known(RelaxExpr):
 
 def _np_split(x: Any, indices_or_sections: Any, axis: int) -> Any:
     if isinstance(indices_or_sections, int):
+        # NumPy divides evenly or not at all; here the last part is what is left.
         size = -(-x.shape[axis] // indices_or_sections)
         indices_or_sections = [size * n for n in range(1, indices_or_sections)]
     return tuple(np.split(x, indices_or_sections, axis))

@@ -167,6 +167,7 @@ def _te_multinomial(prob: Any, uniform_sample: Any, sample_indices: Any, dtype: 
         return te.sum((sums[sample_indices[i, j], k] <= uniform_sample[i, j]).astype("int64"), axis=k)
 
     counted = te.compute(sample_indices.shape, below, name="counted")
+    # Rounded sums may end below the number: then it is the last category.
     return te.compute(sample_indices.shape, lambda i, j: te.min(counted[i, j], last.astype("int64")).astype(dtype), name="multinomial")
 
 

@@ -61,6 +61,7 @@ def _spread(values: Any, shape: tuple[int, ...], axis: int) -> Any:
         return values.reshape([-1 if n == place else 1 for n in range(len(shape))])
     if values.shape[place] == shape[place]:
         return values
+    # Repeated blocks may go past the end, where the last one is shorter.
     return np.repeat(values, -(-shape[place] // values.shape[place]), place).take(range(shape[place]), place)
 
 

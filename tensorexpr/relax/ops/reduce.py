@@ -61,6 +61,7 @@ def _mean(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 
 def _variance(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    # In two passes: the mean of squares less the squared mean would cancel where the mean is large.
     centred = topi.subtract(x, _mean(x, axis, True))
     return _mean(topi.multiply(centred, centred), axis, keepdims)
 

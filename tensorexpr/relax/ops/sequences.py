@@ -77,6 +77,7 @@ def sequence_insert(sequence: Exprs, element: Expr, position: Expr | None = None
     if fields is None:
         return ObjectStructInfo()
     one = element.struct_info
+    # At a position that isn't known each element may be the new one.
     return TupleStructInfo((*fields, one) if position is None else (_any_of([*fields, one]),) * (len(fields) + 1))
 
 

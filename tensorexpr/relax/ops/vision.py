@@ -116,6 +116,7 @@ def _np_non_max_suppression(
         for label, score in enumerate(scores[batch]):
             kept: list[int] = []
             for n in np.argsort(-score, kind="stable"):
+                # In descending order: none that follows is above the threshold either.
                 if len(kept) >= limit or not score[n] > least:
                     break
                 if not kept or not _overlaps(corners, area, int(n), kept, most):

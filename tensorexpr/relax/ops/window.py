@@ -106,6 +106,7 @@ def relaid(array: Any, source: str, target: str) -> Any:
     if source == target:
         return array
     own, wanted = parse_layout(source), parse_layout(target)
+    # By way of whole axes: blocks of one size are no cut of blocks of another.
     plain = [name for name, _ in own if name.isupper()]
     order = [n for letter in plain for n, (name, _) in enumerate(own) if name.upper() == letter]
     extents = [int(np.prod([array.shape[n] for n, (name, _) in enumerate(own) if name.upper() == letter])) for letter in plain]

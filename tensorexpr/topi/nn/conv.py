@@ -249,6 +249,7 @@ def depthwise(
         out_extent[letter] = extent_value(floordiv(data_extent[letter] - window, step) + 1)
     taps = {letter: te.reduce_axis((0, extent[letter]), name="di" if letter == "H" else "dj") for letter in "HW"}
     dtype = out_dtype or inp.dtype
+    # Then no index is divided, and channels of data and result are the same axis to an analysis.
     single = extent_value(multiplier) == 1
 
     def body(*i: Var) -> PrimExpr:

@@ -90,6 +90,7 @@ def mean_and_variance(data: Tensor, axes: Sequence[int]) -> tuple[Tensor, Tensor
 
     summed = compute(rest, total, "T_sum", tag.COMM_REDUCE)
     mean: Tensor = compute(rest, lambda *i: summed(*i) / count, "T_mean", tag.INJECTIVE)
+    # Axes of its own: a reduction axis belongs to one operation.
     again = reduce_axes(data, axes)
 
     def squares(*i: Var) -> PrimExpr:
@@ -114,6 +115,7 @@ def shifted_moments(data: Tensor, axes: Sequence[int]) -> tuple[Tensor, Tensor]:
     rest = [extent for n, extent in enumerate(data.shape) if n not in axes]
     over = reduce_axes(data, axes)
     extents = [int(extent_value(data.shape[axis])) for axis in axes]
+    # About the root of n, along the last axis: there they are neighbours.
     few = min(extents[-1], 1 << ((math.prod(extents) - 1).bit_length() + 1) // 2)
     first = te.reduce_axis((0, few), name="k")
 
@@ -162,6 +164,7 @@ def layer_norm(data: Tensor, gamma: Tensor, beta: Tensor | None, axis: Any, epsi
     for parameter in (gamma, beta):
         if parameter is not None:
             _check_parameter("layer_norm", data, parameter, axes)
+    # How many elements the shift is the mean of follows from the extents, so these have to be numbers.
     constant = all(isinstance(extent_value(data.shape[n]), int) for n in axes)
     mean, variance = (shifted_moments if constant else mean_and_variance)(data, axes)
     dtype = mean.dtype

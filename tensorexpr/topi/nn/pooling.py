@@ -63,6 +63,7 @@ def pool(
             count = extent_value(minimum(count, floordiv(data.shape[place] + (low - 1), step) + 1))
         counts.append(count)
         before[place] = low
+        # As far as the last window reaches, which with ceil_mode may be past the padding.
         after[place] = extent_value(maximum(const(0), (count - 1) * step + window - data.shape[place] - low)) if ceil_mode else high
     shape = [*data.shape]
     for place, count in zip(places, counts, strict=True):
@@ -80,7 +81,9 @@ def pool(
         divisor: Any = const(1)
         for place, size, step, apart, low, limit in zip(places, kernels, strides, dilations, lows, limits, strict=True):
             start = i[place] * step
+            # Places count in the padded data: the elements of the data begin at `low`.
             first, end = (const(0), limit) if count_include_pad else (const(low), data.shape[place] + low)
+            # Where all windows lie inside the divisor is a constant, and no extents are compared for each result.
             clipped = ceil_mode if count_include_pad else (ceil_mode or needs_padding(before, after))
             divisor = divisor * (_taps_inside(start, size, apart, first, end) if clipped else size)
         return total(*i) / cast(maximum(const(1), divisor), data.dtype)
@@ -186,6 +189,7 @@ def _adaptive(where: str, data: Tensor, output_size: Any, pool_type: str, layout
     _check_type(where, pool_type)
     places = _places(where, data, layout, spatial)
     sizes = [get_const_int(n) for n in spread(where, "output_size", output_size, len(places))]
+    # One cell is a reduction, whose extents needn't be numbers.
     if all(size == 1 for size in sizes):
         reducer, name = (te.max, "adaptive_pool_max") if pool_type == "max" else (te.sum, "adaptive_pool_sum")
         found = _reduce(data, places, True, reducer, name)
@@ -202,6 +206,7 @@ def _adaptive(where: str, data: Tensor, output_size: Any, pool_type: str, layout
 
 def _uneven_cells(data: Tensor, places: Sequence[int], sizes: Sequence[int], extents: Sequence[int], pool_type: str) -> Tensor:
     """Cells of different sizes: each reduction runs over the largest cell and skips what is past the end of a smaller one."""
+    # 5 elements in 3 cells: [0, 2), [1, 4) and [3, 5), of which the largest has 3.
     largest = [max(-(-(i + 1) * n // m) - i * n // m for i in range(m)) for n, m in zip(extents, sizes, strict=True)]
     shape: list[Any] = [*data.shape]
     for place, size in zip(places, sizes, strict=True):

@@ -72,7 +72,7 @@ def pool_grad(
             size, step, low = kernels[number], strides[number], pairs[number][0]
             at = i[place] + low
             first = floordiv(at, step) - over[number].var
-            # The last test: with gaps between windows (a step larger than the size) an element may lie in none.
+            # The last test: of size 3 at step 2 every other element lies in one window, not in two.
             inside += [first >= 0, first < counts[number], at - first * step < size]
             window[place] = minimum(maximum(first, const(0)), const(counts[number] - 1))
             tap = tap * size + (at - first * step)

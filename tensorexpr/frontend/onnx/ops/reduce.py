@@ -75,6 +75,7 @@ def _position(name: str, make: Callable[[Any, int, bool], Any]) -> None:
         last = relax.const(extent - 1, "int64") if isinstance(extent, int) else None
         if last is None:
             ctx.fail("the last of several positions along an axis whose extent isn't known")
+        # The last of equal elements is the first one of the flipped axis.
         return R.subtract(last, make(R.flip(x, axis), axis, keepdims))
 
     onnx_op(name)(convert)

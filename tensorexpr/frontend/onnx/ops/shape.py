@@ -126,6 +126,7 @@ def split(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
         if not isinstance(extent, int):
             return R.split(inputs[0], attrs.int("num_outputs", count), axis)
         part = -(-extent // attrs.int("num_outputs", count))
+        # 5 elements in 4 parts are 2, 2, 1 and 0.
         sizes = [max(0, min(part, extent - part * n)) for n in range(count)]
     found = ctx.emit(R.split(inputs[0], np.cumsum(sizes)[:-1].tolist(), axis))
     return [relax.TupleGetItem(found, n) for n in range(len(sizes))]
