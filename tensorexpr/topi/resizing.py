@@ -95,6 +95,7 @@ def table(x: Any, size: int, method: str, rounding: str, alpha: float, exclude: 
     weight = _kernel(method, alpha, (index - x[:, None]) * shrink)
     if exclude:
         weight = np.where((index < 0) | (index >= size), 0, weight)
+    # At its own width a kernel's weights sum to 1 wherever it stands.
     if exclude or shrink < 1:
         weight = weight / weight.sum(1, keepdims=True)
     return np.clip(index, 0, size - 1).astype(int), weight
@@ -172,6 +173,7 @@ def resize(
     if antialias:
         return _smoothed(job, along)
     crops = coordinate_transformation_mode == "tf_crop_and_resize"
+    # Not for crops: whether a coordinate is outside can't be told from an index held at the border.
     exact = [None if crops or kind != "nearest_neighbor" else _quotient(job, one) for one in along]
 
     def body(*i: Var) -> PrimExpr:
@@ -239,6 +241,7 @@ def _smoothed_axis(job: _Resize, data: Tensor, place: int, axis: Axis, shrink: f
         return at, weight
 
     k = reduce_axis((0, 2 * reach), name="k")
+    # Weights depend on the place along this axis alone: their sums are a vector.
     total = compute((axis.target,), lambda i: te_sum(tap(i, k.var)[1], axis=k), "resize_weight")
     taps = reduce_axis((0, 2 * reach), name="tap")
 

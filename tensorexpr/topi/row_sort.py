@@ -185,6 +185,7 @@ def _radix_sort(ib: IRBuilder, keys: BufferVar, origin: BufferVar | None, begin:
         with ib.if_scope(arithmetic.all(length > 1, arithmetic.logical_not(shared))):
             state[1] = const(0, index)
             with ib.for_range(0, values, "value", dtype=index) as value:
+                # Counts become begins: each value's places start behind those of the lesser ones.
                 before = ib.let("before", state[1])
                 state[1] = before + counts[number * values + value]
                 counts[number * values + value] = before

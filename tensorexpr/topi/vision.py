@@ -261,6 +261,7 @@ def _roi_align(
         part = [v - cast(first, "float32") for v, first in zip(inside, low, strict=True)]
         for down in range(2):
             for right in range(2):
+                # At the last element the one behind is itself, with a weight of 0.
                 at_y, at_x = arithmetic.minimum(low[0] + down, height - 1), arithmetic.minimum(low[1] + right, width - 1)
                 weight = (part[0] if down else 1.0 - part[0]) * (part[1] if right else 1.0 - part[1])
                 element = maps[image, at_y, at_x, c] if last else maps[image, c, at_y, at_x]
@@ -292,6 +293,7 @@ def _roi_align(
                 found[0] = found[0] + value if average else arithmetic.maximum(found[0], value)
             count = samples[0] * samples[1]
             if average:
+                # With is_aligned a region may have no extent, and then there are no samples.
                 result = found[0] / cast(arithmetic.maximum(count, 1), data.dtype)
             else:
                 result = intrin.select(count > 0, found[0], const(0, data.dtype))

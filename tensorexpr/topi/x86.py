@@ -87,6 +87,7 @@ def _renamed(name: str, function: Callable[..., Any], names: str) -> Callable[..
     def operator(*args: Any, **kwargs: Any) -> Any:
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
+        # By their places: the function knows these arguments by other names.
         return function(*bound.args)
 
     operator.__name__ = operator.__qualname__ = name

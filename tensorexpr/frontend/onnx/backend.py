@@ -59,6 +59,7 @@ class Prepared:
         given = [_plain(inputs[name]) for name in names] if isinstance(inputs, dict) else list(map(_plain, inputs))
         machine = self._machine(dict(zip(names, given, strict=True)))
         found = machine["main"](*given)
+        # A single output that is a sequence is a tuple as well.
         outputs = found if isinstance(found, tuple) and len(self._proto.graph.output) > 1 else (found,)
         return tuple(_array(one) for one in outputs)
 
@@ -66,6 +67,7 @@ class Prepared:
         """What was built for such inputs."""
         while True:
             values = {name: given[name] for name in sorted(self._needed & given.keys())}
+            # All that a build depends on: the types of inputs, and the bytes of those that say shapes.
             key = tuple((name, str(_info(value))) for name, value in given.items()), tuple((k, v.tobytes()) for k, v in values.items())
             if key in self._built:
                 return self._built[key]

@@ -197,6 +197,7 @@ def _check_names(
     made = {*inputs, *initial}
     for node in nodes:
         for name in node.output:
+            # An output without a name is one that nobody wants; a node may have several of them.
             if name and name in made:
                 raise ModelError(f"{where}: {name!r} is made twice, the second time by {node.op_type} {node.name!r}")
             made.add(name)

@@ -203,6 +203,7 @@ class Context:
         """The expression of a value, which is made where only its elements are known."""
         if value.expr is None:
             assert value.known is not None
+            # Kept, so that all users share the variable; scopes inside have values of their own.
             value.expr = self.tensor_of(value.known)
         return value.expr
 

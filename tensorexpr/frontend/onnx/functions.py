@@ -116,6 +116,7 @@ def attributes_of_call(node: Any, function: Any, opset: int) -> dict[str, Any]:
     found = {one.name: one for one in function.attribute_proto}
     schema = schema_of(node.domain, node.op_type, opset)
     if schema is not None:
+        # Where an attribute has no default, its default_value has no name.
         found.update({name: one.default_value for name, one in schema.attributes.items() if one.default_value.name})
     found.update({one.name: one for one in node.attribute})
     return found

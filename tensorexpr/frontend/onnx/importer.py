@@ -112,9 +112,11 @@ class GraphImporter:
 
     def _results(self, context: Context, attributes: Attributes) -> list[Any]:
         node, opset = context.node, context.opset
+        # A function of the model goes before an operator of the standard that has its name.
         own = self.functions.get((plain_domain(node.domain), node.op_type))
         if own is not None:
             return self.call(own, context)
+        # What these names mean is the standard's; in another domain they may mean anything.
         if not plain_domain(node.domain):
             shapes = computed(context, attributes)
             if shapes is not None:
@@ -307,6 +309,7 @@ class _Import:
     def _input(self, one: Any, symbols: dict[str, Symbol], name: str) -> relax.Var:
         info = self._infos.get(one.name)
         if one.name in self._infos and info is None:
+            # To its users it is an operand that is left out.
             self.scope.values[one.name] = None
             return relax.Var(name, relax.ObjectStructInfo())
         var = relax.Var(name, info or _input_info(one, self._shapes.get(one.name), self._dtypes.get(one.name), symbols))

@@ -53,6 +53,7 @@ def check_tensor(proto: Any, where: str, folder: Path | None) -> None:
         return
     bits = _BITS.get(proto.data_type) or numpy_dtype(dtype).itemsize * 8
     if proto.HasField("raw_data"):
+        # Three elements of four bits are two bytes, the second one half full.
         size = -(-count * bits // 8)
         if len(proto.raw_data) != size:
             raise ModelError(f"{where} has {len(proto.raw_data)} bytes, where its shape {list(proto.dims)} of {dtype} needs {size}")

@@ -46,6 +46,7 @@ def known(values: Any, dtype: str) -> Known:
         return Known(given.astype(numpy_dtype(dtype), copy=False), dtype)
     flat = [simple(one) for one in given.ravel().tolist()]
     if not any(isinstance(one, PrimExpr) for one in flat):
+        # No expression is left: these are numbers, which may be computed with in their dtype.
         return Known(np.array(flat, dtype=numpy_dtype(dtype)).reshape(given.shape), dtype)
     made = np.empty(len(flat), dtype=object)
     made[:] = flat
@@ -56,6 +57,7 @@ def simple(value: Any) -> Any:
     """An expression in its simplest form, as a number where it is one."""
     if not isinstance(value, PrimExpr):
         return value
+    # Most are numbers already, and simplifying costs far more than looking.
     number = as_int(value)
     if number is None:
         value = Analyzer().simplify(value)

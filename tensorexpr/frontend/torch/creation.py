@@ -83,6 +83,7 @@ def _range_by(c: Context, start: Any, end: Any, step: Any = 1, *rest: Any) -> An
 def _arange(c: Context, start: Any, end: Any, step: Any) -> Any:
     if all(isinstance(one, (int, float)) for one in (start, end, step)):
         count = max(0, math.ceil((end - start) / step))
+        # By multiples of the step: with running sums the errors of floats would add up.
         return relax.const(np.asarray(start + step * np.arange(count)), c.dtype)
     return c.op("arange", start, end, step, dtype=c.dtype)
 

@@ -97,6 +97,7 @@ def _is_on_sizes(node: Any) -> bool:
 def _unknown(program: Any, own: Mapping[str, Converter]) -> list[Any]:
     """The operators without a converter."""
     torch = _torch()
+    # They give no value, and the export has made sure of what they check.
     checks = {"aten._assert_tensor_metadata.default", "aten.sym_constrain_range_for_size.default", "aten._assert_scalar.default"}
     found = {node.target: None for node in _calls(program) if not _is_on_sizes(node) and converter_of(node.target, own) is None}
     sizes = {one for one in found if not isinstance(one, torch._ops.OpOverload)}  # such as comparisons of sizes, which only checks use

@@ -215,6 +215,7 @@ def _index(c: Context, input: Any, indices: Sequence[Any]) -> Any:
     used = [n for n, one in enumerate(indices) if one is not None]
     if len(used) == 1 and c.dtype_of(indices[used[0]]) not in ("bool", "uint8"):
         return _index_select(c, input, used[0], indices[used[0]])
+    # A mask takes as many elements as hold, which no shape says.
     if used != list(range(len(used))) or any(c.dtype_of(indices[n]) in ("bool", "uint8") for n in used):
         raise DeclarationError("tensors are indexed by integers on their first axes, or on one axis; index them step by step")
     extents = c.shape_of(input)

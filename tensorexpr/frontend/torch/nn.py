@@ -145,6 +145,7 @@ def _pool(name: str, rank: int) -> Callable[..., Any]:
     ) -> Any:  # max: dilation, ceil_mode; avg: ceil_mode, count_include_pad, divisor_override
         is_max = name == "max_pool"
         window = _sizes(kernel_size, rank)
+        # No stride, or an empty list: windows lie side by side.
         steps = _sizes(stride, rank) if stride else window
         options: dict[str, Any] = {"strides": steps, "padding": _sizes(padding, rank) * 2}
         if is_max:
@@ -218,6 +219,7 @@ def _bicubic(c: Context, input: Any, size: Any, align_corners: bool, *rest: Any)
 
 
 def _resized(c: Context, input: Any, method: str, mode: str, rounding: str, **more: Any) -> Any:
+    # The export has rounded scales to extents already: these are the authority.
     size = [int(one) for one in c.result.shape[2:]]
     return c.op(
         "image.resize2d", input, size, layout="NCHW", method=method, coordinate_transformation_mode=mode, rounding_method=rounding, **more

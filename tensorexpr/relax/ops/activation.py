@@ -92,6 +92,7 @@ hard_swish = _plain(
     lambda v, k: v * _hard_sigmoid(v, k),
     lambda x: x * np.clip(x / 6 + 0.5, 0, 1),
 )
+# exp of min(x, 0): both arms of a select are computed, and that of a large x would overflow.
 elu = _with_alpha(
     "elu",
     1.0,

@@ -125,6 +125,7 @@ def _np_conv(where: str, rank: int, data: Any, weight: Any, **attrs: Any) -> Any
     view = reference.windows(x, w.shape[2:], conv.strides, conv.dilation)
     n, c, *plane = view.shape[: 2 + rank]
     groups, o = conv.groups, w.shape[0] // conv.groups
+    # [N, G, C/G, positions, taps] -> [N, G, positions, C/G, taps], so that the last two make one row.
     order = (0, 1, *range(3, 3 + rank), 2, *range(3 + rank, 3 + 2 * rank))
     rows = view.reshape(n, groups, c // groups, *view.shape[2:]).transpose(order)
     taps = w.reshape(1, groups, o, -1)

@@ -115,6 +115,7 @@ def _as_resize(meaning: Any) -> Any:
         extents = list(size) * 2 if len(size) == 1 else list(size)
         crop = list(roi) if isinstance(roi, Sequence) and len(roi) == 4 else None
         found = meaning(data, extents, _plane(layout), rounding_method=rounding, roi=crop, **attrs)
+        # A meaning is of tensors or of arrays; only tensors have an operation.
         return found if out_dtype in (None, "") else topi.cast(found, out_dtype) if hasattr(found, "op") else found.astype(out_dtype)
 
     return made
@@ -180,6 +181,7 @@ def _np_grid_sample(data: Any, grid: Any, method: str, layout: str, padding_mode
         inside = np.all([(at >= 0) & (at < extent) for (at, _), extent in zip(chosen, plane, strict=True)], 0)
         index = [np.clip(at, 0, extent - 1).astype(int) for (at, _), extent in zip(chosen, plane, strict=True)]
         weight = np.prod([own for _, own in chosen], 0) * (inside if padding_mode == "zeros" else 1)
+        # Indices on both sides of a slice: NumPy puts their axes in front and the channels last.
         picked = np.moveaxis(data[tuple([batch, slice(None), *index])], -1, 1)
         total += picked * weight[:, None]
     return total.astype(data.dtype)

@@ -70,6 +70,7 @@ def matmul(x1: Expr, x2: Expr, out_dtype: str | None = None) -> StructInfo:
     shape = _product_shape(a, b)
     if shape is not None:
         return a.like(shape, dtype)
+    # The axis of 1 that a vector gets for the product isn't in the result.
     ndim = -1 if -1 in (a.ndim, b.ndim) else max(a.ndim, b.ndim, 2) - (a.ndim == 1) - (b.ndim == 1)
     return a.like(None, dtype, ndim)
 

@@ -16,7 +16,7 @@ from ..expr import Call, Tuple, convert_to_expr
 from ..struct_info import ObjectStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
 from .row import operator
 
-_NONE = Tuple(())
+_NONE = Tuple(())  # a limit that there isn't: arguments of calls can't be None
 
 
 def loop(body: Any, state: Any, captured: Any = (), trip_count: Any = None, condition: Any = None, sinfo_args: Any = None) -> Call:

@@ -128,6 +128,7 @@ def permute_dims(x: Expr, axes: Sequence[int] | None = None) -> StructInfo:
 
 def _te_expand(x: Any, axis: Any) -> Any:
     ndim = len(x.shape) + (1 if isinstance(axis, int) else len(axis))
+    # From the front on: places count in the result, whose axes in front are there by then.
     for one in sorted(n % ndim for n in ([axis] if isinstance(axis, int) else axis)):
         x = topi.expand_dims(x, one)
     return x

@@ -152,6 +152,7 @@ def unique(
     return infos[0] if len(infos) == 1 else TupleStructInfo(tuple(infos))
 
 
+# NumPy makes one axis where there is none: indices of a scalar have no row.
 @operator("nonzero", numpy=lambda x: np.array(np.nonzero(np.atleast_1d(x)), np.int64)[: x.ndim])
 def nonzero(x: Expr) -> StructInfo:
     """The indices of the elements that aren't zero, a column for each: int64 [axes of x, as many as there are]."""

@@ -246,12 +246,14 @@ def _np_places(data: Any, storage_order: bool, **attrs: Any) -> Any:
     rank = data.ndim - 2
     own = Pool("nn.max_pool_with_places", rank, count_include_pad=False, layout="NC" + PLANES[rank - 1], out_layout=None, **attrs)
     plane = np.arange(int(np.prod(data.shape[2:])))
+    # By columns: counted along the reversed axes, and turned back.
     numbers = plane.reshape(data.shape[:1:-1]).T if storage_order else plane.reshape(data.shape[2:])
     places = np.arange(data.shape[0] * data.shape[1]).reshape(*data.shape[:2], *[1] * rank) * len(plane) + numbers
     values, where = own.views(data, lowest(data.dtype), lowest(data.dtype)), own.views(places, -1, -1)
     shape = values.shape[: 2 + rank]
     flat, index = values.reshape(*shape, -1), where.reshape(*shape, -1)
     best = flat == flat.max(-1, keepdims=True)
+    # Others are out of the way of the least place.
     found = np.where(best & (index >= 0), index, np.iinfo(np.int64).max).min(-1)
     return flat.max(-1), np.where(found == np.iinfo(np.int64).max, -1, found)
 

@@ -103,6 +103,7 @@ def _cell(
     kind: str, activations: Sequence[str], alphas: Sequence[float], betas: Sequence[float], clip: float, reverse: bool,
     input_forget: bool = False, linear_before_reset: bool = False,
 ) -> Cell:  # fmt: skip
+    # One field of a cell: "lstm" has the former flag, "gru" the latter.
     return Cell(kind, activations, alphas, betas, clip, reverse, input_forget or linear_before_reset)
 
 

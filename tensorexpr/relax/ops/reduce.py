@@ -39,6 +39,7 @@ def _reduction(name: str, te_form: Any, numpy: Callable[..., Any], dtype: str | 
 
     def evaluated(x: Any, axis: Any, keepdims: bool) -> Any:
         found = numpy(x, axis=_along(axis), keepdims=keepdims)
+        # NumPy sums small integers in int64; cut back, they wrap around as sums in their own dtype do.
         return np.asarray(found).astype(dtype or x.dtype)
 
     rule.__doc__ = f"`{name}` along axes, or of all elements."

@@ -108,6 +108,7 @@ def normalized(x: Array, axes: Sequence[int], epsilon: float) -> Array:
 def windows(x: Array, size: Sequence[int], strides: Sequence[int], dilation: Sequence[int]) -> Array:
     """A view of the windows on the last axes: positions, then offsets inside a window."""
     rank, reach = len(size), [(k - 1) * d + 1 for k, d in zip(size, dilation, strict=True)]
+    # Windows as wide as the taps reach, of which every d-th element is one; nothing is copied.
     view = np.lib.stride_tricks.sliding_window_view(x, reach, tuple(range(-rank, 0)))
     steps = [slice(None)] * (x.ndim - rank)
     index = (*steps, *(slice(None, None, s) for s in strides), *(slice(None, None, d) for d in dilation))

@@ -74,6 +74,7 @@ class Row:
 
     def bound(self, call: Call) -> dict[str, Any]:
         """The arguments and attributes of a call by name."""
+        # strict=False: a call may lack arguments at the end.
         found: dict[str, Any] = dict(zip(self.arguments, call.args, strict=False))
         return {name: found.get(name, call.attrs.get(name)) for name in self.signature.parameters}
 
@@ -190,6 +191,7 @@ def result_of(call: Call) -> StructInfo:
     """
     row = row_of(call)
     if row is not None:
+        # Stated results come first: call_tir and its like have a rule that knows nothing.
         if call.sinfo_args:
             return call.sinfo_args[0] if len(call.sinfo_args) == 1 else _tuple(call.sinfo_args)
         return row.rule(**row.bound(call))

@@ -18,6 +18,7 @@ _CASES: Mapping[str, Callable[[str], str]] = {"LOWER": str.lower, "UPPER": str.u
 
 
 def _objects(items: Sequence[Any], shape: Sequence[int]) -> Any:
+    # np.array would make strings of a fixed width of them.
     made = np.empty(len(items), dtype=object)
     made[:] = list(items)
     return made.reshape(shape)
@@ -120,6 +121,7 @@ def _np_tf_idf(
     bounds = [*ngram_counts, len(pool)]
     for length, (start, end) in enumerate(pairwise(bounds), 1):
         for first in range(start, end, length):
+            # Numbered as they stand in the pool: that is what indexes and weights go by.
             places[tuple(pool[first : first + length])] = len(places)
     wide = np.atleast_2d(x)
     made = np.zeros((len(wide), max(ngram_indexes) + 1), np.float32)

@@ -67,6 +67,7 @@ def conv2d_NCHWc_int8(
     def body(n: Var, o: Var, y: Var, x: Var, i: Var) -> PrimExpr:
         pixel = padded(n, channel, y * strides[0] + rows * dilations[0], x * strides[1] + columns * dilations[1], inner)
         weight = kernel(o, channel, rows, columns, i, inner)
+        # The bytes of a block innermost: they are what one dot-product instruction sums.
         return te.sum(cast(pixel, out_dtype) * cast(weight, out_dtype), axis=[channel, rows, columns, inner])
 
     shape = (data.shape[0], kernel.shape[0], height, width, kernel.shape[4])

@@ -144,6 +144,7 @@ class _Window:
             left, met = floordiv(joint, outputs), list[PrimExpr]()
             # The inverse of `_joined`: digits of mixed radix, the last axis in the lowest one.
             for run, axis, tap in reversed(list(zip(runs, axes, taps, strict=True))):
+                # Against the order of the data: a later element meets an earlier tap.
                 met.append(run.tap + floormod(left, run.count) + (run.taps - 1 - tap) * axis.apart)
                 left = floordiv(left, run.count)
             return self.kernel(c, floormod(joint, outputs), *reversed(met))

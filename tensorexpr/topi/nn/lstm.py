@@ -63,6 +63,7 @@ def lstm(
     c_state = placeholder(shape, dtype, "c_state")
     from_inputs = _from_inputs(Xs, Wi, [bias for bias in (Bi, Bh) if bias is not None], steps, reverse)
     gates = _Gates(shape, weight_layout, from_inputs, _from_hidden(h_state, Wh))
+    # The forget and the input gate look at the cells of the step before, the output gate at the new ones.
     kept, let_in = gates.gate("F", f_act, p_f, c_state, 1), gates.gate("I", f_act, p_i, c_state, 1)
     fresh = gates.gate("G", g_act)
     next_c = compute(shape, lambda t, b, x: kept(t, b, x) * c_state(t - 1, b, x) + let_in(t, b, x) * fresh(t, b, x), "next_c")

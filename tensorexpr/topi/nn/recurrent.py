@@ -184,6 +184,7 @@ def recurrent_steps(
             # What is kept begins with the states; the rest has no start and no end, it is room for a step.
             for own, start in zip(now, first, strict=False):
                 _each(ib, hidden, partial(_copy, own, (), start, (b,)))
+            # In the dtype of the extent, as one loop below runs from `count` to `time`.
             count = time if length is None else cast(length[b], "int64" if "64" in getattr(time, "dtype", "") else "int32")
             with ib.for_range(0, count, "s") as s:
                 # From the end of each sequence, not from that of the longest one.

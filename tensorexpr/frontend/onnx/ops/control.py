@@ -68,6 +68,7 @@ def _refusal(ctx: Context, error: ModelError, info: Any) -> Any:
     outer = ctx.builder.begin_scope()
     try:
         text = f"{ctx.where}: this branch doesn't fit the shapes that the model was imported with: {error}"
+        # The text is a format: braces in it are doubled.
         ctx.builder.emit(R.assert_op(relax.const(np.bool_(False)), (), text.replace("{", "{{").replace("}", "}}")))
         zeros = tuple(ctx.emit(R.zeros(one.extents, one.dtype)) for one in info.fields)
     finally:
@@ -219,8 +220,10 @@ def _made(ctx: Context, turns: _Turns, infos: Sequence[Any]) -> tuple[Any, list[
         found = _turn(ctx, scope, turns, turn, [Value(var) for var in states], tensors)
         fields = [_expression(ctx, one) for one in found]
         if not turns.is_loop:
+            # A scan has no condition: its count alone ends it.
             fields.insert(0, relax.const(np.bool_(True)))
         elif fields[0].struct_info.ndim != 0:
+            # Conditions of shape [1] are allowed in models; the machine's have no axes.
             fields[0] = ctx.emit(R.reshape(fields[0], ()))
     finally:
         blocks = ctx.builder.end_scope(outer)

@@ -39,9 +39,11 @@ def _resized(
     """A call of resize along the axes whose extents change."""
     extents = ctx.extents(0)
     count = len(axes)
+    # Compared as texts: of expressions `!=` would make a condition and no bool.
     kept = [n for n in range(count) if roi is not None or (scales is not None and scales[n] != 1) or str(size[n]) != str(extents[axes[n]])]
     if not kept:
         return ctx.value(0)
+    # R.image.resize takes axes from the front on.
     kept.sort(key=lambda n: axes[n])
     parts = None if roi is None else [float(roi[n + half]) for half in (0, count) for n in kept]
     return R.image.resize(

@@ -94,6 +94,7 @@ def _requantized(ctx: Context, total: Any, scales: Sequence[Any], zero: Any, axi
     """Sums of int32 as integers by another scale; the scales are those of both factors and of the result."""
     left, right, own = (R.astype(scale, "float32") for scale in scales)
     factor = ctx.emit(R.divide(R.multiply(left, right), own))
+    # Scales of rows, [M, 1], lie along no axis that requantize knows: these are multiplied out.
     if factor.struct_info.ndim < 2:
         return R.requantize(total, factor, zero, axis, dtype)
     return R.quantize(R.multiply(R.astype(total, "float32"), factor), relax.const(1.0), zero, axis, dtype)
@@ -105,6 +106,7 @@ def qlinear_matmul(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     a, a_scale, _, b, b_scale, _, scale, zero = inputs[:8]
     total = ctx.emit(integer_matmul(a, b, _zeros(ctx, inputs, 2), _zeros(ctx, inputs, 5), ctx.emit))
     if ctx.rank(1) == 1 and str(ctx.extents(1)[0]) != "1":
+        # One scale for each row of the left factor: a column.
         a_scale = ctx.emit(R.reshape(a_scale, [-1, 1]))
     return _requantized(ctx, total, (a_scale, b_scale, scale), zero, -1, ctx.dtype(7))
 

@@ -101,6 +101,7 @@ def _ranked(ctx: Context, batch_first: bool) -> None:
         if value is None or ctx.info(index).extents is not None:
             continue
         if index and ctx.info(0).extents is not None:
+            # The batch of states is that of the data, known by now: its number comes before theirs.
             symbols["batch"] = ctx.extents(0)[0 if batch_first else 1]
         last = ctx.extents(1)[2] if index == 0 else hidden
         shape = [symbols.get(str(one), one) for one in first]

@@ -29,6 +29,7 @@ def _transformed(ctx: Context, x: Any, extents: list[Any], length: int, axis: in
     taken = bins if real_result else length
     if not isinstance(extents[axis], int) or parts not in (1, 2) or taken * length > _LARGEST_MATRIX:
         return R.dft(x, length, axis, inverse, onesided)
+    # Zeros behind a short signal add nothing: the matrix has rows only for what is there.
     rows, columns = min(extents[axis], taken), bins if onesided and not inverse else length
     # The modulo of integers is exact, and keeps the angles within a turn.
     angles = 2 * np.pi / length * (np.outer(np.arange(rows), np.arange(columns)) % length)
