@@ -138,6 +138,7 @@ def where(condition: Tensor, x: Any, y: Any) -> Tensor:
     Returns:
         A tensor of the dtype of `x` (of `y` if that is a number), of the shape that all three broadcast to.
     """
+    # For its shape alone: those of three operands broadcast two at a time.
     from_x = elementwise("T_where_x", lambda c, a: a, condition, x) if isinstance(x, Tensor) else None
     shape = from_x.shape if from_x is not None else condition.shape
     if isinstance(y, Tensor):

@@ -225,7 +225,7 @@ def _resize(
     def body(*i: Var) -> PrimExpr:
         places = [COORDINATES[mode](cast(i[place], _F), axis) for place, axis in zip(spatial, axes, strict=True)]
         found = job.element(i, places, dtype)
-        # In other modes coordinates are at most half an element outside, and the border's element is meant.
+        # In other modes coordinates are less than an element outside, and the border's element is meant.
         if mode != "tf_crop_and_resize":
             return found
         return intrin.if_then_else(_beyond(places, axes), cast(const(extrapolation, _F), dtype), found)

@@ -58,6 +58,7 @@ def _reflected(x: PrimExpr, extent: Any, align_corners: bool) -> PrimExpr:
     distance = intrin.abs(x - low)
     turns = intrin.floor(distance / span)
     rest = distance - turns * span
+    # After an even number of reflections the way is forwards, else backwards.
     even = arithmetic.convert(arithmetic.floormod(cast(turns, "int32"), 2) == 0)
     back = intrin.select(even, rest + low, high - rest)
     return _held(back, extent)

@@ -66,7 +66,6 @@ def sparse_fill_empty_rows(
         with ib.for_range(0, rows, "row") as row:
             own = cast(row, dtype)
             empty[row] = const(1, dtype)
-            # Held inside: where no element is left the second condition may be read all the same.
             with ib.while_loop(arithmetic.all(state[0] < count, indices[arithmetic.minimum(state[0], count - 1), 0] <= own)):
                 empty[row] = const(0, dtype)
                 write(lambda dim: indices[state[0], dim], values[state[0]])

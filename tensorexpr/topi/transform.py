@@ -181,6 +181,7 @@ def concatenate(a_tuple: Sequence[Tensor], axis: int = 0) -> Tensor:
             return a_tuple[number](*i[:place], i[place] - starts[number], *i[place + 1 :])
 
         chosen = read(len(a_tuple) - 1)
+        # From the last part to the first, each around what is there: so the first one is asked first, and an upper end is enough.
         for number in reversed(range(len(a_tuple) - 1)):
             chosen = intrin.if_then_else(i[place] < starts[number + 1], read(number), chosen)
         return chosen

@@ -184,7 +184,7 @@ def unsupported(model: Any) -> list[str]:
         if (domain, node.op_type) in own or converter(domain, node.op_type, opset):
             continue
         if has_function(domain, node.op_type, opset):
-            # Each body once: functions of the standard use each other, and a model has thousands of calls of them.
+            # Each body once: functions of the standard use each other, and a model calls the same ones again and again.
             if (domain, node.op_type, opset) not in seen:
                 seen.add((domain, node.op_type, opset))
                 body = plain_function(domain, node.op_type, opset)

@@ -107,7 +107,7 @@ def array_of(proto: Any, where: str, folder: Path | None = None) -> Any:
 
     check_tensor(proto, where, folder)
     if proto.data_location == 1:  # EXTERNAL
-        # Read here, where the path is checked: NumPy's helper of onnx would look for the file by itself.
+        # Read here, where the path is checked: onnx's numpy_helper would look for the file by itself.
         inside = TensorProto()
         inside.CopyFrom(proto)
         del inside.external_data[:]

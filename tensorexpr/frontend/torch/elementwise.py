@@ -110,6 +110,7 @@ def _divide(c: Context, input: Any, other: Any, rounding_mode: str | None = None
     a, b = c.cast(input, c.dtype), c.cast(other, c.dtype)
     if rounding_mode == "floor":
         return c.op("floor_divide", a, b)
+    # Of integers it is truncated already.
     quotient = c.op("divide", a, b)
     return _truncated(c, quotient) if rounding_mode == "trunc" and "float" in c.dtype else quotient
 
@@ -264,6 +265,7 @@ def _same(c: Context, input: Any, *rest: Any) -> Any:
 
 def _reduction(name: str) -> Callable[..., Any]:
     def convert(c: Context, input: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+        # An empty list of axes is all of them, as None is.
         axes = [dim] if isinstance(dim, int) else list(dim) if dim else None
         return c.op(name, c.cast(input, c.dtype), axis=axes, keepdims=bool(keepdim))
 

@@ -111,6 +111,7 @@ def _simplified(program: Any, own: Mapping[str, Converter]) -> Any:
         DeclarationError: naming all that are left.
     """
     torch = _torch()
+    # An empty table makes operators functional and takes none of them apart.
     program = program.run_decompositions({})
     seen: set[Any] = set()
     while unknown := set(_unknown(program, own)) - seen:
@@ -118,6 +119,7 @@ def _simplified(program: Any, own: Mapping[str, Converter]) -> Any:
         seen |= unknown
         table = torch._decomp.core_aten_decompositions()
         simpler = {one: table[one] for one in unknown if one in table}
+        # The core set leaves some operators whole that the full table takes apart.
         simpler.update({one: torch._decomp.decomposition_table[one] for one in unknown if one in torch._decomp.decomposition_table})
         if not simpler:
             break

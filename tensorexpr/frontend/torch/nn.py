@@ -195,6 +195,7 @@ def _attention(
     scores = c.op("multiply", c.op("matmul", query, turned), relax.const(factor, dtype))
     if is_causal:
         rows, columns = (c.op("arange", 0, c.shape_of(one)[-2], 1, dtype="int64") for one in (query, key))
+        # Query i sees keys 0 to i, counted from the first of both also where there are more keys.
         mask = c.op("greater_equal", c.op("expand_dims", rows, axis=1), c.op("expand_dims", columns, axis=0))
     if mask is not None and c.dtype_of(mask) == "bool":
         scores = c.op("where", mask, scores, relax.const(-math.inf, dtype))

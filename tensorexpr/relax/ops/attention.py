@@ -45,7 +45,7 @@ def _te_attention(
             return found
         last = i + (others - length if causal_mask == "BottomRight" else 0)
         seen = [j <= last] if window_size is None else [j <= last, j > last - window_size]
-        # Not -inf: in a row that sees no key at all that would be inf - inf, NaN.
+        # Not -inf: in a row that sees no key at all (-inf) - (-inf) would be NaN.
         return intrin.if_then_else(all_of(*seen), found, intrin.min_value(dtype))
 
     weights = topi.nn.softmax(te.compute(products.shape, score, name="attention_scores"), -1)

@@ -45,6 +45,7 @@ def _results(out_sinfo: Any, dtype: Any = None) -> StructInfo:
 
 
 def _tupled(args: Any) -> Any:
+    # A value that is a tuple already is passed as it is; any other one is a tuple of one.
     made = convert_to_expr(args)
     return made if isinstance(made, Tuple) or isinstance(getattr(made, "struct_info", None), TupleStructInfo) else Tuple((made,))
 

@@ -106,6 +106,7 @@ def _steps(start: Any, end: Any, step: Any) -> PrimExpr | None:
     if None in (start, end, step) or (isinstance(step, PrimExpr) and as_int(step) is None):
         return None
     if not any(isinstance(one, PrimExpr) for one in (start, end)):
+        # NumPy's count is the authority: (end - start) / step of floats may round either way.
         return IntImm("int64", len(np.arange(start, end, step)))
     if not isinstance(step, int) or any(isinstance(one, float) for one in (start, end)):
         return None

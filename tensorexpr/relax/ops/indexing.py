@@ -178,6 +178,7 @@ def _np_scatter_nd(data: Any, indices: Any, updates: Any, reduction: str) -> Any
             data = _written(data, (Ellipsis,), updates[place], reduction)
         return data
     inner = np.indices(data.shape[count:], sparse=True)
+    # Broadcast against the places inside of a part, whose axes stand behind.
     outer = [index.reshape(index.shape + (1,) * len(inner)) for index in np.moveaxis(indices.astype(np.int64), -1, 0)]
     return _written(data, (*outer, *inner), updates, reduction)
 

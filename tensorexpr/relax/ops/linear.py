@@ -36,6 +36,7 @@ def matmul_of(x1: Any, x2: Any, out_dtype: str | None = None, *, transposed: boo
     shape = [*outer, *(x1.shape[-2:-1] if rows else ()), *last]
 
     def at(tensor: Any, own: list[Any], index: tuple[Any, ...], last: tuple[Any, ...]) -> Any:
+        # Aligned at the last one: an operand of fewer axes has the last of them.
         first = len(outer) - len(own)
         batch = zip(index[first : len(outer)], own, outer[first:], strict=True)
         place = (*(0 if _is_one(extent) and not _is_one(full) else i for i, extent, full in batch), *last)

@@ -26,6 +26,7 @@ def _bytes(size: Sequence[int], *rest: Any) -> Any:
 def _part(storage: Any, offset: int, shape: Sequence[int], dtype: str) -> Any:
     """A tensor in a storage, on its memory."""
     element = to_numpy(dtype)
+    # A view: what calls write into the tensor is in the storage.
     return storage[offset : offset + math.prod(shape) * element.itemsize].view(element).reshape(shape)
 
 

@@ -77,6 +77,7 @@ def layer_norm(
     """Rows with a mean of 0 and a variance of 1, scaled and shifted (Ba et al. 2016)."""
     operand = tensor(data, "data")
     along = operand.axes(axes)
+    # Sorted, as the kernel takes them: the scale's axes stand as those of the data do.
     _checked("nn.layer_norm", {"gamma": gamma, "beta": beta}, operand, None if along is None else sorted(along))
     return operand.info
 

@@ -45,6 +45,7 @@ def _functions(cell: Cell) -> list[Callable[[Any], Any]]:
 def _walk(cell: Cell, gates: Any, lengths: Any, states: list[Any], step: Callable[[Any, list[Any]], list[Any]]) -> tuple[Any, ...]:
     """Each sequence from step to step, in float64."""
     time, batch = gates.shape[:2]
+    # States behind the end of a sequence stay 0.
     found = np.zeros((time, batch, states[0].shape[-1]))
     ends = [state.astype(np.float64).copy() for state in states]
     for b in range(batch):

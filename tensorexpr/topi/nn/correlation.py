@@ -44,6 +44,7 @@ def correlation_nchw(
     (top, bottom), (left, right) = pad_pairs(where, padding, (kernel_size, kernel_size))
     first, second = (pad(data, (0, 0, top, left), (0, 0, bottom, right)) for data in (data1, data2))
     channels = get_const_int(data1.shape[1])
+    # So far from the edges a patch and all that it is compared with lie inside.
     border = max_displacement + (kernel_size - 1) // 2
     height, width = (-(-(get_const_int(extent) - 2 * border) // stride1) for extent in first.shape[2:])
     if height < 1 or width < 1:

@@ -40,6 +40,7 @@ def nll_loss(predictions: Tensor, targets: Tensor, weights: Tensor, reduction: s
 
     def loss(*i: Var) -> PrimExpr:
         target = targets(*i)
+        # The target may be no class (ignore_index); only the arm of if_then_else that is taken reads.
         at = (*i[:1], target, *i[1:]) if i else (target,)
         return counted(-predictions(*at) * weights(target), target)
 

@@ -122,6 +122,7 @@ def _add_product(
         if rows:
             with ib.for_range(0, rows, "k") as k:
                 add(k * _ROWS, _ROWS, column)
+        # Three rows at most, each by itself.
         for rest in range(rows * _ROWS, depth):
             add(rest, 1, column)
 

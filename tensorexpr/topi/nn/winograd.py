@@ -115,7 +115,7 @@ def _winograd(
     tall, wide = -(-rows // m), -(-columns // m)
     before, after = [0] * 4, [0] * 4
     before[axes["H"]], before[axes["W"]] = top, left
-    # Not the padding behind, but what the last tile reads: 6 rows in tiles of 4 are 2 tiles, the second half used.
+    # Not the padding behind, but what the last tile reads: 6 rows in tiles of 4 are 2 tiles, the second one half used.
     after[axes["H"]] = tall * m + size - 1 - (height + top)
     after[axes["W"]] = wide * m + size - 1 - (width + left)
     padded = pad(data, before, after, name="data_pad")
@@ -125,6 +125,7 @@ def _winograd(
         return padded(*({"N": image, "H": y, "W": x, "C": channel}[letter] for letter in layout))
 
     def tile(eps: Var, nu: Var, p: Var, ci: Var) -> PrimExpr:
+        # p counts tiles through images, rows and columns; `output` counts alike.
         row, column = arithmetic.floormod(arithmetic.floordiv(p, wide), tall), arithmetic.floormod(p, wide)
         return at(arithmetic.floordiv(p, tall * wide), row * m + eps, column * m + nu, ci)
 

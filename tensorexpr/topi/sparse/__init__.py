@@ -145,6 +145,7 @@ def sparse_add(dense_data: Tensor, sparse_data: Tensor, sparse_indices: Tensor, 
             with ib.for_range(0, dense_data.shape[1], "j") as j:
                 out[i, j] = dense[i, j]
             with ib.for_range(begins[i], begins[i + 1], "at") as at:
+                # On top of what is there, so that an element that is stored twice is added twice.
                 out[i, columns[at]] = out[i, columns[at]] + values[at]
 
     inputs = [dense_data, sparse_data, sparse_indices, sparse_indptr]
@@ -183,6 +184,7 @@ def sparse_conv2d(
 
     def at_pixel(i: PrimExpr, y: PrimExpr, x: PrimExpr, *place: PrimExpr) -> PrimExpr:
         def element(column: PrimExpr) -> PrimExpr:
+            # Of a single tap a column is a channel, and nothing has to be divided.
             tap, channel = (0, column) if k == 1 else _split(column, channels)
             row, col = (y, x) if k == 1 else (y + arithmetic.floordiv(tap, k), x + arithmetic.floormod(tap, k))
             return dense_data(i, row, col, channel) if last else dense_data(i, channel, row, col)
@@ -216,6 +218,7 @@ def csr_product(data: Tensor, indices: Tensor, indptr: Tensor, dense: Tensor) ->
         with ib.for_range(0, rows, "row", kind="parallel") as row:
             with ib.for_range(0, dense.shape[1], "j") as j:
                 out[row, j] = const(0, dense.dtype)
+            # Columns innermost: rows of the dense matrix and of the result are read in order.
             with ib.for_range(begins[row], begins[row + 1], "at") as at, ib.for_range(0, dense.shape[1], "j") as j:
                 out[row, j] = out[row, j] + values[at] * right[columns[at], j]
 

@@ -127,6 +127,7 @@ def loop(ctx: Context, inputs: Inputs, attrs: Attributes) -> list[Any]:
     if start is False:
         # A first condition that is false means no turn, whatever the count says.
         trips = 0
+    # A condition that the body hands on as it is can only end the loop before its first turn.
     is_asked = ctx.has(1) and not _is_kept(body)
     turns = _Turns(body)
     if trips is not None and _is_little(turns, states, trips) and (trips == 0 or (not is_asked and (start or not ctx.has(1)))):

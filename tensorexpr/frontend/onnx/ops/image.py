@@ -39,7 +39,7 @@ def _resized(
     """A call of resize along the axes whose extents change."""
     extents = ctx.extents(0)
     count = len(axes)
-    # Compared as texts: of expressions `!=` would make a condition and no bool.
+    # Compared as texts: `!=` of expressions asks whether they are one object.
     kept = [n for n in range(count) if roi is not None or (scales is not None and scales[n] != 1) or str(size[n]) != str(extents[axes[n]])]
     if not kept:
         return ctx.value(0)
