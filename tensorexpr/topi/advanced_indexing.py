@@ -138,6 +138,7 @@ def const_matrix(matrix: Any, name: str = "const_matrix", attrs: Any = None) -> 
 
     def body(i: Var, j: Var) -> PrimExpr:
         chosen: PrimExpr = const(0, dtype)
+        # A chain of selects: with the constant indices of unrolled loops one number is left of it.
         for row, column in reversed([*np.ndindex(*values.shape)]):
             here = arithmetic.all(arithmetic.convert(i == row), arithmetic.convert(j == column))
             chosen = intrin.select(here, const(values[row, column].item(), dtype), chosen)

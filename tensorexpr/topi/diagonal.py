@@ -51,6 +51,7 @@ def matrix_set_diag(data: Tensor, diagonal: Tensor, k: Any = 0, align: str = "RI
         batch, (row, column) = i[:-2], i[-2:]
         number = column - row
         length = arithmetic.minimum(columns + arithmetic.minimum(-number, 0), rows - arithmetic.maximum(-number, 0))
+        # Rows hold the longest diagonal; a shorter one leaves so many places of its row free, at one end or the other.
         shift = longest - length
         offset = intrin.select(number >= 0, shift if above == "RIGHT" else const(0), shift if below == "RIGHT" else const(0))
         along = row - arithmetic.maximum(-number, 0) + offset

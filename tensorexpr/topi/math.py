@@ -96,6 +96,7 @@ def sign(x: Tensor) -> Tensor:
 
     def function(value: PrimExpr) -> PrimExpr:
         zero, one = const(0, x.dtype), const(1, x.dtype)
+        # Unsigned numbers and bools: none is less than 0, and -1 isn't among them.
         if not x.dtype.startswith(("int", "float", "bfloat")):
             return intrin.select(value > zero, one, zero)
         return intrin.select(value > zero, one, intrin.select(value < zero, const(-1, x.dtype), value))  # 0 and NaN are themselves

@@ -45,6 +45,7 @@ def sort_row(ib: IRBuilder, rows: Rows, row: PrimExpr, length: PrimExpr, is_asce
             keys[i], origin[i] = _key(rows.load(row, i), is_ascend), i
         begin = _radix_sort(ib, keys, origin, const(0, index), length, rows.length)
     with ib.for_range(0, length, "i") as i:
+        # Read again: keys don't tell zeros of both signs or NaNs apart.
         emit(i, rows.load(row, origin[begin + i]), origin[begin + i])
 
 
@@ -74,6 +75,7 @@ def first_of_row(ib: IRBuilder, rows: Rows, row: PrimExpr, count: PrimExpr, is_a
     size, wanted, index = arithmetic.as_int(rows.length), arithmetic.as_int(count), rows.length.dtype
     # Each sort leaves at least three quarters of the batch free for those that join.
     batch = max(_BATCH, 4 * wanted) if wanted is not None else 0
+    # Where one batch holds the row there is nothing to leave out.
     if size is None or wanted is None or batch >= size:
 
         def emit_first(i: PrimExpr, value: PrimExpr, place: PrimExpr) -> None:

@@ -119,6 +119,7 @@ def _check_recursion(model: Any) -> None:
     def visit(key: Any, path: tuple[Any, ...]) -> None:
         if key in path:
             raise ModelError(f"functions call each other in a circle: {' -> '.join(name for _, name in (*path, key))}")
+        # Each once: of n functions that call the next one twice there are 2^n paths.
         if key in done or key not in bodies:
             return
         if len(path) > _DEEPEST:

@@ -56,6 +56,7 @@ class _Compiled:
         if torch.is_grad_enabled() and any(isinstance(one, torch.Tensor) and one.requires_grad for one in args):
             raise TypeMismatchError('backend "tensorexpr" computes no gradients: call the module in `with torch.no_grad():`')
         self._notice_changes([args[n] for n in sorted(self._weights)])
+        # Without the weights: what was built for others is forgotten by now.
         key = tuple(_kind(one) for n, one in enumerate(args) if n not in self._weights)
         found = self._built.get(key)
         if found is None:

@@ -225,6 +225,7 @@ class _Importer:
     def _node(self, node: Any) -> None:
         if node.target is operator.getitem:
             value, index = self._value(node.args[0]), node.args[1]
+            # Several results are a list where a converter made them one by one, else a tuple of the graph.
             picked = value[index] if isinstance(value, (list, tuple)) else self._builder.emit(relax.TupleGetItem(value, index))
             self._values[node] = picked
             return

@@ -86,6 +86,7 @@ def _np_attention(
     scores = scores if bias is None else scores + bias.astype(wide)
     if causal_mask is not None:
         seen = seen_keys(scores.shape[-2], scores.shape[-1], causal_mask, window_size)
+        # The kernel's least number, so that both agree on rows that see no key.
         scores = np.where(seen, scores, np.finfo(np.float32).min)
     weights = np.exp(scores - scores.max(-1, keepdims=True))
     return np.moveaxis(weights / weights.sum(-1, keepdims=True) @ v, 1, 2).astype(query.dtype)

@@ -122,6 +122,7 @@ def _te_arange(start: Any, end: Any, step: Any, dtype: str) -> Any:
 
     def term(i: Any) -> Any:
         if not parse_dtype(dtype).is_float:
+            # In int64: from -100 on the product 150 is no int8, though the sum 50 is one.
             return (i.astype("int64") * step + start).astype(dtype)
         wide = "float64" if dtype == "float64" else "float32"
         return (i.astype(wide) * te.const(step, wide) + (te.const(start, wide) if not isinstance(start, PrimExpr) else start)).astype(dtype)

@@ -115,6 +115,7 @@ def _np_unique(
     axis: int | None,
 ) -> Any:
     values, first, inverse, counts = np.unique(x, True, True, True, axis)
+    # Versions of NumPy give it different shapes.
     inverse = inverse.reshape(-1)
     if not sorted:  # in the order in which they occur
         order = np.argsort(first, kind="stable")

@@ -73,6 +73,7 @@ def pool_python(
     for n, k, s, d, (low, high) in zip(data.shape[2:], kernel, stride, dilation, padding, strict=True):
         room = n + low + high - (k - 1) * d - 1
         count = (-(-room // s) if ceil_mode else room // s) + 1
+        # A last window that would start in the padding behind the data is none.
         sizes.append(count - 1 if ceil_mode and (count - 1) * s >= n + low else count)
     out = np.zeros((*data.shape[:2], *sizes))
     for at in product(*map(range, sizes)):

@@ -181,6 +181,7 @@ def cast(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     known, value = ctx.known(0), ctx.value(0)
     if value is None or known is None or known.is_constant:
         return made
+    # The expressions stay known beside their floats: a Range may run to them.
     return Value(ctx.emit(made), None, value.roots, integers=known)
 
 

@@ -74,6 +74,7 @@ def layer_normalization(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     gamma, beta = _along(ctx, inputs, 1, axes, 1.0), _along(ctx, inputs, 2, axes, 0.0)
     made = [R.nn.layer_norm(inputs[0], gamma, beta, axes, epsilon)]
     if ctx.wants(1) or ctx.wants(2):
+        # The standard has statistics of narrower floats in float32.
         wide = inputs[0] if ctx.dtype(0) in ("float32", "float64") else ctx.emit(R.astype(inputs[0], "float32"))
         dtype = "float64" if ctx.dtype(0) == "float64" else "float32"
         deviation = R.rsqrt(R.variance(wide, axes, keepdims=True) + relax.const(epsilon, dtype))
