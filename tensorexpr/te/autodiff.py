@@ -88,6 +88,7 @@ class _Piece:
         value, guard = substitute(self.value, mapping), substitute(self.guard, mapping)
         if self.axes:
             return sum_of(value, axis=list(self.axes), where=guard)
+        # not a Select: where the guard fails, the value may read out of bounds
         return if_then_else(guard, value, const(0.0, value.dtype))
 
 
@@ -106,6 +107,7 @@ class _Backward:
         """The adjoints of the wanted tensors."""
         ops = post_dfs_order([self.output.op])
         needed = _leading_to(wanted, ops)
+        # readers first: an adjoint is complete by the time its tensor passes it on
         for op in reversed(ops):
             for tensor in map(op.output, range(op.num_outputs)):
                 reached = tensor is self.output or tensor in self.pieces
@@ -128,6 +130,7 @@ class _Backward:
         if not producers:
             return
         for term in terms_of(op, tensor.value_index, producers):
+            # equal expressions are one object, so A[i] * A[i] has one load, whose derivative counts both
             loads = [node for node in walk(term.value) if isinstance(node, ProducerLoad)]
             for load in loads:
                 change = derivative(term.value, load) if load.producer in producers else None
@@ -137,6 +140,7 @@ class _Backward:
     def piece(self, op: ComputeOp, tensor: Tensor, term: Term, load: ProducerLoad, change: PrimExpr) -> _Piece:
         """What the reads of `load` contribute to the adjoint of the tensor that it is an element of."""
         assert isinstance(load.producer, Tensor)
+        # the reader's axes, spatial ones included, are summed over here, unless the element that is read determines them
         fresh = {axis.var: reduce_axis(axis.dom, axis.name) for axis in term.axes}
         renamed: dict[Var, PrimExpr] = {var: axis.var for var, axis in fresh.items()}
         target = self.indices_of(load.producer)

@@ -68,6 +68,7 @@ def early_rows(op: ComputeOp) -> int:
             match index:
                 case Sub(a, IntImm(value=back)) if a is first:
                     lag = max(lag, back)
+                # t - 1 may be written t + -1
                 case Add(a, IntImm(value=ahead)) if a is first:
                     lag = max(lag, -ahead)
     return lag
@@ -90,6 +91,7 @@ def check_bounds(op: ComputeOp, start: int = 0) -> None:
         if first in ranges:
             ranges[first] = (start, ranges[first][1])
         domains[first] = Range.from_min_extent(IntImm(first.dtype, start), extent - start)
+    # an axis without values: nothing is ever read
     if any(high < low for low, high in ranges.values()):
         return
     for load, dim, guards in _doubtful(op, ranges, domains):
@@ -110,6 +112,7 @@ def is_harmless(body: PrimExpr) -> bool:
 
 
 def _may_trap(node: PrimExpr) -> bool:
+    # floats divide by zero to an infinity, integers stop the program
     if isinstance(node, _DIVISIONS):
         return parse_dtype(node.dtype).is_int and not (isinstance(node.b, IntImm) and node.b.value)
     if isinstance(node, Cast):
@@ -143,6 +146,7 @@ def _cleared(analyzer: Analyzer, load: ProducerLoad, dim: int, ranges: dict[Var,
     index, extent = load.indices[dim], load.producer.shape[dim]
     if not isinstance(extent, IntImm):
         return True
+    # most indices are just an axis; asking the analyzer for each would make declaring slow
     if isinstance(index, Var) and index in ranges:
         low, high = ranges[index]
         if low >= 0 and high < extent.value:
@@ -158,6 +162,7 @@ def guarded_loads(op: ComputeOp) -> Iterator[tuple[ProducerLoad, Guards]]:
     stack: list[tuple[PrimExpr, Guards]] = [(body, ()) for body in reversed(op.body)]
     while stack:
         node, guards = stack.pop()
+        # a shared subexpression counts once for each set of guards: it may be safe in one arm only
         key = (id(node), guards)
         if key in seen:
             continue
@@ -177,6 +182,7 @@ def _guarded_children(node: PrimExpr, guards: Guards) -> list[tuple[PrimExpr, Gu
         case Or(a, b):
             return [(a, guards), (b, (*guards, (a, False)))]
         case Reduce(source=source, condition=condition, init=init):
+            # the sources are evaluated where the condition holds, itself and the first value always
             held = guards if isinstance(condition, IntImm) else (*guards, (condition, True))
             return [(condition, guards), *((s, held) for s in source), *((s, guards) for s in init)]
         case _:
@@ -218,8 +224,10 @@ def _sample(ranges: list[Bounds]) -> Array:
     if total <= _ALL_POINTS:
         grid = np.indices(sizes).reshape(len(sizes), -1).T if sizes else np.zeros((1, 0), np.int64)
         return grid + np.asarray([low for low, _ in ranges], np.int64)
+    # axes behind the first eight stay at their lowest value: 2**n corners of many axes would be too many
     corners = product(*ranges[:_CORNER_AXES])
     rest = tuple(low for low, _ in ranges[_CORNER_AXES:])
+    # a fixed seed: the same definition is accepted or refused in every process
     generator = np.random.default_rng(0)
     drawn = [generator.integers(low, high, _RANDOM_POINTS, endpoint=True) for low, high in ranges]
     return np.concatenate([np.asarray([(*corner, *rest) for corner in corners], np.int64), np.stack(drawn, axis=1)])

@@ -37,6 +37,7 @@ def refuted_law(combiner: CommReducer, any_start: bool = False) -> str | None:
         combiner: to try.
         any_start: the reduction may start at any value in place of the identity, which must leave every value alone then.
     """
+    # sums, products, maxima and the like are known to obey; only combiners of the user's own are tried
     if law_of(combiner) is not None:
         return None
     try:
@@ -68,8 +69,10 @@ def _first_broken(combiner: CommReducer, any_start: bool) -> str | None:
 
     x, y, z = _samples(combiner.rhs)
     identity = run(x, y)[:count]
+    # what an accumulator may hold, see above
     a, b, c = (combine(identity, value) for value in (x, y, z))
     laws: tuple[tuple[str, Values, Values], ...] = (
+        # compares a with itself unless it is asked for
         ("it starts at an init, but its identity element changes values", a, x if any_start else a),
         ("it is not commutative", combine(a, b), combine(b, a)),
         ("it is not associative", combine(combine(a, b), c), combine(a, combine(b, c))),

@@ -63,6 +63,7 @@ def recognise(reduction: Reduce) -> Contraction | None:
         return None
     factors: list[Factor] = []
     scale: float | int = 1
+    # a * (b * 2) * c: products nest to either side
     stack = [reduction.source[0]]
     while stack:
         node = stack.pop()
@@ -81,6 +82,7 @@ def recognise(reduction: Reduce) -> Contraction | None:
 def _factor(node: PrimExpr) -> Factor | None:
     casts: list[str] = []
     while isinstance(node, Cast):
+        # the outermost cast is found first, and is done last
         casts.append(node.dtype)
         node = node.value
     if not isinstance(node, ProducerLoad):
@@ -117,10 +119,12 @@ def _view(factor: Factor, array: Array, ranges: Ranges, env: Mapping[Var, int]) 
             if var in ranges:
                 reach = coefficient * (ranges[var][1] - ranges[var][0] - 1)
                 low, high = low + min(reach, 0), high + max(reach, 0)
+                # A[i, i] walks along the diagonal: the strides add up
                 strides[var] += coefficient * array.strides[dim]
         if low < 0 or high >= array.shape[dim]:
             return None
         first.append(base)
+    # slices, not numbers: the corner must stay a view of the array's memory
     corner = array[tuple(slice(b, b + 1) for b in first)] if first else array
     shape = tuple(ranges[var][1] - ranges[var][0] for var in strides)
     return as_strided(corner, shape, tuple(strides.values()), writeable=False)
@@ -135,6 +139,7 @@ def overflows(contraction: Contraction, arrays: Callable[[ProducerLoad], Array])
         array = arrays(factor.load)
         largest = max(abs(float(array.max())), abs(float(array.min()))) if array.size else 0.0
         bound = max(bound, 1.0) * largest  # not a number if any element isn't
+    # a NaN fails this comparison too
     limit = max_value(contraction.dtype)
     return not (isinstance(limit, FloatImm) and bound < float(limit))
 
@@ -147,6 +152,7 @@ def contract(contraction: Contraction, operands: Sequence[Array], ranges: Ranges
     repeats = 1
     for var in reduced:
         repeats *= 1 if labels[var] in used else ranges[var][1] - ranges[var][0]
+    # an upper bound of the terms of a sum, for `_working_dtype`
     length = repeats
     for var in reduced:
         length *= ranges[var][1] - ranges[var][0]
@@ -175,6 +181,7 @@ def _working_dtype(contraction: Contraction, operands: Sequence[Array], length: 
         return np.dtype(np.float64)
     bound = abs(int(contraction.scale)) * length
     for view in operands:
+        # Python's integers: |-128| has no place in int8
         bound *= max(abs(int(view.max())), abs(int(view.min()))) if view.size else 1
     return np.dtype(np.float64 if bound < _EXACT else np.int64)
 
@@ -184,6 +191,7 @@ def _sum_of_products(operands: list[Array], names: list[list[int]], output: list
         arguments: list[object] = [item for pair in zip(operands, names, strict=True) for item in pair]
         return np.einsum(*arguments, output)  # type: ignore[call-overload]
     (a, b), (in_a, in_b) = operands, names
+    # a name that one operand alone has and the output lacks is summed at once; what is left is a batched matrix product, which BLAS does
     a, in_a = _drop(a, in_a, {*in_b, *output})
     b, in_b = _drop(b, in_b, {*in_a, *output})
     batch = [n for n in in_a if n in in_b and n in output]

@@ -29,6 +29,7 @@ def first_rows(ops: Sequence[Operation], outputs: Iterable[Operation] = ()) -> d
         ops: a whole graph, producers first.
         outputs: operations that are asked for as a whole; besides those that nothing reads.
     """
+    # nearly no graph has any; the rest costs a walk through all bodies
     early = [op for op in ops if isinstance(op, ComputeOp) and early_rows(op)]
     if not early:
         return {}
@@ -37,10 +38,12 @@ def first_rows(ops: Sequence[Operation], outputs: Iterable[Operation] = ()) -> d
         asked[op].append([whole(axis) for axis in op.axis])
     analyzer = Analyzer()
     found: dict[Operation, int] = {}
+    # readers first, so that all boxes of an operation are known when they are joined
     for op in reversed(ops):
         box = _union(op, asked[op], analyzer)
         if op in early and box and box[0] is not None:
             low = analyzer.simplify(box[0].min)
+            # a symbolic first row might be 0
             found[op] = max(0, low.value) if isinstance(low, IntImm) else 0
         for load, domain in _reads(op, box):
             producer = load.producer.op if isinstance(load.producer, Tensor) else None

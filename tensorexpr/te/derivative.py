@@ -90,10 +90,12 @@ def _either(condition: PrimExpr, yes: Change, no: Change, choose: Callable[[Prim
     assert known is not None
     zero = const(0.0, known.dtype)
     first, second = zero if yes is None else yes, zero if no is None else no
+    # equal expressions are one object: x + 1 or x + 2 needs no choice
     return first if first is second else choose(condition, first, second)
 
 
 def _quotient(node: Div, a: Change, b: Change) -> Change:
+    # (a / b) / b in place of a / (b * b), which overflows for a large b
     left = None if a is None else binary(Div, a, node.b)
     return left if b is None else plus(left, _minus(times(b, binary(Div, node, node.b))))
 
@@ -149,6 +151,7 @@ _UNARY: dict[str, Callable[[_X, _X], PrimExpr]] = {
 
 def _power(node: Call, a: Change, b: Change) -> Change:
     x, y = node.args
+    # no logarithm for a constant exponent: it is NaN for a negative base, and x ** 2.0 has a derivative there
     by_exponent = None if b is None else times(b, binary(Mul, node, intrin.log(x)))
     return plus(times(a, y * intrin.power(x, y - 1.0)), by_exponent)
 

@@ -47,6 +47,7 @@ def terms_of(op: ComputeOp, value_index: int, producers: Sequence[Tensor]) -> li
         return []
     axes, kind = (*op.axis, *body.axis), operator_of(body.combiner, value_index)
     if kind is Add:
+        # an init is one more summand of each element, whatever the condition says
         first = [Term(op.axis, always, body.init[value_index])] if body.init else []
         return [*first, Term(axes, body.condition, body.source[value_index])]
     if kind not in (Max, Min) or len(body.source) > 1:
@@ -54,6 +55,7 @@ def terms_of(op: ComputeOp, value_index: int, producers: Sequence[Tensor]) -> li
             f"te.gradient: {op.name} reduces by ({', '.join(map(str, body.combiner.result))}), which has no derivative here; "
             "te.sum, te.max and te.min of one value have one"
         )
+    # -1 is no iteration's number: where no value beats the start, the slope goes to the init, or to nothing
     chosen = _chosen(op, body, kind)(*op.axis)
     first = [Term(op.axis, compare(EQ, chosen, const(-1, chosen.dtype)), body.init[0])] if body.init else []
     return [*first, Term(axes, all_of(body.condition, compare(EQ, chosen, _number(body))), body.source[0])]
@@ -81,6 +83,7 @@ def _number(body: Reduce) -> PrimExpr:
         dtype = "int64" if axis.dtype == "int64" or size > int_limits("int32")[1] else dtype
     number = const(0, dtype)
     for axis in body.axis:
+        # converted before it is multiplied: the product may need the wide dtype
         number = number * domain(axis).extent.astype(dtype) + (axis.var - domain(axis).min).astype(dtype)
     return number
 
@@ -90,6 +93,7 @@ def _chosen(op: ComputeOp, body: Reduce, kind: type[PrimExpr]) -> Tensor:
     better = GT if kind is Max else LT
 
     def combine(a: tuple[Var, Var], b: tuple[Var, Var]) -> tuple[PrimExpr, PrimExpr]:
+        # of equal values the one with the lower number: the choice is then the same in whatever order a schedule reduces
         keep = any_of(compare(better, a[1], b[1]), all_of(compare(EQ, a[1], b[1]), compare(LT, a[0], b[0])))
         return Select(keep, a[0], b[0]), Select(keep, a[1], b[1])
 

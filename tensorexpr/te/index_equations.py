@@ -44,6 +44,7 @@ class Solution:
             for condition in self.conditions:
                 if analyzer.known_true(condition):
                     continue
+                # later conditions are simplified where the earlier ones hold: `and` evaluates them only there
                 needed.append(analyzer.simplify(condition))
                 scopes.enter_context(analyzer.constraint_scope(needed[-1]))
         return all_of(*needed)
@@ -73,8 +74,10 @@ class _Solver:
     def run(self) -> None:
         """Solve for as many axes as there are ways to: easy equations first, then those that they made easy."""
         for var, dom in self.domains.items():
+            # y + ky of a kernel of one row has one unknown, so it is plain
             if isinstance(dom.extent, IntImm) and dom.extent.value == 1:
                 self.assign({var: dom.min}, exact=True)
+        # from the exact to the last resort: `affine` leaves all axes of a sum but one free, so it would spoil what `split` can solve
         for solve_some in (self.plain, self.mixed_radix, self.split, self.affine):
             while solve_some():
                 while self.plain():
@@ -108,6 +111,7 @@ class _Solver:
         """One axis alone, with factor 1 or -1."""
         for form, index in self.open_forms():
             terms = self.terms(form)
+            # i + 3 == t gives i = t - 3
             if terms is not None and len(terms) == 1 and abs(next(iter(terms.values()))) == 1:
                 self.eliminate(form, next(iter(terms)), index.dtype)
                 return True
@@ -118,6 +122,7 @@ class _Solver:
         for form, index in self.open_forms():
             terms = self.terms(form)
             if terms:
+                # of equal lengths the smaller factor: more targets have a quotient then
                 longest = max(terms, key=lambda var: (self.extent(var), -abs(terms[var])))
                 self.eliminate(form, longest, index.dtype)
                 return True
@@ -128,6 +133,7 @@ class _Solver:
         k = form.coefficient_of(var)
         rest = _expression(form.without(var).scale(-1 if k > 0 else 1), dtype)
         if abs(k) > 1:
+            # 2 * i == t has no solution for an odd t: `conditions` states the equation once more
             rest = floordiv(rest, abs(k))
         self.assign({var: rest})
 
@@ -140,6 +146,7 @@ class _Solver:
         return False
 
     def _digits(self, form: Linear, terms: Mapping[Var, int], dtype: str) -> bool:
+        # 12 * a + 4 * b + c == n with b < 3 and c < 4: a = n // 12, b = n % 12 // 4, c = n % 4
         digits = sorted(terms, key=lambda var: (terms[var], self.extent(var)))
         for low, high in pairwise(digits):
             if terms[low] <= 0 or terms[high] % terms[low] or terms[low] * self.extent(low) > terms[high]:
@@ -152,6 +159,7 @@ class _Solver:
         for var, minimum in minima.items():
             rest = rest.add(linear_form(minimum, _widens), -terms[var])
         number = _expression(rest, dtype)
+        # the highest digit takes all that is left; if that is too much, `conditions` find it outside of its domain
         found: dict[Var, PrimExpr] = {digits[-1]: floordiv(number, terms[digits[-1]]) + minima[digits[-1]]}
         for low, high in pairwise(digits):
             found[low] = floordiv(floormod(number, terms[high]), terms[low]) + minima[low]
@@ -169,6 +177,7 @@ class _Solver:
         groups: list[tuple[set[Var], list[Equation]]] = []
         for equation in opened:
             used, members = self.unknown(equation[0]), [equation]
+            # an equation may join groups that had nothing in common: i // 4, then j // 4, then i % 4 + j
             for known in [group for group in groups if group[0] & used]:
                 groups.remove(known)
                 used, members = used | known[0], known[1] + members
@@ -205,10 +214,12 @@ class _Solver:
 def _widens(node: Cast) -> bool:
     """True for a cast between signed integers that keeps every value."""
     source, result = parse_dtype(node.value.dtype), parse_dtype(node.dtype)
+    # unsigned numbers wrap, so equations in them aren't those of the integers
     return source.is_int and source.is_signed and result.is_signed and result.bits >= source.bits
 
 
 def _expression(form: Linear, dtype: str) -> PrimExpr:
     """The form in `dtype`, or in int64 if some atom is."""
+    # the casts that the linear form looked through are gone, so atoms of both widths may stand side by side
     wide = "int64" if any(atom.dtype == "int64" for atom in form.terms) else dtype
     return Linear({cast(atom, wide): k for atom, k in form.terms.items()}, form.constant).to_expr(wide)

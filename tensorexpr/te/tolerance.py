@@ -40,13 +40,16 @@ class Tolerance:
         """For each element whether the difference is allowed. NaN matches NaN, an infinity only itself."""
         a, e = np.asarray(actual), np.asarray(expected)
         if a.dtype.kind in "iub":
+            # in float64: unsigned differences wrap, 0 - 1 is 255 in uint8
             return a == e if not self.atol else np.abs(a.astype(np.float64) - e.astype(np.float64)) <= self.atol
+        # the difference of close numbers is exact in their own format, so only float64 needs float64
         kind = np.float64 if a.dtype == np.float64 else np.float32
         wide_a, wide_e = a.astype(kind, copy=False), e.astype(kind, copy=False)
         with np.errstate(invalid="ignore", over="ignore"):
             close = np.abs(wide_a - wide_e) <= self.atol + self.rtol * np.abs(wide_e)
             if close.all() and np.isfinite(wide_e).all():
                 return close
+            # an infinite expectation would allow anything: the bound is infinite too
             return np.where(np.isfinite(wide_e), close, (wide_a == wide_e) | (np.isnan(wide_a) & np.isnan(wide_e)))
 
     def mismatch(self, actual: Any, expected: Any) -> str:
