@@ -41,6 +41,7 @@ class SimpleAccess:
 def simple_access(op: Operation, indices: Indices) -> SimpleAccess | None:
     """What kind of simple access `indices` are in the definition of `op`, or None if they aren't."""
     places = {axis.var: place for place, axis in enumerate(op.axis)}
+    # a constant index is simple, and says nothing about axes
     found = [shifted_axis(index) for index in indices if as_int(index) is None]
     if not all(axis in places for axis in found):
         return None
@@ -84,6 +85,7 @@ def needs_multi_level_tiling(op: Operation) -> bool:
         producer = load.producer.op if isinstance(load.producer, Tensor) else load.producer
         used.setdefault(producer, set()).update(n for index in load.indices for n in walk(index) if isinstance(n, Var))
     long_axes = [axis for axis in op.axis if not _has_extent(axis, 1)]
+    # an element is read again for each value of an axis that its indices lack; an axis of one value repeats nothing
     missing = sum(any(axis.var not in variables for axis in long_axes) for variables in used.values())
     return missing >= 2 or (missing >= 1 and bool(op.reduce_axis))
 
@@ -130,6 +132,7 @@ class AccessAnalysis:
         current = op
         while current is not target:
             readers = self.consumers[current]
+            # with a second reader the tensor is needed in full elsewhere, so it can't be a temporary of this chain
             if len(readers) != 1 or not self._matches(current, readers[0]):
                 return False
             current = readers[0]
@@ -149,6 +152,7 @@ class AccessAnalysis:
 
     def _shared_with(self, op: Operation, reader: Operation) -> int:
         count = 0
+        # only a common prefix counts: loops inside of one that differs can't be shared
         for extent, axis in zip(op.output_shape(0), reader.axis, strict=False):
             if axis.dom is None or not same_extents((extent,), (axis.dom.extent,)):
                 break

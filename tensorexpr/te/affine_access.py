@@ -46,6 +46,7 @@ class Access(Generic[Axis]):
         for form, extent in zip(reversed(self.partial), reversed(self.load.producer.shape), strict=True):
             for axis, factor in form.items():
                 found[axis] = found.get(axis, 0) + factor * step
+            # left of a symbolic extent strides aren't known; `is_affine` says so
             step *= as_int(extent) or 0
         return {axis: stride for axis, stride in found.items() if stride}
 

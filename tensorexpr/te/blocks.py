@@ -17,6 +17,7 @@ def boxes(extents: Sequence[int], volume: int) -> Iterator[Box]:
     if any(extent == 0 for extent in extents):
         return
     pivot, inner = len(extents), 1
+    # inner dimensions that fit are whole, the one before them is cut into runs, those before that into single indices
     while pivot > 0 and inner * extents[pivot - 1] <= volume:
         pivot -= 1
         inner *= extents[pivot]

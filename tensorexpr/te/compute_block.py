@@ -88,6 +88,7 @@ class ComputeBlocks:
             return None
         analyzer = Analyzer()
         for other in (*self.op.axis, *self.op.reduce_axis):
+            # an axis may depend on those before it only
             if other is axis:
                 break
             if other.dom is not None:
@@ -99,6 +100,7 @@ class ComputeBlocks:
                 f"create_prim_func: the range {axis.dom} of axis {axis.name} of {self.op.name} depends on other axes and has no constant "
                 "bounds; a block has axes of its own, so give the sizes as numbers, or lower it through te.create_schedule"
             )
+        # a range that is always empty keeps one value, which its condition refuses
         return Range.from_min_extent(IntImm(axis.dtype, low), IntImm(axis.dtype, max(1, high - low)))
 
     def _realize(self, loops: Sequence[tuple[IterVar, Range]], name: str, outputs: Sequence[Tensor], body: PrimExpr) -> Stmt:
@@ -161,6 +163,7 @@ def _stores(buffers: Sequence[Buffer], values: Sequence[PrimExpr], indices: tupl
         return BufferStore(buffers[0], values[0], indices)
     names = [Var(f"v_{buffer.name}", value.dtype) for buffer, value in zip(buffers, values, strict=True)]
     stmt = seq(*(BufferStore(b, name, indices) for b, name in zip(buffers, names, strict=True)))
+    # wrapped from the inside, so that the values are computed in their order
     for name, value in zip(reversed(names), reversed(values), strict=True):
         stmt = LetStmt(name, value, stmt)
     return stmt

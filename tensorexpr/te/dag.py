@@ -27,6 +27,7 @@ def _sorted_by_discovery(tensors: Sequence[Tensor]) -> list[Operation]:
     rank = _discover(tensors)
     readers = consumer_map(rank)
     missing = {op: len(producers) for op, producers in producer_map(rank).items()}
+    # no two operations share a rank, so the heap never compares operations themselves
     ready = [(-rank[op], op) for op in rank if not missing[op]]
     heapq.heapify(ready)
     order: list[Operation] = []

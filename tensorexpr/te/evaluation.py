@@ -53,6 +53,7 @@ Load = Callable[[ProducerLoad, Sequence[Array], Array], Array]
 
 
 def _truncated_quotient(a: Array, b: Array) -> Array:
+    # towards zero, as in C: -7 / 2 is (-7 - -1) // 2 == -3, where -7 // 2 would be -4
     return np.true_divide(a, b) if np.asarray(a).dtype.kind not in "iu" else (a - np.fmod(a, b)) // b
 
 
@@ -154,6 +155,7 @@ def _call(node: Call, inputs: Sequence[Array]) -> Array:
     if node.op == "tir.if_then_else":
         return np.where(*inputs)
     if node.op == "tir.reinterpret":
+        # ascontiguousarray makes one dimension out of none
         return np.ascontiguousarray(inputs[0]).view(dtype).reshape(np.shape(inputs[0]))
     if node.op == TRACE:
         return _trace(inputs, dtype)
@@ -162,6 +164,7 @@ def _call(node: Call, inputs: Sequence[Array]) -> Array:
     evaluate = intrinsic_of(node).evaluate
     if evaluate is None:
         raise DeclarationError(f"{node.op} ({node}) can't be evaluated without compiling it")
+    # functions of 16 bit floats are evaluated in float32, and rounded once
     half = parse_dtype(node.args[0].dtype).is_float and parse_dtype(node.args[0].dtype).bits == 16
     operands = [np.asarray(a).astype(np.float32) for a in inputs] if half else inputs
     return np.asarray(evaluate(*operands)).astype(dtype)
@@ -257,6 +260,7 @@ class _Compiler:
 def compile_program(roots: Sequence[PrimExpr], guard: PrimExpr | None = None) -> Program:
     """The program of `roots`; where `guard` is given, its value is the first result and it guards the others."""
     compiler = _Compiler()
+    # kept until the end: slots go by `id`, which a node made later could share with a dead one
     roots = list(map(without_lets, roots))
     results: list[int] = []
     mask = -1
@@ -279,6 +283,7 @@ def _with_lifetimes(steps: tuple[Step, ...], results: tuple[int, ...]) -> Progra
             releases[number].append(slot)
     live = peak = 0
     for released in releases:
+        # the inputs that a step releases are alive while it runs
         live += 1
         peak = max(peak, live)
         live -= len(released)

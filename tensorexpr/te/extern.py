@@ -209,6 +209,7 @@ def verify_extern(op: ExternOp, in_place: bool = False) -> None:
     buffers = (*op.input_placeholders, *op.output_placeholders)
     if len({buffer.data for buffer in buffers}) != len(buffers):
         raise DeclarationError(f"{where}: two of its buffers share their memory; declare a buffer of its own for each input and output")
+    # a computed input may have other readers, whom an update in place would reach; a placeholder is the caller's own array
     kept = [pair for pair in zip(op.input_placeholders, op.inputs, strict=True) if not (in_place and isinstance(pair[1].op, PlaceholderOp))]
     inputs = {buffer.data: buffer for buffer, _ in kept}
     for node in walk(op.statement):
@@ -301,6 +302,7 @@ def _sizes(where: str, tensors: Sequence[Tensor], buffers: Sequence[Buffer]) -> 
     for tensor, buffer in zip(tensors, buffers, strict=True):
         for dim, (have, want) in enumerate(zip(tensor.shape, buffer.shape, strict=True)):
             known = sizes.get(want, want) if isinstance(want, Var) else want
+            # the first dimension that has a size says what it is, the others must agree
             if isinstance(want, Var) and want not in sizes:
                 sizes[want] = have
             elif known is not have:

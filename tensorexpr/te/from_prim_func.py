@@ -85,6 +85,7 @@ class _Reader:
         except DeclarationError as error:
             raise DeclarationError(f"block {block.name_hint}: {error}") from None
         for number, buffer in enumerate(buffers):
+            # a parameter that was read is a placeholder by now: a block that writes it later updates in place
             if self.tensors.get(buffer) is not None:
                 raise DeclarationError(f"block {block.name_hint}: {buffer.name} was read or written before; each buffer is computed once")
             self.tensors[buffer] = op.output(number)
@@ -129,6 +130,7 @@ class _Computed:
         axes: list[IterVar] = []
         for index, extent in zip(store.indices, store.buffer.shape, strict=True):
             if isinstance(index, Var) and index in known:
+                # taken out: A[i, i] would write the diagonal only
                 axis = known.pop(index)
                 if axis.dom is None or as_int(axis.dom.min) != 0 or axis.dom.extent is not extent:
                     raise DeclarationError(f"axis {index.name} doesn't span its dimension of {store.buffer.name}")
@@ -171,6 +173,7 @@ class _Computed:
         condition = None if where is None else self._value(where, buffer)
         plain = reducer(value, list(axes), where=condition)
         assert isinstance(plain, Reduce)
+        # the identity as a start is what a plain reduction means; equal expressions are one object
         if plain.combiner.identity_element[0] is start:
             return plain
         return reducer(value, list(axes), where=condition, init=self._value(start, buffer))
@@ -192,6 +195,7 @@ class _Computed:
         alien = {n for n in walk(expr) if isinstance(n, Var) and n.dtype != "handle"} - mentioned
         if any(not _is_size(var, self.reader.tensors) for var in alien):
             raise DeclarationError(f"it uses {', '.join(sorted(var.name for var in alien))} from outside of the block")
+        # an axis of one value that indexes no output becomes no axis of the operation, so its value takes its place
         unit_axes = {var: value for var, value in fixed.items() if var not in variables_of_store(self.block)}
         return post_order_rewrite(substitute(expr, unit_axes), rule)
 
@@ -231,6 +235,7 @@ def _takes_whole_range(axis: IterVar, value: PrimExpr, loops: Mapping[Var, Range
     if axis.dom is None:
         return False
     loop = loops.get(value) if isinstance(value, Var) else None
+    # no loop at all: the axis has one value, and is given it
     if loop is None:
         return value is axis.dom.min and as_int(axis.dom.extent) == 1
     return loop.extent is axis.dom.extent and loop.min is axis.dom.min
@@ -248,7 +253,9 @@ def _check_covered(realize: BlockRealize, loops: Mapping[Var, Range]) -> None:
     always = isinstance(realize.predicate, IntImm) and bool(realize.predicate.value)
     own = [value for value in values if isinstance(value, Var) and value in loops]
     whole = all(_takes_whole_range(axis, value, loops) for axis, value in zip(axes, values, strict=True))
+    # two axes that follow one loop see the diagonal only
     own_loops = len(set(own)) == len(own)
+    # a loop that no axis follows would run the block again
     once = all(as_int(loops[var].extent) == 1 for var in loops if var not in own)
     # What `te.create_prim_func` writes: a loop for each axis. It needs no analysis, which takes most of the time of reading a function.
     if always and whole and own_loops and once:

@@ -52,6 +52,7 @@ class _Canon:
             return self.known[id(root)]
         for node in walk(root):
             if isinstance(node, PrimExpr) and id(node) not in self.known:
+                # operands come first, so a form is made of their numbers
                 self.known[id(node)] = self.row(self._form(node))
         return self.known[id(root)]
 
@@ -68,6 +69,7 @@ class _Canon:
                 self.free += 1
             return (*self.variables[node], node.dtype)
         if isinstance(node, FloatImm):
+            # exact, and tells -0.0 from 0.0, which compare equal
             return ("FloatImm", node.dtype, float(node).hex())
         names = (f.name for f in fields(node) if f.init)  # type: ignore[arg-type]
         return (type(node).__name__, *(self._value(getattr(node, name)) for name in names))

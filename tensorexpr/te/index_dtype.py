@@ -52,6 +52,7 @@ class _Retyping:
                 return Select(done[condition], cast(done[yes], wide), cast(done[no], wide))
             case BufferLoad() | ProducerLoad():
                 return replace(node, indices=tuple(_widened(done[index], self._dtype) for index in node.indices))
+        # other nodes keep the dtypes of their operands: an intrinsic of int32 isn't one of int64
         return map_children(node, lambda child: cast(done[child], child.dtype) if isinstance(child, PrimExpr) else child)
 
 

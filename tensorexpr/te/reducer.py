@@ -56,6 +56,7 @@ def comm_reducer(fcombine: Callable[..., Any], fidentity: Callable[..., Any], na
         if not is_axis and by_name:
             raise DeclarationError(f"{name} over {axis!s}, which is no reduction axis; make it with te.reduce_axis")
         if not is_axis:
+            # te.max(a, b, c, d): by position the third and fourth value came as `where` and `init`
             values = [expr, axis, *(value for value in (where, init) if value is not None), *args]
             result = values[0]
             for value in values[1:]:

@@ -92,6 +92,7 @@ def _bind(outputs: Sequence[Tensor], inputs: Inputs) -> dict[Var, int]:
                 f"placeholder {op.name} is {op.dtype} with {tensor.ndim} dimensions, its array {array.dtype} with {array.ndim}"
             )
         for extent, size in zip(op.shape, array.shape, strict=True):
+            # a plain variable is known from its array; n + 1 is checked when all of them are
             if isinstance(extent, Var):
                 env.setdefault(extent, size)
             checks.append((tensor, extent, size))
@@ -135,6 +136,7 @@ class _Evaluation:
             results = [np.empty(self.shape(output), to_numpy(output.dtype)) for output in map(op.output, range(op.num_outputs))]
             start = self.starts.get(op, 0)
             if start:
+                # rows that nobody asks for would read before the first row of a tensor
                 for result in results:
                     result[:start] = 0
                 extents = (max(0, results[0].shape[0] - start), *results[0].shape[1:])
@@ -164,11 +166,13 @@ class _Evaluation:
             for step in steps:
                 ends = [int(end) for end in corners[step].run({**self.env, op.scan_axis.var: t})]
                 arrays = [local[step.output(i)] for i in range(step.num_outputs)]
+                # boxes are hulls of what is read, and may stick out of a tensor
                 low = [max(0, end) for end in ends[::2]]
                 high = [min(end, size - 1) for end, size in zip(ends[1::2], arrays[0].shape, strict=True)]
                 self._fill_box(step, arrays, low, [max(0, b - a + 1) for a, b in zip(low, high, strict=True)])
             for result, update in zip(results, op.update, strict=True):
                 result[t] = local[update][t]
+        # the state placeholders and what a step computes exist only while the scan runs
         for bound in local:
             del self.arrays[bound]
         self.arrays.update({op.output(i): result for i, result in enumerate(results)})
@@ -189,6 +193,7 @@ class _Evaluation:
         plan, extents = self.plan(op), results[0].shape
         if plan.contraction is not None:
             reduced = self.ranges(op.reduce_axis)
+            # a sum of no terms is its first value, which the plain way writes
             if all(extent for _, extent in reduced) and self._fill_contraction(op, plan, results[0], reduced):
                 return
         self._fill_box(op, results, [0] * len(extents), extents)
@@ -211,6 +216,7 @@ class _Evaluation:
             return [np.broadcast_to(value, shape) for value in plan.body.run(env, self.load)]
         starts = [np.broadcast_to(value, shape).copy() for value in plan.start.run(env, self.load)]
         accumulator = Accumulator(plan.combiner, starts)
+        # the axes of the reduction are dimensions behind those of the output
         env |= {axis.var: np.reshape(grid[d], np.shape(grid[d]) + (1,) * len(op.reduce_axis)) for d, axis in enumerate(op.axis)}
         ranges = self._ranges_around(op, plan, env, len(shape))
         dtypes = [to_numpy(axis.dtype) for axis in op.reduce_axis]
@@ -246,6 +252,7 @@ class _Evaluation:
         if not counts.any():
             return 0, 0
         begins, extents, counts = np.broadcast_arrays(begins, extents, counts)
+        # an empty range may begin anywhere, so it doesn't count
         begin = int(begins[counts].min())
         return begin, int((begins + extents)[counts].max()) - begin
 
@@ -269,6 +276,7 @@ class _Evaluation:
         if operands(tuple((0, extent) for extent in extents))[1] is None or overflows(contraction, producer):
             return False
         count = len(op.axis)
+        # the output is cut first: a cut of the reduction makes partial sums, each to be added up
         spatial_volume = first_fitting(extents[:count], lambda box: _fits(operands((*box, *((0, e) for e in extents[count:])))[1], box))
         inner = next(boxes(extents[:count], spatial_volume))
         reduce_volume = first_fitting(extents[count:], lambda box: _fits(operands((*inner, *box))[1], inner))
@@ -306,7 +314,9 @@ class _Evaluation:
             return np.full(len(points), self.whole(tensor))
         if not isinstance(op, ComputeOp) or tensor in self.arrays:
             return self.whole(tensor)[tuple(points.T)]
+        # a gather may name one element many times: it is computed once
         flat, inverse = np.unique(np.ravel_multi_index(tuple(points.T), shape), return_inverse=True)
+        # `whole` is kept for the next reader, these points aren't
         if 2 * len(flat) >= prod(shape):
             return self.whole(tensor)[tuple(points.T)]
         chosen = np.unravel_index(flat, shape)
@@ -347,6 +357,7 @@ def _block_volume(plan: _Plan, reduction: int) -> int:
 
 
 def _fits(operands: list[Array] | None, box: Sequence[tuple[int, int]]) -> bool:
+    # 8 bytes an element for the converted copy, and 8 for its rearranged one
     return operands is not None and 16 * (sum(view.size for view in operands) + prod(e - b for b, e in box)) <= BLOCK_BYTES
 
 

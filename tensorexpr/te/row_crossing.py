@@ -46,6 +46,7 @@ def with_flat_views(stmt: Stmt, buffers: Sequence[Buffer], name: str) -> Stmt:
 def _crosses(node: BufferLoad | BufferStore) -> bool:
     last = node.indices[-1] if node.indices else None
     row = as_int(node.buffer.shape[-1]) if node.indices else None
+    # 64 lanes from b[0, 0] of 16 rows of 4: they run on into the rows after it
     return len(node.indices) > 1 and row is not None and isinstance(last, Ramp) and as_int(last.stride) == 1 and last.lanes > row
 
 

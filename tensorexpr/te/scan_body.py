@@ -38,6 +38,7 @@ def state_dependent(scan: ScanOp) -> tuple[ComputeOp, ...]:
     for op in order:
         if any(tensor.op in dependent for tensor in op.input_tensors):
             dependent.add(op)
+    # an update that reads no state is computed by the steps all the same
     dependent.update(tensor.op for tensor in scan.update)
     dependent.difference_update(tensor.op for tensor in scan.state_placeholder)
     steps = [op for op in order if op in dependent]
@@ -63,6 +64,7 @@ def check_scan(scan: ScanOp) -> None:
     rows = scan.init[0].shape[0]
     for op in steps:
         over_time = bool(op.axis) and all(analyzer.known_equal(end, scan.scan_axis.var) for end in (boxes[op][0].min, boxes[op][0].max))
+        # an operation whose first axis is time is never computed before the first step
         check_bounds(op, rows.value if over_time and isinstance(rows, IntImm) else 0)
 
 
@@ -79,6 +81,7 @@ def step_boxes(scan: ScanOp) -> Boxes:
         if isinstance(tensor.op, ComputeOp):
             wanted[tensor.op].append([Interval(time, time), *(whole(axis) for axis in tensor.op.axis[1:])])
     boxes: dict[ComputeOp, Box] = {}
+    # readers first: what they want of an operation is complete when its box is made
     for op in reversed(steps):
         analyzer = _analyzer(scan)
         asked = [around(axis, [box[d] for box in wanted[op]], analyzer) for d, axis in enumerate(op.axis)]
@@ -110,6 +113,7 @@ class _Step:
         self.domain: dict[Var, Range] = {}
         for axis, interval in zip(op.axis, box, strict=True):
             self.values[axis.var] = interval.min
+            # equal expressions are one object: an axis of one value has no range, its value takes its place
             if interval.min is not interval.max:
                 extent = analyzer.simplify(interval.max - interval.min + 1)
                 self.domain[axis.var] = Range.from_min_extent(const(0, axis.dtype), extent)
@@ -122,6 +126,7 @@ class _Step:
         """Check the reads of states, and note what is read of other operations of the step."""
         for load, guards in guarded_loads(self.op):
             producer = load.producer.op if isinstance(load.producer, Tensor) else None
+            # the guards count: `if_then_else(t > 2, state[t - 3], 0)` never reads before the first row
             if producer in self.states:
                 with ExitStack() as scopes:
                     for condition, holds in guards:

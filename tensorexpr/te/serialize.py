@@ -127,6 +127,7 @@ def _write_attr(name: str, key: str, value: Any, numbers: Mapping[Operation, int
     match value:
         case None | bool() | int() | str():
             return value
+        # an infinity or NaN minus itself is NaN: strict JSON has no place for either
         case float() if value - value == 0:
             return value
         case IntImm(value=number):
@@ -181,6 +182,7 @@ def dag_from_json(data: JSON) -> tuple[Tensor, ...]:
     for item in _items(fields["ops"], "operations"):
         try:
             ops.append(_read_op(item, ops, symbols))
+        # an illegal definition in a record is the record's fault, not the caller's
         except (DeclarationError, TypeMismatchError) as error:
             raise RecordError(f"operation {len(ops)} is no legal definition: {error}") from error
     return tuple(_tensor(item, ops) for item in _items(fields["outputs"], "outputs"))

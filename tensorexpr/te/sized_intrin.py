@@ -65,6 +65,7 @@ def sized(intrin: TensorIntrin, sizes: Sizes) -> TensorIntrin:
         return intrin
     inputs = {tensor: _placeholder(tensor, values) for tensor in intrin.inputs}
     op = _op(intrin.op, values, inputs)
+    # with variables for extents this wasn't known yet
     check_reads_all(op, f"tensor intrinsic {intrin.name}")
     parts = [None if part is None else _function(part, values) for part in (intrin.body, intrin.reduce_init, intrin.reduce_update)]
     return replace(intrin, op=op, inputs=tuple(inputs.values()), body=parts[0], reduce_init=parts[1], reduce_update=parts[2])

@@ -41,6 +41,7 @@ class SpecializedCondition:
         return stack[-1] if stack else None
 
     def __enter__(self) -> SpecializedCondition:
+        # a new tuple: other threads and tasks go on with the one that they have
         _current.set((*_current.get(), self))
         return self
 

@@ -53,6 +53,7 @@ def _again(op: Operation, made: Mapping[Tensor, Tensor | PrimExpr], sizes: Mappi
                 raise DeclarationError(f"{op.name} takes the buffer of {tensor.name}, where a number is given")
             op = op.reading(tensor.op, new)
         return op
+    # a subclass doesn't pass: a compute over slices keeps its tensors in its call, too
     if type(op) is not ComputeOp:
         raise DeclarationError(f"{op.name} is a {type(op).__name__}, which can't be made again from other tensors")
     axes = {axis: _fresh(axis, sizes) for axis in (*op.axis, *op.reduce_axis)}

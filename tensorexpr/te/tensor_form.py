@@ -46,6 +46,7 @@ def with_tensors(stmt: Stmt, tensors: Mapping[Buffer, Tensor], realized: Sequenc
         return None
 
     stmt = post_order_rewrite(stmt, rule)
+    # wrapped from the inside, so that the first one is outermost
     for tensor in reversed([tensor for tensor in realized if tensor in free.values()]):
         stmt = ProducerRealize(tensor, _whole(tensor.shape), _TRUE, stmt, "global")
     inside = {node.buffer for node in walk(stmt) if isinstance(node, BufferRealize)}

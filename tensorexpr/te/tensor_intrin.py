@@ -60,6 +60,7 @@ class TensorIntrin:
         from . import intrinsics  # noqa: F401  that it is loaded declares the built-in ones, which few programs need
 
         known = _DECLARED.get(name, {})
+        # a program may have declared its own of that name: only the digest tells that the built-in one is meant
         if name in _BUILT_IN and (digest not in known if digest is not None else not known):
             _register(_BUILT_IN[name]())
             known = _DECLARED[name]
@@ -107,6 +108,7 @@ def built_in(name: str) -> Callable[[Callable[[], TensorIntrin]], Callable[[], T
 
 def _register(intrin: TensorIntrin) -> None:
     """Make an intrinsic the last one of its name."""
+    # a key that is set again keeps its place, so it is taken out to become the last
     _DECLARED.setdefault(intrin.name, {}).pop(intrin.digest, None)
     _DECLARED[intrin.name][intrin.digest] = intrin
 
@@ -180,6 +182,7 @@ def _buffer(tensor: Tensor, binds: Mapping[Tensor, Buffer], params: Mapping[str,
     buffer = binds.get(tensor)
     if buffer is None:
         return decl_buffer(tensor.shape, tensor.dtype, tensor.name, **{"offset_factor": 1, **params})
+    # numbers of other index dtypes are the same extent
     alike = (a is b or as_int(a) == as_int(b) is not None for a, b in zip(buffer.shape, tensor.shape, strict=False))
     same = len(buffer.shape) == len(tensor.shape) and all(alike)
     if buffer.dtype != tensor.dtype or not same:

@@ -43,6 +43,7 @@ def _one_reduction(name: str, reductions: list[Reduce]) -> None:
             f"compute {name}: {len(reductions)} outputs of a reduction of {len(first.source)} values; return all of them in order"
         )
     for position, reduction in enumerate(reductions):
+        # equal expressions are one object, so this compares whole reductions
         same = reduction is Reduce(first.combiner, first.source, first.axis, first.condition, position, first.init)
         if not same:
             raise DeclarationError(
