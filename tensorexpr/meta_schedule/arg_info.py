@@ -33,6 +33,7 @@ class ArgInfo:
             raise RecordError(f'an argument is ["{_TENSOR}", dtype, shape], not {str(json_obj)[:80]}')
         _, dtype, shape = json_obj
         known = isinstance(dtype, str) and len(dtype) <= 32 and isinstance(shape, (list, tuple)) and len(shape) <= _MAX_RANK
+        # `type`, since True is an int for isinstance
         if not known or not all(type(extent) is int and 0 <= extent < 1 << 62 for extent in shape):
             raise RecordError(f"an argument has a dtype and a shape of integers, not {str(json_obj)[:80]}")
         parse_dtype(dtype)

@@ -100,6 +100,7 @@ def within(limit_s: float, function: Callable[..., Result], *args: Any) -> Resul
     def call() -> None:
         try:
             outcome.append((function(*args), None))
+        # SystemExit too: a thread that ends without an outcome would look like one that takes too long
         except BaseException as error:
             outcome.append((None, error))
 

@@ -162,6 +162,7 @@ def strict_json(text: str, what: str) -> Any:
 
     try:
         return json.loads(text, parse_constant=refuse)
+    # it is a ValueError too, and says more than "no JSON"
     except RecordError:
         raise
     except (ValueError, RecursionError) as error:

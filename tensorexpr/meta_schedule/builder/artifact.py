@@ -31,6 +31,7 @@ class Artifact:
 
 def write_artifact(folder: Path, number: int, artifact: Artifact) -> str:
     """Write a file to a folder of its own in a folder; its path."""
+    # a folder for each, as `remove_build_dir` removes both
     path = folder / f"program{number}" / "program.bin"
     path.parent.mkdir()
     header = {"type": _TYPE, "module": artifact.module, "target": artifact.target, **artifact.compiled.header()}
@@ -45,6 +46,7 @@ def read_artifact(path: str) -> Artifact:
         TuningError: if it is no such file.
     """
     try:
+        # asked before it is read: the file may be anyone's
         if os.path.getsize(path) > _MAX_BYTES:
             raise TuningError(f"{path} has more than {_MAX_BYTES} bytes")
         frames = list(FrameDecoder().feed(Path(path).read_bytes()))

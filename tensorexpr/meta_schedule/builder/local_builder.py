@@ -109,6 +109,7 @@ class LocalBuilder(PyBuilder, kind="local"):
         if self.f_build is not None or self.f_export is not None:
             return [self._here(given) for given in build_inputs]
         results: dict[int, BuilderResult] = {}
+        # workers compile for one target, as LLVM is warmed up for it
         by_target: dict[str, list[int]] = {}
         for place, given in enumerate(build_inputs):
             by_target.setdefault(str(given.target.resolved()), []).append(place)

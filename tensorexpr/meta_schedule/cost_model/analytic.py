@@ -34,6 +34,7 @@ def _cycles(store: Store, machine: Machine) -> float:
     """Of all executions of a store, on all cores."""
     parallel, forks = _parallel(store)
     chunks = math.ceil(parallel / machine.cores)
+    # 9 iterations on 8 cores take two turns, so 4.5 cores work on average
     used = parallel / chunks
     own = _instructions(store, machine)
     moved = sum(_traffic(store, cache) / cache.fill_bytes for cache in machine.caches)
@@ -60,8 +61,10 @@ def _instructions(store: Store, machine: Machine) -> float:
     each = 0.0
     for tensor in store.tensors:
         cost = _access(tensor, vector, width, lanes, registers) / machine.loads_per_cycle
+        # what stays the same in the innermost serial loop is loaded before it
         each += cost / extents[serial] if serial is not None and not tensor.moves[serial] else cost
     each = max(each, registers / machine.fma_per_cycle) + _LOOP_CYCLES
+    # a sum into one place: each addition waits for the one before it
     waits = serial is not None and store.tensors[0].is_read and not store.tensors[0].moves[serial]
     return groups * max(each, machine.fma_latency if waits else 0.0)
 
@@ -86,6 +89,7 @@ def _traffic(store: Store, cache: Cache) -> float:
         return 0.0
     above = max(level - 1, 0)
     passes = math.prod(store.extents[:above])
+    # a line that is written is fetched first and goes back later
     return sum(_lines(tensor, above) * (2.0 if tensor.is_written else 1.0) for tensor in store.tensors) * passes * _LINE_BYTES
 
 

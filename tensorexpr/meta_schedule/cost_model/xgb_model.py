@@ -124,6 +124,7 @@ class XGBModel(PyCostModel, kind="xgb"):
             return
         task = self._tasks.setdefault(self._key(context), _Task())
         (rows, priors), seconds = self._features(context, candidates), [result.median for result in results]
+        # predicted before it learns from them: afterwards it would only remember
         finite = np.isfinite(seconds)
         if finite.sum() > 1:
             found = quality(self.predict(context, candidates)[finite], 1.0 / np.maximum(np.array(seconds)[finite], _SHORTEST))
@@ -139,6 +140,7 @@ class XGBModel(PyCostModel, kind="xgb"):
     def _train(self, count: int) -> None:
         rows = np.array([row for task in self._tasks.values() for row in task.rows])
         speeds = np.concatenate([task.throughput() for task in self._tasks.values()])
+        # nothing ran yet, so nothing says what is faster
         if not (speeds > 0).any():
             return
         self._model.update(rows, speeds, np.concatenate([task.relative(task.priors) for task in self._tasks.values()]))

@@ -78,6 +78,7 @@ class JSONDatabase(MemoryDatabase, kind="json"):
             found = Workload.from_json(_parsed(line))
         except RecordError as error:
             self._skip(self.path_workload, f"workload {len(self._lines)}", error)
+            # its number stays taken: records name workloads by their line
             self._lines.append(None)
             return
         found.shash = self._equality.hash(found.mod)
@@ -104,6 +105,7 @@ class JSONDatabase(MemoryDatabase, kind="json"):
             logger.warning("%s: skipped a %s: %s", path, what, str(error)[:300])
 
     def _add_workload(self, workload: Workload) -> None:
+        # the file first: a workload that can't be written gets no number
         append_lines(self.path_workload, [_line(workload.as_json())])
         super()._add_workload(workload)
         self._lines.append(workload)
@@ -131,6 +133,7 @@ def _lines(path: Path) -> Iterator[bytes]:
         with path.open("rb") as file:
             while line := file.readline(_MAX_LINE_BYTES):
                 rest = line
+                # the rest of a line over the limit, so that the next one is read from its start
                 while not rest.endswith(b"\n") and (rest := file.readline(_MAX_LINE_BYTES)):
                     pass
                 if line.strip():

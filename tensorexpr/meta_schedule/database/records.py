@@ -146,6 +146,7 @@ def _seconds(data: Any) -> list[float] | None:
         or not all(isinstance(s, (int, float)) and not isinstance(s, bool) for s in data)
     ):
         raise RecordError(f"the seconds of a record are a list of numbers, not {str(data)[:80]}")
+    # compared before it is converted: an integer of JSON may be too long for a float; a NaN fails the comparison
     found = [float(s) for s in data if abs(s) < 1e300]
     if len(found) != len(data) or not all(s >= 0 for s in found):
         raise RecordError(f"the seconds of a record are finite and not negative, unlike {str(data)[:80]}")

@@ -69,6 +69,7 @@ class SQLiteDatabase(Database, kind="sqlite"):
         rows = self._file.execute("select id from workload where hash = ?", (str(self._equality.hash(mod)),)).fetchall()
         for (number,) in rows:
             known = self._workload(number)
+            # equal hashes don't prove equal programs
             if known is not None and self._equality.equal(known.mod, mod):
                 return int(number)
         return None

@@ -59,6 +59,7 @@ class MutateParallel(PyMutator):
         if self._mod is None:
             raise TuningError("MutateParallel works for a TuneContext with a program; pass it in mutator_probs of its space_generator")
         sch = Schedule(self._mod)
+        # postprocessing would take the annotation away and fuse the loops already
         trace.apply_to_schedule(sch, remove_postproc=True)
         products = _products(sch)
         most = self._cores * self.max_jobs_per_core

@@ -39,6 +39,7 @@ def _moved(rng: random.Random, factors: list[int], limit: int) -> Any:
     moves = [
         (source, sink, divisor)
         for source, own in enumerate(factors)
+        # but for 1, which moves nothing
         for divisor in divisors(own)[1:]
         for sink in range(len(factors))
         if sink != source and (sink != len(factors) - 1 or not limit or factors[sink] * divisor <= limit)

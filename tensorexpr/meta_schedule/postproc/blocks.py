@@ -68,6 +68,7 @@ def _contiguous(strides: Sequence[int], loops: Sequence[For]) -> int:
     count, expected = 0, None
     for stride, loop in zip(reversed(strides), reversed(loops), strict=True):
         if stride:
+            # rows of 16: strides 16 and 1, and the inner loop goes through all 16, so fused they are one run
             fits = stride == expected if expected is not None else stride == 1 or not count
             if not fits:
                 break

@@ -36,6 +36,7 @@ class RewriteLayout(PyPostproc):
 
 def _rewrite(sch: Schedule, buffer: Buffer, func_name: str) -> None:
     readers = [block for block in all_blocks(sch) if buffer in read(sch.get(block))]
+    # another reader would have to read the new layout too
     if len(readers) != 1:
         return
     mapping = _layout(sch, readers[0], buffer)
@@ -67,6 +68,7 @@ def _layout(sch: Schedule, block: BlockRV, buffer: Buffer) -> IndexMap | None:
         if own is None:
             return None
         parts += own
+    # outer loops first; of one loop the high digits first
     in_order = sorted(parts, key=lambda part: (part.place, -part.lower))
     if in_order == parts:
         return None
@@ -99,6 +101,7 @@ def _parts(dimension: int, index: PrimExpr, order: Mapping[Var, tuple[int, int |
     found.sort(key=lambda part: part.scale)
     expected = 1
     for part in found:
+        # scales 1, 4, 12 of extents 4, 3, n: digits without gaps or overlaps
         if part.scale != expected:
             return None
         expected *= part.extent
@@ -113,9 +116,11 @@ def _digit(term: PrimExpr, order: Mapping[Var, tuple[int, int | None]]) -> tuple
             return None if extent is None else (place, 1, extent)
         case FloorDiv(inner, IntImm(value=divisor)) if (digit := _digit(inner, order)) is not None:
             place, lower, extent = digit
+            # i // 4 of an extent 6: two blocks, the second half full
             return place, lower * divisor, -(-extent // divisor)
         case FloorMod(inner, IntImm(value=divisor)) if (digit := _digit(inner, order)) is not None:
             place, lower, extent = digit
+            # i % 4 of an extent 6 counts 0 1 2 3 0 1, which is no digit
             return (place, lower, min(extent, divisor)) if extent <= divisor or extent % divisor == 0 else None
     return None
 

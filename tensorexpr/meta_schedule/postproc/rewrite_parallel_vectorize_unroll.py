@@ -69,10 +69,12 @@ def _rewrite(sch: Schedule, block: BlockRV, asked: _Asked | None) -> None:
     most = contiguous_loops(sch.realization(block), statements)
     first = loops[0]
     both = asked.parallel and asked.lanes and all(free) and most == len(loops)
+    # tried on a copy: a step that is refused half way would leave the loops fused
     if both and _both(sch.copy(), loops, asked.lanes) is not None:
         first = _both(sch, loops, asked.lanes) or first
     else:
         inner = _inner_count(statements, free, asked.lanes, most) if asked.lanes else 0
+        # a loop is either; lanes are chosen first
         outer = min(_outer_count(statements, free, asked.parallel), len(loops) - inner)
         first = _as_one(sch, loops[:outer], "parallel") if outer else first
         last = _as_one(sch, loops[len(loops) - inner :], "vectorize") if inner else first

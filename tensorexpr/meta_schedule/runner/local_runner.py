@@ -162,6 +162,7 @@ class LocalRunner(PyRunner, kind="local"):
             return LocalRunnerFuture(None, str(error))
         outputs = outputs_of(entry_func(module_from_graph(artifact.module))) if given.workload is None else ()
         task = self._task(given.workload, given.args_info, Target(artifact.target), outputs)
+        # one process at a time: each holds all arrays of its task
         for other in self._tasks.values():
             if other is not task:
                 other.rest()
@@ -185,6 +186,7 @@ class LocalRunner(PyRunner, kind="local"):
         if key not in self._tasks:
             if self._folder is None:
                 self._folder = SharedFolder()
+                # of the folder, not of the runner: a method of the runner itself would keep it alive
                 weakref.finalize(self, self._folder.close)
             folder = self._folder.path / f"task{next(self._numbers)}"
             task = self._tasks[key] = _Task(Reference(workload, args_info, target, folder, outputs), self._options)

@@ -84,10 +84,12 @@ class Reference:
             except TuningError as error:
                 once(logger, f"programs can't be verified: running the unscheduled one failed: {str(error)[:300]}")
                 self._pool.close()
+                # a new process, which only makes inputs and doesn't run the program
                 self._pool = self._made(verify=False)
                 answer = self._asked()
             if answer["reason"]:
                 once(logger, f"programs can't be verified: {answer['reason']}")
+            # they are in files: the process isn't needed any more
             self._arrays = [StoredArray.from_json(item) for item in answer["arrays"]]
             self.close()
         return self._arrays

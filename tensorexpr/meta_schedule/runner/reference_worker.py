@@ -141,6 +141,7 @@ def _evaluated(program: _Program, seed: int) -> tuple[list[Array], str]:
     unset = _read_first(program.func)
     if unset:
         return _inputs(program.infos, seed, 0), f"it reads what {unset} holds before it writes it"
+    # each range suits more programs than the one before, see there; finite results are the first that tell anything
     for values in range(len(RANGES)):
         try:
             found = _results(program, seed, values)
@@ -157,10 +158,12 @@ def _read_first(func: PrimFunc) -> str:
     written: set[Any] = set()
     everything = {buffer.data for node in walk(func.body) for buffer in written_by(node)}
     for node in walk(func.body):
+        # a block around others names their accesses once more, in no order
         if isinstance(node, Block) and not any(isinstance(inner, Block) for inner in walk(node.body)):
             own = {region.buffer.data for region in node.writes}
             reads = {inner.buffer for inner in walk(node.body) if isinstance(inner, BufferLoad)}
             for buffer in reads:
+                # a reduction reads what it writes; its init writes first
                 started = buffer.data in written or (buffer.data in own and node.init is not None)
                 if buffer.data in pointers & everything and not started:
                     return buffer.name
@@ -172,6 +175,7 @@ def _results(program: _Program, seed: int, values: int) -> list[Array]:
     """All arguments after a run on outputs that held nothing of meaning."""
     arrays = _inputs(program.infos, seed, values)
     for number in program.outputs:
+        # a byte of 0xFF is no bool: compilers and NumPy may take it for anything
         if arrays[number].dtype == np.bool_:
             arrays[number].view(np.uint8)[...] = True
         else:

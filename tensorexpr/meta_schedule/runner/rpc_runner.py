@@ -93,6 +93,7 @@ class RPCRunner(LocalRunner, kind="rpc"):
         if initializer is not None:
             initializer()
         given = (f_create_session, f_upload_module, f_alloc_argument, f_run_evaluator, f_cleanup)
+        # without functions of the caller programs run in a process of their own, which can be killed
         calls = _Calls(self.rpc_config, *given) if any(function is not None for function in given) else None
         super().__init__(
             timeout_sec=self.rpc_config.session_timeout_sec,

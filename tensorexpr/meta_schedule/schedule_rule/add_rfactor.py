@@ -34,6 +34,7 @@ class AddRFactor(PyScheduleRule):
         limit = self._cores * self.max_jobs_per_core if self.max_jobs_per_core > 0 else 1 << 62
         if is_root(sch, block) or not needs_rfactor(sch, block, limit):
             return [sch]
+        # the rule works in place, and the block as it is stays a choice
         plain = sch.copy()
         try:
             fused, outer = _fused_reduction(sch, block)

@@ -35,6 +35,7 @@ def bound_loops(sch: Schedule, block: BlockRV) -> list[BoundLoop] | None:
     for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True):
         if isinstance(value, Var):
             kinds[value] = _KINDS.get(axis.iter_type, "")
+        # an axis of i * 4 + j: the loops are parts of it, so they were split already
         elif variables(value):
             return None
     found = []
@@ -65,6 +66,7 @@ def needs_tiling(sch: Schedule, block: BlockRV) -> bool:
     spatial = {axis.var for axis in stmt.iter_vars if axis.iter_type == IterVar.DATA_PAR and not _is_one(axis)}
     unused = 0
     for region in stmt.reads:
+        # a reduction reads its own result so far
         if region.buffer in written(stmt):
             continue
         used = set().union(*(variables(side.min) for side in region.region)) if region.region else set()

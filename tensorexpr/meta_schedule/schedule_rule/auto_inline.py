@@ -55,6 +55,7 @@ class AutoInline(PyScheduleRule):
         constant = self.inline_const_tensor and is_constant(stmt)
         if not constant and not _in_spatial_function(sch, block) and not self._suits(stmt):
             return [sch]
+        # an output has no reader that it could move into
         if (self.into_consumer or constant) and sch.get_consumers(block):
             try:
                 sch.compute_inline(block)

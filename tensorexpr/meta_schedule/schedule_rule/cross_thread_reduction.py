@@ -98,6 +98,7 @@ def _move(sch: Schedule, block: BlockRV, place: _Place, threads: Any) -> Any:
     else:
         outer, inner = sch.split(place.innermost, [None, threads])
         sch.bind(inner, f"{THREADS}.x")
+        # the split took the place of the innermost loop
         target = outer if target is place.innermost else target
     sch.compute_at(block, target, preserve_unit_loops=True)
     sch.set_scope(block, 0, "shared")
@@ -110,6 +111,7 @@ def _threads_around(sch: Schedule, block: BlockRV, default: Any) -> Any:
     bound = {inst.inputs[0] for inst in insts if inst.kind == "Bind" and inst.attrs[0] == f"{THREADS}.x"}
     around = [sch.get(loop) for loop in sch.get_loops(block)]
     for inst in insts:
+        # inputs are the loop and its factors, outputs the parts in their order
         for factor, loop in zip(inst.inputs[1:], inst.outputs, strict=False) if inst.kind == "Split" else ():
             if loop in bound and any(sch.get(loop) is one for one in around):
                 return factor

@@ -147,8 +147,10 @@ class MultiLevelTiling(PyScheduleRule):
         reuse = self.reuse_write
         if reuse is None or reuse.req == "no":
             return [state]
+        # random variables mean the same in a copy, so the tiles are good for it too
         plain = [Tiled(state.sch.copy(), state.block, state.tiles)] if reuse.req == "may" else []
         consumers = state.sch.get_consumers(state.block)
+        # relu(conv): the consumer itself, moved into the tiles, reads each tile as soon as it is made
         fits = reuse.req == "may" and len(consumers) == 1 and _stands_for_a_cache(state.sch, consumers[0])
         moved = consumers[0] if fits else state.sch.cache_write(state.block, 0, reuse.scope)
         cached: list[Tiled] = []

@@ -93,6 +93,7 @@ def _split_off(sch: Schedule, block: BlockRV, wanted: list[tuple[str, int]]) -> 
     """
     loops: list[BoundLoop] = list(bound_loops(sch, block) or [])
     inner: list[LoopRV] = []
+    # from the innermost outwards; a loop that was split is taken, so two axes of an intrinsic never share one
     for kind, extent in reversed(wanted):
         place = next((n for n in range(len(loops) - 1, -1, -1) if loops[n].kind == kind and loops[n].extent % extent == 0), None)
         if place is None:

@@ -67,6 +67,7 @@ class _Search:
             found += self._from(space, asked // len(spaces) + (place < asked % len(spaces)))
         if self.traces is not None:
             self.traces.share = 1.0 - share
+            # traces take what the others left of the round, too
             found += self._from(self.traces, wanted - len(found))
         return found
 
@@ -88,6 +89,7 @@ class _Search:
         """Hear how the programs of the round did, and tell the spaces that they came from."""
         told: dict[int, tuple[PopulationSpace, list[Any], list[float]]] = {}
         for candidate, result in zip(candidates, results, strict=True):
+            # by identity: the candidates of the round keep their schedules alive, so no `id` is used again
             if id(candidate.sch) in self.proposed:
                 space, row = self.proposed[id(candidate.sch)]
                 evolved = space is not self.traces
@@ -175,6 +177,7 @@ class EvolutionarySearch(PySearchStrategy, kind="evolutionary"):
             populations=[space for space in design_spaces if not isinstance(space, Schedule)],
             budget=Budget(max_trials, num_trials_per_iter),
             args_info=model.args_info,
+            # a copy: what traces may not propose again is what was measured before, not what this search proposes
             seen=set(seen),
         )
         if self._search.traces is not None:

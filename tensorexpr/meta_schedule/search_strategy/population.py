@@ -103,6 +103,7 @@ class Programs:
 
     def finished(self, sch: Schedule) -> Individual | None:
         """A program whose decisions are made, after postprocessing; None if it is rejected."""
+        # what a program is known by ends here
         sch.enter_postproc()
         for postproc in self._postprocs:
             try:

@@ -95,6 +95,7 @@ class TraceSpace:
     def mutate(self, rows: IntArray, rng: Rng) -> IntArray:
         """Each program varied, as many as there is time for; the others as they were."""
         now, failed = time.monotonic(), 0
+        # what is left of the time is shared by the generations that are still to come
         end = now + (self._deadline - now) / self._turns
         self._turns = max(1, self._turns - 1)
         result = np.array(rows)

@@ -105,6 +105,7 @@ class ModelOfPrograms:
             made = np.asarray(self.model.predict(self.context, candidates), np.float64)
             if made.shape != (len(new),):
                 raise TuningError(f"the cost model gave {made.shape} scores for {len(new)} programs; one each is needed")
+            # a NaN would be neither better nor worse than anything, and the order of a sort would be any
             known = np.nan_to_num(made, nan=-1e30, posinf=1e30, neginf=-1e30)
             self.scores.update(zip(new, known.tolist(), strict=True))
         return np.array([self.scores[program] for program in programs], np.float64)
@@ -138,6 +139,7 @@ class Traces(Tuned):
         if not self.model.model.is_trained or not self.options.generations:
             return self.sample(n)
         self.space.begin(None if self.time_limit_s is None else self.share * self.time_limit_s, self.options.generations)
+        # the model has learned since the last round
         self.model.scores.clear()
         self._recall()
         return super().evolve(n)
@@ -146,6 +148,7 @@ class Traces(Tuned):
         """Let the evolution start from what earlier searches measured."""
         if self._recalled:
             return
+        # once is enough: the tuner hears of what this search measures by `learn`
         self._recalled = True
         costs = {}
         for record in self.records():

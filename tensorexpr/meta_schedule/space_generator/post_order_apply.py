@@ -58,6 +58,7 @@ class PostOrderApply(SpaceGenerator, kind="post-order-apply"):
         found = [sch]
         for rule in rules:
             found = _everywhere(rule, found, blocks)
+        # design spaces keep only what their programs need: drawing a program replays all of its trace
         for one in found:
             one.simplify_trace()
         return found
@@ -99,6 +100,7 @@ def _applied(rule: ScheduleRule, sch: Schedule, block: BlockRV) -> list[Schedule
         name = sch.get(block).name_hint
     except ScheduleError:  # another rule inlined it
         return [sch]
+    # rules work in place: what one did before it was refused must not stay
     before = sch.copy()
     try:
         made = rule.apply(sch, block)

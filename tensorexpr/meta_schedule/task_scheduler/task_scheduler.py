@@ -91,6 +91,7 @@ class TaskScheduler(Extensible, what="task scheduler", default="gradient"):
             self._rounds(max_trials_global)
         finally:
             for record in self.tasks_:
+                # after an error: no search may stay under way
                 if not record.is_terminated and record.ctx.search_strategy is not None:
                     record.ctx.post_tuning()
 
@@ -153,6 +154,7 @@ class TaskScheduler(Extensible, what="task scheduler", default="gradient"):
         record.builder_results = list(built)
         with Profiler.timeit("SendToRunner"):
             futures = iter(self._runner.run(inputs) if inputs else [])
+        # only programs that were built have a future of the runner; results come in the candidates' order
         record.runner_futures = [_refused(result) if _failed(result) else next(futures) for result in built]
 
     def join_running_task(self, task_id: int) -> list[RunnerResult]:
@@ -192,6 +194,7 @@ class TaskScheduler(Extensible, what="task scheduler", default="gradient"):
         """Remember and report how a round's programs did."""
         record = self.tasks_[task_id]
         for candidate, build, result in zip(record.measure_candidates or [], built, results, strict=True):
+            # compared before its own time is appended
             if result.is_success and result.median * 1e3 < record.best_ms:
                 record.best_space = space_of(candidate.sch.trace)
             record.latency_ms.append(result.median * 1e3)
