@@ -54,6 +54,7 @@ def _compiler(cc: str | None) -> list[str]:
     chosen = cc or get_cc()
     if chosen is None:
         raise TensorExprError(f"no C compiler is there: install one of {', '.join(_COMPILERS)}, set CC or CXX, or pass cc=")
+    # CC="ccache gcc" is two words
     return chosen.split()
 
 
@@ -96,6 +97,7 @@ def create_shared(
         TensorExprError: if there is no compiler, or it fails.
     """
     files = _files(objects)
+    # libraries come last: a linker looks there for what is missing so far
     words = [*_compiler(cc), "-shared", "-fPIC", "-o", os.fspath(output), *files, *(options or ()), *_parallel(files, cwd)]
     words, env = _with_ccache(words, ccache_env)
     _run(words, cwd, env)
@@ -106,6 +108,7 @@ def _parallel(files: Sequence[str], cwd: str | None) -> list[str]:
     """What objects with parallel loops need beside themselves."""
     for file in files:
         path = Path(cwd or "", file)
+        # names of symbols stand in an object as they are, so nothing needs to read its tables
         if path.suffix == ".o" and path.is_file() and b"GOMP_parallel" in path.read_bytes():
             return ["-fopenmp", "-lm"]
     return ["-lm"]

@@ -76,4 +76,5 @@ def _assembly_of(file: str, options: Sequence[str], made: str) -> str:
 
 
 def _escaped(line: str) -> str:
+    # LLVM's strings name other bytes by their number, as in \0A
     return "".join(letter if " " <= letter <= "~" and letter not in '"\\' else f"\\{ord(letter):02X}" for letter in line)

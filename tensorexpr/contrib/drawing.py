@@ -123,6 +123,7 @@ class Graph:
         """Boxes by the longest way from a start, each layer in the order of the middle of its neighbours above."""
         ends = [(b, a) if self.upwards else (a, b) for a, b, _, _ in self.edges]
         depth = dict.fromkeys(self.nodes, 0)
+        # the longest ways settle within as many rounds as there are boxes; the bound ends those around a cycle
         for _ in self.nodes:
             for above, below in ends:
                 depth[below] = min(max(depth[below], depth[above] + 1), len(self.nodes))

@@ -32,6 +32,7 @@ def find_cuda_path() -> str:
         return named
     compiler = shutil.which("nvcc")
     if compiler is not None:
+        # resolved: what stands on the PATH may be a link into CUDA's folder
         return str(Path(compiler).resolve().parents[1])
     if (_USUAL_FOLDER / "bin" / "nvcc").exists():
         return str(_USUAL_FOLDER)
@@ -116,6 +117,7 @@ def get_target_compute_version(target: Target | None = None) -> str:
     found = _ARCH.fullmatch(chosen.arch) if chosen is not None else None
     if found is None:
         raise ValueError("no CUDA architecture is known, as there is no such device here; add -arch=sm_80 or the like to the target")
+    # "9.0.a" of sm_90a: features of that architecture alone
     return ".".join(part for part in found.groups() if part)
 
 

@@ -29,6 +29,7 @@ def _seed(number: int) -> None:
 
 def _drawn(draw: Callable[..., Any]) -> Callable[[Any, Any, Any], None]:
     def fill(first: Any, second: Any, out: Any) -> None:
+        # a view: what is written here is written to the output
         array = np.from_dlpack(out)
         array[...] = draw(first, second, array)
 

@@ -41,9 +41,11 @@ def untar(tar_file: str | os.PathLike[str], directory: str | os.PathLike[str]) -
         with tarfile.open(tar_file) as archive:
             members = archive.getmembers()
             for member in members:
+                # resolved: a/../../x leads out, and so does a name that begins with /
                 inside = (root / member.name).resolve().is_relative_to(root)
                 if not inside or not (member.isfile() or member.isdir()):
                     raise TensorExprError(f"{os.fspath(tar_file)}: {member.name!r} is no file inside the folder; nothing was written")
+            # all were checked before the first is written
             for member in members:
                 place = root / member.name
                 if member.isdir():

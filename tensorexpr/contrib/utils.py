@@ -129,6 +129,7 @@ class FileLock:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.lock_file = open(path, "w")  # noqa: SIM115  (it is held open until it is released)
+        # such a lock belongs to the process: its own threads don't wait for each other here
         fcntl.lockf(self.lock_file, fcntl.LOCK_EX)
 
     def release(self) -> None:

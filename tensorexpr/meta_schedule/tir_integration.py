@@ -82,6 +82,7 @@ def tune_tir(
         TuningError: for names that aren't known, and functions that can't be measured.
     """
     if isinstance(work_dir, TuneConfig):
+        # releases of 2022 take (mod, target, config, work_dir)
         config, work_dir, max_trials_global = work_dir, max_trials_global, None  # type: ignore[assignment]
     if config is not None:
         max_trials_global, num_trials_per_iter, max_trials_per_task, *_ = config
@@ -186,5 +187,6 @@ def compile_tir(database: Database, mod: PrimFunc | IRModule, target: TargetLike
 def _of_function(trace: Trace, name: str) -> Trace:
     """A trace of "main" for another function of a module."""
     insts, decisions = trace.as_json()
+    # only GetBlock names the function: its attributes are the block and that
     changed = [[kind, inputs, [attrs[0], name] if kind == "GetBlock" else attrs, outputs] for kind, inputs, attrs, outputs in insts]
     return Trace.from_json([changed, decisions])

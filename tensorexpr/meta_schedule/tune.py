@@ -79,6 +79,7 @@ def tune_tasks(
     try:
         scheduler.tune(**{name: value for name, value in options.items() if takes_all or name in accepted})
     finally:
+        # what was made here by its name is closed here, the caller's own stays open
         if building is not builder:
             building.close()
         if running is not runner:

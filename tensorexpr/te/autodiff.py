@@ -226,6 +226,7 @@ class _Backward:
 def _leading_to(wanted: Sequence[Tensor], ops: Sequence[Operation]) -> set[Tensor]:
     """The tensors that wanted ones are, or go into; `ops` are in topological order."""
     needed = set(wanted)
+    # one pass reaches all: producers stand before their readers
     for op in ops:
         if any(tensor in needed for tensor in op.input_tensors):
             needed.update(op.output(i) for i in range(op.num_outputs))

@@ -130,6 +130,7 @@ def _doubtful(op: ComputeOp, ranges: dict[Var, Bounds], domains: dict[Var, Range
         with ExitStack() as scopes:
             for condition, wanted in guards:
                 scopes.enter_context(analyzer.constraint_scope(condition if wanted else logical_not(condition)))
+            # nothing is yielded within the scopes: a caller that stops early would leave the constraints in force
             found = [dim for dim in range(len(load.indices)) if not _cleared(analyzer, load, dim, ranges)]
         yield from ((load, dim, guards) for dim in found)
 

@@ -61,6 +61,7 @@ def recognise(reduction: Reduce) -> Contraction | None:
     dtype = parse_dtype(reduction.dtype)
     if not plain or not always or not (dtype.is_float or dtype.is_int):
         return None
+    # sum(2 * cast(A[i, k]) * B[k, j + 1]) over k
     factors: list[Factor] = []
     scale: float | int = 1
     # a * (b * 2) * c: products nest to either side
@@ -149,6 +150,7 @@ def contract(contraction: Contraction, operands: Sequence[Array], ranges: Ranges
     labels = {var: number for number, var in enumerate((*spatial, *reduced))}
     names = [[labels[var] for var in factor.variables if var in labels] for factor in contraction.factors]
     used = {name for own in names for name in own}
+    # a reduce axis that no factor has adds the same product once for each of its values
     repeats = 1
     for var in reduced:
         repeats *= 1 if labels[var] in used else ranges[var][1] - ranges[var][0]
@@ -165,6 +167,7 @@ def contract(contraction: Contraction, operands: Sequence[Array], ranges: Ranges
         )
     total = np.asarray(total if parse_dtype(contraction.dtype).is_float else total.astype(np.int64))
     shape = [ranges[var][1] - ranges[var][0] for var in spatial]
+    # along an axis that no factor has all values are the same
     kept = [extent if labels[var] in used else 1 for var, extent in zip(spatial, shape, strict=True)]
     return np.broadcast_to(total.reshape(kept), shape)
 

@@ -55,6 +55,7 @@ def _discover(tensors: Sequence[Tensor]) -> dict[Operation, int]:
 def post_dfs_order(ops: Sequence[Operation]) -> tuple[Operation, ...]:
     """All operations that `ops` are made of, each after its inputs in order of first appearance: the stages of a te schedule."""
     done: dict[Operation, None] = {}
+    # no recursion: a chain of a thousand operations is deeper than Python's stack
     stack: list[tuple[Operation, bool]] = [(op, False) for op in reversed(ops)]
     while stack:
         op, expanded = stack.pop()

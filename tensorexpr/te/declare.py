@@ -174,6 +174,7 @@ def reduce_axis(dom: Any, name: str = "rv", thread_tag: str = "") -> IterVar:
     """
     if isinstance(dom, (tuple, list)) and len(dom) == 2:
         begin, end = (convert(int(end) if isinstance(end, float) and end.is_integer() else end) for end in dom)
+        # (0, n) of an int64 n: the number takes the dtype of the other end
         begin = IntImm(end.dtype, begin.value) if isinstance(begin, IntImm) and parse_dtype(end.dtype).is_int else begin
         dom = Range.from_min_extent(begin, end - begin)
     if not isinstance(dom, Range):

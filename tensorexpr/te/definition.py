@@ -34,6 +34,7 @@ def define(name: str, tag: str, attrs: FrozenMap, axes: tuple[IterVar, ...], ext
     bodies = tuple(_body(item, where) for item in (returned if several else (returned,)))
     reduce_axis = verify_bodies(name, axes, bodies)
     op = ComputeOp(name, tag, attrs, axes, reduce_axis, lazy_selects(axes, bodies))
+    # rows that look back too far are left to the graph: only it knows who asks for them
     check_bounds(op, early_rows(op))
     outputs = tuple(op.output(i) for i in range(op.num_outputs))
     return outputs if several and len(outputs) > 1 else outputs[0]

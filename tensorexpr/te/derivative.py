@@ -30,6 +30,7 @@ def derivative(expr: PrimExpr, element: ProducerLoad) -> Change:
     """
     expr = without_lets(expr)
     changes: dict[PrimExpr, Change] = {}
+    # operands first and each node once: shared subexpressions have one derivative, and deep ones need no recursion
     for node in walk(expr):
         if isinstance(node, PrimExpr):
             changes[node] = _change(node, tuple(changes[child] for child in children(node)), element)

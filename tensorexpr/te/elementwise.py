@@ -84,6 +84,7 @@ def _tensor_aware(name: str, operator: Callable[[Any, Any], PrimExpr]) -> Callab
 def _makes_tensor(a: Any, b: Any) -> bool:
     other = b if isinstance(a, Tensor) else a
     tensor = a if isinstance(a, Tensor) else b
+    # a tensor of rank 0 beside an expression is a value itself: scale * A[i]
     return tensor.ndim > 0 or isinstance(other, Tensor) or not isinstance(other, ExprOp)
 
 

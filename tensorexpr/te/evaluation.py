@@ -248,6 +248,7 @@ class _Compiler:
                 yield no, self._arm(no, test, True, mask)
             case And(a, b) | Or(a, b):
                 yield a, mask
+                # b counts where a holds, or for `or` where it doesn't
                 yield b, self._arm(b, self.slots[self.key(a, mask)], isinstance(node, Or), mask)
             case _:
                 for child in children(node):

@@ -35,6 +35,7 @@ def extern_block(op: ExternOp, buffers: Mapping[Tensor, Buffer], names: BlockNam
         for placeholder, tensor in op.pairs()
         if placeholder not in plain
     )
+    # a statement may also hand out a pointer by itself, as calls of foreign functions do
     pointers: dict[Var, PrimExpr] = {placeholder.data: buffer.data for placeholder, buffer in plain.items()}
     body = Renaming(pointers, folding=False, buffers=plain).apply(op.statement)
     reads = tuple(dict.fromkeys(BufferRegion.full_region(buffers[tensor]) for tensor in op.input_tensors))

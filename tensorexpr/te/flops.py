@@ -122,6 +122,7 @@ def _expression_flops(root: PrimExpr, kind: str) -> float | None:
             case Select(condition, yes, no):
                 arms = (counts[id(yes)], counts[id(no)])
                 test = counts[id(condition)]
+                # only one arm is wanted; the longer one counts
                 return None if test is None or None in arms else test + max(arm for arm in arms if arm is not None)
             case Reduce():
                 return _reduction_flops(node, kind, total(node.source))

@@ -34,6 +34,7 @@ def _tensors(name: str) -> Field:
 
 def _tensor(op: Operation, value_index: int, shape: tuple[PrimExpr, ...], dtype: str) -> Tensor:
     tensor = op.output(value_index)
+    # the format says both once more; the operation is the authority
     if tensor.dtype != dtype or tuple(map(str, tensor.shape)) != tuple(map(str, shape)):
         raise RecordError(f"output {value_index} of {op.name} is {list(map(str, tensor.shape))} of {tensor.dtype}")
     return tensor
@@ -54,6 +55,7 @@ def _scan(init: Any, update: Any, state_placeholder: Any, inputs: Any, scan_axis
     if not state_placeholder or not len(init) == len(update) == len(state_placeholder):
         raise RecordError("a scan has one init, update and state for each result")
     op = scan_of(head["name"], head["tag"], _attrs(head["attrs"]), init, update, state_placeholder, inputs)
+    # the axes follow from the states, so those of the file are only compared
     if len(op.spatial_axis_) != len(spatial_axis_) or op.scan_axis.dtype != scan_axis.dtype:
         raise RecordError(f"{op.name} has other axes than its states")
     return op

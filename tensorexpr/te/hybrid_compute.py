@@ -30,6 +30,7 @@ def as_compute(op: HybridOp) -> ComputeOp | None:
     places = tuple(loop.loop_var for loop in loops)
     values: list[PrimExpr] = []
     for output, store in zip(op.output_placeholders, stores, strict=False):
+        # for i, j: out[i, j] = ...; out[j, i] or out[i + 1, j] isn't an element at the axes in their order
         if not isinstance(store, BufferStore) or store.buffer is not output or store.indices != places:
             return None
         values.append(store.value)

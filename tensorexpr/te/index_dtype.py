@@ -48,6 +48,7 @@ class _Retyping:
             case CmpExpr(a, b) if done[a] is not a or done[b] is not b:
                 return compare(type(node), done[a], done[b])
             case Select(condition, yes, no):
+                # perhaps only one of the arms has a replaced variable in it
                 wide = self._dtype if self._dtype in (done[yes].dtype, done[no].dtype) else node.dtype
                 return Select(done[condition], cast(done[yes], wide), cast(done[no], wide))
             case BufferLoad() | ProducerLoad():

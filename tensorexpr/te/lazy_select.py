@@ -25,6 +25,7 @@ def lazy_selects(axes: Sequence[IterVar], bodies: tuple[PrimExpr, ...]) -> tuple
     def rule(node: Node) -> Node | None:
         if not isinstance(node, Select) or all(_inside(load, analyzer) for load in (*_reads(node.true_value), *_reads(node.false_value))):
             return None
+        # a select evaluates both arms, this only the one that is chosen
         return Call(node.dtype, "tir.if_then_else", (node.condition, node.true_value, node.false_value))
 
     return tuple(post_order_rewrite(body, rule) for body in bodies)

@@ -134,6 +134,7 @@ def _check_states(where: str, init: tuple[Tensor, ...], update: tuple[Tensor, ..
         raise DeclarationError(
             f"{where}: the states run over different times; all init, and all states, have the same extent of dimension 0"
         )
+    # as many rows as the state is legal: no step runs
     if isinstance(rows, IntImm) and (rows.value < 1 or (isinstance(end, IntImm) and rows.value > end.value)):
         raise DeclarationError(f"{where}: init has {rows.value} rows of {end}; it has at least one, and no more than the state")
     return convert(rows), end

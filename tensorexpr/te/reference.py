@@ -271,6 +271,7 @@ class _Evaluation:
             ranges = {axis.var: (start + b, start + e) for axis, start, (b, e) in zip(axes, starts, box, strict=True)}
             return ranges, views(contraction, producer, ranges, self.env)
 
+        # no output has an element
         if any(extent == 0 for extent in extents):
             return True
         if operands(tuple((0, extent) for extent in extents))[1] is None or overflows(contraction, producer):
@@ -289,6 +290,7 @@ class _Evaluation:
                 ranges, found = operands((*box, *part))
                 assert found is not None
                 value = contract(contraction, found, ranges, [axis.var for axis in op.axis], [axis.var for axis in op.reduce_axis])
+                # an integer sum modulo 2**64 may be cut to its dtype part by part: wrapping commutes with addition
                 accumulator.values[0] = accumulator.values[0] + value.astype(accumulator.values[0].dtype)
             result[tuple(slice(begin, end) for begin, end in box)] = accumulator.results()[0]
         return True

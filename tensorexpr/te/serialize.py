@@ -226,6 +226,7 @@ def _read_dtype(data: JSON) -> str:
 
 
 def _tensor(data: JSON, ops: Sequence[Operation]) -> Tensor:
+    # `type`, since True is an int for isinstance
     if not isinstance(data, list) or len(data) != 2 or any(type(n) is not int or n < 0 for n in data):
         raise RecordError("a tensor is [operation, output]")
     if data[0] >= len(ops) or data[1] >= ops[data[0]].num_outputs:

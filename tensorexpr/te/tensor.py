@@ -107,6 +107,7 @@ class Tensor(ExprOp, DataProducer):
 
     def __eq__(self, other: object) -> Any:
         """Whether `other` is this tensor; of scalars, which are values too, the comparison."""
+        # a plain bool, since tensors are keys of dictionaries
         if isinstance(other, Tensor) and (self.ndim or other.ndim):
             return self is other
         return ExprOp.__eq__(self, other)

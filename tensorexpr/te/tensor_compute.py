@@ -134,6 +134,7 @@ def _region(part: TensorSlice) -> tuple[Range, ...]:
 def _dims(part: TensorSlice, declared: Tensor) -> tuple[int, ...]:
     """The dimensions of a slice that those of the intrinsic's input run over."""
     sliced = tuple(d for d in range(part.tensor.ndim) if d >= len(part.indices) or isinstance(part.indices[d], slice))
+    # A[i, 0:16] is a vector of 16, or for an input of two dimensions a matrix of 1 x 16
     return sliced if len(sliced) == declared.ndim else tuple(range(part.tensor.ndim))
 
 
@@ -174,6 +175,7 @@ def tensor_axes(call: TensorIntrinCall, extents: Sequence[PrimExpr], where: str)
 def call_bodies(call: TensorIntrinCall, inner: Sequence[IterVar]) -> tuple[PrimExpr, ...]:
     """What a call computes at `inner`: the description of the intrinsic, of the tensors it was given."""
     op = call.described.op
+    # axes of its own for each call, as one intrinsic may compute several operations of a graph
     own = [replace(axis, var=Var(axis.name, axis.dtype)) for axis in op.reduce_axis]
     values: dict[Var, PrimExpr] = dict(zip(call.intrin.scalars, call.scalar_inputs, strict=True))
     values |= {old.var: new.var for old, new in zip((*op.axis, *op.reduce_axis), (*inner, *own), strict=True)}

@@ -131,6 +131,7 @@ class _Builder:
             wanted = self._index_dtype
             for var in (v for extent in shape for v in variables(extent) if v not in self._sizes):
                 kind = SizeVar if isinstance(var, SizeVar) else Var
+                # one new variable for each: buffers that share a size go on sharing it
                 self._sizes[var] = var if var in self._params or var.dtype == wanted else kind(var.name, wanted)
             shape = tuple(cast(retyped(extent, self._sizes, wanted), wanted) for extent in shape)
         buffer = self._buffers[tensor] = decl_buffer(shape, tensor.dtype, tensor.name)

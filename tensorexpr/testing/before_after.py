@@ -120,6 +120,7 @@ def _transform(cls: Any, given: Any) -> Any:
     import pytest
 
     if _is_fixture(given):
+        # pytest finds a fixture by its attribute, so the given one needs another name beside `transform`
         if not hasattr(cls, "_transform_orig"):
             cls._transform_orig = given
 

@@ -70,6 +70,7 @@ class Case:
             IterationLimitError: if a phase takes more than `MAX_ITERATIONS`: splits that don't divide multiply.
         """
         schedule = self.schedule()
+        # refused here, outside of the check, it is an illegal case and no mismatch
         lower(schedule, schedule.arguments(self.tensors), upto=0)
         try:
             with Target(self.target) as target:
@@ -143,6 +144,7 @@ def read(path: Path) -> Case:
     """
     try:
         with path.open("rb") as file:
+            # a character has up to 4 bytes in UTF-8
             content = file.read(4 * MAX_CHARACTERS + 1)
         return loads(content.decode("utf-8"))
     except (OSError, UnicodeDecodeError, RecordError) as error:

@@ -126,6 +126,7 @@ def problem_of(
     args: Sequence[Tensor], inputs: dict[Tensor, Array], expected: dict[Tensor, Array], run: Callable[[list[Array]], object]
 ) -> str | None:
     """What is wrong with the arrays after a run."""
+    # outputs don't begin with zeros: an element that nothing writes must show
     arrays = [inputs[t].copy() if t in inputs else np.full(expected[t].shape, 113, to_numpy(t.dtype)) for t in args]
     run(arrays)
     for tensor, array in zip(args, arrays, strict=True):

@@ -57,6 +57,7 @@ def special_values(dtype: str) -> Array:
 
 
 def _largest(dtype: str) -> float:
+    # np.finfo doesn't know bfloat16, whose largest number is (2 - 2**-7) * 2**127
     return 3.3895313892515355e38 if dtype == "bfloat16" else float(np.finfo(dtype).max)
 
 

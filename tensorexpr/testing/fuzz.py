@@ -40,6 +40,7 @@ def draw_case(seed: int, number: int, max_steps: int = MAX_STEPS) -> Case:
         schedule = data.draw(schedules(dag.outputs, max_steps=max_steps, argument_layouts=True))
         drawn.append(Case(dag.tensors, schedule.trace, number % (1 << 31), target=str(data.draw(targets()))))
 
+    # numbers of its own for each case, so that any can be repeated without those before it
     generator = np.random.default_rng([seed, number])
     draw_from: Callable[[bytes], object] = draw.hypothesis.fuzz_one_input  # type: ignore[attr-defined]
     while not drawn:  # bytes that the strategies reject are replaced by the next ones

@@ -19,6 +19,7 @@ from ..target import Target
 from ..target.machine import Machine
 
 _PREFIX = re.compile(r"^\{\w+\}\s+")  # an encoding that the assembler is asked for
+# `b.ne` may go on, `b` doesn't
 _LEAVES = re.compile(r"^(jmp|b|retq?|ud2|br)\b(?!\.)")  # after it the next line isn't executed
 _BITS = {"x": 128, "y": 256, "z": 512}
 
@@ -132,6 +133,7 @@ def _innermost_loops(asm: str) -> Iterator[tuple[list[str], int]]:
     spans = [(start, end) for start, end in spans if end in _reached(lines, places, start, end)]
     closed = {start: _last([end for begin, end in spans if begin == start], lines) for start, _ in spans}
     for start, end in sorted(closed.items()):
+        # no other loop begins inside
         if not any(start < begin <= end for begin in closed):
             inside = [line for line in lines[start : end + 1] if line and not line.startswith((".", "#"))]
             left = [places.get(jump[1], start) for line in inside if (jump := JUMP.match(line))]
@@ -180,8 +182,10 @@ def _count(lines: Sequence[str], detours: int) -> HotLoop:
         for name, count in facts.items():
             counts[name] += count
     adds, multiplies = counts.pop("adds"), counts.pop("multiplies")
+    # where nothing is fused, a product and its addition are two instructions; one alone is no multiply-add
     counts["multiply_adds"] += min(adds, multiplies)
     jumps = sum(JUMP.match(line) is not None for line in lines)
+    # one jump closes the loop
     return HotLoop(bits=bits, guards=jumps - detours - 1, detours=detours, text="\n".join(lines), **counts)
 
 
@@ -191,6 +195,7 @@ def _x86(line: str) -> tuple[dict[str, int], int]:
     memory = _X86_MEMORY.search(line)
     if not registers:
         return {}, 0
+    # in AT&T's order the destination comes last
     is_store = memory is not None and line.endswith(")")
     facts = {
         "vectors": 1,
@@ -201,6 +206,7 @@ def _x86(line: str) -> tuple[dict[str, int], int]:
         "lane_loads": int(memory is not None and bool(_X86_LANE.match(line))) if not is_store else 0,
         "gathers": int(bool(_X86_GATHER.match(line))),
         "masked_stores": int(bool(_X86_MASKED_STORE.match(line))),
+        # 64(%rsp) is a slot, (%rsp,%rax,4) an element of an array
         "spills": int(memory is not None and memory[1] == "%rsp" and "," not in memory[0]),
     }
     return facts, max(_BITS[name] for name in registers)
@@ -213,6 +219,7 @@ def _arm(line: str) -> tuple[dict[str, int], int]:
     facts = {
         "vectors": 1,
         "multiply_adds": int(bool(_ARM_FMA.match(line))),
+        # ld4 { v0.4s, ..., v3.4s } fills four registers
         "loads": 0 if load is None else 2 if load[1] in ("ldp", "ldnp") else max(1, len(re.findall(r"\bv\d+\.", line))),
         "lane_loads": int(bool(_ARM_LANE.match(line))),
         "spills": int(bool(_ARM_STACK.search(line))),

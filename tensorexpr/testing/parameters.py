@@ -95,6 +95,7 @@ def _kept(func: Callable[..., Any]) -> Callable[..., Any]:
         try:
             if key not in kept:
                 kept[key] = func(*args, **kwargs)
+            # the first one gets a copy too, as it may change it
             return copy.deepcopy(kept[key])
         except TypeError:  # arguments that are no keys, or a value that can't be copied
             return func(*args, **kwargs)

@@ -41,6 +41,7 @@ def _generate_sets(metafunc: Any) -> None:
             groups.setdefault(number, []).append((name, values, ids))
     for columns in groups.values():
         names = [name for name, _, _ in columns]
+        # pytest takes plain values for one name, tuples for several
         rows = columns[0][1] if len(columns) == 1 else list(zip(*(values for _, values, _ in columns), strict=True))
         metafunc.parametrize(",".join(names), rows, indirect=True, ids=columns[0][2])
 

@@ -115,6 +115,7 @@ def conv2d_transpose(n: int, h: int, w: int, ci: int, co: int, kernel: int, stri
     An output is the sum over those taps that meet an input, so that nothing is multiplied with the zeros between inputs.
     """
     data, weight = te.placeholder((n, h, w, ci), name="inputs"), te.placeholder((kernel, kernel, ci, co), name="weight")
+    # as many inputs beside the plane as a window of taps reaches
     border = (kernel - 1 + stride - 1) // stride
     height, width = ((size - 1) * stride + kernel - 2 * padding for size in (h, w))
     shift = border * stride - (kernel - 1 - padding)
@@ -129,6 +130,7 @@ def conv2d_transpose(n: int, h: int, w: int, ci: int, co: int, kernel: int, stri
 
     def body(b: Var, y: Var, x: Var, o: Var) -> PrimExpr:
         row, column = y + rh + shift, x + rw + shift
+        # inputs lie `stride` apart in the plane of taps; what lies between them would be zero
         meets = te.all((row % stride).equal(0), (column % stride).equal(0))
         product = inputs[b, row // stride, column // stride, rc] * weight[kernel - 1 - rh, kernel - 1 - rw, rc, o]
         return te.sum(te.if_then_else(meets, product, te.const(0.0, "float32")), axis=[rh, rw, rc])

@@ -123,6 +123,7 @@ class LocalBuilder(PyBuilder, kind="local"):
         for place in places:
             try:
                 texts.append(_Text(place, Trace(), text=module_to_graph(inputs[place].mod)))
+            # one program that has no text doesn't stop the others of its round
             except Exception as error:
                 results[place] = BuilderResult(None, f"the program can't be sent to a worker: {error}")
         for position, done in self._workers_for(target).build(texts, OPT_LEVEL):

@@ -106,6 +106,7 @@ class XGBModel(PyCostModel, kind="xgb"):
         mod = context.mod
         if mod is None:
             raise TuningError("a cost model predicts for a TuneContext with a program; pass mod=")
+        # a hash walks through the whole module, and each prediction asks for it
         if mod not in self._keys:
             self._keys[mod] = structural_hash(mod)
         return self._keys[mod]

@@ -99,6 +99,7 @@ class SQLiteDatabase(Database, kind="sqlite"):
         number = next((n for n, workload in self._known.items() if workload is record.workload), None)
         if number is None:
             raise TuningError("the record's workload is not of this database; make it with commit_workload")
+        # null for a failure: the query for the best leaves it out
         seconds = record.mean if record.is_valid else None
         with self._file:
             self._file.execute(

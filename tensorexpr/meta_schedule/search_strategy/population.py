@@ -91,6 +91,7 @@ class Programs:
                 return self._redrawn(parent)
             mutator = self.rng.choices([m for m, _ in self._mutators], [p for _, p in self._mutators])[0]
             trace = mutated(mutator, parent.trace, self.rng.randrange(1, 1 << 31))
+            # None: this mutator found nothing to vary, another one may
             if trace is not None:
                 return self._made(trace, set())
         return self._redrawn(parent)

@@ -58,5 +58,6 @@ class GradientBased(PyTaskScheduler, kind="gradient"):
             return math.inf
         window = min(self.window_size, rounds - 1)
         before = best[rounds - 1 - window]
+        # where only failures came before, there is no time that could have fallen
         lately = (before - now) / window if window and math.isfinite(before) else 0.0
         return record.task_weight * (self.alpha * lately + (1 - self.alpha) * now / rounds)

@@ -97,6 +97,7 @@ def _unary_float(growth: _Growth) -> Tensor:
         "tanh": te.tanh,
         "sigmoid": te.sigmoid,
         "absolute": te.abs,
+        # bounded, as exp of exp of exp overflows
         "exp_small": lambda x: te.exp(te.min(x, arithmetic.const(1.0, x.dtype))),
         "square": lambda x: x * x,
         "shifted": lambda x: x * 2 + 1,
@@ -179,6 +180,7 @@ def _reduction(growth: _Growth) -> Tensor:
 
 def _argmax(growth: _Growth) -> Tensor:
     """A reduction of (index, value) pairs over the last axis; the other output stays unread."""
+    # of nearly equal values a rounding error would choose, and the index would be another one
     exact = [t for t in growth.pool if t.ndim and (isinstance(t.op, PlaceholderOp) or parse_dtype(t.dtype).is_int)]
     assume(exact)
     source = growth.draw(st.sampled_from(exact))

@@ -27,6 +27,7 @@ def draw_scan(draw: st.DrawFn, source: Tensor, name: Callable[[str], str], weigh
     """
     extents = tuple(extent.value for extent in source.shape if isinstance(extent, IntImm))
     rows = draw(st.integers(1, min(2, extents[0])))
+    # steps begin behind the rows of init, so a lag of up to as many never reads before the first
     lag = draw(st.integers(1, rows))
     state = te.placeholder(extents, source.dtype, name("state"))
     if draw(st.booleans()):
