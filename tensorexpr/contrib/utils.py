@@ -49,6 +49,7 @@ class TempDirectory:
             os.makedirs(custom_path)
             self.temp_dir = os.fspath(custom_path)
         self._removal = weakref.finalize(self, _remove, self.temp_dir)
+        # not only with the object: at the end of the process some objects are never collected
         self._removal.atexit = not self._keep_this
         if self._keep_this:
             self._removal.detach()

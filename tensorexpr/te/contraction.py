@@ -230,6 +230,7 @@ def first_fitting(extents: Sequence[int], fits: Callable[[Box], bool]) -> int:
     volume = 1
     for extent in extents:
         volume *= extent
+    # no box is larger than the first
     while volume > 1 and not fits(next(boxes(extents, volume))):
         volume //= 2
     return max(volume, 1)

@@ -103,6 +103,7 @@ class Program:
     def run(self, env: Mapping[Var, Array], load: Load | None = None) -> list[Array]:
         """The values of the roots, with variables as in `env` (arrays that broadcast) and elements from `load`."""
         values: list[Array] = [None] * len(self.steps)
+        # points behind a guard may divide by zero: nobody uses their values
         with np.errstate(all="ignore"):
             for slot, step in enumerate(self.steps):
                 values[slot] = _execute(step, values, env, load)

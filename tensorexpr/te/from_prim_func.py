@@ -260,6 +260,7 @@ def _check_covered(realize: BlockRealize, loops: Mapping[Var, Range]) -> None:
     # What `te.create_prim_func` writes: a loop for each axis. It needs no analysis, which takes most of the time of reading a function.
     if always and whole and own_loops and once:
         return
+    # for io, ii: i = io * 4 + ii where io * 4 + ii < 10
     found = detect_iter_map(values, loops, None if always else realize.predicate)
     if not found.indices:
         raise DeclarationError(f"its loops don't run each instance once: {found.errors[0] if found.errors else 'it has no axes'}")

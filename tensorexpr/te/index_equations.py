@@ -105,6 +105,7 @@ class _Solver:
         """The axes to be solved for with their coefficients; None if they occur in other ways too."""
         found = {a: k for a, k in form.terms.items() if isinstance(a, Var) and a in self.domains}
         others = (atom for atom in form.terms if atom not in found)
+        # i // 4 + i: solving for the second i would leave the first one in the result
         return None if any(self.unknown(atom) for atom in others) else found
 
     def plain(self) -> bool:

@@ -161,6 +161,7 @@ class _Evaluation:
         for tensor in (step.output(i) for step in steps for i in range(step.num_outputs)):
             local[tensor] = np.zeros(self.shape(tensor), to_numpy(tensor.dtype))
         self.arrays.update(local)
+        # their ends depend on the step alone: compiled once for all of them
         corners = {step: compile_program([end for axis in boxes_at[step] for end in (axis.min, axis.max)]) for step in steps}
         for t in range(begin, begin + count):
             for step in steps:
@@ -237,6 +238,7 @@ class _Evaluation:
     def _ranges_around(self, op: ComputeOp, plan: _Plan, env: dict[Var, Array], rank: int) -> list[tuple[int, int]]:
         """(begin, extent) of each reduction axis: of one whose range depends on other axes, what holds the ranges of all elements."""
         found: list[tuple[int, int]] = []
+        # a range may depend on the reduction axes before it too
         known = dict(env)
         for place, axis in enumerate(op.reduce_axis):
             found += [self._range_around(axis, known)] if axis in plan.dependent else self.ranges([axis])

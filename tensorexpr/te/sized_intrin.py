@@ -112,6 +112,7 @@ def check_reads_all(op: ComputeOp, where: str) -> None:
         for dim, extent in enumerate(tensor.shape):
             bounds = [analyzer.const_int_bound(indices[dim]) for indices in read]
             low, high = min(b.min_value for b in bounds), max(b.max_value for b in bounds)
+            # of a symbolic extent only the beginning is known here; `sized` asks again
             whole = (low, high + 1) == (0, as_int(extent)) or (as_int(extent) is None and low == 0)
             if not whole:
                 raise DeclarationError(

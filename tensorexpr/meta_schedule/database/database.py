@@ -101,6 +101,7 @@ class Database(Extensible, what="database", default="json"):
         """Add the best record of every workload to another database."""
         best: dict[int, TuningRecord] = {}
         for record in self.get_all_tuning_records():
+            # by identity: the records of one workload share it
             known = best.get(id(record.workload))
             if record.is_valid and (known is None or record.mean < known.mean):
                 best[id(record.workload)] = record

@@ -38,6 +38,7 @@ def _anchor(mod: IRModule) -> Any:
 
 def _equal_anchors(a: IRModule, b: IRModule) -> bool:
     one, other = _anchor(a), _anchor(b)
+    # a module without blocks is compared as a whole
     return type(one) is type(other) and structural_equal(one, other, map_free_vars=True)
 
 

@@ -78,6 +78,7 @@ def _rewrite(sch: Schedule, block: BlockRV, asked: _Asked | None) -> None:
         outer = min(_outer_count(statements, free, asked.parallel), len(loops) - inner)
         first = _as_one(sch, loops[:outer], "parallel") if outer else first
         last = _as_one(sch, loops[len(loops) - inner :], "vectorize") if inner else first
+        # lanes took all loops, so that their one loop is the outermost
         first = last if inner == len(loops) else first
     if asked.unroll and not is_spatial(sch.get(block)):
         _annotate(sch, first, "pragma_auto_unroll_max_step", asked.unroll)

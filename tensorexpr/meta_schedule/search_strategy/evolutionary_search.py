@@ -52,6 +52,7 @@ class _Search:
         if self.traces is None or not self.populations:
             return 1.0 if self.populations else 0.0
         traces, evolved = self.best[False], self.best[True]
+        # infinite both, before any program ran
         if traces == evolved:
             return 0.5
         return _LEADING_SHARE if evolved < traces else 1 - _LEADING_SHARE

@@ -48,6 +48,7 @@ class ScheduleFn(SpaceGenerator, kind="schedule-fn"):
         Raises:
             TuningError: if the function gives something else than schedules.
         """
+        # another one for each call: ReplayFunc draws every program by one
         self._seed = fork_seed(self._seed, 1)[0]
         sch = Schedule(mod, seed=self._seed)
         made = self.sch_fn(sch)

@@ -94,6 +94,7 @@ def resolved(given: Any, kind: str, of: type[Contextual]) -> Any:
     """
     if isinstance(given, str):
         found = kind if given == FROM_TARGET else given
+        # a target that no list is made for has none; a name that is given must be known
         return of.create(found) if given != FROM_TARGET or found in of.kinds else []
     if given is None or isinstance(given, Mapping):
         return given

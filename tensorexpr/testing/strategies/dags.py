@@ -142,6 +142,7 @@ def _binary(growth: _Growth) -> Tensor:
     if growth.draw(st.booleans()):
         b = growth.draw(st.sampled_from(same))
     else:
+        # NumPy's broadcasting: shapes are aligned at the last axis
         suffix = shape[growth.draw(st.integers(0, len(shape))) :]
         b = growth.placeholder(tuple(1 if growth.draw(st.integers(0, 3)) == 0 else extent for extent in suffix), a.dtype)
     functions: dict[str, Callable[[PrimExpr, PrimExpr], PrimExpr]] = {
@@ -378,6 +379,7 @@ def compute_dags(
     growth.pool.append(growth.placeholder(draw(shapes(0, 3, 200)), draw(st.sampled_from(dtypes))))
     for _ in range(draw(st.integers(1, max_ops))):
         made = LAYERS[draw(st.sampled_from(layers))](growth)
+        # a product of products grows fast, and the interpreter runs each case several times
         assume(prod(extents_of(made)) <= MAX_ELEMENTS and work_of(made) <= MAX_WORK)
         growth.pool.append(made)
     outputs = [growth.pool[-1]]

@@ -223,6 +223,7 @@ def _step(draw: st.DrawFn, schedule: Schedule, primitive: Primitive) -> None:
     inputs: list[Any] = []
     for name in primitive.inputs:
         value = ARGUMENTS[name](choice)
+        # "*loops" and "factors..." are as many inputs as are drawn
         inputs.extend(value) if name.startswith("*") or name.endswith("...") else inputs.append(value)
     attrs = [ARGUMENTS[name](choice) for name in primitive.attrs]
     sampled: bool = draw(st.booleans())
