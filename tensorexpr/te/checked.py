@@ -85,7 +85,6 @@ def _check_body(body: PrimExpr, known: set[Var]) -> None:
         raise RecordError(f"a body is {body.dtype}; elements are scalars")
     check_only(free_variables(body), known)
     check_calls(body)
-    # `te.comm_reducer` makes combiners of two values alone; a record may hold any
     for node in walk(body):
         if isinstance(node, Reduce):
             _check_combiner(node.combiner)

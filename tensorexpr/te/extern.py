@@ -168,6 +168,7 @@ def _listed(buffers: Any) -> list[Buffer] | None:
 
 def _outputs(where: str, shape: Any, dtype: Any, inputs: Sequence[Tensor]) -> tuple[list[tuple[PrimExpr, ...]], list[str]]:
     """The shapes and dtypes of the outputs."""
+    # [[4], [8]] are two shapes, [4, 8] is one
     several = isinstance(shape, (list, tuple)) and len(shape) > 0 and all(isinstance(part, (list, tuple)) for part in shape)
     shapes = [as_shape(part, where) for part in (shape if several else [shape])]
     if dtype is None:
@@ -273,6 +274,7 @@ def extern_primfunc(input_tensors: Sequence[Tensor], primfunc: PrimFunc, **kwarg
     read = [buffer for buffer in buffers if buffer.data not in stores and buffer.data in loads]
     if not written:
         raise DeclarationError(f"{where}: the function writes none of its buffers, so it has no output")
+    # how many tensors are given says which of the two readings is meant
     if len(read) != len(input_tensors):
         read, written = _in_place(buffers, loads, stores)
     if len(read) != len(input_tensors):

@@ -103,6 +103,7 @@ def call_intrin(intrin: TensorIntrin, args: Sequence[Any], reduce_axis: Any) -> 
             raise DeclarationError(f"{where}: reduce_axis holds axes of te.reduce_axis, not {axis!r}")
     regions = tuple(_region(part) for part in parts)
     dims = tuple(_dims(part, declared) for part, declared in zip(parts, intrin.inputs, strict=True))
+    # other numbers of dimensions are refused below, by `_span`, which names the slice
     pairs = (
         (extent, region[d].extent)
         for declared, region, own in zip(intrin.inputs, regions, dims, strict=True)

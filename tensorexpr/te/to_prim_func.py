@@ -98,6 +98,7 @@ class _Builder:
             if isinstance(op, PlaceholderOp):
                 self._check_given(op)
                 continue
+            # what the caller doesn't ask for lives in buffers of the root block
             for tensor in map(op.output, range(op.num_outputs)):
                 if tensor not in self._buffers:
                     allocated.append(self._declare(tensor))

@@ -160,6 +160,7 @@ class LocalRunner(PyRunner, kind="local"):
             artifact = read_artifact(given.artifact_path)
         except TuningError as error:
             return LocalRunnerFuture(None, str(error))
+        # without the unscheduled program the scheduled one says what it writes
         outputs = outputs_of(entry_func(module_from_graph(artifact.module))) if given.workload is None else ()
         task = self._task(given.workload, given.args_info, Target(artifact.target), outputs)
         # one process at a time: each holds all arrays of its task

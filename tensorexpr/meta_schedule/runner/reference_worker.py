@@ -107,6 +107,7 @@ def _arrays(header: Mapping[str, Any], folder: Path, seed: int) -> Frame:
     stored = []
     for number, info in enumerate(program.infos):
         is_output, verified = number in program.outputs, not reason and header["verify"]
+        # without results to compare with an output needs no file: it is written before it is read
         file = _saved(folder, number, arrays[number]) if not is_output or verified else ""
         allowed = _tolerance(program.func, info.dtype, arrays[number]) if file and is_output else Tolerance(0.0, 0.0)
         stored.append(StoredArray(program.names[number], info.dtype, info.shape, is_output, file, allowed.rtol, allowed.atol))

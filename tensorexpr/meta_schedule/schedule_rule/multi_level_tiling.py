@@ -159,6 +159,7 @@ class MultiLevelTiling(PyScheduleRule):
             around = [loop for tiles in state.tiles[:level] for loop in tiles]
             try:
                 sch.reverse_compute_at(moved, around[-1], preserve_unit_loops=True)
+            # IndexError: no loops stand around that level
             except (ScheduleError, IndexError):
                 continue
             cached.append(Tiled(sch, state.block, state.tiles))

@@ -65,6 +65,7 @@ class _Search:
         spaces = self.populations
         asked = round(wanted * share)
         for place, space in enumerate(spaces):
+            # 8 programs of 3 spaces: 3, 3 and 2
             found += self._from(space, asked // len(spaces) + (place < asked % len(spaces)))
         if self.traces is not None:
             self.traces.share = 1.0 - share

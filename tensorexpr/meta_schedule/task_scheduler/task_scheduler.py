@@ -126,6 +126,7 @@ class TaskScheduler(Extensible, what="task scheduler", default="gradient"):
                 continue
             if not candidates:  # nothing new this time; a strategy gives None when it finds nothing again and again
                 continue
+            # a strategy counts the trials of its own task, not those of all
             record.measure_candidates = list(candidates)[: max_trials - used]
             used += len(record.measure_candidates)
             self._send(record)
