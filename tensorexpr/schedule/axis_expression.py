@@ -76,6 +76,7 @@ def encode(expr: PrimExpr, axes: Mapping[Var, int] | Mapping[Var, str]) -> Any:
             return (AXIS, axes[expr])
         case Not(a):
             return (NOT, encode(a, axes))
+        # a hint for branches, which doesn't change the value
         case Call(_, "tir.likely", (value,)):
             return encode(value, axes)
         case BinaryExpr(a, b) | CmpExpr(a, b) | LogicalExpr(a, b) if type(expr) in _NAMES:
@@ -135,12 +136,14 @@ def axes_of(data: Any) -> Iterator[int]:
 def problem_of(data: Any, names: Collection[str] | None = None) -> str | None:
     """What keeps `data` from being an expression, or None. With `names`, axes are given by one of these in place of a number."""
     count = 0
+    # With a stack, as a file may nest deeper than Python recurses; `decode` and the others recurse over what has passed here.
     stack: list[tuple[Any, int]] = [(data, 0)]
     while stack:
         item, depth = stack.pop()
         count += 1
         if depth > MAX_DEPTH or count > MAX_NODES:
             return f"an expression of more than {MAX_NODES} nodes or {MAX_DEPTH} levels"
+        # `type`, as True is an instance of int
         if type(item) is int and -(1 << 62) < item < 1 << 62:
             continue
         if not isinstance(item, tuple) or not item or not isinstance(item[0], str):

@@ -70,6 +70,7 @@ def balanced_extents(
     count, size = factors
     if count is None:
         assert size is not None
+        # an extent of 0 has one empty tile, as extents are divided by the count
         count = maximum(ceildiv(extent, size), IntImm(extent.dtype, 1))
     count = simplify(count)
     return count, simplify(ceildiv(extent, count))

@@ -161,6 +161,7 @@ def _check_values(stage: StageNode, extents: Mapping[int, PrimExpr]) -> None:
 
     It would turn negative and pass its guard.
     """
+    # From the parts back to what they were cut from: a part that is cut again may itself run past its end.
     last = {axis: extent.value - 1 for axis, extent in extents.items() if isinstance(extent, IntImm)}
     for relation in reversed(stage.relations):
         if isinstance(relation, SplitRelation) and not relation.balanced and all(part in last for part in relation.parts):
@@ -178,6 +179,7 @@ def _tiles(relation: SplitRelation, extents: Mapping[int, PrimExpr], analyzer: A
 
 
 def _values(stage: StageNode, extents: Mapping[int, PrimExpr], analyzer: Analyzer) -> dict[int, PrimExpr]:
+    # a loop of one iteration is its value, and `StageDomain.loops` leaves out the same ones
     values: dict[int, PrimExpr] = {
         axis: IntImm(stage.axes[axis].dtype, 0) if is_const_int(extents[axis], 1) else stage.axes[axis].var for axis in stage.leaf
     }
@@ -205,6 +207,7 @@ def _values(stage: StageNode, extents: Mapping[int, PrimExpr], analyzer: Analyze
 def _guards(stage: StageNode, extents: Mapping[int, PrimExpr], values: Mapping[int, PrimExpr], analyzer: Analyzer) -> tuple[Guard, ...]:
     """One guard per axis that an imperfect split overshoots, moved outwards as far as it means the same."""
     above = _equivalent_axis(stage)
+    # one guard for an axis, however many of its splits overshoot; in the order of the relations
     guarded: dict[int, None] = {}
     for relation in stage.relations:
         if isinstance(relation, SplitRelation) and not _is_perfect(relation, extents, analyzer):

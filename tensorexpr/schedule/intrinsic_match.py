@@ -73,6 +73,7 @@ class Comparison:
             self._scalar(ours, theirs)
         elif isinstance(ours, Reduce) and isinstance(theirs, Reduce):
             self._reduction(ours, theirs)
+        # Integers without loads are indices and conditions: the same by proof, whatever form they have.
         elif parse_dtype(theirs.dtype).is_int and ours.dtype == theirs.dtype and not (self._reads(ours) or self._reads(theirs)):
             if not self.analyzer.known_equal(ours, theirs):
                 self.differ(ours, theirs)
@@ -86,6 +87,7 @@ class Comparison:
 
     def _node(self, ours: PrimExpr, theirs: PrimExpr) -> None:
         alike = type(ours) is type(theirs) and ours.dtype == theirs.dtype and _attributes(ours) == _attributes(theirs)
+        # variables are compared by identity, and each Let binds one of its own
         if not alike or isinstance(ours, Let):
             self.differ(ours, theirs)
         if isinstance(ours, (Var, IntImm, FloatImm, StringImm)):
@@ -97,6 +99,7 @@ class Comparison:
 
     def either_order(self, ours: BinaryExpr, theirs: BinaryExpr) -> None:
         """Compare the operands of a sum or product."""
+        # a failed attempt has learnt places which the other order must not inherit
         places, values = dict(self.places), dict(self.values)
         try:
             self.same(ours.a, theirs.a)
@@ -121,6 +124,7 @@ class Comparison:
     def _scalar(self, ours: PrimExpr, scalar: Var) -> None:
         if ours.dtype != scalar.dtype or not variables(ours).isdisjoint(self.local):
             raise Mismatch(f"{ours} can't be the scalar {scalar.name}: it differs from element to element, or is no {scalar.dtype}")
+        # expressions are interned, so the same one is the same object
         if self.values.setdefault(scalar, ours) is not ours:
             self.differ(ours, self.values[scalar])
 
@@ -146,6 +150,7 @@ class Comparison:
             raise Mismatch(f"the accesses {ours} and those of {buffer.name} before can't both be of {self.called}'s operand {operand.name}")
 
     def _distance(self, ours: Sequence[PrimExpr], theirs: Sequence[PrimExpr]) -> tuple[PrimExpr, ...]:
+        # An operand of fewer dimensions is a slice along the last ones: C[i, j] read as c[j] lies at C[i, 0].
         inner = [IntImm("int32", 0)] * (len(ours) - len(theirs)) + list(theirs)
         return tuple(self.analyzer.simplify(a - b) for a, b in zip(ours, inner, strict=True))
 

@@ -70,6 +70,7 @@ def check_extents(tree: ScheduleTree, domains: Mapping[int, StageDomain]) -> Non
                     )
                 continue
             first = launched.setdefault((_kernel(tree, stage), thread.tag), (stage, axis, extent))
+            # interned, so symbolic extents that are written alike are one object
             if first[2] is not extent:
                 raise ScheduleError(
                     f"{where}, but in the same kernel the axis {first[0].axes[first[1]].name!r} of {first[0].name}, of extent {first[2]}, "

@@ -42,6 +42,7 @@ def tiled_layout(tree: ScheduleTree, reader: StageNode, load: ProducerLoad) -> t
     pieces = [_Piece(place, factor * piece.step, piece.extent) for (place, factor), piece in moving]
     if _is_in_order(pieces, [size or 0 for size in sizes]):
         return None
+    # j in steps of 32 and of 1 becomes j // 32 and j % 32: the largest step of an index needs no remainder
     coarsest = {place: max(piece.step for piece in pieces if piece.of == place) for place in {piece.of for piece in pieces}}
     return tuple(_index(piece, coarsest[piece.of]) for piece in pieces)
 
@@ -79,6 +80,7 @@ def _index(piece: _Piece, coarsest: int) -> AxisExpression:
 
 def _is_in_order(pieces: Sequence[_Piece], sizes: Sequence[int]) -> bool:
     """True if the elements would lie where they are, without padding."""
+    # as the elements lie already: index by index, and of one index the larger steps first
     ordered = sorted(pieces, key=lambda piece: (piece.of, -piece.step))
     held = [1] * len(sizes)
     for piece in pieces:

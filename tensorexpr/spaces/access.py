@@ -91,6 +91,7 @@ def merged_loops(s: Schedule, tensor: Tensor, axes: Sequence[IterVar], reads: St
     Elementwise operators become one loop; a transpose of images keeps two, as all pixels follow each other on both sides.
     """
     loops: list[Loop] = []
+    # where an axis stands outside of such indices, a fused loop would need // and % to tell it
     may_fuse = reads.axes_only_index and all(access.is_affine for access in reads.accesses)
     for axis in axes:
         extent = as_int(axis.dom.extent) if axis.dom is not None else None
@@ -98,6 +99,7 @@ def merged_loops(s: Schedule, tensor: Tensor, axes: Sequence[IterVar], reads: St
         loop = Loop(axis, extent, tuple(access.stride(axis.var) for access in reads.accesses))
         last = loops[-1] if loops else None
         if last is not None and may_fuse and _goes_on(last, loop):
+            # a loop of one iteration never moves, so its strides say nothing
             strides = last.strides if extent == 1 else loop.strides
             loop = Loop(s[tensor].fuse(last.axis, axis), last.extent * extent, strides)
             loops.pop()

@@ -89,6 +89,7 @@ class Convolution(Contraction):
         border, form = self._border(place), linear_form(self.data.load.indices[place])
         if bordered or border is None or phase > 1 or len(taps) != 1 or stride < 1:
             return [range(extent // phase)] * (count // phase)
+        # A tap's term reads data, not border, at pixels with first <= stride * pixel < first + length: both ends round up.
         firsts = [border[0] - form.constant - tap * form.terms[self.axis(taps[0]).var] for tap in range(count)]
         return [range(max(0, -(-first // stride)), min(extent, -(-(first + border[1]) // stride))) for first in firsts]
 
@@ -131,6 +132,7 @@ def convolution_of(op: object) -> Convolution | None:
     left, right, partial = factors
     for data, weights in ((left, right), (right, left)):
         found = _roles(op, data, weights)
+        # Zeros by a condition are the remainders of a transposed convolution; either without the other is something else.
         if found is not None and found.is_transposed is partial:
             return found
     return None
@@ -228,5 +230,6 @@ def _per_group(op: ComputeOp, data: ProducerLoad, channel: int) -> int | None:
                 continue
             if not isinstance(atom, FloorDiv) or atom.a is not axis.var or not isinstance(atom.b, IntImm):
                 return None
+            # D[.., o // 8 * 4 + k]: eight neighbouring o see the same channels
             found = min(found, atom.b.value)
     return found

@@ -107,6 +107,7 @@ def inline_cheap_stages(s: Schedule) -> None:
             continue
         readers = s.tree.consumers(s.tree[stage.id])
         once = len(readers) == 1 and isinstance(readers[0].op, ComputeOp) and not readers[0].op.reduce_axis
+        # a reader of more elements than the stage has would compute some of them again
         if is_strictly_inlineable(stage.op) or is_view(stage.op) or (once and _elements(readers[0]) <= _elements(stage)):
             s.apply_step(ComputeInline(stage.id))
 

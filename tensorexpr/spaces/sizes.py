@@ -88,6 +88,7 @@ def tile_vectors(target: Target) -> tuple[int, ...]:
 
 def balanced_rows(target: Target) -> Candidates:
     """The sizes of balanced tiles, each once. A tile of one vector has the most rows."""
+    # 13 rows by 5 or by 6 are three tiles of at most 5 either way
     return lambda extent: {-(-extent // -(-extent // size)) for size in range(1, max(1, min(extent, target.machine.tile_rows(1))) + 1)}
 
 

@@ -83,6 +83,7 @@ def ranked_tiles(shape: Shape, target: Target, cores: int) -> list[RegisterTile]
         RegisterTile((rows,), vectors, parts) for rows, vectors in _fitting(shape, target) for parts in chunks if parts <= shape.rows
     ]
     candidates = [replace(tile, cycles=_cycles(tile, shape, target.machine, cores)) for tile in fitting]
+    # Of equal cycles the tile with fewer loads in a step, rows + vectors. Sorted, so the first of each kind is its best.
     candidates.sort(key=lambda tile: (tile.cycles, tile.rows + tile.vectors))
     best: dict[tuple[int, int], RegisterTile] = {}
     for tile in candidates:
@@ -98,8 +99,10 @@ def packing_cycles(transposed: bool, grouped: bool = False) -> float:
 def _fitting(shape: Shape, target: Target) -> Iterator[tuple[int, int]]:
     """Tiles with MR*NV accumulators, NV vectors and one broadcast in the registers."""
     for vectors in range(1, max(1, min(-(-shape.columns // shape.lanes), shape.widest)) + 1):
+        # a step reads one element of each row: no more rows than the first cache holds lines of at that distance
         most = min(target.machine.tile_rows(vectors), shape.rows, target.machine.caches[0].rows(shape.row_bytes))
         if most >= 1:
+            # Below half of the most, a tile of twice the rows fits as well, and loads each vector of the panel for both.
             yield from ((rows, vectors) for rows in range(max(1, most // 2), most + 1))
 
 

@@ -109,6 +109,7 @@ def shifted(origin: Sequence[PrimExpr]) -> tuple[Callable[..., Indices], Callabl
 
 def _less(index: PrimExpr, low: PrimExpr, facts: Analyzer) -> PrimExpr:
     made = index - low
+    # an origin of 0 leaves the index as it was written
     return index if made is index else facts.simplify(made)
 
 
@@ -135,6 +136,7 @@ def odd_use(stmt: Stmt, buffer: Buffer) -> str | None:
     seen: set[int] = set()
     while stack:
         node = stack.pop()
+        # interned expressions share parts: walked as trees they may take exponential time
         if id(node) in seen:
             continue
         seen.add(id(node))

@@ -26,6 +26,7 @@ from .schedule import Schedule
 def has_block(sch: Schedule, block_name: str) -> bool:
     """True if exactly one block of the function that is worked on has the name."""
     try:
+        # of a copy: the question leaves no instruction in the trace
         sch.copy().get_block(block_name)
     except ScheduleError:
         return False
@@ -182,6 +183,7 @@ def _parts(indices: Sequence[PrimExpr], strides: Sequence[int], loops: Sequence[
                 return None
             found.append(_Split(*part, scale * stride))
     found.sort(key=lambda split: -split.scale)
+    # From the fastest part on: each steps by what the faster ones reach together, or the flat index has gaps or repeats.
     reached = 1
     for split in reversed(found):
         if split.scale != reached:
@@ -196,6 +198,7 @@ def _part(atom: PrimExpr, loops: Mapping[Var, tuple[int, int | None]]) -> tuple[
         case Var() if atom in loops:
             number, extent = loops[atom]
             return None if extent is None else (number, 1, extent)
+        # i of 16: i // 4 is a digit of 4 values. A divisor of 3 would leave a last block of another length, which is no digit.
         case FloorDiv(inner, IntImm(value=divisor)):
             found = _part(inner, loops)
             return None if found is None or found[2] % divisor else (found[0], found[1] * divisor, found[2] // divisor)

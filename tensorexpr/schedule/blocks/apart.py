@@ -34,6 +34,7 @@ def is_apart(late: BufferRegion, early: BufferRegion, loops: Sequence[For], arou
         ahead = Var("ahead", var.dtype)
         other = {deeper.loop_var: Var(deeper.loop_var.name, var.dtype) for deeper in loops[level + 1 :]}
         analyzer = Analyzer({**around, **ranges, **{fresh: ranges[deeper] for deeper, fresh in other.items()}})
+        # var + ahead may pass the loop's end: pairs that don't exist can only make this refuse more.
         analyzer.bind(ahead, Range.from_min_extent(IntImm(var.dtype, 1), loop.extent - 1))
         if not _are_disjoint(analyzer, late, early, {var: var + ahead, **other}):
             return False
@@ -57,9 +58,11 @@ def is_private(program: BlockProgram, loop: For, buffer: Buffer) -> bool:
         return False
     blocks = [node.stmt.block for node in program.child_blocks(top) if isinstance(node.stmt, BlockRealize)]
     first = next((block for block in blocks if buffer in (*read(block), *written(block))), None)
+    # an update without an init goes on from what the iteration before left
     if first is None or buffer not in written(first) or (buffer in read(first) and first.init is None):
         return False
     around = {above.loop_var for above in (loop, *program.loops_above(top))}
+    # a sum over the loop itself, or over one around it, must outlive their iterations
     return not (around & _reducing(program, top, buffer)) and is_self_contained(loop.body, buffer)
 
 
@@ -78,6 +81,7 @@ def _is_used(stmt: Stmt, buffer: Buffer, without: Stmt) -> bool:
                 used = [node.source.buffer]
             case Block():
                 used = [view.source.buffer for view in node.match_buffers]
+        # a pointer handed to a call, or another buffer over the same memory, is a use too
         if node is buffer.data or any(other.data is buffer.data for other in used):
             return True
         stack.extend(children(node))

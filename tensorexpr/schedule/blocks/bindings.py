@@ -78,6 +78,7 @@ class Ranges:
         if not isinstance(total, (Add, Sub)) or len(variables(total)) < 2:
             return type(made)(total, made.b)
         if total not in sums:
+            # One unknown for the whole sum, as the simplifier would spread the quotient over its terms.
             sums[total] = Var("total", total.dtype)
             bound = self.exact.const_int_bound(total)
             if bound.min_value == 0 and bound.max_value < 1 << 31:  # else its range is no constant of every index type
@@ -120,6 +121,7 @@ def _quotients(value: PrimExpr) -> int:
 
 
 def _rebound(stmt: Stmt, ranges: Ranges, predicate: PrimExpr | None) -> Stmt:
+    # The block inside sees its axes, not the loops: only what the axes are bound to changes.
     if isinstance(stmt, BlockRealize):
         holds = stmt.predicate if predicate is None else all_of(stmt.predicate, predicate) if not is_true(stmt.predicate) else predicate
         values = tuple(map(ranges.simplify, stmt.iter_values))
@@ -221,6 +223,7 @@ def bound_to_function(index_map: IndexMap, func: PrimFunc) -> IndexMap:
         known.update(dict.fromkeys(var for extent in buffer.shape for var in variables(extent)))
     values: dict[Var, PrimExpr] = {}
     for var in index_map.free_variables:
+        # By name only if a single one has it: of two it can't be told which was meant, and the error below says so.
         alike = [var] if var in known else [own for own in known if own.name == var.name and own.dtype == var.dtype]
         if len(alike) == 1:
             values[var] = alike[0]

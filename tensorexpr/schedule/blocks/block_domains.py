@@ -40,6 +40,7 @@ def axis_domains(block: Block, touched: Sequence[BufferRegion], boxes: Mapping[B
         for axis in block.iter_vars:
             span = spans.get(axis.var)
             old = found.get(axis.var, span)
+            # what one buffer leaves open may have any value
             found[axis.var] = None if old is None or span is None else hull((old, span), analyzer)
     return [_within(axis.dom, found.get(axis.var), analyzer) for axis in block.iter_vars if axis.dom is not None]
 
@@ -65,6 +66,7 @@ def _within(dom: Range, span: Interval | None, analyzer: Analyzer) -> AxisDomain
     # An end that lies outside in some iterations alone stays, so that the number of points doesn't change from one to the next.
     if (starts or early) and (ends or late) and as_int(analyzer.simplify(both.max - both.min)) is not None:
         return AxisDomain(both, False)
+    # With an end that can't be told from the axis' own, the span stays, and conditions cut off its points outside of the axis.
     return AxisDomain(whole, False) if early and late else AxisDomain(span, True)
 
 
@@ -111,11 +113,13 @@ def _one_axis(side: Range, axes: Mapping[Var, Range], needed: Interval, analyzer
     width = as_int(side.extent)
     form = linear_form(side.min)
     inside = [atom for atom in form.terms if variables(atom) & set(axes)]
+    # a factor above 0, so that lower indices mean lower values of the axis
     if width is None or len(inside) != 1 or form.terms[inside[0]] < 1:
         return None
     atom, scale = inside[0], form.terms[inside[0]]
     rest = form.without(atom).to_expr(side.min.dtype)
     # k*v + c <= last, and k*v + c + width - 1 >= first
+    # low rounds up, ceil(x / k) = (x + k - 1) // k, with x = first - c - width + 1
     low = floordiv(needed.min - rest + (scale - width), scale)
     high = floordiv(needed.max - rest, scale)
     if isinstance(atom, Var):

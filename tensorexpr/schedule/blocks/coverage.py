@@ -38,6 +38,7 @@ def why_not_covered(program: BlockProgram, producer: Node, consumer: Node) -> st
         regions = [region for region in made.block.writes if region.buffer is buffer]
         reason = why_beyond_domain(made, [*shared, *inner]) if len(regions) == 1 else "it is written in several regions"
         boxes = [] if reason is not None else _produced(regions[0], made, inner, analyzer)
+        # Without a shared loop the producer is done before the consumer starts, so how its loops make up its axes doesn't matter.
         if not boxes and not shared and len(regions) == 1:
             boxes = _whole(regions[0], made, inner, analyzer)
         needed = [touched_box(region, user, below, analyzer) for region in user.block.reads if region.buffer is buffer]
@@ -52,6 +53,7 @@ def carried(program: BlockProgram, nodes: Sequence[Node]) -> Iterator[tuple[Node
     for place, made in enumerate(nodes):
         for other_place, other in enumerate(nodes):
             shared = set(written(block_at(made))) & set(read(block_at(other))) if other is not made else set()
+            # A reader in front of its writer sees only what an earlier iteration wrote.
             if shared and (other_place < place or why_not_covered(program, made, other) is not None):
                 yield made, other, shared
 
@@ -64,6 +66,7 @@ def is_covered(program: BlockProgram, region: BufferRegion, consumer: Node, prod
     buffer = region.buffer
     shared = shared_loops(program, consumer, consumer)
     for producer in producers:
+        # each is a prefix of the consumer's loops, so the shortest is common to all
         shared = shared[: len(shared_loops(program, producer, consumer))]
     threads = [loop for loop in shared if shares(loop, buffer)]
     analyzer = Analyzer(ranges_of(shared))
@@ -83,6 +86,7 @@ def _united(boxes: list[list[Interval]], analyzer: Analyzer) -> list[list[Interv
         for other in boxes[place + 1 :]:
             whole = _joined(one, other, analyzer)
             if whole is not None:
+                # one box fewer each time, so it ends
                 return _united([whole, *(box for box in boxes if box is not one and box is not other)], analyzer)
     return boxes
 
@@ -96,6 +100,7 @@ def _joined(one: list[Interval], other: list[Interval], analyzer: Analyzer) -> l
     made = list(one)
     for n in odd:
         a, b = one[n], other[n]
+        # [0, 3] and [4, 7] meet without a gap; [0, 3] and [5, 7] leave out 4
         if not analyzer.known_less_equal(b.min, a.max + 1) or not analyzer.known_less_equal(a.min, b.max + 1):
             return None
         made[n] = Interval(analyzer.simplify(minimum(a.min, b.min)), analyzer.simplify(maximum(a.max, b.max)))
@@ -178,6 +183,7 @@ def _fills(places: Sequence[PrimExpr], domain: Mapping[Var, Range], analyzer: An
     used = [variables(place) & set(domain) for place in places]
     if sum(map(len, used)) == len(set().union(*used)) and all(_is_contiguous(place, domain, analyzer) for place in places):
         return True
+    # One variable in two places, as in (i // 4, i % 4): only together do they tell whether each pair of values occurs.
     kept = {var: dom for var, dom in domain.items() if any(var in one for one in used)}
     found = detect_iter_map([place for place, one in zip(places, used, strict=True) if one], kept, analyzer=analyzer)
     return not found.errors and all(split.scale == 1 for total in found.indices for split in total.args)
@@ -193,6 +199,7 @@ def _is_contiguous(expr: PrimExpr, domain: Mapping[Var, Range], analyzer: Analyz
     largest = max(varying, key=lambda atom: varying[atom], default=None)
     for atom, scale in sorted(varying.items(), key=lambda item: item[1]):
         extent = as_int(domain[atom].extent) if isinstance(atom, Var) else None
+        # i * 4 + j with j < 4: j reaches 4 values, so i may step by 4 at most. After the largest nothing follows: it may be symbolic.
         if not isinstance(atom, Var) or scale > reach or (extent is None and atom is not largest):
             return False
         reach += 0 if extent is None else scale * (extent - 1)
@@ -207,6 +214,7 @@ def _is_contiguous_quotient(atom: PrimExpr, domain: Mapping[Var, Range], analyze
     inside, whole = relax(atom.a, domain, analyzer), relax(atom, domain, analyzer)
     if inside is None or whole is None:
         return False
+    # x % b takes all values between its bounds if x never wraps around, or if it runs through at least b values.
     steps = analyzer.simplify(inside.max - inside.min)
     return analyzer.known_equal(steps, whole.max - whole.min) or (isinstance(steps, IntImm) and steps.value >= atom.b.value - 1)
 
@@ -216,6 +224,7 @@ def _inside(box: Sequence[Interval | None], made: Sequence[Interval], buffer: Bu
     for needed, there, extent in zip(box, made, buffer.shape, strict=True):
         from_start = analyzer.known_less_equal(there.min, 0)
         to_end = analyzer.known_less_equal(extent - 1, there.max)
+        # symbolic sizes of buffers are indices, whose arithmetic doesn't overflow
         if not to_end and variables(extent):
             to_end = on_indices(analyzer, extent, there.max).known_less_equal(extent - 1, there.max)
         if not from_start and (needed is None or not analyzer.known_less_equal(there.min, needed.min)):

@@ -56,6 +56,7 @@ def _reasons_of_neighbours(program: BlockProgram, scope: Scope, node: Node) -> I
     for producer in scope.producers(realize.block):
         above = program.node_of(producer)
         yield from partial_sums(program, above, node)
+        # In a loop of both, the producer may write an element again between two reads of it; without one it is done before.
         if shared_loops(program, above, node):
             ambiguous = why_ambiguous(producer.block)
             if ambiguous is not None:
@@ -69,6 +70,7 @@ def odd_surroundings(node: Node) -> str | None:
     for above in node.ancestors():
         if isinstance(above.stmt, BlockRealize):
             break
+        # A branch, say: taken out of it, the block would run where it didn't.
         if not isinstance(above.stmt, (For, SeqStmt, Block)) and not holds_for_scope(above):
             return f"a {type(above.stmt).__name__} decides where it runs"
     return None
@@ -196,6 +198,7 @@ def why_not_whole(realize: BlockRealize, loops: Sequence[For], once: bool = Fals
     """
     domain = ranges_of(loops)
     used = set().union(*map(variables, realize.iter_values)) if realize.iter_values else set()
+    # a loop that no axis mentions runs the same points again
     idle = next((loop for loop in loops if loop.loop_var not in used and not is_const_int(loop.extent, 1)), None)
     if once and idle is not None:
         return f"the loop {idle.loop_var.name} repeats it"
@@ -204,6 +207,7 @@ def why_not_whole(realize: BlockRealize, loops: Sequence[For], once: bool = Fals
     kept = {var: dom for var, dom in domain.items() if var in used}
     found = detect_iter_map(realize.iter_values, kept, None if is_true(realize.predicate) else realize.predicate)
     if found.errors:
+        # splits of symbolic extents, which the iteration map can't divide, are recognised by their form
         return None if is_true(realize.predicate) and is_symbolic_split(realize, domain) else found.errors[0]
     for axis, total in zip(realize.block.iter_vars, found.indices, strict=True):
         if axis.dom is None or not _is_range(total, axis.dom):
@@ -280,6 +284,7 @@ def why_beyond_domain(realize: BlockRealize, loops: Sequence[For]) -> str | None
         if axis.dom is not None
         for bound in (value >= axis.dom.min, value < axis.dom.min + axis.dom.extent)
     ]
+    # `i_0 * 16 + i_1 < 100` for vi = i_0 * 16 + i_1 of 100 values only cuts off what lies outside of the axis.
     with analyzer.constraint_scope(all_of(*inside)):
         known = analyzer.known_true(realize.predicate) or analyzer.known_true(analyzer.simplify(realize.predicate))
     return None if known else f"its predicate {realize.predicate} leaves out points of its axes"

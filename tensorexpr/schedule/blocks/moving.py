@@ -117,6 +117,7 @@ class Move:
         inside = [{id(node.stmt) for node in self.program.child_blocks(self.program.node_of(part))} | {id(part)} for part in subtrees]
         made = {id(producer) for producer in scope.producers(self.realize.block)}
         used = {id(consumer) for consumer in scope.consumers(self.realize.block)}
+        # inside[n]: the identities of the blocks in the n-th statement of the loop
         first = max((n + 1 for n, part in enumerate(inside) if part & made), default=0)
         last = min((n for n, part in enumerate(inside) if part & used), default=len(subtrees))
         if first > last:
@@ -134,6 +135,7 @@ class Move:
         analyzer = Analyzer(ranges_of(above))
         boxes: dict[Buffer, Box] = {}
         for buffer in written(block) if self.forward else read(block):
+            # Threads that share the buffer each need what all of them need, so their loops count like those inside.
             threads = [loop for loop in above if shares(loop, buffer, virtual=self.forward)]
             needed = []
             for partner in partners:
@@ -178,6 +180,7 @@ class Move:
         node = made.block_node(self.realize.block.name_hint)
         scope = Scope.around(made, node)
         at_once = {loop.loop_var for loop in made.loops_above(node) if loop.kind in AT_ONCE and not reduces_across(loop)}
+        # but for threads of a block, whose partial sums lowering combines
         racing = at_once & loops_of_axes(realized(node), REDUCED)
         if racing:
             yield f"it would reduce over {next(iter(racing)).name}, whose iterations run at once"
@@ -187,6 +190,7 @@ class Move:
                 yield why
         for consumer in map(made.node_of, scope.consumers(self.realize.block)):
             yield from partial_sums(made, node, consumer)
+            # Forward, all consumers stand in the loop and the domain is made of what they read; back, it follows from the producers alone.
             if not self.forward and (why := why_not_covered(made, node, consumer)):
                 yield why
 

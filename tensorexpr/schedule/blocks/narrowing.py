@@ -48,6 +48,7 @@ def _shortened(
     length = _length(total, used)
     if length is None or len(variables(total)) != len(used) or not end > 0:
         return None
+    # a condition that always holds shortens nothing
     end = min(end, length)
     if isinstance(total, Var):
         return realize, [replace(loop, extent=const(end, loop.extent.dtype)) if loop.loop_var is total else loop for loop in loops]
@@ -71,6 +72,7 @@ def _length(total: PrimExpr, used: Sequence[For]) -> int | None:
     below = 1
     for loop in sorted(used, key=lambda loop: form.terms[loop.loop_var]):
         extent = as_int(loop.extent)
+        # each loop steps by no more than the smaller ones reach, so no value is left out
         if extent is None or as_int(loop.min) != 0 or not 0 < form.terms[loop.loop_var] <= below:
             return None
         below += form.terms[loop.loop_var] * (extent - 1)
@@ -84,6 +86,7 @@ def _in_terms_of(fused: Var, total: PrimExpr, value: PrimExpr, used: Sequence[Fo
         return value
     whole, part = linear_form(value).terms, linear_form(total).terms
     first = used[0].loop_var
+    # i * 8 + j * 2 is (i * 4 + j) * 2: one loop tells the factor, and the difference may have none of the loops left
     factor, rest = divmod(int(whole.get(first, 0)), int(part[first]))
     left = Analyzer(ranges_of(used)).simplify(value - total * factor)
     return None if rest or factor == 0 or variables(left) & own else left + fused * factor

@@ -239,6 +239,7 @@ def _own_variables(stmt: Stmt, seen: set[Var]) -> Stmt:
     """The statement with a variable of its own for each loop that uses one of `seen`; all are added there."""
     if isinstance(stmt, For):
         var = stmt.loop_var
+        # programs find loops by their variables, so no two may share one
         if var in seen:
             var = Var(var.name, var.dtype)
             stmt = replace(stmt, loop_var=var, body=substitute(stmt.body, {stmt.loop_var: var}))
@@ -266,6 +267,7 @@ def _replaced(stmt: Stmt, changes: dict[Stmt, Stmt | None], path: set[int]) -> S
     if isinstance(stmt, SeqStmt):
         left = [part for part in made if part is not None]
         return seq(*left) if left else None
+    # A loop or branch whose inside went goes with it; one that was empty before stays.
     if any(new is None or (is_no_op(new) and not is_no_op(old)) for old, new in zip(inner, made, strict=True)):
         return None
     by_old = dict(zip(map(id, inner), made, strict=True))

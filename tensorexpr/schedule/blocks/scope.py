@@ -96,6 +96,7 @@ class Scope:
         for region in block.writes:
             if any(variables(r.min) & reduced for r in region.region):
                 return f"where it writes {region.buffer.name} depends on an axis that it reduces"
+        # C[i] += C[i - 1] needs what another instance writes, so the order of instances matters
         other = _read_elsewhere(block)
         return self._sole_writer(block) if other is None else f"it reads {other.name}, which it writes, elsewhere than where it writes it"
 

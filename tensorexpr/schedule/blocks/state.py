@@ -94,6 +94,7 @@ class ScheduleState:
     def get_sref(self, stmt: Block | For) -> StmtSRef | None:
         """The place of a block or loop; None if it doesn't stand in the module."""
         found = self._places.get(id(stmt))
+        # the identity of a statement that is gone may be another one's
         return found if found is not None and found.stmt is stmt else None
 
     def get_block_scope(self, block_sref: StmtSRef) -> BlockScope:

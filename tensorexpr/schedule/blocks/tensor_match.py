@@ -108,6 +108,7 @@ class _Match(Comparison):
         """Compare what stands inside of two variables."""
         if desc.dtype != found.dtype:
             raise Mismatch(f"{desc.name} is {desc.dtype}, {found.name} is {found.dtype}")
+        # no operand may lie at a place that moves with a loop of the intrinsic's own
         self.local.add(found)
         self.statement(body, substitute(described, {desc: found}))
 

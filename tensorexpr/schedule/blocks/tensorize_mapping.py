@@ -58,6 +58,7 @@ def get_auto_tensorize_mapping_info(sch: Schedule, block: BlockRV, desc_func: Pr
     if pairs is None:
         return None
     kinds, wanted = _kinds(own, [access for access, _ in pairs]), _kinds(described, [access for _, access in pairs])
+    # With two axes of one kind, which of the block's belong to which can't be told from the accesses.
     if len(set(wanted)) != len(wanted) or any(kind not in kinds for kind in wanted):
         return None
     axes = own.iter_vars

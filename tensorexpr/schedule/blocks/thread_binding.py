@@ -61,6 +61,7 @@ def dependent_loops(outermost: For) -> set[Var]:
             pairs = list(stmt.bindings())
             reducing = set().union(*(variables(value) for axis, value in pairs if axis.iter_type != IterVar.DATA_PAR))
             found |= reducing
+            # A loop that no axis of a reduction mentions repeats it: its iterations update the same elements.
             if reducing or stmt.block.init is not None:
                 found |= set(around).difference(*(variables(value) for _, value in pairs))
         inside = (*around, stmt.loop_var) if isinstance(stmt, For) and as_int(stmt.extent) != 1 else around
@@ -122,6 +123,7 @@ def _bind_both(sch: Schedule, loop: LoopRV, max_blocks: int, max_threads: int, f
     """Split a loop into blocks and threads, with a serial loop inside where they aren't enough."""
     extent = as_int(sch.get(loop).extent)
     if extent is None or extent > max_blocks * max_threads:
+        # The slowest part becomes the innermost loop, so that neighbouring threads touch neighbouring elements at each step.
         rest, outer, inner = sch.split(loop, [None, max_blocks, max_threads])
         sch.reorder(outer, inner, rest)
     else:

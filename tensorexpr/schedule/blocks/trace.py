@@ -83,6 +83,7 @@ class Trace:
         """
         used: set[RV] = set()
         found: list[Instruction] = []
+        # from the end, so that all who use an output are known when its instruction is met
         for inst in reversed(self.kept(remove_postproc)):
             wanted = keep_samples and inst.primitive.is_sampling
             if inst.primitive.is_pure and not wanted and not used.intersection(inst.outputs):
@@ -170,6 +171,7 @@ class Trace:
         found: list[Instruction] = []
         for kind, inputs, attrs, outputs in insts:
             primitive_of(kind)
+            # the first letter tells the kind, as `names` writes it
             made = tuple(BlockRV() if name[0] == "b" else LoopRV() if name[0] == "l" else Var("v", "int32") for name in outputs)
             found.append(Instruction(kind, tuple(from_json_value(value, meaning) for value in inputs), tuple(attrs), made))
             meaning.update(zip(outputs, made, strict=True))

@@ -172,6 +172,7 @@ def _partial_bodies(domain: StageDomain, axis: int, spatial: dict[Var, PrimExpr]
         if reduce_axis:
             bodies.append(Reduce(body.combiner, source, reduce_axis, all_of(inside, where), body.value_index))
             continue
+        # Nothing is left to reduce: a partial result is one term, or the identity where the loops run past the end.
         value, identity = source[body.value_index], body.combiner.identity_element[body.value_index]
         bodies.append(_chosen(inside, _chosen(where, value, identity), identity))
     return tuple(bodies)
@@ -194,6 +195,7 @@ def _final(domain: StageDomain, axis: int, position: int, partial: ComputeOp) ->
         assert isinstance(body, Reduce)
         bodies.append(Reduce(body.combiner, source, (reduced,), const(True), body.value_index, body.init))
     number = len(stage.spatial)
+    # the axis that is left to reduce stands among the spatial loops where the factored one stood
     before = sum(not stage.is_reduction(a) for a in stage.leaf[: stage.leaf.index(axis)])
     return replace(
         stage,

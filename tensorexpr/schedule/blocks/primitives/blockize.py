@@ -117,6 +117,7 @@ def _inner_block(
     spatial = [value for axis, value in zip(parts.axes, parts.values, strict=True) if axis.iter_type == IterVar.DATA_PAR]
     used: set[Var] = set().union(*map(variables, spatial))
     kept = [condition for condition in conditions(holds) if variables(condition) & used]
+    # The init runs once for all reduced points, so a condition on one of these has no value there.
     mixed = next((condition for condition in kept if variables(condition) - used), None)
     if mixed is not None:
         raise PrimitiveError(f"blockize: the condition {mixed} of {name} is about reduced and other loops at once", realize)
@@ -182,6 +183,7 @@ def _shared_place(program: BlockProgram, nodes: Sequence[Node]) -> tuple[Node, l
     listed = list(body.seq) if isinstance(body, SeqStmt) else [body]
     wanted = {id(node.stmt) for node in nodes}
     held = [bool(_blocks_in(stmt) & wanted) for stmt in listed]
+    # from the first to the last that holds one of the blocks: what stands between would go into the new block too
     taken = listed[held.index(True) : len(held) - held[::-1].index(True)]
     strange = set().union(*map(_blocks_in, taken)) - wanted
     if strange or any(not _blocks_in(stmt) for stmt in taken):

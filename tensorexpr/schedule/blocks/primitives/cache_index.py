@@ -89,6 +89,7 @@ def _chosen(block: Block, cse_thresh: int) -> list[PrimExpr]:
         stack = [index]
         while stack:
             part = stack.pop()
+            # what depends on a loop or a let inside of the block has no value before the block
             if _is_plain(part) or not variables(part) <= axes:
                 continue
             counts[part] += 1
@@ -97,6 +98,7 @@ def _chosen(block: Block, cse_thresh: int) -> list[PrimExpr]:
             whole.append(index)
     kept = list(dict.fromkeys(whole)) if cse_thresh <= 1 else [part for part, count in counts.items() if count >= cse_thresh]
     found: list[PrimExpr] = []
+    # The largest first: a smaller one is wanted only where it occurs outside of larger ones.
     for part in sorted((index for index in kept if not _has_loads(index)), key=lambda index: -_size(index)):
         if any(_occurs(part, index, found) for index in _indices(block)):
             found.append(part)

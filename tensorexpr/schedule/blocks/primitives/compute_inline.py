@@ -87,6 +87,7 @@ def single_store(realize: BlockRealize, primitive: str) -> BufferStore:
 def _axes_at(realize: BlockRealize, store: BufferStore, places: Sequence[Var]) -> dict[Var, PrimExpr]:
     """A block's axes in terms of the indices at which it writes."""
     axes, indices = realize.block.iter_vars, store.indices
+    # an axis of one value needs no index that tells it
     found: dict[Var, PrimExpr] = {axis.var: axis.dom.min for axis in axes if axis.dom is not None and is_const_int(axis.dom.extent, 1)}
     found |= {index: place for index, place in zip(indices, places, strict=True) if isinstance(index, Var)}
     if len(found) == len(axes) and all(isinstance(index, (Var, IntImm)) for index in indices) and len(set(indices)) == len(indices):

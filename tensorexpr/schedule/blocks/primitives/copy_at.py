@@ -54,6 +54,7 @@ def copy_at(program: BlockProgram, var: Var, name: str, index: int, storage_scop
     users, others = (readers, writers) if side == "read" else (writers, readers)
     copy = scoped_copy(buffer, buffer.shape, f"{buffer.name}_{storage_scope}", storage_scope)
     around = [*program.loops_above(program.loop_node(var)), loop]
+    # Threads that share the copy each use a part of it, so the box that is copied spans them all.
     together = [above for above in around if shares(above, copy, virtual=True)]
     here = _hull(program, users, buffer, side, loop, node, together)
     _check_box(here, buffer, node, primitive)

@@ -104,6 +104,7 @@ def _check_moved(program: BlockProgram, realize: BlockRealize, loop: For) -> Non
                 loop,
             )
     started = {load for load in _loaded(realize.block.init)}
+    # in front of the block or behind it: the init comes before all iterations of the loop
     writer = next((other for other in scope.children if id(other) in inside and started & set(written(other.block))), None)
     if writer is not None:
         raise PrimitiveError(

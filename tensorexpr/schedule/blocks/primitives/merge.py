@@ -52,6 +52,7 @@ def merge(program: BlockProgram, names: Sequence[Var]) -> tuple[BlockProgram, Va
     nodes = [program.loop_node(name) for name in names]
     listed, nests = _nests(program, nodes)
     _check_alike(nests)
+    # as in the text, so that the first of a pair in `_check_order` is the one that ran first
     order = sorted(range(len(nests)), key=lambda n: next(place for place, one in enumerate(listed) if one is nests[n].loops[0]))
     nests = [nests[n] for n in order]
     made = tuple(Var(f"{loop.loop_var.name}_m", loop.loop_var.dtype) for loop in nests[0].loops)
@@ -121,6 +122,7 @@ def _accessed(stmt: Stmt) -> tuple[set[Buffer], set[Buffer]]:
     """The buffers that the blocks in a statement say they read, and those they write."""
     if isinstance(stmt, BlockRealize):
         made = set(written(stmt.block))
+        # a reduction with an init reads its own result without stating it
         return set(read(stmt.block)) | (made if stmt.block.init is not None else set()), made
     reads: set[Buffer] = set()
     writes: set[Buffer] = set()
@@ -144,6 +146,7 @@ def _check_order(program: BlockProgram, node: Node, nests: Sequence[_Nest], made
     for first, second in combinations(range(len(bodies)), 2):
         for buffer in _conflicts(bodies[first], bodies[second]):
             early, late = (touched_regions(bodies[n], [buffer])[buffer] for n in (first, second))
+            # Merged, iteration i of the second nest comes before iteration i + 1 of the first, which the nests ran the other way round.
             pairs = ((early.writes, late.reads), (early.writes, late.writes), (early.reads, late.writes))
             if any(a is not None and b is not None and not is_apart(a, b, loops, around) for a, b in pairs):
                 top, other = nests[first].loops[0], nests[second].loops[0]

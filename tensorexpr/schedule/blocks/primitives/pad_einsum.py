@@ -153,6 +153,7 @@ def _adds_zero(store: BufferStore, axis: Var) -> bool:
     value = store.value
     if not isinstance(value, Add):
         return False
+    # C + term or term + C; with C on both sides there is no term whose factors could be zero
     own = [side for side in (value.a, value.b) if isinstance(side, BufferLoad) and side.buffer is store.buffer]
     added = value.b if own and own[0] is value.a else value.a
     return len(own) == 1 and all(_is_zero_at(factor, axis) for factor in _factors(added))  # all, not any: 0 * inf isn't 0

@@ -36,6 +36,7 @@ def reorder(program: BlockProgram, names: Sequence[Var]) -> BlockProgram:
     bound: set[Var] = {loop.loop_var for loop in chain}
     for loop in order:
         bound.discard(loop.loop_var)
+        # bound: the loops that are still to come, inside of this one
         late = (variables(loop.min) | variables(loop.extent)) & bound
         if late:
             raise PrimitiveError(

@@ -77,6 +77,7 @@ class _Plan:
         terms = tuple(substitute(term, meaning) for term in self.reduction.terms)
         reduced = any(axis.iter_type == IterVar.COMM_REDUCE for axis in axes)
         current = tuple(BufferLoad(buffer, where) for buffer in self.buffers)
+        # Without another reduced axis a partial result is one term, with nothing to start from.
         initial = self._stores(self.buffers, where, self.reduction.initial) if reduced else None
         combined = self.reduction.combined(current, terms) if reduced else terms
         made = replace(
@@ -109,6 +110,7 @@ class _Plan:
             body=self._stores(self.reduction.buffers, target, self.reduction.combined(current, partial)),
         )
         reducing = loops_of_axes(self.realize, REDUCED)
+        # Conditions on reduced loops belong to the terms. Partial results exist for the whole loop: see `_check_partials_begin`.
         holds = [one for one in conditions(self.realize.predicate) if not variables(one) & reducing]
         return BlockRealize((self.loop.loop_var, *(value for _, value in spatial)), conjunction(holds), made)
 
@@ -207,6 +209,7 @@ def _chain(node: Node, loops: Sequence[For], realize: BlockRealize, loop: For) -
         chain.append(outer)
     chain.reverse()
     reducing = loops_of_axes(realize, REDUCED)
+    # A reduced loop above the chain would run both steps in each of its iterations, and add partial results before they are done.
     odd = next((above for above in loops if above.loop_var in reducing and all(above is not one for one in chain)), None)
     if odd is not None:
         raise PrimitiveError(

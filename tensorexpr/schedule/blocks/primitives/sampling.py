@@ -129,6 +129,7 @@ def draw_tile(rng: random.Random, extent: int, n: int, max_innermost: int) -> tu
     """Factors of an extent, each tiling as likely as any other; the innermost is at most `max_innermost`, if that is above 0."""
     limit = max_innermost if max_innermost > 0 else extent
     inner = [d for d in divisors(extent) if d <= limit]
+    # weighted by the tilings that go on from each divisor; divisors drawn alike would make some tilings likelier than others
     found = [rng.choices(inner, [count_tilings(extent // d, n - 1) for d in inner])[0]]
     rest = extent // found[0]
     for parts in range(n - 1, 1, -1):

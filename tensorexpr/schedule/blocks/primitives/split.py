@@ -87,6 +87,7 @@ def balanced_split(program: BlockProgram, var: Var, factors: Sequence[PrimExpr |
     def place(tile: PrimExpr, step: PrimExpr) -> PrimExpr:
         return tile * least + minimum(tile, IntImm(var.dtype, larger)) + step if larger else tile * least + step
 
+    # 100 in 7 tiles of 14 or 15: at place 14, 14 * 7 + tile < 100 for tiles 0 and 1 alone; at places before it, always.
     guard = parts[1] * tiles + parts[0] < extent if larger else TRUE  # a tile's last place exists if the tile is a larger one
     body = _in_tiles(loop.body, loop, _Tiles(parts, sizes, place, guard))
     return program.replace(loop, nested(inner, body)), parts
