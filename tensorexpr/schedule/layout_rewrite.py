@@ -132,6 +132,7 @@ class _Rewriting:
     def at_root(self, copy: StageNode) -> int | None:
         """Make a copy one that holds the whole input as it is read; returns it, None if its layout would be that of the input."""
         before = (self.trace, self.tree)
+        # without the loops it had as a copy of a part; as a copy of all it gets others in `_as_read`
         self.trace = Trace(tuple(s for s in self.trace if not (isinstance(s, _LOOPS) and s.stage == copy.id)))
         self.tree = self.trace.apply(self.initial)
         if self._as_read(copy.id) or (copy.maps and not isinstance(copy.attach, Root)):

@@ -197,6 +197,7 @@ def _operands_under(expr: PrimExpr, under: PrimExpr) -> list[tuple[PrimExpr, Pri
         case Reduce():
             outer = [(part, under) for part in (*expr.init, expr.condition)]
             return [*outer, *((part, all_of(under, expr.condition)) for part in expr.source)]
+        # evaluates both sides, so its condition guards no read
         case Select():
             return [(part, under) for part in (expr.condition, expr.true_value, expr.false_value)]
     return [(part, under) for part in children(expr) if isinstance(part, PrimExpr)]

@@ -73,6 +73,7 @@ class PythonNames:
         values = [self._value(stage, factor) for factor in factors]
         lines, rest = [], stem
         low, high = 0, len(parts) - 1
+        # Each two-way split leaves one part open: factors behind the open part come off from the inside, those before it from outside.
         open_part = list(factors).index(None)
         while low < high:
             parent = rest

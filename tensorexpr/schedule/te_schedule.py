@@ -99,6 +99,7 @@ class Schedule(ShownAsText):
         Raises:
             ScheduleError: if the step is illegal; the schedule is then unchanged.
         """
+        # before it is appended: a step that raises leaves tree and trace as they were
         self._tree = step.apply(self._tree)
         self.trace = self.trace.append(step)
         return self._tree

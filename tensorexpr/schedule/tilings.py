@@ -10,6 +10,7 @@ from math import isqrt
 def divisors(extent: int) -> tuple[int, ...]:
     """The divisors of a positive number, ascending."""
     small = [d for d in range(1, isqrt(extent) + 1) if extent % d == 0]
+    # of a square the root would come twice
     return tuple(dict.fromkeys([*small, *(extent // d for d in reversed(small))]))
 
 

@@ -69,6 +69,7 @@ class Trace(ShownAsText):
 
     def as_python(self, tree: ScheduleTree) -> list[str]:
         """The Python lines that schedule the program of `tree` like this trace."""
+        # of the whole schedule, as the factors of any step may name its samples and sizes
         names = PythonNames(self.apply(tree))
         lines = [line for stage in tree.in_order() for line in names.axis_lines(stage)]
         for step in self.steps:

@@ -262,6 +262,7 @@ class ScheduleTree:
         place = self.order.index(neighbour) + (0 if before is not None else 1)
         order = (*self.order[:place], stage.id, *self.order[place:])
         index = {**self.index, stage.origin: stage.id}
+        # a copy of what a step of a scan computes is computed by the step too
         scans = {self.carried.get(self.index[tensor.op]) for tensor in stage.op.input_tensors if tensor.op in self.index} - {None}
         carried = {**self.carried, stage.id: scan} if (scan := next(iter(scans), None)) is not None else self.carried
         groups = tuple(replace(g, members=(*g.members, stage.id)) if neighbour in g.members else g for g in self.groups)
@@ -270,6 +271,7 @@ class ScheduleTree:
 
     def home(self, stage: int) -> Attach:
         """Where `compute_root` puts a stage: at the root, but inside of what its group, or the scan that computes it, is attached to."""
+        # groups nest: the smallest with a place of its own is the innermost
         for group in sorted(self.groups, key=lambda group: len(group.members)):
             if stage in group.members and not isinstance(group.attach, Root):
                 return group.attach

@@ -42,11 +42,14 @@ def register_tiles(convolution: Convolution, pixels: list[int], target: Target) 
     per_group, panel, lanes = convolution.per_group, panel_of(convolution), channel_lanes(convolution, target)
     for vectors in range(1, target.vector_registers // 8 + 1):
         block = vectors * lanes
+        # no tile reaches from the channels of one group, or from one panel in memory, into the next
         if (per_group < convolution.size(convolution.column) and per_group % block) or (panel and panel % block):
             continue
+        # the last vector would have no channel
         if vectors > 1 and (vectors - 1) * lanes >= per_group:
             continue
         most = target.machine.tile_rows(vectors)
+        # below half of the most, two tiles fit as one, which loads the weights once for both
         for columns in range(max(1, min(most, pixels[-1]) // 2), min(most, pixels[-1]) + 1):
             yield RegisterTile((*[1] * (len(pixels) - 1), columns), vectors)
         if len(pixels) > 1 and 2 * pixels[-1] <= most:
@@ -112,6 +115,7 @@ def is_near(convolution: Convolution, block: int, target: Target) -> bool:
 
 def tile_cycles(convolution: Convolution, tile: RegisterTile, pixels: list[int], live: list[list[range]], target: Target) -> float:
     """Cycles of all tiles on one core; `live` are the pixels of each axis that each tap has terms for."""
+    # along each axis a tap has its live pixels of a tile; in the tile it has their product
     sizes = Counter({1: 1})
     for extent, size, taps in zip(pixels, tile.sizes, live, strict=True):
         sizes = _products(sizes, _live_sizes(extent, size, taps))

@@ -61,6 +61,7 @@ def scheduled_by_plans(s: Schedule, target: Target, alternative: int = 0) -> Non
 
 def scheduled_contractions(s: Schedule, target: Target, alternative: int = 0) -> None:
     """Schedule what a rule for sums of products or windows takes, with what it reads and what reads it."""
+    # From the most special rule on: each takes only what those before it left untouched.
     schedule_contractions(s, target, alternative, by_dots=True)
     schedule_windows(s, target)
     schedule_sums_of_windows(s, target)

@@ -32,6 +32,7 @@ def schedule_contractions(s: Schedule, target: Target, alternative: int = 0, by_
     for stage in list(s.tree.in_order()):
         if is_untouched(s.tree[stage.id]) and planned(s, stage, target, by_dots):
             inline_moves(s, stage)
+            # asked again, as inlined moves change where operands lie
             if plans := planned(s, stage, target, by_dots):
                 Tiles(s, tiled_result(s, stage), stage.origin.output(0), plans[min(alternative, len(plans) - 1)], target).build()
 
@@ -41,6 +42,7 @@ def planned(s: Schedule, stage: StageNode, target: Target, by_dots: bool) -> lis
     found = contractions_of(s.tree, stage) if by_dots else [contraction_of(s.tree, stage)]
     plans = [contraction_plans(one, stage.origin.output(0).dtype, target) for one in found if isinstance(one, Contraction)]
     groups = [(plan.dot.group if plan.dot is not None else 0, some) for some in plans for plan in some[:1]]
+    # of equal groups the first: the last axis in the lanes
     group, chosen = max(groups, key=lambda one: one[0], default=(0, []))
     return chosen if group or not by_dots else []
 

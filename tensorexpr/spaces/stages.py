@@ -30,6 +30,7 @@ def elementwise_consumer(tree: ScheduleTree, stage: StageNode) -> StageNode | No
     """
     found: StageNode | None = None
     waiting = [stage]
+    # the list grows while it is walked
     for current in waiting:
         readers = tree.consumers(current)
         if not readers or not all(_reads_elementwise(tree, reader, current) for reader in readers):

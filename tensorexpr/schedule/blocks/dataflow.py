@@ -145,6 +145,7 @@ def place_of_range(r: Range) -> PrimExpr | None:
         return None
     if width == 1:
         return r.min
+    # ranges of one width that begin at multiples of it are the same or apart
     found = Analyzer().simplify(floordiv(r.min, width))
     return found if is_const_int(Analyzer().simplify(found * width - r.min), 0) else None
 

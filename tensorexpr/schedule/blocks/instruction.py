@@ -197,6 +197,7 @@ class Instruction:
             arguments.append(("decision", decision))
         shown = ", ".join(f"{name}={as_python_text(value, names)}" if name else as_python_text(value, names) for name, value in arguments)
         outputs = ", ".join(names.get(rv, "_") for rv in self.outputs)
+        # `l1, = sch.get_loops(...)`: the call gives a list of one
         if len(self.outputs) == 1 and self.kind in _LISTS:
             outputs += ","
         return f"{outputs} = sch.{self.primitive.method}({shown})" if outputs else f"sch.{self.primitive.method}({shown})"

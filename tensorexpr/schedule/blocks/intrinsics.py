@@ -77,6 +77,7 @@ def _dot_by_words(buffers: Sequence[Buffer]) -> Stmt:
     packed = reinterpret(f"int16x{lanes // 2}", b.vload([0, 0], f"int8x{lanes}"))
     byte = Broadcast(const(8, "int16"), lanes // 2)
     low = Broadcast(const(255, "int16"), lanes // 2)
+    # The unsigned operand's low bytes by a mask; the signed one's by shifts up and back, which extend the sign.
     evens = _multiplied(left & low, (packed << byte) >> byte)
     odds = _multiplied((left >> byte) & low, packed >> byte)
     made: Stmt = out.vstore([0], out.vload([0], f"int32x{OUTPUTS}") + evens + odds)

@@ -58,6 +58,7 @@ class Padding:
             if None in (factor, count, limit) or not facts.known_equal(old, outer * (factor or 1) + inner):
                 continue
             assert factor is not None and count is not None and limit is not None
+            # 100 in 7 tiles of 16: only the last one, o == 6, has padding, from i = 4 on
             rest = limit - (count - 1) * factor
             if 0 < rest < factor:
                 last = outer.equal(const(count - 1, outer.dtype))
@@ -102,6 +103,7 @@ def with_padding(program: BlockProgram, old: Buffer, new: Buffer, moved: Redirec
             )
     nests = [_nest_of(node, old, program) for node in writers]
     changes: dict[Stmt, Stmt | None] = {nest.top: _filled(nest, new, moved, padding) for nest in nests if nest is not None}
+    # One writer can't run over the new indices, so none does, and a block behind the last one writes the padding.
     if len(changes) < len(writers):
         top = top_statement(writers[-1])
         changes = {top: seq(top, _padding_nest(program, new, padding))}

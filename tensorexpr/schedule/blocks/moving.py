@@ -95,6 +95,7 @@ class Move:
         nest = self._nest(self._domains(self._partners_below()), preserve_unit_loops)
         body = statements_of(self.loop.body)
         loop = replace(self.loop, body=seq(*body[:place], nest, *body[place:]))
+        # `Move.of` has seen that the block isn't in the loop, so neither replacement hides the other
         made = self.program.replaced({self.realize: None, self.loop: loop})
         reason = next(self._reasons_against(made), None)  # of the result: only there does it show what runs before what
         if reason is not None:

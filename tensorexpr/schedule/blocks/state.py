@@ -160,6 +160,7 @@ class ScheduleState:
             if isinstance(made, (Block, For)):
                 heirs[id(made)] = self._places[id(above.stmt)]
         func = self._programs[name].func
+        # by identity: what the new program shares with the old one keeps its place
         kept = {id(stmt) for stmt in _below(made)}
         gone = [self._places.pop(id(stmt)) for stmt in [*_below(node.stmt), *(above.stmt for above, _ in _path(node))]
                 if id(stmt) in self._places and id(stmt) not in kept]  # fmt: skip

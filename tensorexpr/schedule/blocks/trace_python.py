@@ -60,6 +60,7 @@ def _apply(statement: ast.stmt, sch: Schedule, values: dict[str, Any]) -> None:
     if not isinstance(call, ast.Call) or _owner(call.func) != "sch":
         raise RecordError(f"a line of a trace calls a primitive, unlike {ast.unparse(statement)[:80]!r}")
     assert isinstance(call.func, ast.Attribute)
+    # a text may call primitives alone, not whatever else the schedule has
     if call.func.attr not in {primitive.method for primitive in KINDS.values()}:
         raise RecordError(f"no primitive is called {call.func.attr[:40]!r}")
     keywords = {keyword.arg: _value(keyword.value, values) for keyword in call.keywords if keyword.arg is not None}

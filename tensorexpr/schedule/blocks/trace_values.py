@@ -92,6 +92,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, (IntImm, FloatImm, StringImm)):
         return value.value
     to_json = getattr(value, "to_json", None)
+    # a truth value is a number in JSON, which `Primitive.shown` turns back
     return int(value) if isinstance(value, bool) else to_json() if to_json is not None else value
 
 
@@ -105,6 +106,7 @@ def from_json_value(value: Any, meaning: Mapping[str, RV]) -> Any:
         RecordError: for a handle that no instruction gave yet.
     """
     if isinstance(value, str):
+        # quotes tell a text from the name of a handle, from a map and from None
         if value.startswith('"') and value.endswith('"') and len(value) > 1:
             return value[1:-1]
         if value.startswith("{"):

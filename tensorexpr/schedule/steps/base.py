@@ -76,6 +76,7 @@ def _plain(value: Any) -> Any:
 
 
 def _is_int(value: Any) -> bool:
+    # `type`, as True is an instance of int
     return type(value) is int and -(1 << 62) < value < 1 << 62
 
 

@@ -24,6 +24,7 @@ from .placement import check_scope
 
 def check_unscheduled(stage: StageNode, primitive: str) -> None:
     """Refuse a stage whose loops have been changed or marked."""
+    # an intrinsic's stage begins with a tensorized loop, which nobody scheduled
     fresh = initial_stage(stage.id, stage.name, stage.compute)
     marked = {axis: (mark.kind, mark.intrin) for axis, mark in stage.marks.items() if mark.kind is not LoopKind.SERIAL}
     same_marks = marked == {axis: (mark.kind, mark.intrin) for axis, mark in fresh.marks.items()}

@@ -130,6 +130,7 @@ def mapping_of(stage: StageNode, mapping_function: Any) -> tuple[AxisExpression,
         index_map.check_closed()
         numbers = {var: axis for axis, var in enumerate(index_map.initial_indices)}
         mapping = [encode(index, numbers) for index in index_map.final_indices]
+        # from the last one on, so that places before it stay what they are
         for place in reversed(separators):
             mapping.insert(place, SEPARATOR)
         return tuple(mapping)
@@ -224,6 +225,7 @@ class _Layout:
             known = _analysed(tuple((var.name, var.dtype) for var in axes), indices, tuple(stage.op.output_shape(0)))
         except DeclarationError as error:
             raise stage.refused(f"transform_layout: {error}") from error
+        # The analysis is cached and its variables are shared, but no two stages may have an axis in common.
         own = {var: Var(var.name, var.dtype) for var in known.inverse.initial_indices}
         axis = tuple(
             IterVar(Range.from_min_extent(0, extent), var, IterVar.DATA_PAR)

@@ -179,6 +179,7 @@ class ScheduleBase:
     @property
     def state(self) -> ScheduleState:
         """The module as it is now with the places of its blocks and loops; changes that are made to it by hand stay there."""
+        # states are replaced, never changed, so identity tells whether the places are of this one
         if self._places is None or self._places[0] is not self._state:
             self._places = (self._state, ScheduleState(self.mod))
         return self._places[1]

@@ -53,6 +53,7 @@ def cache_index(program: BlockProgram, name: str, storage_scope: str, cse_thresh
         wanted = "no index to compute" if cse_thresh <= 1 else f"nothing that occurs {cse_thresh} times in its indices"
         raise PrimitiveError(f"cache_index: {name} has {wanted}; constants and single axes aren't computed", node.stmt)
     taken = {buffer.name for buffer in program.buffers()}
+    # a second block's indices get names of their own
     stem = "index" if "index_0" not in program.blocks and "index_var_0" not in taken else f"index_{name}"
     found: list[_Cached] = []
     for number, index in enumerate(chosen):

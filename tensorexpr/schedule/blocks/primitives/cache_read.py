@@ -42,6 +42,7 @@ def cache_read(program: BlockProgram, name: str, index: int, storage_scope: str,
         check_plain_use(reader.stmt, buffer, "cache_read", reader.stmt)
     if writer is None:
         place = scope_start(scope)
+        # nobody in the scope writes it, so one copy at the scope's start serves all readers
         here = whole = _box_in_scope(scope, buffer)
     else:
         region = next(region for region in block_at(writer).writes if region.buffer is buffer)

@@ -93,6 +93,7 @@ def _all(stmt: Stmt) -> list[Stmt]:
         one = stack.pop()
         found.append(one)
         stack.extend(inner_statements(one))
+        # `inner_statements` leaves the init out, which may define variables too
         if isinstance(one, Block) and one.init is not None:
             stack.append(one.init)
     return found

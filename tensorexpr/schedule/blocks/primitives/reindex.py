@@ -65,6 +65,7 @@ def reindex(program: BlockProgram, name: str, index: int, side: int) -> tuple[Bl
         check_behind(siblings, node, [other for other in siblings if buffer in read(block_at(other))], buffer, "reindex")
     elif any(buffer is own.buffer for own in block.writes) and block.init is None:
         raise PrimitiveError(f"reindex: {name} reads and writes {buffer.name}; a copy for reading alone would be of old values", node.stmt)
+    # loosely: an axis of one value stays in the indices, and becomes a dimension of the copy
     facts = Analyzer({axis.var: loosely(_dom(axis)) for axis in block.iter_vars})
     indices = tuple(facts.simplify(index) for index in indices)
     # An axis that no index has would make the copy larger by its extent, with the same elements over and over.

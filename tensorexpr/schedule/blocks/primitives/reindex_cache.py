@@ -117,6 +117,7 @@ def _check_map(node: Node, axes: Sequence[IterVar], far: Sequence[PrimExpr], nea
             raise PrimitiveError(
                 f"{primitive}: the axis {missing[0]} of {block.name_hint} doesn't occur in {what}, but in the other", node.stmt
             )
+    # the copy's indices tell the buffer's, so no place stands for two elements
     if set(far) <= set(near):
         return
     reason = why_not_one_to_one(axes, near)
@@ -132,6 +133,7 @@ def _nest(program: BlockProgram, node: Node, place: Place, block: Block, axes: S
     used = set().union(*map(variables, values))
     loops = [loop for loop in program.loops_above(node) if loop.loop_var not in outer and loop.loop_var in used]
     own, fresh = renewed_loops(loops, plain=True)
+    # A condition on a loop that the copy doesn't have can't stand there; without it more is copied than is used.
     holds = [c for c in conditions(realize.predicate) if variables(c) <= {loop.loop_var for loop in loops} | outer]
     return nested(own, BlockRealize(tuple(substitute(v, fresh) for v in values), substitute(conjunction(holds), fresh), block))
 

@@ -46,6 +46,7 @@ def reverse_compute_inline(program: BlockProgram, name: str) -> BlockProgram:
     store = single_store(realize, NAME)
     producer, buffer = _producer(program, scope, realize)
     made = _producing_store(producer, buffer)
+    # The producer's points will do the block's work: also at points that the block's own loops would leave out.
     reason = why_not_whole(realize, program.loops_above(node))
     if reason is not None:
         raise PrimitiveError(f"{NAME}: {name} must run at each point of its axes: {reason}", realize)

@@ -178,6 +178,7 @@ def _rolled(
     def region(sides: tuple[Range, ...], facts: Analyzer) -> tuple[Range, ...]:
         side = sides[window.place]
         point = isinstance(side.extent, IntImm) and side.extent.value == 1
+        # a part of the window may wrap around the end of the ring, so the whole of it is stated
         rolled = (
             Range.from_min_extent(floormod(side.min, window.extent), side.extent)
             if point
@@ -185,6 +186,7 @@ def _rolled(
         )
         return (*sides[: window.place], rolled, *sides[window.place + 1 :])
 
+    # The first iteration computes its whole window; later ones only its last `stride` elements, as the ring holds the others.
     fresh = [any_of(one.loop.loop_var < 1, LE(IntImm(one.inside.dtype, one.extent - one.stride), one.inside)) for one in windows]
     changes: dict[str, BlockRealize] = {}
     for one in (realize, *readers):

@@ -69,6 +69,7 @@ class Places:
     def drawn(self, rng: random.Random) -> int:
         """A legal decision, each as likely as another."""
         left: list[int] = [INLINE, STAY, *range(len(self.loops))]
+        # ends, as STAY is always legal
         while True:
             decision = rng.choice(left)
             if self.is_legal(decision):

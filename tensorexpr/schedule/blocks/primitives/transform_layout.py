@@ -152,6 +152,7 @@ def _map(index_map: IndexMap, indices: Sequence[PrimExpr]) -> list[PrimExpr]:
     """The new indices, of the type of the old ones."""
     if indices and all(index.dtype == var.dtype for index, var in zip(indices, index_map.initial_indices, strict=True)):
         return list(index_map.map_indices(indices))
+    # the wider type, as an index of 64 bits may not fit in 32
     dtype = next((index.dtype for index in indices if index.dtype == "int64"), indices[0].dtype if indices else "int32")
     typed = {var: Var(var.name, dtype) for var in index_map.initial_indices}
     values: dict[Var, PrimExpr] = dict(typed)
