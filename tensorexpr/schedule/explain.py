@@ -128,6 +128,7 @@ def _spatial(domain: StageDomain, axis: int) -> str:
         return "time: each step reads what earlier ones have written, so its iterations run in order"
     roots = [root for root in stage.spatial if axis in leaves_of(stage, root)]
     indices = ", ".join(stage.axes[root].name for root in roots)
+    # the values of an attached stage are known when it is lowered
     known = [] if isinstance(stage.attach, At) else [root for root in roots if root != axis]
     places = [f"{stage.axes[root].name} = {domain.values[root]}" for root in known]
     detail = f" ({_joined(places)})" if places else ""

@@ -65,4 +65,5 @@ class Group(View):
 
 
 def _holds(outer: set[int], inner: set[int], made_before: bool) -> bool:
+    # of groups with the same members the one made first is the outer one, as `Stage.group` has it
     return inner <= outer and (inner != outer or made_before)

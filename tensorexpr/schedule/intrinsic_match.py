@@ -58,6 +58,7 @@ class Comparison:
         if operand not in self.places:
             raise Mismatch(f"{self.called} never uses its buffer {operand.name}")
         buffer, offsets = self.places[operand]
+        # of leading dimensions that the operand doesn't have, one place
         sizes = [IntImm("int32", 1)] * (len(offsets) - len(operand.shape)) + list(operand.shape)
         return BufferRegion(buffer, tuple(Range.from_min_extent(o, as_index(n, o.dtype)) for o, n in zip(offsets, sizes, strict=True)))
 

@@ -119,6 +119,7 @@ class _FixPoints:
     def _label(self, op: Operation, labels: Sequence[int | None]) -> None:
         known = self.labels.setdefault(op, list(labels))
         for place, (old, new) in enumerate(zip(known, labels, strict=True)):
+            # Readers that give an axis two origins tie these together; an origin that isn't one axis spoils the other.
             if old is not None and new is not None:
                 self.parent[self._root(old)] = self._root(new)
             elif old != new:

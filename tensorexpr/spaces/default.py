@@ -106,6 +106,7 @@ def inline_cheap_stages(s: Schedule) -> None:
     for stage in list(s.tree.in_order()):
         if stage.is_placeholder or stage.is_output or not isinstance(stage.op, ComputeOp) or stage.op.reduce_axis:
             continue
+        # looked up again: inlining other stages has changed who reads what
         readers = s.tree.consumers(s.tree[stage.id])
         once = len(readers) == 1 and isinstance(readers[0].op, ComputeOp) and not readers[0].op.reduce_axis
         # a reader of more elements than the stage has would compute some of them again

@@ -84,6 +84,7 @@ def _lanes_over_reduction(s: Schedule, tensor: Tensor, axis: IterVar, body: Redu
     lane = partial.op.axis[-1]
     stage.reorder(*[a for a in stage.leaf_iter_vars if a is not lane], lane)
     stage.vectorize(lane)
+    # what rfactor has left to reduce: the lanes
     (combined,) = s[tensor].op.reduce_axis
     s[tensor].vectorize(combined)
     return [partial]
@@ -120,6 +121,7 @@ def schedule_root_reduction(s: Schedule, tensor: Tensor, target: Target) -> None
     work = results * depth
     axis = contiguous_axis(op)
     along = axis is not None and any(axis is other for other in op.reduce_axis)
+    # the last axis of the results is in the lanes, so it makes no work for threads
     rows = results if along else results // max(1, spatial[-1])
     if is_parallel(target, work) and rows < target.num_cores and _can_cut(op, reduced, target):
         _over_threads(s, tensor, target)

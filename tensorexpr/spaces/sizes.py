@@ -44,6 +44,7 @@ def decided(stage: Stage, axis: IterVar, value: int, candidates: Candidates) -> 
     extent = as_int(axis_extents(node, Analyzer())[place])
     if extent is None or extent < 2:
         return value
+    # the preferred size is a candidate even above the extent
     sizes = tuple(sorted({size for size in (*candidates(extent), value) if 1 <= size <= max(extent, value)}))
     if len(sizes) < 2:
         return value

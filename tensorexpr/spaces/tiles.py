@@ -145,6 +145,7 @@ class Tiles:
         panel, vector = stage.split(vectors, factor=width, balanced=plan.blocks is not None)
         tiles, each, size = self._tiles_of_rows(stage, rows)
         packed, innermost = panel, tiles[-1]
+        # a task packs several panels, so that a tile of rows is fetched once for all of them
         if plan.pack is Pack.PANEL and plan.order is Order.CHUNKS and not plan.block:
             packed, innermost = stage.split(panel, factor=decided(stage, panel, 1, self._panels_together))
             tiles.append(innermost)
@@ -161,6 +162,7 @@ class Tiles:
             if not chunks:  # pixels of an iteration are fetched by the one before, so it has all tiles of a row; else each is a task
                 cut = len(groups) if self.windows is None else 1
                 tasks, tiles = [*tasks, *tiles[:cut]], tiles[cut:]
+        # else stores read the tile by columns; a tile of one row has nothing to transpose
         last = contraction.is_column_last or plan.blocks is not None or plan.tile.rows == 1
         tile_loops(stage, [*tasks, *inside, *tiles], each, vector, lane, last)
         for axis in (*each, vector) if last and self.windows is not None else ():

@@ -68,6 +68,7 @@ def is_covered(program: BlockProgram, region: BufferRegion, consumer: Node, prod
     for producer in producers:
         # each is a prefix of the consumer's loops, so the shortest is common to all
         shared = shared[: len(shared_loops(program, producer, consumer))]
+    # they count as inner loops on both sides: what one thread makes is there for all
     threads = [loop for loop in shared if shares(loop, buffer)]
     analyzer = Analyzer(ranges_of(shared))
     below = program.loops_above(consumer)[len(shared) :]

@@ -120,6 +120,7 @@ def _why_ambiguous(block: Block, written_regions: Sequence[BufferRegion]) -> str
         if set(spatial) <= plain:  # each axis is an index by itself, so two points write two places
             continue
         places = [place_of_range(r) for r in region.region]
+        # a range without such a number tells no points apart; the other dimensions must do so by themselves
         used = [place for place in places if place is not None and variables(place) & set(spatial)]
         found = detect_iter_map(used, spatial)
         if found.errors and not is_injective(spatial, used):

@@ -53,6 +53,7 @@ def marked(program: BlockProgram, places: Sequence[Stmt]) -> str:
     name = str(program.func.attrs.get("global_symbol", "main"))
     found: list[str] = []
     for line in IRModule({name: program.func}).script(syntax_sugar=False, obj_to_annotate=remarks).splitlines():
+        # the printer puts a remark in the line before its statement
         is_place = bool(found) and found[-1].strip().removeprefix("# ") in remarks.values()
         found.append(line)
         if is_place:

@@ -37,6 +37,7 @@ def renewed_loops(loops: Sequence[For], suffix: str = "", plain: bool = False) -
     made: list[For] = []
     for loop in loops:
         var = Var(f"{loop.loop_var.name}{suffix}", loop.loop_var.dtype)
+        # an extent may depend on a loop further out, which is a copy too
         low, extent = substitute(loop.min, values), substitute(loop.extent, values)
         made.append(For(var, low, extent, ForKind.SERIAL, loop.body) if plain else replace(loop, loop_var=var, min=low, extent=extent))
         values[loop.loop_var] = var

@@ -70,6 +70,7 @@ def loops_around(node: Node) -> list[For]:
 
 def common_ancestors(nodes: Sequence[Node]) -> list[Node]:
     """The statements around all of several, innermost first."""
+    # By identity of nodes: all must come from `block_node` or `loop_node` of one program, as `child_blocks` makes others.
     chains = [{id(one) for one in (node, *node.ancestors())} for node in nodes[1:]]
     return [above for above in nodes[0].ancestors() if all(id(above) in chain for chain in chains)]
 
@@ -204,6 +205,7 @@ class BlockProgram:
 
         What stands inside of a replaced statement isn't looked at.
         """
+        # only the paths down to the changes are made anew; all else is shared, and keeps its identity
         body = _replaced(self.func.body, dict(changes), {id(above.stmt) for stmt in changes for above in self.node_of(stmt).ancestors()})
         if body is None:
             raise ScheduleError("nothing would be left of the function; keep at least the block that writes its result")

@@ -93,6 +93,7 @@ def _divided_axis(axis: IterVar, value: PrimExpr, own: set[Var], analyzer: Analy
     if not mentioned & own:
         return DividedAxis(axis, value, axis.dom)
     parts = _sides(analyzer.simplify(value), own)
+    # outer * extent + inner counts from 0
     if parts is None or not is_const_int(axis.dom.min, 0):
         return None
     outside, inside = parts

@@ -118,5 +118,6 @@ def _pairs(own: Block, described: Block) -> list[tuple[BufferLoad | BufferStore,
         return None
     found = comparison.found
     buffers = {a.buffer: b.buffer for a, b in found}
+    # a buffer gets one layout, so it can't stand for two of the description, nor two for one
     one_to_one = len(set(buffers.values())) == len(buffers) and all(buffers[a.buffer] is b.buffer for a, b in found)
     return found if one_to_one and mine.buffer.dtype == its.buffer.dtype else None

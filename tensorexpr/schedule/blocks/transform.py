@@ -36,6 +36,7 @@ def tile_with_tensor_intrin(sch: Schedule, block: BlockRV, intrin_name: str, all
         return None
     if info.block_iter_paddings is not None:
         _pad(sch, block, info.block_iter_paddings)
+        # padding has made other loops, so their places are found again
         info = get_tensorize_loop_mapping(sch, block, desc)
         if info is None:
             return None

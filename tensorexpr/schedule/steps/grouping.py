@@ -128,6 +128,7 @@ class GroupComputeAt(Step):
         moving = _at_home(tree, group)
         placed = _with_attach(tree, self.group, At(self.target, self.axis))
         for stage in moving:
+            # a member of a group inside, which has a place of its own, stays there
             if placed.home(stage.id) == At(self.target, self.axis):
                 placed = ComputeAt(stage.id, self.target, self.axis).apply(placed)
         return placed

@@ -188,6 +188,7 @@ def _placed(tree: ScheduleTree, made: StageNode, old: Operation, index_map: Inde
     for reader in tree.consumers(tree[made.id]):
         tree = tree.with_stage(replace(tree[reader.id], op=_redirect(reader.compute, old, made.op, index_map)))
     tree = tree.with_stage(replace(made, maps=(*made.maps, index_map)))
+    # behind the old definition, which users' handles go on naming and `declared_arguments` takes as the declared one
     return replace(tree, index={**tree.index, made.op: made.id})
 
 

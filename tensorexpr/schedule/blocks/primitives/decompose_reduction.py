@@ -63,6 +63,7 @@ def decompose_reduction(program: BlockProgram, name: str, var: Var) -> Decompose
 
 def updating(block: Block, name: str) -> Block:
     """A reduction block without its init, which reads what it writes."""
+    # an init makes what the body reads; without it the result comes from outside of the block
     own = [region for region in block.writes if region.buffer not in read(block)]
     return replace(block, name_hint=name, init=None, reads=(*own, *block.reads))
 

@@ -53,6 +53,7 @@ def _check_independent(program: BlockProgram, loop: For, primitive: str, togethe
         try:
             _check_writes(program, loop, local, node, primitive)
         except PrimitiveError:
+            # what each iteration has to itself can't be written by another one
             if not all(is_private(program, loop, buffer) for buffer in written(realize.block)):
                 raise
     _check_carried(program, loop, primitive)
@@ -95,6 +96,7 @@ def _check_writes(program: BlockProgram, loop: For, local: Scope, node: Node, pr
 def _check_reduced_once(realize: BlockRealize, loops: Sequence[For], primitive: str) -> None:
     """Refuse a reduction whose axes may meet a point again: its init, which runs at the first one, would run again too."""
     axes = realize.bindings()
+    # The spatial axes at one value: what is left must meet each reduced point once.
     values = tuple(value if axis.iter_type == IterVar.COMM_REDUCE else IntImm(axis.dtype, 0) for axis, value in axes)
     if realize.block.init is not None and why_not_affine(replace(realize, iter_values=values, predicate=TRUE), loops) is not None:
         check_affine(realize, loops, primitive)
@@ -124,6 +126,7 @@ def _is_apart(program: BlockProgram, loop: For, buffer: Buffer) -> bool:
     around = ranges_of(program.loops_above(program.loop_node(loop.loop_var)))
     touched = touched_regions(loop.body, [buffer])[buffer]
     boxes = [box for box in (touched.reads, touched.writes) if box is not None]
+    # a box with itself too, and pairs in both orders: `is_apart` holds an iteration against those before it
     return all(is_apart(one, other, [loop], around) for one in boxes for other in boxes)
 
 

@@ -120,6 +120,7 @@ def _window_of(loop: For, place: int, axis: IterVar, value: PrimExpr, inner: set
     stride = form.coefficient_of(loop.loop_var)
     rest = form.without(loop.loop_var)
     inside = Linear({atom: k for atom, k in rest.terms.items() if variables(atom) & inner}).to_expr(value.dtype)
+    # A window moves forward. A term of inner and other loops together has no place within it.
     if stride <= 0 or any(variables(atom) - inner and variables(atom) & (inner | {loop.loop_var}) for atom in rest.terms):
         return None
     bound = analyzer.const_int_bound(inside)
@@ -141,6 +142,7 @@ def _why_not_in_order(realize: BlockRealize, loop: For, window: _Window) -> str 
 
 def _check_reads(program: BlockProgram, buffer: Buffer, readers: Sequence[BlockRealize], window: _Window) -> None:
     """What an iteration reads lies in its window."""
+    # where the window of an iteration begins: its inner loops at 0
     start = substitute(window.value, {var: IntImm(var.dtype, 0) for var in variables(window.inside)})
     for reader in readers:
         loops = program.loops_above(program.node_of(reader))
