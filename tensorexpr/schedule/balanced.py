@@ -47,6 +47,7 @@ class ShortTile:
 
     def condition(self, value: PrimExpr) -> PrimExpr:
         """True exactly if the iteration `value`, from 0 to `last`, exists: tile < longer at the last one, tile < count before it."""
+        # at value == last - 1 the condition is tile < shorter + longer == count, which holds for every tile
         shorter = self.count - self.longer
         return value * shorter + self.tile < self.last * shorter + self.longer
 

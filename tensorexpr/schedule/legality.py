@@ -87,6 +87,7 @@ def _check_kinds(stage: StageNode, path: tuple[tuple[StageNode, int], ...]) -> N
 
 
 def _check_own_loops(stage: StageNode, path: tuple[tuple[StageNode, int], ...]) -> None:
+    # an axis that two reductions were declared with is one variable, which has one value at a time
     own = {stage.axes[axis].var for axis in stage.leaf}
     for target, axis in path:
         if target.axes[axis].var in own:

@@ -79,6 +79,7 @@ def time_axes(tree: ScheduleTree, stage: StageNode) -> set[int]:
     for reader in tree.consumers(stage):
         if reader.id not in tree.carried:
             continue
+        # Ends at the update: what a step hands to the next one goes through a state, a placeholder, so reads make no cycle.
         times = {reader.axes[axis].var for axis in time_axes(tree, reader)}
         for load in tree.reads(reader):
             if tree.producer(load).id == stage.id:
@@ -131,6 +132,7 @@ def storage_of(tree: ScheduleTree, stage: StageNode, output: int) -> tuple[int, 
     scan = tree[owner].op if owner is not None else None
     if owner is not None and isinstance(scan, ScanOp):
         for place, (state, update) in enumerate(zip(scan.state_placeholder, scan.update, strict=True)):
+            # one storage for both: a step reads the rows that steps before it have stored
             if stage.origin is state.op or (stage.origin is update.op and update.value_index == output):
                 return owner, place
     return stage.id, output

@@ -78,6 +78,7 @@ class Schedule(ShownAsText):
 
     def copy(self) -> Schedule:
         """A schedule with the same trace, sharing everything; changing one leaves the other alone."""
+        # past __init__, which would apply the whole trace again
         made = object.__new__(Schedule)
         made.outputs, made._initial, made.trace, made._tree = self.outputs, self._initial, self.trace, self._tree
         made.threads = set(self.threads)
@@ -90,6 +91,7 @@ class Schedule(ShownAsText):
 
     def know(self, sizes: Mapping[str, Var]) -> None:
         """Let factors of splits name these variables."""
+        # in both trees: a replay of the trace begins at the initial one
         self._initial = replace(self._initial, symbols={**self._initial.symbols, **sizes})
         self._tree = replace(self._tree, symbols={**self._tree.symbols, **sizes})
 

@@ -159,6 +159,7 @@ def _with_roles(op: ComputeOp, sizes: tuple[int, ...], operands: Sequence[Operan
     """The contraction: what each axis is for follows from which operands move along it."""
     name = op.axis[column].name
     along = [operand for operand in operands if operand.moves_with(column)]
+    # read across memory: a copy in panels mends that, and one operand alone gets one
     apart = [operand for operand in along if not operand.lies_along(column)]
     if not along or len(apart) > 1 or len(along) == len(operands):
         return Refused(f"the axis {name} indexes {'all factors' if along else 'none of them'}, not one")
@@ -225,4 +226,5 @@ def inline_moves(s: Schedule, stage: StageNode) -> None:
             moves = len(producer.op.body) == 1 and isinstance(producer.op.body[0], ProducerLoad)
             if moves and isinstance(producer.attach, Root) and not producer.relations and not producer.marks:
                 s.apply_step(ComputeInline(producer.id))
+                # a chain of moves, the reshape of a transpose, goes as a whole
                 waiting.append(producer)

@@ -121,7 +121,7 @@ def schedule_root_reduction(s: Schedule, tensor: Tensor, target: Target) -> None
     work = results * depth
     axis = contiguous_axis(op)
     along = axis is not None and any(axis is other for other in op.reduce_axis)
-    # the last axis of the results is in the lanes, so it makes no work for threads
+    # where the lanes are results, their last axis makes no work for threads
     rows = results if along else results // max(1, spatial[-1])
     if is_parallel(target, work) and rows < target.num_cores and _can_cut(op, reduced, target):
         _over_threads(s, tensor, target)

@@ -50,6 +50,7 @@ class Ranges:
         self._loose = (
             Analyzer({loop.loop_var: loosely(Range.from_min_extent(loop.min, loop.extent)) for loop in loops}) if unit_loops else self.exact
         )
+        # without such loops both analyzers give the same, so one is asked
         self._has_unit = unit_loops and any(_is_unit(loop) for loop in loops)
 
     def bind(self, loop: For) -> None:

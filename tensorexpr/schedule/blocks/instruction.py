@@ -77,6 +77,7 @@ class Primitive(ABC):
 
     def __init_subclass__(cls) -> None:
         if cls.kind:
+            # primitives have no state, so one object serves all instructions
             KINDS[cls.kind] = cls()
 
     @abstractmethod

@@ -249,6 +249,7 @@ def _padding_nest(program: BlockProgram, new: Buffer, padding: Padding) -> Stmt:
 def _assumed(program: BlockProgram, new: Buffer, padding: Padding) -> BlockProgram:
     """The program that takes for granted what stands in the padding of a parameter."""
     loops, axes, point = _axes(padding)
+    # an implication: where there is padding, the value stands
     holds = logical_not(padding.where(point)) | (new[tuple(point)].equal(padding.at(point)))
     name = fresh(f"buffer_{new.name}_assumptions", program.blocks)
     reads = (BufferRegion.from_point(new, point),)

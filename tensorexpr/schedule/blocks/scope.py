@@ -194,6 +194,7 @@ def check_begins(realize: BlockRealize, loops: Sequence[For], primitive: str) ->
         PrimitiveError: with the axis or condition.
     """
     reducing = loops_of_axes(realize, (IterVar.COMM_REDUCE,))
+    # the first iteration of all loops that reduce
     start: dict[Var, PrimExpr] = {loop.loop_var: loop.min for loop in loops if loop.loop_var in reducing}
     analyzer = Analyzer(ranges_of(loops))
     block = realize.block

@@ -52,6 +52,7 @@ def _plain(stmt: Stmt) -> Stmt:
         if block.alloc_buffers or block.match_buffers:
             raise Mismatch(f"the block {block.name_hint} has buffers of its own")
         values = {axis.var: value for axis, value in stmt.bindings()}
+        # an init is a statement under a condition here, so both sides' inits are compared like any other
         body = _plain(substitute(with_guarded_init(block), values))
         return body if as_int(stmt.predicate) == 1 else IfThenElse(stmt.predicate, body)
     if isinstance(stmt, For):

@@ -119,6 +119,7 @@ class Trace:
         for inst in self.insts:
             for rv in inst.outputs:
                 letter = "b" if isinstance(rv, BlockRV) else "l" if isinstance(rv, LoopRV) else "v"
+                # one count for all kinds, as in TVM's traces
                 found[rv] = f"{letter}{len(found)}"
         return found
 

@@ -76,6 +76,7 @@ def expression_from_json(value: Any, meaning: Mapping[str, RV]) -> PrimExpr:
 
     def read(given: Any) -> PrimExpr:
         nonlocal left
+        # counts nodes, which bounds the depth of the recursion as well
         left -= 1
         if type(given) is int and abs(given) < 1 << 31 and left >= 0:
             return IntImm("int32", given)

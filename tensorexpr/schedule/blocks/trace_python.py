@@ -46,6 +46,7 @@ def apply_python(text: str, sch: Schedule) -> None:
         statements = ast.parse(text).body
     except SyntaxError as error:
         raise RecordError(f"this is no text of a trace: {error}") from None
+    # a trace prints as one function around the lines
     if len(statements) == 1 and isinstance(statements[0], ast.FunctionDef):
         statements = statements[0].body
     values: dict[str, Any] = {}

@@ -53,6 +53,7 @@ class Step:
             raise RecordError(
                 f"step {cls.code!r} has {len(values)} fields; it takes {len(declared)}: {', '.join(f.name for f in declared)}"
             )
+        # annotations aren't evaluated, so a field's type is its text: the key of `_FIELD_TYPES`
         return cls(*(_checked(cls.code, f.name, str(f.type), value) for f, value in zip(declared, values, strict=True)))
 
 

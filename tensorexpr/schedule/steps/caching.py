@@ -85,6 +85,7 @@ class CacheWrite(StageStep):
         copies = tuple(ProducerLoad(cached.output(n), own) for n in range(op.num_outputs))
         copy = ComputeOp(op.name, op.tag, op.attrs, op.axis, (), copies)
         shown = make_stage(stage.id, stage.name, copy, stage.is_output)
+        # what was said of the result's storage stays with the stage that stores it
         shown = replace(shown, origin=stage.origin, scope=stage.scope, attach=stage.attach, rolling_buffer=stage.rolling_buffer)
         tree = tree.with_stage(replace(shown, store_predicate=stage.store_predicate, nontemporal=stage.nontemporal))
         tree = tree.with_stage(replace(tree[stage.id], double_buffer=stage.double_buffer, aligns=stage.aligns))

@@ -56,6 +56,7 @@ class CreateGroup(Step):
         reached = _above(tree, self.outputs, stop=set(self.inputs))
         found = {number for number in self.inputs if self.include_inputs}
         fed = set(self.inputs)
+        # producers first, so that one pass finds all that the inputs feed
         for stage in tree.in_order():
             if stage.id in reached and any(tree.producer(load).id in fed for load in tree.reads(stage)):
                 fed.add(stage.id)

@@ -341,6 +341,7 @@ def checked_pragma(value: Any) -> int | bool | str:
     """
     if isinstance(value, (str, StringImm)):
         return value if isinstance(value, str) else value.value
+    # before numbers, as True is one
     if value is None or isinstance(value, bool):
         return value is not False
     number = as_int(value)

@@ -88,8 +88,10 @@ class _Padding:
 
     def neutral(self, term: PrimExpr) -> PrimExpr:
         """What a term is where it isn't the identity."""
+        # a border is often a stage of its own: where that is inlined its condition is found behind the read
         seen = self._inlined(term)
         chosen = _alternatives(seen)
+        # A whole term that is the identity changes no reduction; a zero among factors is neutral in sums alone.
         if chosen is not None and chosen[2] is self.reduce.combiner.identity_element[0]:
             self.conditions.append(chosen[0])
             return self.neutral(chosen[1])
@@ -106,7 +108,9 @@ class _Padding:
         seen = self._inlined(expr)
         if isinstance(seen, Mul):
             a, b = self._factor(seen.a), self._factor(seen.b)
+            # without padding the factor stays the read that it was
             return expr if a is seen.a and b is seen.b else Mul(a, b)
+        # a cast of zero is zero
         if isinstance(seen, Cast):
             value = self._factor(seen.value)
             return expr if value is seen.value else convert_to(value, seen.dtype)

@@ -45,6 +45,7 @@ class ComputeAt(StageStep):
         check_update_stays(tree, stage, "compute_at")
         check_not_inlined(target, "compute_at")
         check_leaf(target, self.axis, "compute_at")
+        # the target, or a stage around it, is computed at this one's loops: each would wait for the other
         if any(around.id == stage.id for around in (target, *(host for host, _ in enclosing_loops(tree, target)))):
             raise stage.refused(f"compute_at {target.name}, which is computed inside {stage.name} itself")
         _check_reads(tree, stage, target)

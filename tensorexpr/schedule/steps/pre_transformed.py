@@ -70,6 +70,7 @@ def layout_of(stage: StageNode, rank: int) -> IndexMap | None:
         return None
     first, *others = stage.maps
     indices = first.final_indices
+    # each layout is over the indices of the one before
     for following in others:
         indices = following.map_indices(indices)
     analyzer = Analyzer()
@@ -81,6 +82,7 @@ def _is_copy(stage: StageNode, load: ProducerLoad) -> bool:
     op = stage.compute
     body: PrimExpr = op.body[0]
     if isinstance(body, Call) and body.op == "tir.if_then_else":
+        # the other value is that of padding, where no element of the input goes
         body = body.args[1]
     if body is not load or len(op.body) != 1:
         return False

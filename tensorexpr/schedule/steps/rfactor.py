@@ -143,6 +143,7 @@ def _kept(stage: StageNode) -> Projection:
 def _partial(tree: ScheduleTree, domain: StageDomain, axis: int, position: int) -> StageNode:
     """The stage of partial results."""
     stage, op, moved = domain.stage, domain.stage.compute, _moved(domain.stage, axis)
+    # axes of its own, as those of before stay with the stage that reduces the partial results
     spatial = tuple(IterVar(a.dom, Var(a.name, a.dtype), a.iter_type) for a in op.axis)
     factor = _as_root(domain, axis, IterVar.DATA_PAR)
     reduce_axis = (
@@ -163,6 +164,7 @@ def _partial_bodies(domain: StageDomain, axis: int, spatial: dict[Var, PrimExpr]
     stage, values = domain.stage, domain.root_values()
     touched = related_axes(stage, axis)
     renamed = {**spatial, **{stage.axes[root].var: values[stage.axes[root].var] for root in stage.reduction if root in touched}}
+    # loops that a root was cut into may pass its end, and are roots themselves in the new stage: the guard goes into the terms
     inside = all_of(*(likely(guard.condition) for guard in domain.guards if guard.axis in touched))
     bodies: list[PrimExpr] = []
     for body in stage.compute.body:

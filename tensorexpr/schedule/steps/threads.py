@@ -68,6 +68,7 @@ class Bind(StageStep):
             raise ScheduleError(f"{where} to {self.tag}: it is {said} already; bind a serial axis, such as a part of a split")
         for other in stage.leaf:
             thread = stage.mark(other).thread
+            # a grid has one dimension of each tag; virtual threads may nest
             if self.tag in HARDWARE_TAGS and thread is not None and thread.tag == self.tag:
                 raise ScheduleError(
                     f"{where} to {self.tag}: {stage.axes[other].name!r} is bound to it already; "

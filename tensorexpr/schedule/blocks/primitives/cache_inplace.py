@@ -36,6 +36,7 @@ def cache_inplace(program: BlockProgram, name: str, index: int, storage_scope: s
     copy = scoped_copy(buffer, [r.extent for r in whole], f"{buffer.name}_{storage_scope}", storage_scope)
     by_pointer = _check_use(node, buffer, whole)
     first = program.fresh_block_name(copy.name)
+    # the program hasn't the first name yet
     second = fresh(copy.name, {*program.blocks, first})
     loops = program.loops_above(node)
     into, _ = copy_nest(first, buffer, copy, here, whole, True, loops)

@@ -42,6 +42,7 @@ def cache_write(
     for user in moved:
         check_plain_use(user.stmt, buffer, "cache_write", user.stmt)
     check_behind(siblings, node, readers, buffer, "cache_write")
+    # they go on reading the buffer, so it is copied back before the first of them
     left = [reader for reader in readers if reader not in chosen]
     place = before_first(node, left) if left else scope_end(scope)
     here, whole = box_of(program, node, region, place.within), box_of(program, node, region, scope.stmt)

@@ -28,6 +28,7 @@ def compute_at(program: BlockProgram, name: str, loop_var: Var, preserve_unit_lo
     """The program with a block computed in a loop of its consumers, for what they read there."""
     check_no_output(program, program.block_node(name), "compute_at")
     move = Move.of(program, name, loop_var, "compute_at", forward=True)
+    # The new loops follow from the ranges of the axes alone: a point that a predicate leaves out would run there.
     reason = why_beyond_domain(move.realize, program.loops_above(move.node))
     if reason is not None:
         raise move.refused(reason)
@@ -49,6 +50,7 @@ def reverse_compute_at(
             raise move.refused(f"where it runs isn't told by what is written: {lacking}")
     made = move.done(index, preserve_unit_loops)
     node = made.block_node(name)
+    # a sum takes each term once; what else writes an element again writes the same
     again = why_not_whole(made.realize(name), made.loops_above(node), once=True) if reduces else None
     if again is not None:
         raise move.refused(f"it would reduce an element more than once ({again})")

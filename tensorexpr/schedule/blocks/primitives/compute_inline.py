@@ -118,6 +118,7 @@ def with_loads(realize: BlockRealize, buffer: Buffer, value: Callable[[BufferLoa
             if node.predicate is not None or any(index.dtype not in ("int32", "int64") for index in node.indices):
                 raise PrimitiveError(f"{primitive}: {realize.block.name_hint} reads {buffer.name} as vectors", realize)
             return value(node)
+        # Inner blocks state their accesses too; those that don't name the buffer keep what they say.
         if isinstance(node, Block) and any(region.buffer is buffer for region in (*node.reads, *node.writes)):
             reads, writes = get_block_read_write_region(node, stated_pointers(node))
             return replace(node, reads=tuple(reads), writes=tuple(writes))

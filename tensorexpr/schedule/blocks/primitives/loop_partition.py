@@ -82,6 +82,7 @@ def _points(loop: For, factors: Sequence[PrimExpr | int | None]) -> list[PrimExp
 def _copy(stmt: Stmt, values: Mapping[Var, PrimExpr], suffix: str, program: BlockProgram) -> Stmt:
     """A statement with variables of its own for all that it defines, and blocks renamed."""
     defined = [var for inner in _all(stmt) for var in parts(inner).defines]
+    # what a copy defines is its own, or two loops would have one variable
     fresh = {var: type(var)(var.name, var.dtype, var.type_annotation) for var in dict.fromkeys(defined)}
     copied = Renaming({**fresh, **values}, folding=True).apply(stmt)
     return _renamed(copied, suffix, program)

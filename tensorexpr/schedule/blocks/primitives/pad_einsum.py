@@ -74,6 +74,7 @@ def _padded(
         made = redirected(made, buffer, copy, [const(0, var.dtype) for var in indices])
     if not copies:
         return program
+    # `own_loops` has seen that each axis is a loop of its own
     values = {value: padded[axis.var] for axis, value in realize.bindings()}
     for loop in reversed(loops):
         made = replace(loop, extent=const(values[loop.loop_var], loop.loop_var.dtype), body=made)

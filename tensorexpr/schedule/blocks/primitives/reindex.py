@@ -80,6 +80,7 @@ def reindex(program: BlockProgram, name: str, index: int, side: int) -> tuple[Bl
     point = tuple(axis.var for axis in axes)
     box = tuple(Range.from_min_extent(var, const(1, var.dtype)) for var in point)
     moved = Redirection(buffer, copy, lambda *_: point, lambda *_: box)(node.stmt)
+    # for its refusal, before anything is made
     outermost(program, node)
     made = program.replace(node.stmt, moved)
     # Looked up again: the replacement made new statements all the way up.

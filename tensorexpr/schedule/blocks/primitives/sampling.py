@@ -61,6 +61,7 @@ class SamplePartitionedTile(Primitive):
         """Factors whose inner part holds `inner`; [1, .., 1, extent] at the partition where nothing fits."""
         if extent % inner or place == 0:
             return list(draw_tile(rng, extent, n, extent))
+        # `inner` goes to the inner part as a whole; what is left is shared out between both parts
         outer, rest = draw_tile(rng, extent // inner, 2, extent)
         return [*draw_tile(rng, outer, place, extent), *draw_tile(rng, rest * inner, n - place, extent)]
 

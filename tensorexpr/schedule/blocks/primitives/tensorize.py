@@ -47,6 +47,7 @@ def tensorize(program: BlockProgram, name: str, intrin: TensorIntrin, called: st
 
 def _implemented(block: Block, intrin: TensorIntrin, regions: Sequence[BufferRegion], called: str) -> Block:
     """The block with a copy of the implementation, on views of its regions."""
+    # each use has variables and buffers of its own
     impl = renew_defs(intrin.impl)
     body = body_block(impl)
     views = dict(zip(buffers_of(impl), regions, strict=True))

@@ -179,6 +179,7 @@ def _regions(index_map: IndexMap, shape: Sequence[PrimExpr]) -> Any:
             if isinstance(r.extent, IntImm) and r.extent.value == 1:
                 indices.append(r.min)
                 continue
+            # a range of several places as a loop over them, whose image under the map is bounded below
             var = Var("t", r.min.dtype)
             inside[var] = Range.from_min_extent(const(0, var.dtype), r.extent)
             indices.append(r.min + var)
