@@ -212,6 +212,7 @@ def _guards(stage: StageNode, extents: Mapping[int, PrimExpr], values: Mapping[i
     for relation in stage.relations:
         if isinstance(relation, SplitRelation) and not _is_perfect(relation, extents, analyzer):
             axis = relation.parent
+            # further out a guard is tested less often, and skips the loops inside
             while axis in above:
                 axis = above[axis]
             guarded[axis] = None

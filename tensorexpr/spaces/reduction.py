@@ -107,6 +107,7 @@ def _lanes_over_results(s: Schedule, tensor: Tensor, axis: IterVar, target: Targ
     stage = s[tensor]
     reductions = [a for a in stage.leaf_iter_vars if any(a is r for r in s[tensor].op.reduce_axis)]
     others = [a for a in stage.leaf_iter_vars if a is not inner and a is not outer and all(a is not r for r in reductions)]
+    # the sum inside of the loop over vectors: each has its results in registers from the first term to the last
     stage.reorder(*others, outer, *reductions, inner)
     stage.vectorize(inner)
 

@@ -61,6 +61,7 @@ class Tiles:
             self._group_left(tile)
         spatial = self._columns_last(tile)
         place, innermost, rows = self._loops_of_result()
+        # With the sum cut in blocks each result is added to once for each, so the sums of all rows are kept meanwhile.
         s[tile].compute_at(s[self.result], place if plan.block else innermost)
         blocks = self._accumulate(tile, spatial, rows)
         if panel is not None and plan.pack is Pack.PANEL:
@@ -135,6 +136,7 @@ class Tiles:
                 rows[place], phase = stage.split(rows[place], factor=self.phases[pixel])
                 phases.append(phase)
         if plan.tile.chunks > 1:
+            # `sizes` are those of the last axes of rows, and the first of these has the chunks
             cut = len(groups) - len(plan.tile.sizes)
             chunk, rows[cut] = stage.split(rows[cut], nparts=plan.tile.chunks, balanced=True)
             chunks.append(chunk)
@@ -321,6 +323,7 @@ def tile_loops(stage: Stage, around: Sequence[IterVar], rows: Sequence[IterVar],
     """The loops over a tile of the result: vectors along what is contiguous, columns if they are its last axis, else the last rows."""
     *outer, inner = [*rows, vector, lane] if last else [vector, *rows[:-1], lane, rows[-1]]
     stage.reorder(*around, *outer, inner)
+    # written out, so that the tile stays in registers and is transposed there
     for axis in () if last else outer:
         stage.unroll(axis)
     stage.vectorize(inner)

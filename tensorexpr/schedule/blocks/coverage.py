@@ -28,6 +28,7 @@ _MEMORY_RANKS = {"global": 0, "shared": 1, "local": 3}
 def why_not_covered(program: BlockProgram, producer: Node, consumer: Node) -> str | None:
     """What a consumer may read of a producer's buffers before it is written; None if nothing."""
     shared = shared_loops(program, producer, consumer)
+    # predicates that only shorten loops become shorter loops, of which boxes are exact
     made, inner = narrowed(realized(producer), program.loops_above(producer)[len(shared) :])
     user, below = narrowed(realized(consumer), program.loops_above(consumer)[len(shared) :])
     analyzer = Analyzer(ranges_of(shared))

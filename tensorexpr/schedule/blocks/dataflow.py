@@ -255,6 +255,7 @@ def is_symbolic_split(realize: BlockRealize, domain: Mapping[Var, Range]) -> boo
                 return False
             loop, extent = value.a, dom.extent * other.extent
         own = domain.get(loop) if isinstance(loop, Var) else None
+        # each loop once: vi = i, vj = i run along a diagonal only
         if own is None or loop in seen or not (is_const_int(dom.min, 0) and is_const_int(own.min, 0)):
             return False
         if not analyzer.known_equal(own.extent, extent):

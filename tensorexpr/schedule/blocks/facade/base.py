@@ -106,7 +106,7 @@ class ScheduleBase:
         except ScheduleError as error:
             raise rendered(error, primitive.method, self._program_of(inputs), self._level) from error
         outputs = tuple(handle(output) for output in applied.outputs)
-        # nothing is changed before this line, so a primitive that raises leaves the schedule as it was
+        # but for random numbers that were drawn nothing has changed so far: a primitive that raises leaves the schedule as it was
         self._state = applied.state
         if applied.renamed:
             self._follow(applied.renamed, primitive.method)

@@ -114,7 +114,7 @@ def _check_between(program: BlockProgram, loop: For, top: Stmt, others: Sequence
     place = next(number for number, stmt in enumerate(order) if stmt is top)
     for other in others:
         at = next(number for number, stmt in enumerate(order) if stmt is _statement_of(program, loop, other))
-        # a reduction reads its own result, of the copy as it writes it there
+        # a reduction reads its own result, which is in the copy as well
         if side == "write" and block_at(other).name_hint == block_at(node).name_hint:
             continue
         if (side == "read" and at >= place) or (side == "write" and at <= place):

@@ -45,6 +45,7 @@ def _check_independent(program: BlockProgram, loop: For, primitive: str, togethe
     local = Scope.below(program, top)
     for node in program.child_blocks(top):
         realize = realized(node)
+        # threads of a block may share a sum: lowering combines their parts
         if together and _is_reduced_by(local, realize, loop, program.loops_above(node)):
             continue
         for axis, value in realize.bindings():
