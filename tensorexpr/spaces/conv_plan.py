@@ -64,6 +64,7 @@ def convolution_plans(convolution: Convolution, target: Target) -> list[Plan]:
     timed = [replace(tile, cycles=tile_cycles(convolution, tile, pixels, live, target)) for tile in tiles]
     best: dict[tuple[int, ...], tuple[float, Plan]] = {}
     for tile in sorted(timed, key=lambda tile: (tile.cycles, tile.sizes, tile.vectors)):
+        # by what a search can't change: the vectors of a tile, and the axes that it has several pixels of
         kind = (tile.vectors, *(number for number, size in enumerate(tile.sizes) if size > 1))
         if kind not in best and (plan := _plan_of(convolution, tile, pixels, target)) is not None:
             # Without a copy's own time: what it saves where rows of weights are far apart isn't counted either.
