@@ -149,6 +149,7 @@ class LineReader:
         try:
             return loaded(parse_record(line))
         except RecordError:
+            # nearly all lines are ours, so that another format is looked for only when one doesn't fit
             data = parse_json(line)
             if not is_v06(data):
                 raise
@@ -191,6 +192,7 @@ class LineReader:
             try:
                 self._known[key] = ComputeDAG(key)
             except TensorExprError as error:
+                # the failure is kept too: each line of a log would declare its workload again
                 self._known[key] = f"the workload {key[:200]} can't be declared: {error}"
         known = self._known[key]
         if isinstance(known, str):

@@ -323,6 +323,7 @@ class State(ShownAsText):
     def _split(self, number: int, axis: int, lengths: Sequence[Factor], inner_to_outer: bool) -> list[Iterator]:
         moved = self._detached(number, [axis])
         self.state_object, axes = self.state_object.split(number, axis, (None, *lengths) if inner_to_outer else (*lengths, None))
+        # counted before stages are attached again: the split is the step that the call stands for
         self._count(0)
         self._attach(moved, number, axes[-1])
         return self._iterators(number, axes)

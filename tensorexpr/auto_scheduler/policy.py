@@ -184,6 +184,7 @@ class SketchPolicy:
     def _drawn(self, sketches: Sequence[Sketch]) -> list[Candidate]:
         """Random candidates of all sketches in turn."""
         random, drawn = np.random.default_rng(self.seed), []
+        # four times as many as are wanted: some may not be built, and some are drawn twice
         share = max(1, 4 * int(self.params["sample_init_min_population"]) // max(1, len(sketches)))
         for number, sketch in enumerate(sketches):
             rows = unique_rows(sketch.sample(share, random))
@@ -266,6 +267,7 @@ class SketchPolicy:
         preloaded = self._preload(sketches, observer)
         model = self._model if self._model is not None else default_model(self.seed)
         user, seen = self._models(model)
+        # what an old log knows races new programs from the first one on
         measurer.best_cost = min([measurer.best_cost, *(cost for _, cost in preloaded.candidates)])
         return Tuner(
             sketches=sketches,

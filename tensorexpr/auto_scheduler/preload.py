@@ -78,6 +78,7 @@ class CandidateIndex:
         self._columns = [_columns(sketch) for sketch in sketches]
         self._shapes: dict[tuple[Any, ...], list[int]] = {}
         for number, sketch in enumerate(sketches):
+            # by shape: comparing every record with every sketch would replay thousands of traces
             self._shapes.setdefault(_shape(sketch.trace if sketch.finish is None else _samples(sketch.trace)), []).append(number)
 
     def find(self, trace: Trace) -> Candidate | None:
@@ -128,4 +129,5 @@ def _row(sketch: Sketch, columns: Sequence[Mapping[tuple[int, ...], int]], trace
         if number is None or not 0 <= number < decision.count:
             return None
         row.append(int(number))
+    # shapes leave decisions out, and finishing may change other steps: only the whole trace says
     return tuple(row) if sketch.trace_of(row) == trace else None

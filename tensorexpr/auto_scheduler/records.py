@@ -182,6 +182,7 @@ def _first_replayed(lines: Sequence[V06Line], reader: LineReader, workload_key: 
     made: dict[str, LoadedRecord] = {}
     refused = ""
     good = [line for line in lines if not line.error_no and workload_key in (None, line.workload_key)]
+    # fastest first: replaying takes longer than reading, and one of each workload is enough
     for line in sorted(good, key=lambda line: median(line.costs)):
         if line.workload_key in made:
             continue
@@ -201,6 +202,7 @@ def compatible_record(
     for record in records:
         factor = calc_workload_dis_factor(decode_workload_key(workload_key), decode_workload_key(record.workload_key))
         if factor < math.inf and not misfit(record, None, None, wanted):
+            # time is taken to grow as the work does; the order is what counts
             ranked.append((record.median * factor, record))
     for _, record in sorted(ranked, key=lambda entry: entry[0]):
         try:
@@ -233,6 +235,7 @@ def distill_record_file(in_file: str | Path, out_file: str | Path) -> int:
     temporary = Path(f"{out_file}.{os.getpid()}.tmp")
     try:
         temporary.write_bytes(b"".join(line + b"\n" for _, line in best.values()))
+        # in one step: whoever reads meanwhile meets the old file or the new one, and so does a crash
         os.replace(temporary, out_file)
     finally:
         temporary.unlink(missing_ok=True)

@@ -165,6 +165,7 @@ def _as_array(name: str, data: Any) -> Array:
 
 
 def _file_name(name: str, array: Array) -> str:
+    # a placeholder may be called anything, "a/b" too
     word = "".join(c if c.isalnum() or c in "_-" else "_" for c in name)
     return f"{word}.{'x'.join(map(str, array.shape)) or 'scalar'}_{array.dtype}.npy"
 
@@ -185,6 +186,7 @@ def _names(op: ComputeOp) -> dict[Tensor, str]:
     """Of sum(data[starts[row] + k, r, c] * dense[.., indices[starts[row] + k] * width + c, ..])."""
     match op.body:
         case (Reduce(source=(Mul(ProducerLoad() as one, ProducerLoad() as other),)),):
+            # the sparse operand's place is read from one array, the dense one's from that and the indices
             sparse, dense = sorted((one, other), key=lambda load: len(_read_in(load.indices)))
         case _:
             return {}

@@ -188,6 +188,7 @@ class TaskScheduler:
         """Time the best few programs of a task again, in turn; what they take then counts."""
         best = self._opened(number).time_again() if self.task_trials[number] else None
         if best is not None:
+            # not less than what this run found alone, but at least as good as what the log says
             self.best_costs[number] = min(best.result.median, self._restored_costs[number])
             self.cur_score = self._score(self.best_costs)
 
@@ -208,6 +209,7 @@ class TaskScheduler:
         cost, chain = float(self.best_costs[number]), self._slope(number)
         rounds, history, window = self.task_cts[number], self.task_costs_history[number], self.backward_window_size
         backward = 0.0
+        # a log that was loaded counts its rounds, but its history is one entry
         if rounds - 1 < len(history) and rounds - 1 - window >= 0:
             backward = (history[rounds - 1] - history[rounds - 1 - window]) / window
         next_cost = min(cost - cost / max(1, rounds), self._cost_of_its_kind(number))
@@ -230,6 +232,7 @@ class TaskScheduler:
             self._next_in_turn = chosen + 1
             return chosen
         gradients = [self.gradient(number) for number in alive]
+        # nothing tells them apart, as where all are 0: argmin would take the first one for ever
         if max(gradients) == min(gradients):
             return int(self._random.choice(alive))
         return alive[int(np.argmin(gradients))]
@@ -287,6 +290,7 @@ class TaskScheduler:
     def _measures_per_round(self, options: TuningOptions, share: float) -> int:
         if options.most_trials == UNLIMITED:
             return options.round_size
+        # every task must get a round of the warm-up
         explored = options.most_trials - final_phase.descent_trials(share, options.most_trials, len(self.tasks))
         return min(options.num_measures_per_round, explored // len(self.tasks))
 

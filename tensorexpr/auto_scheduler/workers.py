@@ -243,6 +243,7 @@ def _by_task(inputs: Sequence[MeasureInput]) -> Iterator[tuple[MeasureTask, list
     """The tasks of some inputs, each with the places of its inputs."""
     places: dict[int, list[int]] = {}
     for place, made in enumerate(inputs):
+        # by identity: the inputs keep their tasks alive, so that no number is used twice
         places.setdefault(id(made.task), []).append(place)
     for listed in places.values():
         yield measure_task(inputs[listed[0]].task, 0), listed

@@ -166,6 +166,7 @@ class TemplateSpace:
                 _check_arguments(found)
                 check_tree(schedule.tree)
             except TensorExprError as error:
+                # failures are kept too: to find one out again takes as long as a program
                 found = str(error)
             if len(self._programs) >= _KEPT:
                 self._programs.clear()
@@ -289,6 +290,7 @@ def as_sketch(made: Sequence[Instance]) -> tuple[Sketch, IntArray]:
         for part, factor in enumerate(factors):
             sizes = [_factors(other, place)[part] for other in made] if isinstance(factor, int) else []
             if len(set(sizes)) > 1:
+                # a size that all programs share stays a number: a sample of one candidate would only add a column
                 values, column = np.unique(np.array(sizes, np.int64), return_inverse=True)
                 factors[part] = (len(samples), 0)
                 samples.append(SampleCategorical(tuple(map(int, values))))
@@ -316,4 +318,5 @@ def _curves(sketch: Sketch, rows: IntArray) -> Any:
 def point_of(trace: Trace) -> int:
     """The number of the configuration that a trace begins with."""
     knobs = [step for step in trace if isinstance(step, Knob)]
+    # as `ConfigSpace.knob2point`, the first knob fastest
     return sum(step.decision * prod(other.candidates for other in knobs[:place]) for place, step in enumerate(knobs))

@@ -81,6 +81,7 @@ class Budget:
         left = self.deadline - self.clock()
         if not is_descending and self.clock() < self.descend_at < self.deadline:
             left = self.descend_at - self.clock()
+        # the first round runs even late: without it there is no result at all
         if left <= 0 and done:
             return 0
         pace = self.busy_s / done if done else 0.0

@@ -86,6 +86,7 @@ class Descent:
             found = self._near(self.centre, count, seen)
             for other in self._others() if len(found) < count else ():
                 found += self._near(other, count - len(found), seen | set(found))
+            # only now those that the model thinks slow: other good programs' neighbours are likelier
             if not found:
                 found = self._near(self.centre, count, seen, np.inf)
             if not found:
@@ -138,6 +139,7 @@ class Descent:
         own, *others = self.contest([self.centre, *challengers])
         self.cost = median(own) if own else self.cost
         self._known.update({c: median(costs) for c, costs in zip([self.centre, *challengers], [own, *others], strict=True) if costs})
+        # without times of the centre in the same rounds nothing was won against it
         winners = [(median(costs), c) for c, costs in zip(challengers, others, strict=True) if own and self.faster(costs, own)]
         if not winners:
             return False
@@ -162,6 +164,7 @@ def _pair_moves(rows: IntArray, axes: IntArray, scores: Array, centre: Sequence[
     """The rows with two decisions moved, of the most promising moves of each."""
     best = [n for axis in dict.fromkeys(axes.tolist()) for n in _best_of_axis(axes, scores, axis)]
     made = [
+        # each differs from the centre in one decision, and the two are different: take both changes
         np.where(rows[second] != centre, rows[second], rows[first])
         for place, first in enumerate(best)
         for second in best[place + 1 :]

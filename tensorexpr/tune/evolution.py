@@ -125,6 +125,7 @@ def _best_of(rows: IntArray, scores: Array, count: int) -> tuple[IntArray, Array
 def _shares(scores: Sequence[Array], population: int) -> list[int]:
     """Rows for each sketch in the next generation: more where the best scores are, some everywhere."""
     finite = [values[np.isfinite(values)] for values in scores]
+    # of the best eight: one guess that is far too high doesn't earn a sketch its rows
     tops = np.array([np.sort(values)[-8:].mean() if len(values) else -np.inf for values in finite])
     # By rank, not by score: scores of different sketches may be far apart before the model has learned from both.
     rank = np.argsort(np.argsort(-tops))
@@ -139,6 +140,7 @@ def _children(sketch: Space, rows: IntArray, scores: Array, count: int, options:
     others = rows[_by_rank(scores, count, rng)]
     draw = rng.random(count)
     mixed = np.where((draw < options.crossover_prob)[:, None], crossover(parents, others, rng), parents)
+    # a child of two parents isn't mutated too; what is left of 1 goes on unchanged
     changes = (draw >= options.crossover_prob) & (draw < options.crossover_prob + options.mutation_prob)
     return unique_rows(np.where(changes[:, None], sketch.mutate(mixed, rng), mixed))
 
@@ -147,5 +149,6 @@ def _by_rank(scores: Array, count: int, rng: Rng) -> IntArray:
     """Numbers of `count` parents; the best of n is drawn exp(4) times as often as the worst."""
     place = np.empty(len(scores))
     place[np.argsort(-scores, kind="stable")] = np.arange(len(scores)) / max(1, len(scores))
+    # if nothing may be built, anything is as good a parent; weights of 0 throughout have no sum to divide by
     weights = np.exp(-4.0 * place) * (np.isfinite(scores) if np.isfinite(scores).any() else 1.0)
     return np.asarray(rng.choice(len(scores), count, p=weights / weights.sum()), np.int64)

@@ -76,6 +76,7 @@ class Learner:
                 self.program_model.learn(new)
             self._learned = len(trials)
             return True
+        # `least`: of a program that was stopped at least this is known; as a failure it would look worse than it is
         known = [(t.candidate, t.result.least) for t in trials if t.candidate is not None]
         known += list(preloaded)
         if not known:

@@ -67,6 +67,7 @@ def _moves(value: tuple[int, ...], numbers: dict[tuple[int, ...], int]) -> list[
                     moved = list(value)
                     moved[source] //= factor
                     moved[sink] *= factor
+                    # some moves leave the space, such as those that make the innermost part longer than it may be
                     number = numbers.get(tuple(moved))
                     if number is not None:
                         found[number] = None
@@ -92,6 +93,7 @@ def sample(space: Decided, count: int, rng: Rng) -> IntArray:
 def every_row(space: Decided) -> IntArray:
     """All rows [n, d], for spaces with few of them."""
     counts = [decision.count for decision in space.decisions]
+    # a space without decisions has one program, the empty row
     rows = np.array(np.unravel_index(np.arange(prod(counts)), counts or [1]), np.int64)
     return np.asarray(rows.T.reshape(prod(counts), -1)[:, : len(counts)], np.int64)
 
@@ -101,6 +103,7 @@ def mutate(space: Decided, rows: IntArray, rng: Rng) -> IntArray:
     if not space.decisions or not len(rows):
         return np.array(rows)
     weights = np.log2(np.array([decision.count for decision in space.decisions], float))
+    # decisions with one candidate each: there is nowhere to move
     if not weights.any():
         return np.array(rows)
     which = rng.choice(len(weights), len(rows), p=weights / weights.sum())
@@ -123,6 +126,7 @@ def unique_rows(rows: IntArray) -> IntArray:
     """The distinct rows in order of first appearance."""
     if not len(rows) or not rows.shape[1]:
         return rows[:1]
+    # `unique` sorts by content; the places of first appearance, sorted, bring the order back
     _, first = np.unique(rows, axis=0, return_index=True)
     return rows[np.sort(first)]
 

@@ -72,6 +72,7 @@ class Proposals:
             return []
         start = time.perf_counter()
         options = self.options
+        # were all that were seen the best of a sketch, there would still be four times as many as are wanted
         limit, starts = 4 * count + len(seen), _seeds(known, options.evolution.seeds)
         found = evolve(self.sketches, self.learner.score, starts, limit, options.evolution, self.rng, self.observer)
         fresh = [candidate for _, candidate in found if candidate not in seen]

@@ -114,6 +114,7 @@ class Sketch:
         tree = self.initial
         for number, step in enumerate(self.trace):
             if isinstance(step, Sampling):
+                # decided samples have no column, but a number: values go to steps by that number
                 if step.decision is None:
                     found.append(Decision(number, samples, _candidates(step, tree), isinstance(step, SampleTile)))
                 samples += 1

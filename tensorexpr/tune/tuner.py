@@ -151,6 +151,7 @@ class Tuner:
             self._first += [candidate for candidate in preferred(self.sketches) if candidate not in self._seen]
             baseline = [None] if self.with_baseline else []
             self._tried_preferred = True
+        # the unscheduled program may take longest: last, when there is a best to stop it by
         places = max(0, count - len(baseline))
         first, self._first = self._first[:places], self._first[places:]
         self._seen.update(candidate for candidate in first if candidate is not None)
@@ -247,6 +248,7 @@ class Tuner:
             done.append(trial)
             self.record([trial])
             self.observer.measured(trial)
+            # the rest of the batch counts as asked for, so that nothing proposes it again after the deadline
             if self._budget.is_over:
                 break
         self._rounds += 1
@@ -292,6 +294,7 @@ class Tuner:
     def _contest(self, candidates: Sequence[Candidate]) -> list[Sequence[float]]:
         """Seconds of rounds of candidates that ran before, now or in the log that was loaded."""
         measured = {trial.candidate: trial for trial in self.trials}
+        # what an old log knows has no trial here: timed in turn it gets times, yet counts as no trial of this search
         unknown = MeasureResult((math.inf,), MeasureErrorNo.NO_ERROR, "", 0.0, 0.0)
         trials = []
         for candidate in candidates:

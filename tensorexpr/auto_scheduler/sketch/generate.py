@@ -55,6 +55,7 @@ def generate_sketches(
                 done.append(state)
             else:
                 following.extend(_continued(state, stage, options, rules))
+        # Ansor's rules are there to be compared with the paper's: none of their programs may be missing
         open_states = following if options.only_ansor else spread(following, MAX_OPEN)
         if len(open_states) + len(done) > MAX_SKETCHES:
             raise TuningError(f"the sketch rules make more than {MAX_SKETCHES} programs; give fewer rules or a smaller computation")
@@ -96,6 +97,7 @@ def spread(items: list[_Item], most: int) -> list[_Item]:
     if len(items) <= most:
         return items
     block = len(items) // most
+    # 32 of 64: 0, 3, 4, 7, 8, ... where always the first of a block would be one choice throughout
     return [items[number * len(items) // most + number % block] for number in range(most)]
 
 

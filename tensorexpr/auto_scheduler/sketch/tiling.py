@@ -51,6 +51,8 @@ def follow_tiling(state: SketchState, stage: int, consumer: int, tiling: Tiling,
         sample = tiling.samples[axis]
         factors: list[Factor] = [None, *((sample, part) for part in range(1, level))]
         last = axis == node.spatial[-1]
+        # the levels inside of the one it is computed at are one loop, of their product; of the last axis the innermost stays apart, as lanes
+        # the levels inside of the one it is computed at make one loop, of their product; of the last axis the innermost stays apart, as lanes
         factors.append((sample, *range(level, count - 1 if last else count)))
         if last:
             factors.append((sample, count - 1))
@@ -61,6 +63,7 @@ def follow_tiling(state: SketchState, stage: int, consumer: int, tiling: Tiling,
     state = state.reorder(consumer, tuple(order))
     state, outer = state.fuse(consumer, tuple(parts[0] for parts in rows))
     state = state.add(Annotate(consumer, outer, "parallel"))
+    # the outermost level went into the fused loop
     target = outer if level == 1 else rows[-1][level - 1]
     state = state.add(ComputeAt(stage, consumer, target)).add(Annotate(consumer, rows[-1][depth], "vectorize"))
     return replace(state, finished=state.finished | {consumer})

@@ -58,6 +58,7 @@ class SplitEntity:
             the parts, outermost first.
         """
         parts = []
+        # from outside: each cut leaves as much inside as all further parts hold together
         for place in range(1, len(self.size)):
             outer, axis = sch[op].split(axis, factor=prod(self.size[place:]))
             parts.append(outer)
@@ -79,6 +80,7 @@ class ReorderEntity:
         Returns:
             the loops in their new order.
         """
+        # a log's order may be of more loops than the template has here
         ordered = [axes[place] for place in self.perm if place < len(axes)]
         sch[op].reorder(*ordered)
         return ordered
@@ -137,6 +139,7 @@ class AnnotateEntity:
                     _refuse(cfg, f"a loop of {length} iterations is made a vector; those may have {list(vec_size)}")
                 sch[op].vectorize(axes[place])
             elif word == "fuse":
+                # in place of the inner one, so that a "fuse" that follows goes on with it
                 axes[place + 1] = sch[op].fuse(axes[place], axes[place + 1])
             elif word != "none":
                 sch[op].bind(axes[place], thread_axis(word))
@@ -346,6 +349,7 @@ class SplitSpace(TransformSpace):
     def values(self) -> np.ndarray[Any, np.dtype[np.int64]]:
         """The sizes, with the rest in place of -1."""
         inner = np.array([entity.size for entity in self.entities], np.int64).reshape(len(self), self.num_output)
+        # rounded up: sizes that don't divide leave a part that isn't full
         inner[:, 0] = -(-self.product // np.maximum(1, inner[:, 1:].prod(axis=1)))
         return inner
 

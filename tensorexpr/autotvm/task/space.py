@@ -204,6 +204,7 @@ class ConfigSpace:
     def _accepts(self, index: int) -> bool:
         found = self._passes.get(index)
         if found is None:
+            # a table of answers, not of points: without a limit a walk through the space would hold all of it
             if len(self._passes) > _WALKED:
                 self._passes.clear()
             point = self._entity(index)
@@ -272,6 +273,7 @@ class ConfigSpace:
         low, high = start or 0, self.range_length if end is None else end
         step, left = (1 if n >= 0 else -1), abs(n)
         if not self._filters:
+            # without filters there are no gaps
             found = index + n
             return found if low <= found < high else None
         while left:
@@ -380,6 +382,7 @@ class FallbackConfigEntity(ConfigSpace):
     is_fallback = True
 
     def _take_first(self, name: str, made: TransformSpace) -> None:
+        # the context gives a workload the same object again, with the knobs that the template has set
         self._entity_map.setdefault(name, made[0])
 
     def __setitem__(self, name: str, entity: Entity) -> None:

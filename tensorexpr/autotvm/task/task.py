@@ -109,6 +109,7 @@ class Task:
                 configuration doesn't have, an error of the template's own.
             MissingTaskError: if no template of this name is registered here.
         """
+        # a configuration may be run several times: what it counted and refused before must not add up
         config.flop = 0
         config.errors.clear()
         arguments = deserialize_args(self.args)
@@ -211,6 +212,7 @@ def template(task_name: str | Callable[..., Any], func: Callable[..., Any] | Non
             config = current_query(args_to_workload(args, task_name))
             with ApplyConfig(config):
                 made = function(*args)
+            # after the run: only the schedule says of which text it was made
             check_version(task_name, config, made)
             return made
 

@@ -116,6 +116,7 @@ class DropletTuner(Tuner):
 def t_test(first: Sequence[float], second: Sequence[float]) -> float:
     """The chance that two samples of equal means differ as much (Welch's t test, two-sided); 0 or 1 where nothing varies."""
     a, b = np.asarray(first, float), np.asarray(second, float)
+    # one repeat has no spread of its own; the other sample's then decides
     spread = [float(x.var(ddof=1)) / len(x) if len(x) > 1 else 0.0 for x in (a, b)]
     total, distance = sum(spread), abs(float(a.mean() - b.mean()))
     if total <= 0.0:

@@ -68,6 +68,7 @@ class GATuner(Tuner):
         """Hear how points did; when all of a generation are known, the next one is bred."""
         for result in results:
             self.scores.append(0.0 if result.error_no else float(self.task.flop or 1.0) / fmean(map(float, result.costs)))
+        # results come in the order in which the points were given: score n is of gene n
         if len(self.scores) >= len(self.genes) and self.has_next():
             self._breed()
 

@@ -174,6 +174,7 @@ class Tuner:
         """Keep count, and the best."""
         self._done += 1
         self._errors = self._errors + 1 if result.error_no else 0
+        # equal, not at least: said once in a row of failures
         if self._errors == self.error_ct_threshold:
             logger.warning("%d configurations in a row failed, the last with: %s", self._errors, result.costs[0])
         limit = _ENDLESS if self.early_stopping is None else self.best_iter + self.early_stopping
@@ -233,6 +234,7 @@ class _Told(TunerObserver):
 def _measurer(space: TemplateSpace, builder: Any, runner: Any) -> Iterator[Measurer]:
     """Workers of ours; or, where the builder or the runner is a user's, these."""
     if isinstance(builder, LocalBuilder) and isinstance(runner, LocalRunner):
+        # a subclass with a `build` or `run` of its own expects to be asked
         ours = type(builder).build is LocalBuilder.build and type(runner).run is LocalRunner.run
         if ours:
             with Measurer(measure_task(space), measure_options(builder, runner)) as measurer:

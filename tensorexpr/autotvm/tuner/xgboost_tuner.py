@@ -212,9 +212,11 @@ def seed_samples(listed: Sequence[tuple[MeasureInput, MeasureResult]], task: Any
         known = [(made, result) for made, result in pairs if own.config_space.is_index_valid(made.config.index)]
         rows = np.array([space.row(made.config.index) for made, _ in known], np.int64).reshape(len(known), -1)
         made_of = space.features(rows, task.target)
+        # a failure takes for ever, so that its speed is 0; so is that of what makes no program here
         speeds = np.array([1.0 / least_cost(result) for _, result in known]) * made_of.valid
         # Costs of different tasks can't be compared: each is told relative to its task's best.
         parts.append((made_of.features, speeds / max(speeds.max(initial=0.0), 1e-300), -np.log(made_of.cycles)))
     width = max(part[0].shape[1] for part in parts)
+    # knobs or stores of one task may be fewer than those of another: a model takes rows of one width
     padded = [np.pad(part[0], ((0, 0), (0, width - part[0].shape[1]))) for part in parts]
     return np.concatenate(padded), np.concatenate([part[1] for part in parts]), np.concatenate([part[2] for part in parts])

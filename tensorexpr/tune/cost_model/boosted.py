@@ -143,6 +143,7 @@ class BoostedModel:
         if not parts:
             self._line, self._trees = _Line(), None
             return
+        # a file of another release, or of another kind of features, has other columns
         if len({part.features.shape[1] for part in parts}) > 1:
             raise TuningError(f"the loaded model has {parts[0].features.shape[1]} features, these samples {parts[1].features.shape[1]}")
         features = np.concatenate([part.features for part in parts])
@@ -182,6 +183,7 @@ def _import_xgboost() -> Any:
 
 
 def _with_prior(features: FloatArray, margin: FloatArray) -> FloatArray:
+    # the margin is a column too: how far the prior is wrong may depend on what it says
     return np.concatenate([features, np.asarray(margin, np.float32)[:, None]], axis=1)
 
 
@@ -190,6 +192,7 @@ def _fit_line(prior: FloatArray, labels: FloatArray, weights: FloatArray) -> _Li
     mean_prior, mean_label = np.average(prior, weights=weights), np.average(labels, weights=weights)
     spread = np.average((prior - mean_prior) ** 2, weights=weights)
     shared = np.average((prior - mean_prior) * (labels - mean_label), weights=weights)
+    # priors that are all alike have no spread: 1e-9 makes the scale 1 then, not 0 / 0
     pull = spread * _PULL / len(labels) + 1e-9
     scale = max(0.0, float((shared + pull) / (spread + pull)))
     return _Line(scale, float(mean_label - scale * mean_prior))

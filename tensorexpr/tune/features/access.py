@@ -50,6 +50,7 @@ class Access:
         anew: of `for f.o, for k, for f.i: B[k, f]` with long rows every line, though all of B is one piece of memory.
         """
         followed = np.logical_and.accumulate((self.rows <= streams)[:, ::-1], axis=1)[:, ::-1]
+        # the outermost level from which on inwards all rows are followed: what is further out enters it anew with each visit
         number, place = np.arange(len(self.rows)), followed.argmax(axis=1)
         visits = self.lines * (self.rows[number, place] / self.lines[number, place])[:, None]
         return np.where(followed, self.rows, np.maximum(self.rows, visits))
@@ -104,7 +105,9 @@ def _access(nest: StageNest, forms: Sequence[Form | None], sizes: list[Array], d
     starts = _starts(nest, forms, sizes, invariant)
     row_bytes = row * item
     whole = row_bytes.astype(np.int64)
+    # x & -x is the largest power of two that divides x
     apart = (whole & -whole).astype(float)
+    # lines follow from rows and runs, which `lines_of` needs in the object; `rows` only holds their place
     made = Access(is_store, item, line, elements, rows, invariant, inner, following, starts, rows, row_bytes, run * item, apart)
     return replace(made, lines=made.lines_of(line))
 
@@ -128,6 +131,7 @@ def _starts(nest: StageNest, forms: Sequence[Form | None], sizes: Sequence[Array
                 if root in form:
                     reach = reach + abs(form[root]) * stride * (extent - 1)
         count = count * np.minimum(np.floor(1.0 + reach + ROUNDING), size)
+    # no more places than iterations: 2 * i for i in 0..3 spans seven elements and reads four
     moving = [np.where(invariant[:, place] == 0, extent, 1.0) for place, _, extent in loops]
     return np.minimum(count, np.prod(moving, axis=0)) if moving else count
 
@@ -141,6 +145,7 @@ def _rows(spans: Sequence[Array], sizes: Sequence[Array], one: Array) -> tuple[A
     for span, size in zip(reversed(spans), reversed(sizes), strict=True):
         rows, run = np.where(full, rows, rows * span), np.where(full, run * span, run)
         row = np.where(full, row * size[:, None], row)
+        # sticky: once a dimension is touched in part, all further out only add rows
         full = full & (span >= size[:, None])
     return rows, run, row
 

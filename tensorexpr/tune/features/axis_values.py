@@ -26,6 +26,7 @@ def root_values(nest: StageNest, leaves: Mapping[int, Interval]) -> dict[int, In
         leaves: loop axis -> its interval, all of one shape [n, any].
     """
     known = dict(leaves)
+    # relations stand in the order they were made, so backwards the parts of each are known before what they were cut from
     for relation in reversed(nest.stage.relations):
         if isinstance(relation, FuseRelation):
             known.update(_taken_apart(known[relation.fused], relation.parts, nest.extents))
@@ -48,6 +49,7 @@ def _taken_apart(fused: Interval, parts: tuple[int, ...], extents: Mapping[int, 
     for part in reversed(parts[1:]):
         size = np.maximum(extents[part][:, None], 1.0)
         first, last = np.floor(low / size), np.floor(high / size)
+        # both ends in one row of the part: 5..7 of rows of 4 is 1..3; 3..5 is in two, so that all of 0..3 may be met
         same = first == last
         made[part] = (np.where(same, low - first * size, 0.0), np.where(same, high - first * size, size - 1))
         low, high = first, last

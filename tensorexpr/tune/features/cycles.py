@@ -116,9 +116,11 @@ def _moved(nest: StageNest, touched: Sequence[Access], cache: Cache, kept: npt.N
     if not kept.any():
         return misses(nest, touched, cache, streams)
     loads, sudden = misses(nest, touched[1:], cache, streams)
+    # the last cache has the results from the call before, so that they are no traffic of it
     once = loads + (0.0 if cache.keeps else touched[0].lines[:, 0] * touched[0].line_bytes)
     if kept.all():
         return once, sudden
+    # accumulators that aren't kept are an access like the loads, in each step
     both = misses(nest, touched, cache, streams)
     return np.where(kept, once, both[0]), np.where(kept, sudden, both[1])
 

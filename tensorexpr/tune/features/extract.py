@@ -63,6 +63,7 @@ def extract(sketch: Sampled, bodies: Bodies, rows: IntArray, target: Target) -> 
     homes = [nest.stage.attach.stage if isinstance(nest.stage.attach, At) else nest.stage.id for nest in built]
     parts = [columns["imbalance"] / columns["parallel"] for columns in stages]
     spent = together(zip(homes, [cycles for _, cycles in found], parts, strict=True))
+    # s0 and s1 are the stages of most work, wherever they stand; all that pairs stages by place is done by now
     stages.sort(key=lambda columns: -float(columns["flops"].max(initial=0.0)))
     count = len(rows)
     blank = {name: np.zeros(count) for name in STAGE_FEATURES}
@@ -171,6 +172,7 @@ def _unrolled_steps(nest: StageNest, extents: Array, rows: Array) -> Array:
     if not scalar:
         return np.ones_like(rows)
     inner = np.cumprod(extents[:, scalar][:, ::-1], axis=1)
+    # the unroller takes the largest nest of inner loops whose iterations together are within the limit
     within = np.where(inner <= nest.unroll_step[:, None], inner, 1.0).max(axis=1)
     return np.asarray(np.maximum(1.0, within / np.maximum(rows, 1.0)), float)
 
@@ -215,6 +217,7 @@ def _parallelism(nest: StageNest, machine: Machine, count: int) -> tuple[Array, 
     if not found:
         return np.ones(count), np.ones(count)
     threads = np.minimum(trips, machine.cores)
+    # 5 iterations on 4 threads are two rounds: 8/5 of the time that an even share takes
     return threads, np.ceil(trips / threads) * threads / trips
 
 
@@ -222,6 +225,7 @@ def _fork_joins(nest: StageNest, count: int) -> Array:
     forks = np.ones(count)
     for loop in nest.loops:
         if loop.kind is LoopKind.PARALLEL:
+            # a consumer's parallel loop is counted with the consumer
             return forks if loop.own else np.zeros(count)
         forks = forks * loop.extent
     return np.zeros(count)

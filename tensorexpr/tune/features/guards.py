@@ -52,6 +52,7 @@ def _guards(nest: StageNest) -> list[tuple[Form, float]]:
                 continue
             form = form_of(node.a, roots)
             key = type(node), tuple(sorted(form.items())) if form else (), linear_form(node.a - node.b).constant
+            # simplification may leave one condition at several places: its share must be taken once
             if form and key not in found:
                 if isinstance(node, EQ) and isinstance(node.a, FloorMod) and form.period:
                     found[key] = form, 1.0 / form.period
@@ -74,7 +75,9 @@ def _share_within(node: CmpExpr, form: Form, stage: StageNode) -> float:
             return 1.0
         one = np.zeros(reach + 1)
         one[:: abs(step) or 1] = 1.0
+        # counts[v]: in how many ways the axes so far add up to low + v
         counts = np.convolve(counts, one)
+        # with a negative factor the least value is at the axis's end
         low += min(0, step * (extent - 1))
     values = low + np.arange(len(counts))
     holds = {LT: values < bound, LE: values <= bound, GT: values > bound, GE: values >= bound}[type(node)]

@@ -43,11 +43,13 @@ def _combined(node: PrimExpr, left: Interval, right: Interval) -> Interval | Non
             return np.minimum(a, c), np.minimum(b, d)
         case Max():
             return np.maximum(a, c), np.maximum(b, d)
+    # only a divisor that is one positive number keeps the order of the ends
     if not (c > 0).all() or not (c == d).all():
         return None
     low, high = np.floor(a / c), np.floor(b / c)
     if isinstance(node, FloorDiv):
         return low, high
+    # 5..7 % 4 is 1..3, but 3..5 % 4 passes a multiple, so that it may be any of 0..3
     within = low == high
     return np.where(within, a - low * c, 0.0), np.where(within, b - low * c, c - 1)
 

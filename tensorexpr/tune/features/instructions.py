@@ -26,6 +26,7 @@ def in_vectors(nest: StageNest) -> StageNest:
     summed = tuple(loop for loop in inside if loop.reduction)
     others = tuple(replace(loop, kind=LoopKind.UNROLL) for loop in inside if not loop.reduction)
     start = first
+    # the stage's own spatial loops next to the intrinsic are its tile
     while start and nest.loops[start - 1].own and not nest.loops[start - 1].reduction:
         start -= 1
     loops = (*nest.loops[:start], *summed, *nest.loops[start:first], *others, lanes)

@@ -93,8 +93,10 @@ class StageNest:
         for place in range(len(self.loops) - 1, -1, -1):
             loop = self.loops[place]
             is_loop = loop.extent > 1
+            # a loop of a consumer runs the whole statement again: its iterations share no accumulators
             if not loop.own:
                 still = still & ~is_loop
+            # `for k: for i: for j` ends at k; of `for i: for k (unroll): for j` i is no part either, unless it is written out with k
             elif loop.kind is not LoopKind.UNROLL:
                 still = still & ~(is_loop & (unrolled | loop.reduction))
             if not still.any():
@@ -222,6 +224,7 @@ class _NestBuilder:
                     around = nest.loops[:depth]
                     links = {axis: form or Form({}) for axis, form in zip(stage.spatial, forms, strict=True)}
                 for axis, form in zip(stage.spatial, forms, strict=True):
+                    # an index that isn't affine may be anywhere
                     span = region[axis] if form is None else _span(nest.loops[depth:], form)
                     touched[axis] = np.maximum(touched[axis], np.minimum(span, region[axis]))
         for loop in around:
@@ -239,6 +242,7 @@ class _NestBuilder:
         for relation in stage.relations:
             if isinstance(relation, FuseRelation):
                 extents[relation.fused] = np.prod([extents[part] for part in relation.parts], axis=0)
+                # one step of a fused loop moves its innermost part
                 strides[relation.fused] = dict(strides[relation.parts[-1]])
                 continue
             factors = [None if factor is None else self.evaluate(factor) for factor in relation.factors]
@@ -246,6 +250,7 @@ class _NestBuilder:
                 factors = _balanced(extents[relation.parent], factors)
             known = np.prod([factor for factor in factors if factor is not None], axis=0)
             step = one
+            # from within: of 24 = 2 * 3 * 4 the parts move their parent by 1, 4 and 12 from right to left
             for part, factor in reversed(list(zip(relation.parts, factors, strict=True))):
                 extents[part] = np.ceil(extents[relation.parent] / known) if factor is None else factor
                 if self.trimmed and stage.mark(part).kind is not LoopKind.VECTORIZE:  # lanes are masked, not left out
@@ -333,6 +338,7 @@ def _span(loops: tuple[Loop, ...], form: Form) -> Array:
         for root, stride in loop.strides.items():
             if root in form:
                 span = span + form.step(root, stride) * (loop.extent - 1)
+    # 1e-6 as `ROUNDING` of `access`: 32 steps of 1/32 must make a whole panel
     return np.floor(np.asarray(span, float) + 1e-6) * np.ones_like(loops[0].extent) if loops else np.ones(1)
 
 

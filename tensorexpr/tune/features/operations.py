@@ -54,6 +54,7 @@ def operations_of(body: PrimExpr) -> Counts:
     if not isinstance(body, Reduce):
         return _count(body, {})[0]
     update = substitute(body.combiner.result[body.value_index], dict(zip(body.combiner.rhs, body.source, strict=True)))
+    # the accumulator is no load, but a value of a tensor: what is computed with it counts
     return _count(update, {id(old): (np.zeros(len(OPERATIONS)), True) for old in body.combiner.lhs})[0]
 
 
@@ -69,6 +70,7 @@ def float_operations(counts: Counts) -> float:
 
 def _count(node: PrimExpr, known: dict[int, tuple[Counts, bool]]) -> tuple[Counts, bool]:
     """The operations below a node, each occurrence for itself, and whether there is a value of a tensor below it."""
+    # an expression is a graph with shared nodes: without the table each occurrence would be walked again
     found = known.get(id(node))
     if found is not None:
         return found

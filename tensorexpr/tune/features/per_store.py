@@ -93,6 +93,7 @@ def _features(store: Store, entries: dict[int, list[tuple[Tensor, Array, int]]],
     loops = store.loops
     outer = np.prod(loops.extents, axis=1)
     columns = [*_computation(store, outer), *_annotations(loops)]
+    # is_gpu, and the lengths of thread loops, 1 on a CPU
     columns += [np.zeros(loops.count), *[np.ones(loops.count)] * (len(THREADS) + 1)]
     described = [_tensor(loops, tensor, entries, outer) for tensor in store.tensors]
     columns += _largest(store.tensors, np.stack(described, axis=1), tensors)
@@ -142,6 +143,7 @@ def _tensor(loops: StoreLoops, tensor: Touched, entries: dict[int, list[tuple[Te
     unique_lines = np.maximum(unique / np.minimum(np.maximum(tensor.run, 1.0) * item, LINE_BYTES), 1.0)
     reuse = reuse_of(loops, tensor, entries)
     sizes = [outer * item, unique, lines, unique_lines]
+    # without reuse twice the size, as TVM has it
     shares = [np.where(reuse.count > 0.5, size / np.maximum(reuse.count, 1.0), 2.0 * size) for size in sizes]
     columns = [np.full(loops.count, float(kind == n)) for n in range(len(ACCESSES))]
     columns += [slog(size) for size in sizes]
@@ -169,6 +171,7 @@ def _largest(tensors: Sequence[Touched], described: Array, most: int) -> list[Ar
     names = sorted(range(len(tensors)), key=lambda n: tensors[n].tensor.name)
     described = described[:, names]
     lines, size = (described[:, :, PER_TENSOR.index(name)] for name in ("lines", "bytes"))
+    # lexsort is stable: tensors with as many lines and bytes stay in the order of their names
     order = np.lexsort((-size, -lines), axis=1)[:, :most]
     chosen = np.take_along_axis(described, order[:, :, None], axis=1)
     count, found, width = chosen.shape
@@ -196,6 +199,7 @@ def _intensity(store: Store) -> list[Array]:
 
 def _interpolated(done: Array, ratio: Array, share: float) -> Array:
     wanted = done[:, -1] * share
+    # 1e-12: a share of the product that rounds up must not pass the point it is equal to
     above = np.minimum((done < wanted[:, None] * (1 - 1e-12)).sum(axis=1), done.shape[1] - 1)
     below = np.maximum(above - 1, 0)
     rows = np.arange(len(done))

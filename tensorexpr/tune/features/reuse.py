@@ -37,12 +37,14 @@ def reuse_of(loops: StoreLoops, tensor: Touched, entries: Entries) -> Reuse:
     n = loops.count
     kind, found_iterations = np.full(n, _NONE, np.int64), np.zeros(n)
     found_bytes, found_count = np.zeros(n), np.zeros(n)
+    # -1: no loop inside has run yet, so that one execution lies between two uses
     iterations, passed = np.ones(n), np.full(n, -1.0)
     for level in reversed(range(len(loops.places))):
         extent = loops.extents[:, level]
         there = entries[loops.places[level]]
         whole = np.sum([elements * item for _, elements, item in there], axis=0)
         single = float(sum(item for _, _, item in there))
+        # from within, and settled programs stay as they are: the first loop that qualifies is the nearest reuse
         open_now = (kind == _NONE) & (extent > 1)
         again = open_now & ~tensor.moves[:, level]
         kind = np.where(again, _LOOP, kind)
@@ -52,6 +54,7 @@ def reuse_of(loops: StoreLoops, tensor: Touched, entries: Entries) -> Reuse:
         on = open_now & ~again
         iterations, passed = np.where(on, iterations * extent, iterations), np.where(on, whole, passed)
         same = [elements for other, elements, _ in there if other is tensor.tensor]
+        # an entry beside our own: another store, or an earlier one of the same, touched it under this loop
         if len(same) > 1:
             kind = np.where(on, _SERIAL, kind)
             found_iterations = np.where(on, np.min(same, axis=0) / extent, found_iterations)

@@ -69,6 +69,7 @@ class StoreLoops:
         """Per axis [n, m]: how far one run of each loop moves it."""
         found = {var: self._columns(axis, self._reach) for axis, var in self.axes.items()}
         if self._cuts_fused:
+            # column l: loop l alone runs to its end, the others stand at 0
             one = np.eye(len(self.places))[None, :, :]
             for var, (low, high) in self._own_values((self.extents - 1)[:, :, None] * one).items():
                 found[var] = self._outside(found[var]) + high - low
@@ -200,12 +201,14 @@ def touched(loops: StoreLoops, tensor: Tensor, accesses: Sequence[Sequence[PrimE
         if var in loops.reach:
             moves = moves | (loops.reach[var] > 0)
     strides = np.stack([_stride(loops, indices, sizes) for indices in accesses])
+    # an access that a loop doesn't move says nothing about the stride of one that it does
     least = np.where(strides > 0, strides, np.inf).min(axis=0)
     return Touched(tensor, is_read, is_written, extents, np.where(np.isfinite(least), least, 0.0), moves, tuple(sizes))
 
 
 def _extent(intervals: Sequence[Interval | None], size: Array, shape: tuple[int, ...]) -> Array:
     known = [interval for interval in intervals if interval is not None]
+    # one access whose place is unknown may touch all of the dimension
     if len(known) < len(intervals):
         return np.asarray(np.broadcast_to(size, shape))
     low = np.minimum.reduce([a for a, _ in known])

@@ -88,6 +88,7 @@ class StoreWalk:
                 step = nest.unroll_step
             self._steps[number, axis] = step
             for other in self.tree.order:
+                # what is computed at a loop runs before the rest of its body, so its stores come first
                 if other in self.nests and self.nests[other].stage.attach == At(number, axis):
                     self._visit(other)
         loops = StoreLoops(nest, self._places[number], self.sampled)
@@ -96,6 +97,7 @@ class StoreWalk:
 
     def _store(self, store: Store) -> None:
         self.seen.add(store.loops.places, store.tensors)
+        # a copy: stores that come later must not be seen by this one
         self.stores.append((store, {place: list(self.seen.entries[place]) for place in store.loops.places}))
 
     def _initial_values(self, nest: StageNest, shared: int) -> None:

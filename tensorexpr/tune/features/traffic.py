@@ -27,6 +27,7 @@ def misses(nest: StageNest, touched: Sequence[Access], cache: Cache, streams: in
     depth = len(nest.loops)
     lines = [access.lines if cache.line == access.line_bytes else access.lines_of(cache.line) for access in touched]
     fits = sum(_occupied(access, its, cache) for access, its in zip(touched, lines, strict=True)) <= np.ones((1, 1))
+    # one execution counts as fitting: argmax of a row without any True would be 0, that is "all of it fits"
     fits[:, depth] = True
     level = fits.argmax(axis=1)
     rows, above = np.arange(len(level)), np.maximum(level - 1, 0)
@@ -36,6 +37,7 @@ def misses(nest: StageNest, touched: Sequence[Access], cache: Cache, streams: in
     total, sudden = np.zeros(len(level)), np.zeros(len(level))
     for access, its in zip(touched, lines, strict=True):
         moved = its[rows, above]
+        # a line that is stored to is read before and written back after
         total += moved * (cache.line * (2.0 if access.is_store else 1.0))
         if not access.is_store:  # stores wait in their buffer
             starts = access.jumps(streams)[rows, above]

@@ -117,6 +117,7 @@ class Bench:
         for place, argument in enumerate(arguments):
             if argument.layout is not None:
                 packed.append(frozen_copy(argument.packed(arrays.memory[place].array), offset))
+                # the address doesn't keep the array alive: the kernel holds it in `packed`
                 words[place] = packed[-1].address
         return Kernel(code[entry], errors, code, words, packed, arrays)
 
@@ -134,6 +135,7 @@ class Bench:
         start = time.perf_counter()
         timing = time_candidate(lambda number: self.run(kernel, number), first, self._policy, best, self.quiet)
         seconds["time"] = time.perf_counter() - start
+        # once more: a candidate may be right on poisoned results and wrong on those of the call before, which it adds to
         if not timing.raced:
             _compare(kernel.arrays)
         return BenchResult(timing, all(output.expected is not None for output in kernel.arrays.outputs), seconds)
@@ -150,6 +152,7 @@ class Bench:
         for output in kernel.arrays.outputs:
             output.memory.poison()
         limit = self._policy.first_call_limit(best)
+        # 0 sets no alarm; its default action ends the process even within native code, where no Python handler would run
         signal.setitimer(signal.ITIMER_REAL, limit if limit < math.inf else 0.0)
         try:
             first = self.run(kernel, 1)

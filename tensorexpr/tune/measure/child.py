@@ -56,6 +56,7 @@ def connect(options: argparse.Namespace) -> Channel:
 def _die_with_parent(parent: int) -> None:
     with contextlib.suppress(AttributeError, OSError):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+    # the parent may have died before the system was asked to tell of it
     if os.getppid() != parent:
         _end_group()
 
@@ -63,12 +64,14 @@ def _die_with_parent(parent: int) -> None:
 def _watch(descriptor: int) -> None:
     """End this process group when the parent's end of the pipe is gone, even if the main thread hangs in native code."""
     poller = select.poll()
+    # no events wanted: poll then reports only that the other end hung up, and takes no request away from the main thread
     poller.register(descriptor, 0)
     poller.poll()
     _end_group()
 
 
 def _end_group() -> None:
+    # started by hand, the group is a shell's job or a test's
     if os.getpgrp() == os.getpid():
         os.killpg(os.getpgrp(), signal.SIGKILL)
     os._exit(1)

@@ -146,6 +146,7 @@ def check_arguments(found: Sequence[ArrayArgument], wanted: Sequence[ArrayArgume
     Raises:
         TuningError: naming the first that differs.
     """
+    # the entry takes bare addresses: with another number or other types it would read beside what it was given
     if len(found) != len(wanted):
         raise TuningError(f"the code takes {len(found)} arrays, the task has {len(wanted)}")
     for position, (code, task) in enumerate(zip(found, wanted, strict=True)):

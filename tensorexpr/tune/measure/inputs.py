@@ -45,6 +45,7 @@ def random_inputs(placeholders: Sequence[Tensor], given: Mapping[Tensor, Array],
     """
     arrays: dict[Tensor, Array] = {}
     for position, tensor in enumerate(placeholders):
+        # one for each: an array that the user gives leaves the others as they were
         generator = np.random.default_rng([seed, position])
         arrays[tensor] = given[tensor] if tensor in given else _random(constant_shape(tensor), tensor.dtype, generator, values)
     return arrays

@@ -88,6 +88,7 @@ class Measurer:
             batch = programs[start : start + self.options.batch_size]
             try:
                 yield from self._measure_batch(batch)
+            # a caller that wants no more results closes the generator; the workers stay for its next call
             except GeneratorExit:
                 raise
             except BaseException:
@@ -134,6 +135,7 @@ class Measurer:
         builds = self._objects(programs, kept, level)
         results = [
             replace(kept[program.key][0], number=program.number, timestamp=time.time())
+            # kept results are of this optimisation level; at another one everything is built and timed alone first
             if program.key in kept
             else self._measure_one(program, build, math.inf)
             for program, build in zip(programs, builds, strict=True)
@@ -167,6 +169,7 @@ class Measurer:
             position = places[number]
             builds[position] = build
             self._observer.built(batch[position].number, build.made.error_no if isinstance(build.made, Failure) else _BUILT)
+        # only now: compiling beside them would take cores from the programs that are timed
         for position, program in enumerate(batch):
             build = builds.pop(position)
             result = self._measure_one(program, build, self.best_cost)

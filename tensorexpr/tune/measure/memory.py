@@ -43,6 +43,7 @@ class GuardedArray:
         if size >= _HUGE_PAGE_BYTES and hasattr(mmap, "MADV_HUGEPAGE"):
             self._pages.madvise(mmap.MADV_HUGEPAGE)
         whole = np.frombuffer(self._pages, np.uint8)
+        # as far back as the alignment lets it: reading past the end is the usual mistake, and meets the guard page soonest
         start = page + (self._inner - size - offset) // ALIGNMENT * ALIGNMENT + offset
         self._before, self._after = whole[page:start], whole[start + size : page + self._inner]
         self._before[:] = self._after[:] = _CANARY

@@ -16,6 +16,7 @@ from ...runtime import engine
 from ...runtime.timing import repeat
 from ...target import Target
 
+# more independent multiply-adds than two pipes of a latency of 4 have under way: their number decides, not the latency
 _CHAINS = 10
 _PROBE_SECONDS = 1e-3
 _FIRST_PROBE_ITERATIONS = 20_000
@@ -96,9 +97,11 @@ define i32 @tx_probe(ptr %words) {{
 
 
 def _text(arch: str) -> str:
+    # x / 2 + 1 / 2 goes to 1: neither denormal nor infinite numbers, which some cores are slow at
     half = f"<8 x float> <{', '.join(['float 0.5'] * 8)}>"
     phis = [f"  %x{c} = phi <8 x float> [ zeroinitializer, %entry ], [ %y{c}, %loop ]" for c in range(_CHAINS)]
     steps = [f"  %y{c} = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %x{c}, {half}, {half})" for c in range(_CHAINS)]
+    # volatile: LLVM would drop a loop whose results nobody reads
     sinks = [f"  store volatile <8 x float> %y{c}, ptr %sink" for c in range(_CHAINS)]
     return _TEXT.format(
         declarations=_DECLARATIONS[arch],

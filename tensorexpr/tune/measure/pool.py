@@ -20,6 +20,7 @@ from .protocol import Frame
 # Workers that end by themselves before they are ready will go on doing so; those that somebody kills may be luckier next time.
 _MAX_FAILED_STARTS = 3
 _MAX_KILLED_STARTS = 20
+# poll takes milliseconds as a C int: neither infinity nor a month fits
 _LONGEST_WAIT_SECONDS = 3600.0
 
 
@@ -143,6 +144,7 @@ class WorkerPool:
             seat.worker.send(Frame({**job.request.header, "key": job.key}, job.request.blobs))
         starting = sum(seat.is_starting for seat in self._seats)
         for seat in self._seats:
+            # a worker that starts will take a job: no more of them than jobs that none is ready for
             if seat.worker is None and starting < len(self._queue):
                 self._fill(seat)
                 starting += 1
@@ -158,6 +160,7 @@ class WorkerPool:
     def _advance(self, seat: _Seat) -> Iterator[Answer]:
         worker = seat.worker
         assert worker is not None
+        # answers come first: one that is there counts, though the worker died or ran over its limit after it
         for frame in worker.advance():
             if seat.is_starting:
                 self._welcome(seat, frame)
@@ -166,6 +169,7 @@ class WorkerPool:
             else:
                 worker.kill(f"sent {frame.type!r} without being asked")
         if worker.death is None and time.monotonic() > seat.deadline:
+            # an idle worker has no deadline, so that without a job this one was starting
             limit = self._startup_limit_s if seat.job is None else seat.job.limit_s
             worker.kill(f"took longer than {limit:g} s", timed_out=True)
         if worker.death is not None:

@@ -85,6 +85,7 @@ class WorkerProcess:
                 stdout=printed,
                 stderr=printed,
                 pass_fds=(requests, answers),
+                # a group of its own, with the worker's id: killing the group ends what the worker starts too
                 start_new_session=True,
                 cwd=folder,
                 env=_environment(launch),
@@ -94,6 +95,7 @@ class WorkerProcess:
                 os.close(descriptor)
             raise
         finally:
+            # the worker's ends: kept open here, they would hide that the worker is gone
             for descriptor in (requests, answers, printed):
                 os.close(descriptor)
         for descriptor in (self._write_fd, self._read_fd, self._output_fd):
@@ -118,6 +120,7 @@ class WorkerProcess:
         """The descriptors to wait on, with their events."""
         if self.death is not None:
             return []
+        # a pipe that was closed at the other end is always readable: waiting on it would return at once, again and again
         output = [] if self._silent else [(self._output_fd, select.POLLIN)]
         writing = [(self._write_fd, select.POLLOUT)] if self._outgoing else []
         return [(self._read_fd, select.POLLIN), *output, *writing]
@@ -168,8 +171,10 @@ class WorkerProcess:
     def _bury(self) -> None:
         """Find out how a worker that closed its pipe ended."""
         deadline = time.monotonic() + _GRACE_SECONDS
+        # its pipes close a moment before it is over, and how it ended is known after that only
         while not self._has_exited() and time.monotonic() < deadline:
             time.sleep(0.001)
+        # asked before the group is killed, which would make SIGKILL the answer
         gone = self._has_exited()
         self._end_group()
         self._collect_output()
@@ -228,5 +233,6 @@ def _command(launch: Launch) -> list[str]:
 
 def _environment(launch: Launch) -> dict[str, str]:
     """The parent's environment and its module path, so that a worker imports what the parent would."""
+    # relative entries, such as "" of an interactive session, mean another place in the worker's working directory
     path = [os.path.abspath(entry) for entry in sys.path]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys([*path, _PACKAGE_ROOT])), **launch.environment}

@@ -85,6 +85,7 @@ class FrameDecoder:
 
     def _take(self) -> Frame | None:
         if len(self._buffer) < _PREFIX.size:
+            # refused at the first wrong byte: waiting for a whole prefix would wait for ever for a sender that printed a word
             if not MAGIC.startswith(bytes(self._buffer[:4])):
                 _refuse_start(self._buffer)
             return None
@@ -96,10 +97,12 @@ class FrameDecoder:
         if len(self._buffer) < start:
             return None
         sizes = struct.unpack_from(f"<{count}I", self._buffer, _PREFIX.size)
+        # before the body is awaited: garbage for lengths would mean gigabytes that never come
         _check_blobs(sizes)
         end = start + header_bytes + sum(sizes)
         if len(self._buffer) < end:
             return None
+        # released before the deletion below: a bytearray can't shrink while a view of it exists
         with memoryview(self._buffer) as view:
             header = _header(bytes(view[start : start + header_bytes]))
             blobs = tuple(_pieces(view, start + header_bytes, sizes))

@@ -95,6 +95,7 @@ class Reference:
         while worker.death is None:
             wait([worker], self._deadline - time.monotonic())
             for frame in worker.advance():
+                # the greeting and the request were sent together, so that both answers come here
                 if frame.type != "ready":
                     return frame
             if time.monotonic() > self._deadline:

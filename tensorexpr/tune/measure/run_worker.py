@@ -77,6 +77,7 @@ class RunService:
             calls_per_repeat(max([cost, *(bench.check(kernel) for kernel in kernels if kernel.arrays.offset != OFFSET)]), self._policy)
             for kernels, cost in zip(placed, frame.header["costs"], strict=True)
         ]
+        # a default binds this candidate's kernels; the variable itself would be the last one's in all of them
         runs = [lambda number, kernels=kernels: fmean(bench.run(kernel, number) for kernel in kernels) for kernels in placed]
         costs = calmest(interleave(runs, numbers, rounds + rounds // 2, bench.quiet), rounds) if runs else []
         return Frame({"type": "interleaved", "costs": costs, "numbers": numbers})

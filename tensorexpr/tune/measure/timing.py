@@ -104,6 +104,7 @@ class Quiet:
         if not self._full_patience_s:
             return True
         self._probes.append(self._probe())
+        # the quartile is what is usual while others may disturb most of the probes; the least one may be of a core that had rested
         ordered = sorted(self._probes)
         return self._probes[-1] <= min(_TAKEN * ordered[len(ordered) // 4], _HALVED * ordered[0])
 
@@ -146,12 +147,14 @@ def time_candidate(run: Run, first: float, policy: TimingPolicy, best: float, qu
         if warm > limit:
             return Timing((warm,), 1, raced=True, disturbed=not calm)
     number = calls_per_repeat(warm, policy)
+    # a warm call of as many calls as a repeat is the first repeat
     begun: list[float] = [warm] if number == (1 if warm == first else calls) else []
     costs: list[float] = []
     for _ in range(_ATTEMPTS):
         timing, begun = _repeats(run, begun, number, policy, best), []
         calm = quiet.now()
         costs += timing.costs
+        # against the fastest of all attempts: one that is slow from end to end has no spread of its own
         if calm and max(timing.costs) <= _SPREAD * min(costs):
             return timing
         if not calm and not quiet.wait():
@@ -195,6 +198,7 @@ def calmest(costs: Sequence[Sequence[float]], count: int) -> list[list[float]]:
         count: rounds to keep, in their order.
     """
     rounds = max(map(len, costs))
+    # relative to each one's best: else the slowest candidate alone would say which rounds were calm
     slowness = [sum(row[number] / min(row) for row in costs if len(row) == rounds) for number in range(rounds)]
     kept = sorted(sorted(range(rounds), key=lambda number: (slowness[number], number))[:count])
     return [[row[number] for number in kept] if len(row) == rounds else list(row) for row in costs]

@@ -100,6 +100,7 @@ def _factored(state: SketchState, stage: int, over_lanes: bool) -> SketchState:
     partial = len(state.tree.stages)
     state = state.add(RFactor(stage, inner if over_lanes else outer, len(node.spatial)))
     made = state.stage(partial)
+    # RFactor was told to put the new axis behind those of the results
     factor = made.spatial[-1]
     results = tuple(made.spatial[:-1])
     if over_lanes:
@@ -124,6 +125,7 @@ class AddCacheWrite(SketchRule):
         return Meet.APPLY if fits else Meet.SKIP
 
     def apply(self, state: SketchState, stage: int, options: RuleOptions) -> list[tuple[SketchState, int | None]]:
+        # the stage that computes gets the next number; rules go on with it, and its copy is then the consumer that fusion looks for
         new = len(state.tree.stages)
         state = state.add(CacheWrite(stage, "local"))
         return [(replace(state, cached=state.cached | {stage, new}), new)]

@@ -73,6 +73,7 @@ class ProgramFeatures:
         outer = math.prod(store.extents)
         found = [*self._annotations(store), 0.0, *[1.0] * _THREADS]
         described = [self._buffer(store, tensor, entries, outer) for tensor in store.tensors]
+        # stable, and without names to go by: buffers that are alike stay in the order of the statement
         described.sort(key=lambda columns: (-columns[_LINES], -columns[_BYTES]))
         for columns in described[: self.buffers]:
             found += columns
@@ -145,6 +146,7 @@ def _innermost_move(store: Store, tensor: Touched) -> tuple[float, float]:
 
 def _reuse(store: Store, tensor: Touched, entries: Entries) -> tuple[int, float, float, float]:
     """The nearest reuse of a buffer: its kind, iterations and bytes until then, how often."""
+    # the rule of `reuse.reuse_of`, for one program
     iterations, passed = 1.0, -1.0
     for level in reversed(range(len(store.loops))):
         extent, there = store.extents[level], entries[store.loops[level].loop_var]

@@ -21,6 +21,7 @@ _OPERATIONS: dict[type[PrimExpr], Callable[[Numbers, Numbers], Numbers]] = {
     Add: np.add,
     Sub: np.subtract,
     Mul: np.multiply,
+    # variables that aren't known count as 0, and may be divisors
     FloorDiv: lambda a, b: np.asarray(a // np.where(b == 0, 1, b)),
     FloorMod: lambda a, b: np.asarray(a % np.where(b == 0, 1, b)),
     Min: np.minimum,
@@ -121,6 +122,7 @@ def touched(motion: Motion, buffer: Buffer, accesses: Sequence[Sequence[PrimExpr
             else:
                 inner = np.append(np.cumsum(found[1][::-1])[::-1], 0.0) + 1.0
                 boxes[dim] = np.maximum(boxes[dim], np.minimum(inner, sizes[dim]))
+                # row-major: a step of this dimension passes all elements of those further in
                 apart += row * found[0]
                 moves |= found[1] > 0
             row *= sizes[dim]
@@ -128,6 +130,7 @@ def touched(motion: Motion, buffer: Buffer, accesses: Sequence[Sequence[PrimExpr
     run = 1.0
     for box, size in zip(reversed(boxes), reversed(sizes), strict=True):
         run *= box[0]
+        # a dimension touched in part ends the run: the next row lies elsewhere
         if box[0] < size:
             break
     elements = np.asarray(np.prod(boxes, axis=0))
