@@ -152,6 +152,7 @@ def minimised(dag: ComputeDAG, failure: Failure) -> Failure:
     if wanted is None:
         return failure
     trace = failure.trace
+    # from the last step on: what depends on a step has gone before it, if it can go
     for place in reversed(range(len(trace))[-_MOST_TRIES:]):
         shorter = _without(trace, place)
         if _error_of(dag, shorter, failure.options) == wanted:
@@ -171,6 +172,7 @@ def _error_of(dag: ComputeDAG, trace: Trace, options: Mapping[str, Any]) -> tupl
             lower(schedule, args)
     except TensorExprError as error:
         text = str(error)
+        # "step 7 (split): ..." has another number once a step before it is gone
         reason = text.partition("): ")[2] if text.startswith("step ") else text
         return type(error).__name__, reason.partition(";")[0]
     return None

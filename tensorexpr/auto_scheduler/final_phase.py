@@ -49,6 +49,7 @@ def descend(descend_task: Callable[[int, int, float], object], parts: Sequence[f
     trials = divided(left, parts) if left < UNLIMITED // 2 else [UNLIMITED] * len(parts)
     for number, count in enumerate(trials):
         now = time.monotonic()
+        # of the time that is left now, so that what one task didn't use goes to the others
         rest = math.fsum(parts[number:])
         if parts[number] and count and now < deadline:
             descend_task(number, count, now + (deadline - now) * parts[number] / rest if is_timed else deadline)

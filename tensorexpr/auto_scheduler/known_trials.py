@@ -30,6 +30,7 @@ class KnownTrials:
 
 def known_of_tasks(tasks: Sequence[SearchTask], log_file: str | Path) -> list[KnownTrials]:
     """What a log holds of each task: of records of the same computation on the same target."""
+    # caches are left out of targets, as `Record.fits_target` does
     keys = {
         (task.workload_key, task.compute_dag.hash_key(), without_caches(str(task.target.resolved()))): number
         for number, task in enumerate(tasks)

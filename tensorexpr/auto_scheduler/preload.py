@@ -78,7 +78,7 @@ class CandidateIndex:
         self._columns = [_columns(sketch) for sketch in sketches]
         self._shapes: dict[tuple[Any, ...], list[int]] = {}
         for number, sketch in enumerate(sketches):
-            # by shape: comparing every record with every sketch would replay thousands of traces
+            # by shape: else each record would have a trace made of every sketch to be compared with
             self._shapes.setdefault(_shape(sketch.trace if sketch.finish is None else _samples(sketch.trace)), []).append(number)
 
     def find(self, trace: Trace) -> Candidate | None:

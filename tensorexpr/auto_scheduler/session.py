@@ -64,6 +64,7 @@ class SearchSession:
                 self.tuner = self.policy.tuner(made, self.options, self.console)
                 self.console.searching(len(self.tuner.sketches))
             if self.tuner.measurer is not None:
+                # a session that goes on races its programs against what it found before
                 made.best_cost = self.tuner.measurer.best_cost
             self._measurer = self.tuner.measurer = made.__enter__()
         return self

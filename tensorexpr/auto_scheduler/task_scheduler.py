@@ -188,7 +188,7 @@ class TaskScheduler:
         """Time the best few programs of a task again, in turn; what they take then counts."""
         best = self._opened(number).time_again() if self.task_trials[number] else None
         if best is not None:
-            # not less than what this run found alone, but at least as good as what the log says
+            # the log's best stands where this run found nothing better
             self.best_costs[number] = min(best.result.median, self._restored_costs[number])
             self.cur_score = self._score(self.best_costs)
 

@@ -104,6 +104,7 @@ def workload_key_to_tensors(workload_key: str) -> list[Tensor]:
         raise WorkloadError(f"{workload_key!r} is no workload key: {error}") from error
     if not isinstance(data, list) or not data or not isinstance(data[0], str):
         raise WorkloadError(f"{workload_key!r} is no workload key: a list that starts with the workload's name")
+    # tensors under the whole key come before the function that its first word names
     if isinstance(known := WORKLOAD_FUNC_REGISTRY.get(workload_key), list):
         return known
     func = WORKLOAD_FUNC_REGISTRY[workload_name(data[0])]

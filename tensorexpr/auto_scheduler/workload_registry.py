@@ -51,6 +51,7 @@ def serialize_workload_registry_entry(workload_key: str) -> tuple[str, str, str]
     if isinstance(value, list):
         return name, "tensors", serialize.dumps(value)
     module, function = value.__module__, value.__qualname__
+    # a function within another, or one that was replaced, isn't what the other process would find by this name
     if getattr(sys.modules.get(module), function, None) is not value:
         raise WorkloadError(f"workload {name!r}: another process can't find {function!r}; define it at the top of a module")
     return name, "function", f"{module}:{function}"

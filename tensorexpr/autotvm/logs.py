@@ -149,6 +149,7 @@ def split_workload(in_file: str | Path, clean: bool = True) -> None:
         tasks.setdefault(name, []).append(encode(inp, result))
     for number, lines in enumerate(tasks.values()):
         place = f"{in_file}.{number:03d}.wkl"
+        # `append_lines` would add to the file of an earlier run
         Path(place).unlink(missing_ok=True)
         append_lines(place, lines)
         logger.info("%s: %d records", place, len(lines))
@@ -175,6 +176,7 @@ def pick_best(in_file: str | Path | IO[str], out_file: str | Path | IO[str]) -> 
     if not isinstance(out_file, (str, Path)):
         out_file.write("".join(f"{line}\n" for line in lines))
         return
+    # written beside it and put in place in one step: the log that is there competes, and must not be lost in a crash
     fresh = Path(f"{out_file}.new")
     fresh.unlink(missing_ok=True)
     append_lines(fresh, lines)

@@ -40,6 +40,7 @@ class RPCSession(Devices):
         """
         with self._turn:
             try:
+                # freed here, not in `release`: finalizers run at any moment, also within another message
                 if self._unused:
                     numbers, self._unused = self._unused, []
                     protocol.send(self._connection, {"do": "free", "numbers": numbers})
@@ -136,6 +137,7 @@ class RemoteArray(NDArray):
     @property
     def _array(self) -> Any:  # type: ignore[override]
         data = self._session.ask({"do": "read", "array": self.number})[1]
+        # through a bytearray: an array over bytes couldn't be written, and `__setitem__` does
         return np.frombuffer(bytearray(data), to_numpy(self._dtype)).reshape(self._shape)
 
     @property

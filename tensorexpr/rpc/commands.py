@@ -51,6 +51,7 @@ class Commands:
             return {"error": str(error), "kind": type(error).__name__}, b""
 
     def _keep(self, value: Any) -> int:
+        # never used again, so that a message about an object that was freed meets no other one
         number = next(self._numbers)
         self._objects[number] = value
         return number
@@ -105,6 +106,7 @@ class Commands:
         return {}, b""
 
     def _arguments(self, words: Any) -> list[Any]:
+        # a session names objects by its own numbers only: nothing else of this process can be reached
         return [self._object(word["object"]) if isinstance(word, dict) else word for word in words]
 
     def _call(self, head: dict[str, Any], body: bytes) -> Answer:

@@ -31,6 +31,7 @@ def receive(connection: socket.socket) -> tuple[dict[str, Any], bytes]:
         RPCError: for what is no message.
     """
     head_size, body_size = _LENGTHS.unpack(_read(connection, _LENGTHS.size))
+    # before anything is read: other programs that connect send text, whose bytes are huge lengths
     if head_size > _MOST_HEAD or body_size > _MOST_BODY:
         raise RPCError(f"a message of {head_size} and {body_size} bytes is too long; is the other side a server of tensorexpr?")
     try:

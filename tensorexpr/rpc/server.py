@@ -61,6 +61,7 @@ class Server:
         """Stop listening and end all sessions."""
         for connection in (self._socket, *self._sessions):
             with suppress(OSError):
+                # closing alone doesn't wake a thread that waits in accept or recv
                 connection.shutdown(socket.SHUT_RDWR)
             connection.close()
         self._thread.join(timeout=10)
@@ -88,6 +89,7 @@ class Server:
             if head.get("version") != protocol.VERSION:
                 protocol.send(connection, {"error": f"the server speaks version {protocol.VERSION} of the protocol"})
                 return
+            # in constant time: how long a comparison takes would tell how much of a guess is right
             if not hmac.compare_digest(str(head.get("key", "")).encode(), self._key.encode()):
                 protocol.send(connection, {"error": "the server has another key"})
                 return

@@ -248,7 +248,7 @@ class Tuner:
             done.append(trial)
             self.record([trial])
             self.observer.measured(trial)
-            # the rest of the batch counts as asked for, so that nothing proposes it again after the deadline
+            # what came is recorded already, so that the rest of the batch may be dropped
             if self._budget.is_over:
                 break
         self._rounds += 1

@@ -30,6 +30,7 @@ class XGBDMatrixContext:
 
     def set(self, key: str, matrix: Any, value: Any) -> None:
         """Keep a fact of a matrix, and the matrix with it."""
+        # the matrix too: an id is free for another object once its owner is gone
         self.context_dict.setdefault(key, {})[id(matrix)] = (matrix, value)
 
 
@@ -67,6 +68,7 @@ def pack_sum_xgbmatrix(
         TuningError: if xgboost isn't installed.
     """
     labels, listed = np.asarray(ys, np.float64), list(xs)
+    # stable: programs of a task stay in the caller's order
     order = np.arange(len(listed)) if gids is None else np.argsort(np.asarray(gids), kind="stable")
     rows, ids = _rows([listed[place] for place in order])
     matrix = _matrix(rows, labels[order][ids], None if weights is None else np.asarray(weights, np.float64)[order][ids])

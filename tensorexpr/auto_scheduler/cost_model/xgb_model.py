@@ -157,6 +157,7 @@ class XGBModel(PythonBasedModel):
     def scores(self, key: tuple[str, str], features: FloatArray, priors: FloatArray) -> FloatArray:
         """Predictions from features and analytic priors of programs of one task."""
         known = self._tasks.get(key)
+        # relative to the best of the task, as in training; of an unknown task the best of these stands in
         offset = known.offset if known is not None else float(np.max(priors, initial=-np.inf))
         return self._model.predict(features, np.asarray(priors) - offset)
 

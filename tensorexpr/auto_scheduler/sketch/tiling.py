@@ -51,8 +51,8 @@ def follow_tiling(state: SketchState, stage: int, consumer: int, tiling: Tiling,
         sample = tiling.samples[axis]
         factors: list[Factor] = [None, *((sample, part) for part in range(1, level))]
         last = axis == node.spatial[-1]
-        # the levels inside of the one it is computed at are one loop, of their product; of the last axis the innermost stays apart, as lanes
-        # the levels inside of the one it is computed at make one loop, of their product; of the last axis the innermost stays apart, as lanes
+        # the levels inside of the one it is computed at are one loop, of their product
+        # on the last axis the innermost one stays apart: it is the lanes
         factors.append((sample, *range(level, count - 1 if last else count)))
         if last:
             factors.append((sample, count - 1))

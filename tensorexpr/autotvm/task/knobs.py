@@ -80,7 +80,6 @@ class ReorderEntity:
         Returns:
             the loops in their new order.
         """
-        # a log's order may be of more loops than the template has here
         ordered = [axes[place] for place in self.perm if place < len(axes)]
         sch[op].reorder(*ordered)
         return ordered

@@ -204,7 +204,7 @@ class ConfigSpace:
     def _accepts(self, index: int) -> bool:
         found = self._passes.get(index)
         if found is None:
-            # a table of answers, not of points: without a limit a walk through the space would hold all of it
+            # without a limit a walk through a large space would keep an answer for each of its points
             if len(self._passes) > _WALKED:
                 self._passes.clear()
             point = self._entity(index)

@@ -144,6 +144,7 @@ def _part(task_name: str, part: str, function: Callable[..., Any]) -> None:
 def _marked(tensor: Tensor, workload: tuple[Any, ...]) -> Tensor:
     """The tensor of an operation that carries its workload."""
     op = tensor.op
+    # an operator that calls another one's function keeps the inner one's mark
     if not isinstance(op, ComputeOp) or _KEY in op.attrs:
         return tensor
     # As text: attributes travel with the computation, and a workload holds None.
@@ -162,6 +163,7 @@ def get_workload(outs: Any, task_name: str | None = None) -> tuple[Any, ...] | N
     """
     seen: set[Operation] = set()
     pending = [out.op for out in (outs if isinstance(outs, (list, tuple)) else [outs])]
+    # the results may be of elementwise operators behind the one that carries the mark
     while pending:
         op = pending.pop()
         if op in seen:

@@ -80,6 +80,7 @@ class Probes:
         steps = 1 << 14
         seconds = self._run("fma", steps)
         while seconds < milliseconds * 1e-3:
+            # doubled until it lasts: a rate over microseconds is mostly the start of threads
             steps *= 2
             seconds = self._run("fma", steps)
         found = 2.0 * self._chains * self._lanes * steps * self._threads / seconds / 1e9
@@ -106,6 +107,7 @@ class Probes:
         """The first vector boundary, and the vectors of each part of each thread."""
         vector = self._lanes * 4
         start = -(-array.ctypes.data // 64) * 64
+        # whole groups of four, which the reading loop takes at a time; 256 bytes are room for the boundary
         vectors = (array.nbytes - 256) // vector // (self._threads * parts) // 4 * 4
         return start, vectors
 

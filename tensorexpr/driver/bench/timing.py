@@ -106,6 +106,7 @@ def _batch_size(one: Contender, rules: Rules) -> int:
 
 def _sample(warm: Sequence[float], cold: Sequence[float], shares: Sequence[float]) -> Sample:
     ordered = sorted(warm)
+    # of nine rounds one at each end is left out
     fifth = len(ordered) // 5
     return Sample(
         statistics.median(ordered),

@@ -68,6 +68,7 @@ class _Worker:
         self.channel, other = context.Pipe()
         self.process = context.Process(target=_work, args=(cases, other), daemon=True)
         self.process.start()
+        # before the next fork: a copy in another worker would keep the pipe open after this one crashed
         other.close()
         self.number, self.begin = -1, 0.0
 
@@ -113,6 +114,7 @@ def run_cases(
         ready = wait([worker.channel for worker in workers], timeout=1.0)
         for worker in list(workers):
             taken = time.perf_counter() - worker.begin
+            # an answer comes before the limit: one that is there counts, though late
             if worker.channel in ready:
                 try:
                     finish(worker, worker.channel.recv())

@@ -51,6 +51,7 @@ def _round_step(least: float, whole: bool) -> float:
     if least <= 0:
         return 1.0
     power = 10.0 ** math.floor(math.log10(least))
+    # 1e-9: rounding may put a `least` that is meant to be 0.2 a little above 2 * 0.1
     step = next(digit * power for digit in (1, 2, 5, 10) if digit * power >= least * (1 - 1e-9))
     return max(1.0, step) if whole else step
 
@@ -78,6 +79,7 @@ def tuning_curve(times: Sequence[float], best: Sequence[float]) -> str:
     corners: list[str] = []
     for n, value in enumerate(best, 1):
         if math.isfinite(value):
+            # a step, not a slope: the best stays what it is until the trial that beats it
             corners += [f"{x(n):.1f},{y(min(best[n - 2] * 1e3, y.high)):.1f}"] if corners else []
             corners.append(f"{x(n):.1f},{y(min(value * 1e3, y.high)):.1f}")
     line = f'<polyline class="line" points="{" ".join(corners)}"/>'

@@ -152,7 +152,7 @@ class Bench:
         for output in kernel.arrays.outputs:
             output.memory.poison()
         limit = self._policy.first_call_limit(best)
-        # 0 sets no alarm; its default action ends the process even within native code, where no Python handler would run
+        # 0 sets no alarm. What SIGALRM does by default ends native code too, in which no handler of Python's would run
         signal.setitimer(signal.ITIMER_REAL, limit if limit < math.inf else 0.0)
         try:
             first = self.run(kernel, 1)

@@ -68,6 +68,7 @@ class Builder:
         for job in jobs:
             self._pool.submit(job)
         for answer in self._pool.answers():
+            # once only: a program that takes down every worker it meets must end
             if isinstance(answer.reply, Death) and is_bystander(answer, answer.reply) and answer.key not in retried:
                 retried.add(answer.key)
                 self._pool.submit(jobs[answer.key])

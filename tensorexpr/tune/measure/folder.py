@@ -44,6 +44,7 @@ def _sweep(parent: Path) -> None:
         with contextlib.suppress(OSError):
             status = folder.lstat()
             if status.st_uid == os.getuid() and time.time() - status.st_mtime > _SETTLED_SECONDS:
+                # the system gave the lock back when its owner ended, however that was
                 with _locked(folder / _LOCK):
                     shutil.rmtree(folder, ignore_errors=True)
 

@@ -115,9 +115,11 @@ def read_log(path: str | Path, parse: Callable[[bytes], Parsed], strict: bool = 
 def _lines(file: BinaryIO) -> Iterator[tuple[int, bytes, bool]]:
     """Lines with their numbers, without newlines, and whether they lack one; of a line over the limit only its start."""
     number = 0
+    # room for \r\n behind a line of just the limit; what is longer stays too long for `parse_json`
     while line := file.readline(MAX_LINE_BYTES + 2):
         number += 1
         complete = line.endswith(b"\n")
+        # the rest of a line that is too long is read in pieces and dropped: it may be gigabytes
         while not complete and (rest := file.readline(MAX_LINE_BYTES)):
             complete = rest.endswith(b"\n")
         yield number, line.rstrip(b"\r\n"), not complete

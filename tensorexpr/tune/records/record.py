@@ -231,6 +231,7 @@ def _check_origin(data: Any) -> None:
     """Say it plainly when a line is a record of something else, or of another version."""
     if not isinstance(data, dict):
         raise RecordError(f"a record is an object, not {shown(data)}")
+    # a line of TVM's logs, which `v06` reads
     if {"i", "r", "v"} <= set(data):
         raise RecordError(f"a line of another program's log (version {shown(data['v'])}); this one reads lines with format {FORMAT!r}")
     if data.get("format") == FORMAT and data.get("version") != VERSION:

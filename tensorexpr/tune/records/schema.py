@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 from ...errors import RecordError
 
 MAX_LINE_BYTES = 1 << 20
+# as many as 2**64 has; int() takes time quadratic in their number
 _MAX_DIGITS = 20
 _SHOWN = 60
 Check = Callable[[Any], bool]
@@ -27,6 +28,7 @@ def parse_json(line: str | bytes) -> Any:
     try:
         text = line.decode() if isinstance(line, bytes) else line
         value = json.loads(text, parse_constant=_no_constant, parse_int=_integer, parse_float=_number, object_pairs_hook=_object)
+        # a line that comes as str may hold lone surrogates itself; those of escapes are found field by field
         text.encode()
     except UnicodeError:
         raise RecordError("the line is no UTF-8 text") from None
@@ -58,6 +60,7 @@ def _number(digits: str) -> float:
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
+    # only a length can tell: of two equal keys `dict` keeps the last
     if len(made) < len(pairs):
         seen: set[str] = set()
         twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
@@ -108,6 +111,7 @@ def _is_encodable(text: str) -> bool:
 
 def is_integer(low: int, high: int) -> Check:
     """A check for integers from `low` to `high`."""
+    # not isinstance: True is an int, and no number of a log
     return lambda value: type(value) is int and low <= value <= high
 
 

@@ -138,6 +138,7 @@ def checked_v02(data: Any) -> V02Line:
         raise RecordError(f"a line of version {shown(data.get('version'))} of AutoTVM's logs; version {VERSION} is read")
     target, task, args, kwargs = _listed("input", data["input"], _INPUT)
     config = check_fields("config", data["config"], dict(_CONFIG))
+    # run to its end for its checks
     for _ in entities_of(config["entity"]):
         pass
     costs, error_no, all_cost, timestamp = _listed("result", data["result"], _RESULT)

@@ -138,6 +138,7 @@ def checked_v06(data: Any) -> V06Line:
     task, state = fields["i"]
     key, target, *rest = _listed("the task", task, _TASK, least=2)
     costs, error_no, all_cost, timestamp = _listed("the result", fields["r"], _RESULT, least=len(_RESULT))
+    # a failure's costs may be anything; those of a success are divided by
     if not error_no and not all(cost > 0 for cost in costs):
         raise RecordError("the result: a cost of 0 seconds, with no error")
     return V06Line(

@@ -34,6 +34,7 @@ def cut_tiles(trace: Trace, tree: ScheduleTree) -> Trace:
     Raises:
         ScheduleError: if the trace is illegal.
     """
+    # to a fixed point: a smaller tile of a consumer makes its producers compute less, whose tiles shrink in turn
     for _ in range(_MOST_ROUNDS):
         after = trace.apply(tree)
         check_tree(after)
@@ -61,6 +62,7 @@ def _cut(step: Split, extent: int) -> Split:
     inner = open_part == 0
     given = list(reversed(step.factors[1:])) if inner else list(step.factors[:open_part])
     sizes = _cut_sizes(given, extent)
+    # logs leave a part open at one end only; what is open in the middle isn't of theirs
     if sizes is None or (not inner and open_part != len(step.factors) - 1):
         return step
     return replace(step, factors=(None, *reversed(sizes)) if inner else (*sizes, None))
@@ -72,5 +74,6 @@ def _cut_sizes(given: Sequence[object], extent: int) -> list[int] | None:
         if not isinstance(size, int):
             return None
         sizes.append(min(size, left))
+        # of 10 rows in tiles of 4 three are left for the next size
         left = -(-left // sizes[-1])
     return sizes

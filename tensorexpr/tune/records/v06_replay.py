@@ -108,8 +108,10 @@ def _split(replay: _Replay, stage: int, iter: int, lengths: Sequence[int], inner
     axis = replay.axis(number, iter)
     if not lengths:
         return
+    # new axes get the next ids, outermost first
     first = len(replay.tree[number].axes)
     replay.add(Split(number, axis, (None, *lengths) if inner_to_outer else (*lengths, None)))
+    # what was computed in the body of the loop is in that of its innermost part
     replay.move(number, (axis,), first + len(lengths))
 
 
@@ -180,6 +182,7 @@ def _sa(replay: _Replay, stage: int, iter: int, factor: int, offset: int) -> Non
 def _ca(replay: _Replay, stage: int, target: int, target_iter: int) -> None:
     number, at = replay.stage(stage), replay.stage(target)
     axis = replay.axis(at, target_iter)
+    # the trace has said that it is inlined: it must have loops of its own before it can be put anywhere
     if isinstance(replay.tree[number].attach, Inline):
         replay.add(ComputeRoot(number))
     replay.attached[number] = (at, axis)
@@ -193,6 +196,7 @@ def _ci(replay: _Replay, stage: int) -> None:
 
 def _cr(replay: _Replay, stage: int) -> None:
     number = replay.stage(stage)
+    # a place that was only remembered is forgotten; no step says it yet
     if replay.attached.pop(number, None) is None:
         replay.add(ComputeRoot(number))
 
@@ -214,6 +218,7 @@ def _rf(replay: _Replay, stage: int, iter: int, factor_iter: int) -> None:
 
 
 def _check_empty(replay: _Replay, stage: int, primitive: str) -> None:
+    # both primitives give the stage other axes, on which remembered places would mean other loops
     inside = [replay.tree[other].name for other, (target, _) in replay.attached.items() if target == stage]
     if inside:
         raise RecordError(f"{primitive} of {replay.tree[stage].name}, at whose loops {', '.join(inside)} is computed already")
