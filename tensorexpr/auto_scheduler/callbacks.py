@@ -61,6 +61,7 @@ class RecordToFile(MeasureCallback):
             TuningError: if it can't: a folder, or a file or folder without the right to write.
         """
         try:
+            # opening to append changes nothing of a log that is there
             with open(self.filename, "ab"):
                 pass
         except OSError as error:
@@ -68,6 +69,7 @@ class RecordToFile(MeasureCallback):
 
     def callback(self, policy: SketchPolicy, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
         """Write a round, and what waits of earlier ones; where there is no room, all of it waits and the log says so once."""
+        # earlier results first: the order of a log is that of the trials
         self._waiting += zip(inputs, results, strict=True)
         try:
             self._write()

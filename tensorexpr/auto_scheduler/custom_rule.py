@@ -57,6 +57,7 @@ class _CustomRule(SketchRule):
         Raises:
             TuningError: if it says anything but 0, 1 or 2.
         """
+        # users count stages by their place, which steps such as cache_write move; our numbers stay
         answer = self._source.meet_condition_func(self._policy, state, state.tree.order.index(stage))
         if answer not in (0, 1, 2):
             raise TuningError(

@@ -56,6 +56,7 @@ def default_schedule(dag: ComputeDAG | Sequence[Tensor], target: TargetLike | No
         dag: the computation, or its tensors, inputs and outputs.
         target: what it will run on; by default the current target, or this machine.
     """
+    # asked before a DAG is made of it, which refuses recurrences
     if not isinstance(dag, ComputeDAG):
         if not _is_searchable(dag):
             return Schedule(tuple(tensor.op for tensor in dag if not _is_input(tensor)))
@@ -69,6 +70,7 @@ def default_schedule(dag: ComputeDAG | Sequence[Tensor], target: TargetLike | No
     best = found.candidates[0]
     for plan in preferred(found.sketches)[:1]:
         scores = Learner(found.sketches, chosen, PriorModel()).predicted([plan, best])
+        # scores are logarithms of speed: a difference of log(4) promises four times as much
         best = plan if (scores[1] or 0.0) - (scores[0] or 0.0) < math.log(_WORTH_LEAVING_A_PLAN) else best
     return dag.schedule(found.sketches[best.sketch].trace_of(best.row))[0]
 

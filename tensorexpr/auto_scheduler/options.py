@@ -172,6 +172,7 @@ class TuningOptions:
         budget_s: float | None = None,
     ) -> None:
         self.num_measure_trials = _at_least("num_measure_trials", num_measure_trials, 0)
+        # -1 is what programs of TVM write for "never"
         self.early_stopping = None if early_stopping in (None, -1) else _at_least("early_stopping", early_stopping, 1)
         self.num_measures_per_round = _at_least("num_measures_per_round", num_measures_per_round, 1)
         self.verbose = verbose
@@ -189,6 +190,7 @@ class TuningOptions:
     def round_size(self) -> int:
         """Programs per round."""
         if not self.num_measure_trials:
+            # under a time budget alone nobody knows how many rounds there will be: small ones let the model learn soon
             return min(self.num_measures_per_round, 16)
         return min(self.num_measures_per_round, max(8, -(-self.num_measure_trials // 4)))
 

@@ -29,6 +29,7 @@ def progress_console(verbose: int, flop_ct: float, generations: int = 4, stream:
 def _in_notebook() -> bool:
     """True if a kernel runs this, whose cells show what IPython displays."""
     ipython: Any = sys.modules.get("IPython")
+    # never imported for this: a program that runs in a cell has IPython loaded
     return ipython is not None and hasattr(ipython.get_ipython(), "kernel")
 
 

@@ -39,6 +39,7 @@ def _best_line(tuner: Tuner, flop_ct: float) -> str:
         known = f"; the best that was loaded took {earlier * 1e3:.4g} ms" if earlier < float("inf") else ""
         return f"Best:     none of {len(tuner.trials)} programs ran{known}"
     seconds = best.result.median
+    # an old log's best may stand: it was not timed here, so that ratios to it would compare two days
     if earlier < seconds:
         now = f"; of these {len(tuner.trials)} trials {seconds * 1e3:.4g} ms"
         return f"Best:     {earlier * 1e3:.4g} ms{_speed(flop_ct, earlier)}, of the log that was loaded{now}"

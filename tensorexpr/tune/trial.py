@@ -61,6 +61,7 @@ def fastest(trials: Sequence[Trial]) -> Trial | None:
     """The fastest correct trial of a search that ended: of those that were timed in turn, if any were; None if none ran."""
     good = [trial for trial in trials if trial.result.is_success]
     again = [trial for trial in good if TIMED_AGAIN in trial.result.policy]
+    # times of one program alone and of others in turn can't be compared
     return min(again or good, key=lambda trial: trial.result.median, default=None)
 
 

@@ -86,6 +86,7 @@ class UserModel:
             raise TuningError(
                 f"{type(self._model).__name__}.predict gave {scores.shape} numbers for {len(traces)} programs; one each is needed"
             )
+        # -inf means "may not be built": a score that a user gives stays above it, however low
         return np.nan_to_num(scores, nan=-np.inf, neginf=-1e30, posinf=1e30)
 
     def learn(self, trials: Sequence[Trial]) -> None:

@@ -38,6 +38,7 @@ class UserMeasurer(Measurer):
             result = found[program.number]
             error_no = MeasureErrorNo(int(result.error_no))
             costs = tuple(map(float, result.costs)) if not error_no else (FAILED_COST,)
+            # AutoTVM puts the error in place of the costs
             message = "" if not error_no else str(result.costs[0])
             made = TimedResult(costs, error_no, message, float(result.all_cost), float(result.timestamp), number=program.number)
             self.best_cost = min(self.best_cost, made.median)

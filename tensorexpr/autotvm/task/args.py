@@ -38,6 +38,7 @@ def _value(arg: Any) -> Any:
             return arg.value
         if isinstance(arg, Var):
             return arg.name
+    # arrays have `item` too
     if hasattr(arg, "item") and getattr(arg, "shape", None) == ():  # a NumPy scalar
         return arg.item()
     raise TuningError(f"an argument of a task is a tensor, a number, a word, None, or a list of them, not {arg!r} ({type(arg).__name__})")

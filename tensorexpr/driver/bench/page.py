@@ -49,6 +49,7 @@ def _chart(results: Results, contenders: list[str], colours: dict[str, str]) -> 
     height, gap, left, width = 13, 10, 260, 560
     rows, y = [], 0
     fastest = max((_speed(results, case, name) for case in results.cases() for name in contenders), default=1.0)
+    # bars end at three times our speed: one much faster peer would make all the others too short to tell apart
     scale = width / max(1.0, min(fastest, 3.0))
     for case in results.cases():
         rows.append(f'<text x="{left - 8}" y="{y + height}" text-anchor="end">{escape(case)}</text>')

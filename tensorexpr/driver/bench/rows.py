@@ -98,6 +98,7 @@ def _number(value: Any) -> float:
 
 
 def _plain(row: Row) -> dict[str, Any]:
+    # JSON has no NaN
     made = {key: None if value != value else value for key, value in asdict(row).items()}
     return {key: value for key, value in made.items() if key not in _OURS or value}
 

@@ -55,6 +55,7 @@ def _conditions(machine: Mapping[str, Any]) -> list[str]:
     """What was measured with: instruction set, priority, peers left out; a warning if the cores weren't ours."""
     lines = [f"{machine['processor']}, instructions: {machine['isa']}, {machine['priority']}"] if "isa" in machine else []
     lines += machine.get("left_out", ())
+    # results of a run without probes say nothing, and aren't doubted
     share = machine.get("least_fma_share", 1.0)
     if share < OWN_CORES:
         lines.append(

@@ -55,6 +55,7 @@ class Case:
             count = int(np.prod(shape))
             path = self._light()
             expected = _read(path.with_name(f"{path.stem}_output_0.pb"), model.graph.output[0].type)
+            # only outputs are shipped, which are of this input
             yield [(np.arange(count).reshape(shape) / count).astype(np.float32)], [expected]
         else:
             for folder in sorted(Path(self.source.model_dir).glob("test_data_set_*")):

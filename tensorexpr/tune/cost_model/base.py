@@ -69,6 +69,7 @@ def checked_samples(features: FloatArray, throughput: FloatArray, prior: FloatAr
             f"a cost model takes features [n, f], throughput [n] and prior [n], not {rows.shape}, {speeds.shape} and {priors.shape}"
         )
     with np.errstate(invalid="ignore"):
+        # the logarithm of a failure's 0 would be a label that no other can be compared with
         usable = np.isfinite(speeds) & (speeds > 0) & np.isfinite(priors) & np.isfinite(rows).all(axis=1)
     logs = np.log(speeds[usable])
     return rows[usable], logs - logs.max(initial=-np.inf) if len(logs) else logs, priors[usable]

@@ -27,6 +27,7 @@ def light(name: str) -> Model:
     graph = model.graph
     shapes = {one.name: onnx.numpy_helper.to_array(one) for one in graph.initializer}
     fills = {node.output[0]: tuple(shapes[node.input[0]]) for node in graph.node if node.op_type == "ConstantOfShape"}
+    # the shapes of fills: nothing else reads them once the weights are there
     used = {name for node in graph.node if node.op_type == "ConstantOfShape" for name in node.input}
     random = np.random.default_rng(0)
     made = {name: _weight(random, shape, *_use(graph, name)) for name, shape in fills.items()}
@@ -206,6 +207,7 @@ def flops(model: Model, feeds: Mapping[str, Array]) -> float:
     for one in model.graph.input:
         if one.name in feeds:
             for dim, extent in zip(one.type.tensor_type.shape.dim, feeds[one.name].shape, strict=False):
+                # sizes that the file leaves open would leave the shapes of all layers open
                 dim.dim_value = extent
     inferred = onnx.shape_inference.infer_shapes(model).graph
     shapes = {one.name: tuple(one.dims) for one in inferred.initializer}

@@ -173,6 +173,7 @@ class OpenBLAS(Peer):
         one, zero = ctypes.c_float(1), ctypes.c_float(0)
         size = ctypes.c_int64
         pointers = [ctypes.c_void_p(x.ctypes.data) for x in (a, b, out)]
+        # CBLAS: row-major, neither operand transposed
         arguments = (101, 111, 111, size(m), size(n), size(k), one, pointers[0], size(k), pointers[1], size(n), zero, pointers[2], size(n))
         gemm = self._gemm
 
@@ -193,8 +194,10 @@ def _second_openblas(folder: Path, threads: int) -> tuple[Any, str]:
     if not found:
         raise ImportError("this NumPy carries no OpenBLAS of its own")
     copy = folder / "libopenblas_second.so"
+    # a copy: the loader would hand out the library that NumPy has loaded already
     shutil.copy(found[0], copy)
     before = {key: os.environ.get(key) for key in ("OPENBLAS_CORETYPE", "OPENBLAS_NUM_THREADS")}
+    # read when the library is loaded, and put back below: they are for this copy alone
     os.environ.update(OPENBLAS_CORETYPE="SkylakeX", OPENBLAS_NUM_THREADS=str(threads))
     try:
         library = ctypes.CDLL(str(copy))

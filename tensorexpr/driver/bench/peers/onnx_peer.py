@@ -96,6 +96,7 @@ class OnnxRuntime(Peer):
 
     def _loaded(self, model: Any) -> Any:
         options = self._runtime.SessionOptions()
+        # as many threads as we have; nodes one after the other, as our kernels run
         options.intra_op_num_threads, options.inter_op_num_threads = self.threads, 1
         options.log_severity_level = 3  # errors
         return self._runtime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])

