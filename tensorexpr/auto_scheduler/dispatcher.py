@@ -144,6 +144,7 @@ class ApplyHistoryBest(DispatchContext):
         if chosen is not None:
             return chosen
         known = [record for record in self._records.get(dag.hash_key(), ()) if _is_of(record, dag)]
+        # times with packed inputs lack the packing
         packed = LayoutRewriteOption.REWRITE_FOR_PRE_TRANSFORMED
         best, _ = choose_best([r for r in known if r.layout_rewrite_option != packed] or known, workload_key, dag.hash_key(), target)
         if best is None and self._include_compatible and workload_key is not None:
@@ -222,6 +223,7 @@ def best_schedule(
         target: the current target if None.
         workload_key: the key it was tuned under; by default any that computes the same.
     """
+    # nothing to ask, so that no DAG need be made and hashed
     if type(DispatchContext.current) in (DispatchContext, FallbackContext):
         return None
     try:

@@ -108,6 +108,7 @@ def _reading(op: Operation, new: Mapping[Operation, Operation], layouts: Mapping
         layout = layouts.get(node.producer)
         return ProducerLoad(made, node.indices if layout is None else layout.map_indices(node.indices))
 
+    # what is packed by now is free no more
     free = tuple(tensor for tensor in op.attrs.get(ATTRIBUTE, ()) if tensor not in layouts)
     attrs = op.attrs.set(**{ATTRIBUTE: free}) if ATTRIBUTE in op.attrs else op.attrs
     return replace(op, attrs=attrs, body=tuple(post_order_rewrite(body, rule) for body in op.body))

@@ -77,6 +77,7 @@ class State(ShownAsText):
         self._replay: Callable[[], None] | None = None
         if isinstance(state_object, State):
             dag = dag or state_object.compute_dag
+            # shared, not copied: both are replaced when something changes, never written to
             made, self._known, self._steps = state_object.state_object, state_object._known, state_object._steps
         elif isinstance(state_object, SketchState):
             made, self._steps = state_object, tuple(range(len(state_object.trace)))
@@ -187,6 +188,7 @@ class State(ShownAsText):
         number, open_sizes = self._stage(stage).id, lengths[0] is None
         if open_sizes:
             self.state_object, sample = self.state_object.sample_tile(number, iterator.axis, len(lengths) + 1, _MOST_INNERMOST)
+            # part 0 is the outermost one, which the split leaves open
             lengths_made: list[Factor] = [(sample, part) for part in range(1, len(lengths) + 1)]
         else:
             lengths_made = list(lengths)
@@ -318,6 +320,7 @@ class State(ShownAsText):
         self._add(step)
         if not isinstance(step, CacheRead):
             self._known = forgotten(step.stage, self._known)
+        # a stage that a step makes has the last number
         return self.state_object.tree.stages[-1].origin
 
     def _split(self, number: int, axis: int, lengths: Sequence[Factor], inner_to_outer: bool) -> list[Iterator]:

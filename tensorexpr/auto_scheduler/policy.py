@@ -299,6 +299,7 @@ class SketchPolicy:
             found += records
             messages.append(callback.message(self.task, sum(not record.is_timed_again for record in records)))
         preloaded = recall(found, sketches)
+        # by program: one that was timed again has several records
         unknown = len({record.trace for record in found if len(record.trace)}) - len(preloaded.candidates)
         if unknown:
             messages.append(f"{unknown} of these programs are none that the present sketches make; they are left out")
@@ -307,6 +308,7 @@ class SketchPolicy:
             best = min([cost for _, cost in preloaded.candidates] + [preloaded.baseline or math.inf])
             if best < math.inf:
                 observer.known(best)
+        # the tuner tells models of features of what was loaded, as candidates; this one looks at programs
         if isinstance(self._model, PythonBasedModel) and not isinstance(self._model, XGBModel) and found:
             self._model.update([record.input for record in found], [record.result for record in found])
         return preloaded

@@ -72,6 +72,7 @@ class SearchTask:
         task_inputs_save_to_file: bool = False,
         desc: str = "",
     ) -> None:
+        # a computation may come with a key that it is known by
         if sum(given is not None for given in (func, compute_dag, workload_key)) != 1 and not (compute_dag is not None and workload_key):
             named = {"func": func, "compute_dag": compute_dag, "workload_key": workload_key}
             got = ", ".join(f"{name}={value!r}" for name, value in named.items() if value is not None) or "none"
@@ -121,6 +122,7 @@ class SearchTask:
         key, target, hardware, host, option, names, dag, desc = checked_task(data)
         known = {name: value for name, value in zip(HARDWARE, hardware, strict=False) if value}
         if dag and not is_registered(key):
+            # records know a computation by its key only
             register_workload_tensors(key, ComputeDAG.loads(dag).tensors)
         made = SearchTask(
             compute_dag=ComputeDAG.loads(dag) if dag else None,

@@ -60,6 +60,7 @@ class SearchSession:
                 prepare(callback)
             task = measure_task(self.policy.task, self.policy.seed)
             made = Measurer(task, measure_options(self.options.builder, self.options.runner), MeasureMarks(self.console))
+            # it outlives the workers: what it has learned goes on with new ones
             if self.tuner is None:
                 self.tuner = self.policy.tuner(made, self.options, self.console)
                 self.console.searching(len(self.tuner.sketches))

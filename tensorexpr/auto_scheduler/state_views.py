@@ -147,6 +147,7 @@ def iterator_names(stage: StageNode) -> dict[int, str]:
     A dot stands for a split only, so names that TE made with dots (`i.c`, `k.outer`) have others: `i_c`, `k_o`.
     """
     names = {axis: _plain(stage.axes[axis].name) for axis in (*stage.spatial, *stage.reduction)}
+    # in the order they were made: what is split or fused has its name by then
     for relation in stage.relations:
         if isinstance(relation, SplitRelation):
             names.update({part: f"{names[relation.parent]}.{n}" for n, part in enumerate(relation.parts)})

@@ -53,6 +53,7 @@ def calc_workload_dis_factor(target_workload_pair: Workload, workload_pair: Work
     for mine, theirs in zip(wanted, other, strict=True):
         if mine == theirs:
             continue
+        # not isinstance: True is an int, but no size
         if type(mine) is not int or type(theirs) is not int or mine <= 0 or theirs <= 0 or mine % theirs:
             return math.inf
         factor *= mine // theirs

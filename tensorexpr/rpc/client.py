@@ -132,6 +132,7 @@ class RemoteArray(NDArray):
 
     def __init__(self, session: RPCSession, number: int, shape: tuple[int, ...], dtype: str, device: Device) -> None:
         self._session, self.number, self._shape, self._dtype, self.device = session, number, shape, dtype, device
+        # it holds the session, which so lives as long as anything that it gave out
         weakref.finalize(self, session.release, number)
 
     @property
@@ -178,6 +179,7 @@ class RemoteArray(NDArray):
         return self
 
     def __setitem__(self, index: Any, value: Any) -> None:
+        # all of it there and back: no part of an array can be named in a message
         values = self._array
         values[index] = value.numpy() if isinstance(value, NDArray) else value
         self.copyfrom(values)

@@ -69,6 +69,7 @@ def plain_name(name: str) -> str:
     Raises:
         ArgumentError: for another one.
     """
+    # anything else could lead out of the folder; the system ends a name at \0
     if not name or name in (".", "..") or Path(name).name != name or "\0" in name:
         raise ArgumentError(f"{name!r} is no file name; files of a session lie in one folder, so names have no folders")
     return name

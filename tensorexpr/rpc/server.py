@@ -80,6 +80,7 @@ class Server:
                 return
             if not self._silent:
                 _log.info("session from %s", address)
+            # before the thread starts, which takes it out again
             self._sessions.add(connection)
             threading.Thread(target=self._serve, args=(connection,), name="tensorexpr-rpc-session", daemon=True).start()
 

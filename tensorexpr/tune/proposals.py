@@ -159,6 +159,7 @@ def _spread(ranked: Sequence[Candidate], count: int) -> list[Candidate]:
             chosen.append(candidate)
     taken = set(chosen)
     queues = [[c for c in ranked if c.sketch == number and c not in taken] for number in dict.fromkeys(c.sketch for c in ranked)]
+    # sketches of which nothing was chosen yet come first
     queues.sort(key=lambda queue: any(queue[0].sketch == c.sketch for c in chosen) if queue else True)
     while len(chosen) < count and any(queues):
         for queue in queues:

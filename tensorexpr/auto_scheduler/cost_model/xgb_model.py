@@ -176,6 +176,7 @@ class XGBModel(PythonBasedModel):
             best = max(task.throughputs, default=0.0)
             features += task.features
             priors += [prior - task.offset for prior in task.priors]
+            # relative to each task's best: how fast another task is says how much work it has
             speeds += [speed / best if best > 0 else 0.0 for speed in task.throughputs]
         self._trained_on = count
         self._model.update(np.array(features, np.float32).reshape(count, -1), np.array(speeds), np.array(priors))

@@ -74,6 +74,7 @@ class LocalBuilder(Builder):
     @contextmanager
     def workers(self, space: TemplateSpace) -> Iterator[tuple[Measurer, TemplateSpace]]:
         """The workers of a task, with its programs. Within `with builder.workers(space):` each `build` for it uses the same ones."""
+        # not the space itself: each call of `build` makes another one of its inputs
         key = (space.task.workload, str(space.task.target))
         if self._open is not None and self._open[0] == key:
             yield self._open[1:]

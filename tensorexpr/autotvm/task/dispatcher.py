@@ -149,6 +149,7 @@ class ApplyHistoryBest(DispatchContext):
                 continue
             workload = made.task.workload
             keys = [(label, workload) for label in made.target.keys]
+            # targets that name no model would share an entry, whatever they are
             model = (made.target.model, workload)
             for place, table in [(key, self.best_by_targetkey) for key in keys] + [(model, self.best_by_model)] * (model[0] != "unknown"):
                 if place not in table or beats(result, table[place][1]):
@@ -254,6 +255,7 @@ class ApplyGraphBest(DispatchContext):
 
 def pairs_of(records: Records) -> Iterable[tuple[Any, Any]]:
     """The pairs of inputs and results of a log, an open one, a list of pairs, or a list of logs."""
+    # logs need `beats` of this module
     from ..logs import load_from_buffer, load_from_file
 
     if records is None:
@@ -265,6 +267,7 @@ def pairs_of(records: Records) -> Iterable[tuple[Any, Any]]:
         yield from load_from_buffer(given)
     else:
         for item in given:
+            # a pair of texts is two logs
             if isinstance(item, tuple) and len(item) == 2 and not isinstance(item[0], (str, bytes)):
                 yield item
             else:

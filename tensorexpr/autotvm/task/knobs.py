@@ -231,6 +231,7 @@ class TransformSpace:
         for entity in made:
             if wanted is None or wanted(entity):
                 self.entities.append(entity)
+            # while they are listed: what is too many would not fit in memory first
             if len(self.entities) > MAX_CANDIDATES:
                 raise TuningError(f"a knob has at most {MAX_CANDIDATES} candidates; make two of it, or limit it by max_factor or a filter")
 
@@ -400,6 +401,7 @@ class ReorderSpace(TransformSpace):
 
     @staticmethod
     def _place(axes: Sequence[Any], axis: Any) -> int:
+        # loops of a schedule are known by identity; an `Axis` is made anew by each `outputs`, and equal by value
         found = next((place for place, known in enumerate(axes) if known is axis or (isinstance(axis, Axis) and known == axis)), None)
         if found is None:
             raise TuningError(f"define_reorder: {axis!r} is none of the axes {list(axes)!r}")

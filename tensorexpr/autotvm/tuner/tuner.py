@@ -133,6 +133,7 @@ class Tuner:
                 ours = not isinstance(measurer, UserMeasurer)
                 loop = self._loop(space, measurer, self._options(n_trial, early_stopping, builder.n_parallel, ours), _Told(self, callbacks))
                 loop.run()
+                # what was timed in turn at the end decides, not what each took alone
                 best = loop.best()
                 if best is not None and best.candidate is not None:
                     self._note_best(self._input(space, best.candidate), Measured.of(best.result))

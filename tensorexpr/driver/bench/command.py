@@ -74,6 +74,7 @@ def run(options: argparse.Namespace) -> int:
         results.write(options.json)
     if options.html:
         options.html.write_text(page(results, f"tensorexpr bench: {', '.join(options.suite or ['gemm'])}"))
+    # NaN, where nothing was measured
     return int(any(row.median != row.median and row.contender.startswith("tensorexpr") for row in results.rows))
 
 

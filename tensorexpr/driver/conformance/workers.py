@@ -99,6 +99,7 @@ def run_cases(
         the outcomes in the order of the tests.
     """
     outcomes: dict[int, Outcome] = {}
+    # backwards, as they are popped from the end
     waiting = list(range(len(cases)))[::-1]
     workers: list[_Worker] = []
 

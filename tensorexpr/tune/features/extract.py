@@ -86,6 +86,7 @@ def _stage_columns(nest: StageNest, touched: list[Access], machine: Machine) -> 
     extents = nest_extent(nest)
     share = run_share(nest)
     iterations = np.prod(extents, axis=1)
+    # the store comes first: lanes are of the result's type
     width = machine.vector_bytes // touched[0].item_bytes
     lanes = _vector_lanes(nest, len(share))
     vectors = np.ceil(lanes / width)

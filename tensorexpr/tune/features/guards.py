@@ -38,6 +38,7 @@ def run_share(nest: StageNest) -> Array:
             for root, stride in loop.strides.items():
                 if root in form:
                     mixed |= tile[:, place] & (loop.extent > 1) & (form.step(root, stride) > 0)
+        # conditions on different indices hold independently
         share = np.where(mixed, share, share * part)
     return share
 

@@ -189,6 +189,7 @@ class _NestBuilder:
         region, outer = self._placement(stage)
         extents, strides = self._axes(stage, region)
         loops = list(outer)
+        # of the consumer's loops those that lie around this stage
         ends = [end for end in self.finished[stage.attach.stage].ends if end <= len(outer)] if isinstance(stage.attach, At) else []
         for axis in stage.leaf:
             loops.extend(self._expanded(stage, axis, extents, strides))

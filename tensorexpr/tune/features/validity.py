@@ -41,6 +41,7 @@ def admissible(
         if nest.stage.origin in boxes:
             size = np.prod(np.stack(list(boxes[nest.stage.origin]) or [np.ones(count)]), axis=0)
             allowed &= size * parse_dtype(nest.stage.origin.output_dtype(0)).itemsize <= machine.caches[-1].size
+        # full and shorter tiles of each such axis, in all combinations
         bodies = 2.0 ** _uneven_axes(nest.stage, by_stage)
         allowed &= bodies * features["tile_rows"] * features["tile_vectors"] <= MOST_STATEMENTS
     return allowed

@@ -20,6 +20,7 @@ from .results import FAILED_COST, STOPPED, TIMED_AGAIN, MeasureObserver, Measure
 from .runner import Runner
 from .task import MeasureTask
 
+# of the best: they are timed in turn later without being compiled again
 _KEPT_OBJECTS = 32
 _BUILT = MeasureErrorNo.NO_ERROR
 

@@ -106,6 +106,7 @@ class WorkerPool:
         Raises:
             TuningError: if workers can't be started or refuse the greeting.
         """
+        # a pipe into a dead worker takes a job without a word, which then would count as the cause of its death
         self._remove_dead()
         while self._queue or any(seat.job is not None for seat in self._seats):
             self._hand_out()

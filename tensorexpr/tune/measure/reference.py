@@ -57,6 +57,7 @@ class Reference:
         """
         if self._arrays is None:
             reply = self._finish()
+            # what took too long once would do so again
             if isinstance(reply, Death) and not reply.timed_out:
                 reply = self._again(reply, verify=self._request["verify"])
             if isinstance(reply, Death) and self._request["verify"]:

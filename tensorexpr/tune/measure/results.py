@@ -47,6 +47,7 @@ class Program:
     @cached_property
     def key(self) -> str:
         """The trace as text; equal for equal programs of one task."""
+        # with the computation where it is the program's own: equal traces then make different programs
         return json.dumps(self.steps if self.dag is None else [self.steps, self.dag], separators=(",", ":"))
 
 

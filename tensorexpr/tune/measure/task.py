@@ -19,6 +19,7 @@ from ...tir.dtype import parse_dtype, to_numpy
 from .arrays import Array
 from .inputs import constant_shape
 
+# They stand in a record's policy beside what timing says: `records.record` limits their number together, and each one's length.
 MOST_OPTIONS, LONGEST_OPTION = 40, 64
 
 

@@ -86,6 +86,7 @@ class _Replay:
 
     def move(self, stage: int, old: Sequence[int], new: int) -> None:
         """What was computed at an axis that is gone is computed at its successor."""
+        # only values change, so that the table may be walked meanwhile
         for other, (target, axis) in self.attached.items():
             if target == stage and axis in old:
                 self.attached[other] = (stage, new)
