@@ -31,6 +31,7 @@ def divided(total: int, parts: Sequence[float]) -> list[int]:
         return [0] * len(parts)
     exact = [total * part / whole for part in parts]
     given = [math.floor(value) for value in exact]
+    # the largest remainder is the most negative number here
     order = sorted(range(len(parts)), key=lambda n: (given[n] - exact[n], n))
     for number in order[: total - sum(given)]:
         given[number] += 1

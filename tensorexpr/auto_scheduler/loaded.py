@@ -180,6 +180,7 @@ class LineReader:
             policy={LAYOUT_KEY: line.layout_rewrite_option},
             spills=0,
             ir_lines=0,
+            # no results were compared; `is_trusted` says why the program may be applied all the same
             verified=False,
             task={**({"host": line.target_host} if line.target_host else {}), **({"inputs": list(line.inputs)} if line.inputs else {})},
             source="v0.6",

@@ -122,6 +122,7 @@ def inputs_of_task(workload_key: str, tensors: Sequence[Tensor], names: Sequence
                 named[data] = tensor
             else:
                 made[tensor] = _as_array(str(tensor), data)
+    # last: what the user names for the task replaces what a function made
     for name in names:
         if name not in named:
             raise TuningError(f"task_inputs has an array for {name!r}; the placeholders are {', '.join(named) or 'none'}")

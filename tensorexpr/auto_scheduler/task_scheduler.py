@@ -214,6 +214,7 @@ class TaskScheduler:
             backward = (history[rounds - 1] - history[rounds - 1 - window]) / window
         next_cost = min(cost - cost / max(1, rounds), self._cost_of_its_kind(number))
         value = chain * (self.alpha * backward + (1 - self.alpha) * (next_cost - cost))
+        # the best of a task never gets worse, whatever the noise in its history says
         return min(value, 0.0)
 
     def _cost_of_its_kind(self, number: int) -> float:

@@ -105,6 +105,7 @@ class TemplateSpaces(SpaceGenerator, kind="autotvm-template"):
         if len(functions) != 1:
             raise TuningError(f"a template schedules one function; the module has {len(functions)}")
         name = functions[0].name_hint
+        # by what is computed, not by names: the function may have been written by hand
         if dag_key(tensors_of(mod[name])) != dag_key(space.example.args):
             raise TuningError(
                 f"the function {name!r} isn't what the template {space.task.name!r} computes of {space.task.args}; make it of the "

@@ -210,6 +210,7 @@ class TemplateSpace:
         for number, row in enumerate(rows.tolist()):
             made = self._instance(tuple(row))
             if isinstance(made, Instance):
+                # computations must agree too: a knob may change a size that no step of the schedule tells
                 groups.setdefault((_shapes(made), _skeleton(made.schedule.trace)), []).append((number, made))
         parts = []
         for listed in groups.values():

@@ -54,6 +54,7 @@ class Learner:
     def predicted(self, candidates: Sequence[Candidate | None]) -> list[float | None]:
         """What the model says of candidates; None for the unscheduled program."""
         found: list[float | None] = [None] * len(candidates)
+        # a sketch at a time: features are arrays over its population
         for number in sorted({c.sketch for c in candidates if c is not None}):
             places = [(n, c.row) for n, c in enumerate(candidates) if c is not None and c.sketch == number]
             scores = self.score(number, np.array([row for _, row in places], np.int64))

@@ -135,6 +135,7 @@ def supported(
     looks = min(len(others), count // _OTHERS)
     chosen = ours[: count - looks] + others[:looks]
     wanted = max(1, count // _SHORT) if may_wait else count
+    # where those near the best run out, others fill up what is wanted
     chosen += others[looks : looks + max(0, wanted - len(chosen))]
     taken = set(chosen)
     return chosen + [candidate for _, candidate in fresh if candidate not in taken][: max(0, wanted - len(chosen))]

@@ -287,6 +287,7 @@ class Tuner:
             if result.is_success:
                 self._alone.setdefault(trial.candidate, trial.result.median)
                 again = replace(trial, result=result)
+                # by identity: what stands for a program of an old log is no trial of this search
                 self.trials = [again if known is trial else known for known in self.trials]
                 self.record([again])
         return results

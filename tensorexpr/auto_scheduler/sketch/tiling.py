@@ -31,6 +31,7 @@ def tile_stage(state: SketchState, stage: int, options: RuleOptions) -> tuple[Sk
     levels = []
     for kind in options.structure:
         axes = node.spatial if kind == "S" else node.reduction
+        # the n-th S of a structure has the n-th part of every spatial axis
         levels.append(tuple(parts[axis][seen[kind]] for axis in axes))
         seen[kind] += 1
     tiling = Tiling(options.structure, tuple(levels), samples)

@@ -29,6 +29,7 @@ class UserMeasurer(Measurer):
     def measure(self, programs: Sequence[Program]) -> Iterator[TimedResult]:
         """Results of programs, in their order."""
         sound = [program for program in programs if not program.refused]
+        # a trace begins with the template's decisions, which name the point
         inputs = [self._input(program.trace) for program in sound]
         found = dict(zip((program.number for program in sound), self._measure(inputs) if inputs else [], strict=True))
         for program in programs:

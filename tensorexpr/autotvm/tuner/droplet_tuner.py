@@ -93,6 +93,7 @@ class DropletTuner(Tuner):
                 self._costs[candidate] = tuple(map(float, result.costs))
                 if measured[candidate] < np.mean(self.best_choice[2]):
                     self.best_choice = (made.config.index, list(candidate.row), list(self._costs[candidate]))
+        # the first point that runs is where the walk begins
         if self._descent.centre is None and measured:
             self._descent.start(measured)
         else:

@@ -123,6 +123,7 @@ def _text(lanes: int, chains: int) -> str:
     phis = "\n".join(f"  %x{c} = phi {vector} [ zeroinitializer, %entry ], [ %y{c}, %loop ]" for c in range(chains))
     steps = "\n".join(f"  %y{c} = call {vector} @llvm.fmuladd.v{lanes}f32({vector} %x{c}, {half}, {half})" for c in range(chains))
     sinks = "\n".join(f"  store volatile {vector} %y{c}, ptr %sink" for c in range(chains))
+    # four sums: a single one would wait for the latency of its additions, not for memory
     sums = "\n".join(f"  %s{c} = phi {vector} [ zeroinitializer, %entry ], [ %t{c}, %loop ]" for c in range(4))
     reads = "\n".join(
         f"  %i{c} = add i64 %i, {c}\n  %p{c} = getelementptr {vector}, ptr %mine, i64 %i{c}\n"

@@ -95,6 +95,7 @@ def cycles_of(
         machine: that it is for.
     """
     sums = np.where(steps.is_sum, float(machine.fma_latency), 0.0)
+    # a step adds to what the step before added to, so that it is no shorter than one addition's latency
     compute = steps.count * np.maximum(steps.adds / machine.fma_per_cycle, sums) * steps.slowdown
     reloaded = np.where(steps.is_sum, steps.stored, 0.0)
     load = (steps.count * steps.loads + reloaded) / machine.loads_per_cycle + steps.count * steps.inserted * GATHER_CYCLES
@@ -106,6 +107,7 @@ def cycles_of(
         moved, sudden = _moved(nest, touched, cache, kept, machine.translations)
         levels.append(moved * share)
         stalls = stalls + np.minimum(sudden * share, windows) * np.maximum(0.0, _UNDER_LOAD * cache.wait - window)
+    # a TLB is a cache whose lines are pages
     pages = _moved(nest, touched, machine.tlb, kept, machine.translations)[0] * share / machine.tlb.fill_bytes
     memory = np.maximum.reduce([pages, *(level / cache.fill_bytes for level, cache in zip(levels, machine.caches, strict=True))])
     return Cycles(compute, load, store, memory, stalls, tuple(levels))

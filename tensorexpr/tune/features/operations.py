@@ -93,6 +93,7 @@ def _count(node: PrimExpr, known: dict[int, tuple[Counts, bool]]) -> tuple[Count
 def _operation(node: PrimExpr, loads: bool) -> str:
     """What a node counts as; nothing for constants, casts and addresses."""
     match node:
+        # before BinaryExpr, which Min and Max are too
         case Min() | Max() | CmpExpr():
             return f"{_class(node.a.dtype)}_cmp"
         case BinaryExpr():

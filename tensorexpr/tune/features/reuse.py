@@ -59,5 +59,6 @@ def reuse_of(loops: StoreLoops, tensor: Touched, entries: Entries) -> Reuse:
             kind = np.where(on, _SERIAL, kind)
             found_iterations = np.where(on, np.min(same, axis=0) / extent, found_iterations)
             found_bytes = np.where(on, whole / extent, found_bytes)
+            # this access is one of them itself
             found_count = np.where(on, len(same) - 1.0, found_count)
     return Reuse(kind, found_iterations, found_bytes, found_count)

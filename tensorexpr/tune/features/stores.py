@@ -77,6 +77,7 @@ class StoreWalk:
         nest = self.nests[number]
         stage, outer = nest.stage, self._outer(nest.stage)
         own = range(self._next, self._next + len(stage.leaf))
+        # numbers aren't used again: what was touched under loops that ended stays apart
         self._next += len(stage.leaf)
         self._places[number] = (*outer, *own)
         step = self._inherited(stage, len(nest.unroll_step))

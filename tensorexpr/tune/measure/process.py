@@ -135,6 +135,7 @@ class WorkerProcess:
         try:
             while data := os.read(self._read_fd, READ_BYTES):
                 frames.extend(self._decoder.feed(data))
+            # neither data nor "try again": the worker's end is closed
             self._bury()
         except BlockingIOError:
             pass

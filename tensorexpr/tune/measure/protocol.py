@@ -176,4 +176,5 @@ class Channel:
         """Write a frame, all of it."""
         view = memoryview(encode(frame))
         while view:
+            # a pipe may take a part of it only
             view = view[os.write(self._write_fd, view) :]

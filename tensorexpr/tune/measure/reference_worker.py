@@ -66,6 +66,7 @@ def _evaluate(
             with np.errstate(all="ignore"):
                 expected = evaluate(results, inputs)
         except (DeclarationError, ArgumentError) as error:
+            # such as values that are no indices of what they index: a later range may suit
             reason = str(error)
             continue
         arrays = {**inputs, **dict(zip(results, expected, strict=True))}

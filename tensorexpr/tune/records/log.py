@@ -161,6 +161,7 @@ def choose_best(
             others[reason] += 1
             continue
         if record.is_timed_again:
+            # the last time counts: a program may have been in several contests
             again[record.trace] = record
             alone.pop((record.workload_key, record.dag_hash, record.target), None)
         else:

@@ -113,6 +113,7 @@ class V02Line:
             text = json.dumps({**data, **({"checked": said} if said else {})}, allow_nan=False)
         except (TypeError, ValueError) as error:
             raise RecordError(f"a record of task {self.task} can't be written: {error}") from None
+        # by way of text: tuples have become lists, as they will be when the line is read
         checked_v02(parse_json(text))
         return text
 
