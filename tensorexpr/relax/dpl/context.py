@@ -48,6 +48,7 @@ class PatternContext(Constraints):
     def matches(self, dfb: DataflowBlock, excluded: Collection[Var] = ()) -> Iterator[dict[Any, Var]]:
         """All ways to find variables of a block for the patterns; but for what is excluded."""
         block = _Block(dfb)
+        # From the ends on: a match there settles the patterns of its operands, for which no variables have to be tried.
         sinks = [node for node in self.nodes if not any(edge.source is node for edge in self.edges)]
         order = [*sinks, *(node for node in self.nodes if node not in sinks)]
         matcher = Matcher(block.values)
@@ -79,6 +80,7 @@ class PatternContext(Constraints):
                 if not block.uses(found[edge.user], found[edge.source], edge.index):
                     return False
                 meant = {found[one.user] for one in self.edges if one.source is edge.source and one.user in found}
+                # Other uses are judged when all users are matched: one that isn't may be just that use.
                 complete = all(one.user in found for one in self.edges if one.source is edge.source)
                 if edge.only and complete and not block.only_used_by(found[edge.source], meant):
                     return False
@@ -112,6 +114,7 @@ class _Block:
 
     def only_used_by(self, source: Any, users: set[Any]) -> bool:
         """Whether nothing else uses a value."""
+        # Others are seen behind the block, where anything may use them.
         return isinstance(source, DataflowVar) and set(self._users.get(source, ())) <= users
 
 

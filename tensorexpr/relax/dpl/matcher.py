@@ -31,6 +31,7 @@ class Matcher:
         """Whether an expression matches. A pattern that has matched stands for what it has matched; one that fails leaves no trace."""
         if pattern in self.found:
             known = self.found[pattern]
+            # Two names of one value are the same match.
             return known is expr or self._bound[pattern] is self.value(expr)
         before = len(self.found)
         if pattern.matches(expr, self):
@@ -56,6 +57,7 @@ class Matcher:
 
     def forget(self, count: int) -> None:
         """Leave only the first `count` matches."""
+        # A dictionary keeps the order of insertion, so the latest matches are at its end.
         for pattern in list(self.found)[count:]:
             del self.found[pattern], self._bound[pattern]
 

@@ -156,6 +156,7 @@ def _rewritten_block(ctx: PatternContext, rewriter: Any, func: Function, number:
         done |= {var for var in matched.values() if var in values}
         replaced = _Replaced(new)
         func = replaced.visit(func)
+        # Rewriting may put new variables in place of those that are done.
         done |= {replaced.visit(var) for var in done}
     return func
 

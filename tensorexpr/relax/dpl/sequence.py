@@ -92,6 +92,7 @@ class Relations:
         """A copy, which stands for another value; a context that is open knows it as it knows this."""
         copies: dict[Any, Any] = {}
         made = _copied(self, copies)
+        # On a copy of the list, as `add` appends to it.
         for edge in list(OPEN.contexts[-1].edges if OPEN.contexts else ()):
             if edge.source in copies and edge.user in copies:
                 OPEN.contexts[-1].add(copies[edge.source], copies[edge.user], edge.index, edge.only)

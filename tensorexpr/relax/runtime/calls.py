@@ -67,6 +67,7 @@ class Calls:
         if not isinstance(call.op, Op):
             return self._plain_call(call)
         name = call.op.removeprefix("relax.")
+        # The first operand of call_tir is a kernel, which is no value that could be read.
         args = [self._read(arg) for arg in call.args] if name != "call_tir" else []
         match name:
             case "call_tir" | "call_dps_packed":
@@ -214,6 +215,7 @@ def _maker(shape: Read, dtype: str) -> Read:
 
     def make(slots: Slots) -> NDArray:
         extents = shape(slots)
+        # The product alone doesn't tell: that of (-2, -3) is 6. `empty` says what is wrong.
         if 0 <= math.prod(extents) <= most and min(extents, default=0) >= 0:
             return wrapped(new(extents, element), dtype)
         return empty(extents, dtype)

@@ -52,6 +52,7 @@ def with_shared_constants(mod: IRModule) -> IRModule:
     for group in alike.values():
         first: dict[bytes, NDArray] = {}
         for array in group if len(group) > 1 else ():
+            # By bytes, not by values: -0.0 isn't 0.0, and a NaN equals itself.
             chosen = first.setdefault(hashlib.sha256(bytes_of(array)).digest(), array)
             if chosen is not array:
                 one_of[id(array)] = chosen

@@ -67,6 +67,7 @@ class Executable:
         found: dict[int, Mapping[int, Stretch]] = {}
         count = 0
         for func in self.functions.values():
+            # By identity, as `ir_mod` keeps them alive. Stretches are counted in an order that a library finds again when it is loaded.
             owners = {id(node.body): node.params for node in walk(func) if isinstance(node, Function)}
             for node in walk(func):
                 if isinstance(node, SeqExpr):

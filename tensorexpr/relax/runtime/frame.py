@@ -14,6 +14,7 @@ from ..struct_info import StructInfo, TensorStructInfo, symbols_of
 
 Slots = list[Any]
 Read = Callable[[Slots], Any]
+# Div and Mod round towards zero, as C does: -7 / 2 is -3. By floats, so exact for extents below 2**53.
 ARITHMETIC: Mapping[type, Callable[[int, int], int]] = {
     Add: lambda a, b: a + b, Sub: lambda a, b: a - b, Mul: lambda a, b: a * b, FloorDiv: lambda a, b: a // b,
     FloorMod: lambda a, b: a % b, Min: min, Max: max, Div: lambda a, b: int(a / b), Mod: lambda a, b: a - b * int(a / b),
@@ -62,6 +63,7 @@ class Frame:
         if None not in shape:
 
             def same(slots: Slots, value: Any) -> None:
+                # The slow check says what is wrong.
                 if getattr(value, "shape", None) != shape or value.dtype != dtype:
                     matched(value, info, {}, what)
 
@@ -76,6 +78,7 @@ class Frame:
             fits = len(found) == ndim and value.dtype == dtype and all([found[n] == one for n, one in fixed])
             if fits:
                 for n, _, slot in symbols:
+                    # The first extent that is a symbol alone gives it its number; later ones are compared with it.
                     if slots[slot] is None:
                         slots[slot] = found[n]
                     fits = fits and slots[slot] == found[n]

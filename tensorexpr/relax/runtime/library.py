@@ -39,8 +39,10 @@ from .saved_graph import read_functions, write_functions
 
 FORMAT = 1
 GRAPH_SECTION = ".tensorexpr.graph"
+# At the very end, where a reader finds it without knowing the size of the library.
 _END = struct.Struct("<QQQQ16s")
 _MARK = b"tensorexpr graph"
+# Files are mapped by pages: weights that start on one keep their alignment in memory.
 _PAGE = 4096
 
 
@@ -61,6 +63,7 @@ class Constants:
         """
         if not isinstance(data, NDArray):
             raise RecordError(f"a constant of {getattr(data, 'dtype', type(data).__name__)} has no place in a library")
+        # `arrays` keeps each of them, so that no id is given to another one.
         found = self._numbers.setdefault(id(data), len(self.arrays))
         if found == len(self.arrays):
             self.arrays.append(data)
@@ -93,6 +96,7 @@ def export_executable(executable: Executable, file_name: str, fcompile: Callable
         "origins": executable.origins,
         "graph": functions,
         "constants": [[place, list(one.shape), one.dtype] for one, place in zip(constants.arrays, constants.places, strict=True)],
+        # Stretches are planned again when it is loaded: the offsets in the machine code have to be those.
         "stretches": _digest(text_of(stretches, executable.target)),
     }
     with tempfile.TemporaryDirectory(prefix="tensorexpr-") as folder:
@@ -130,6 +134,7 @@ def load_executable(file_name: str) -> Executable | None:
         target = Target(described["target"])
         engine.check_runs_here(target)
         signatures = sidecar.signatures_from_json(described["kernels"])
+        # With a directory: the system would search its own places for a name without one.
         library = ctypes.CDLL(os.path.abspath(file_name))
         arrays = [_array(weights, int(place), tuple(shape), str(dtype)) for place, shape, dtype in described["constants"]]
         functions = read_functions(described["graph"], arrays.__getitem__)

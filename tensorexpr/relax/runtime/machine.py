@@ -53,8 +53,10 @@ class VirtualMachine(Machine):
         self.module = rt_mod
         self.kernels = _Kernels(rt_mod)
         self.kernel_names = () if rt_mod.mod is None else rt_mod.mod.function_names
+        # Before the plans, which ask for stretches as they are made.
         self._native = rt_mod.native(self.kernels)
         self.plans = {}
+        # In place: a plan finds others in this very dictionary when it runs.
         for name, func in rt_mod.functions.items():
             self.plans[name] = Plan(func, name, self)
         self._callers: dict[str, Callable[..., Any]] = {}
@@ -182,6 +184,7 @@ class VirtualMachine(Machine):
         def evaluate(*args: Any) -> BenchmarkResult:
             given = [converted(arg) for arg in args]
             seconds: list[float] = []
+            # The first call isn't measured: it looks up kernels and touches memory for the first time.
             function(*given)
             for _ in range(repeat):
                 calls = number
@@ -192,6 +195,7 @@ class VirtualMachine(Machine):
                     taken = perf_counter() - begin
                     if taken * 1e3 >= min_repeat_ms:
                         break
+                    # At most ten times as many at once: a first measurement may be far too short to go by.
                     calls = max(calls + 1, int(calls * min(10.0, 1.2 * min_repeat_ms / max(taken * 1e3, 1e-6))))
                 seconds.append(taken / calls)
             return BenchmarkResult(tuple(seconds))
@@ -207,6 +211,7 @@ class VirtualMachine(Machine):
         if not self._profile:
             raise ArgumentError("profile: make the machine by VirtualMachine(ex, dev, profile=True)")
         rows: list[tuple[str, float, str]] = []
+        # An instrument that is set goes on seeing the calls.
         before = self.call
 
         def timed(name: str, function: Callable[..., Any], given: Sequence[Any]) -> Any:

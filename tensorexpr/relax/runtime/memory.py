@@ -94,10 +94,12 @@ def check(values: Sequence[Lifetime], arena: Arena) -> None:
     alive: set[int] = set()
     for step in sorted(events):
         born, gone = events[step]
+        # Ends are noted one step later, so what ends is gone before the next is born; a step's operands and results do meet.
         alive.difference_update(gone)
         for n in born:
             for other in alive:
                 below, above = sorted((n, other), key=lambda one: arena.offsets[one])
+                # Of two that are empty, or one, any places do.
                 if values[n].size and values[other].size and arena.offsets[below] + values[below].size > arena.offsets[above]:
                     raise InternalError(f"values {below} and {above} live at step {step} and overlap at {arena.offsets[above]}")
             alive.add(n)
@@ -117,6 +119,7 @@ def _orders(values: Sequence[Lifetime]) -> Iterator[list[int]]:
         return
     for key in keys[1:]:
         yield sorted(everything, key=lambda n, key=key: key(values[n]))  # type: ignore[misc]
+    # A fixed seed: a library that is loaded plans its stretches again, and has to find the offsets that were compiled in.
     chance = random.Random(0)
     for _ in range(_SHUFFLES):  # by size, but for chance
         yield sorted(everything, key=lambda n: -values[n].room * chance.uniform(0.3, 1.0))
@@ -130,6 +133,7 @@ def _placed(values: Sequence[Lifetime], order: Sequence[int]) -> Arena:
         value = values[n]
         at = end = 0
         best: tuple[int, int] | None = None  # what is left of the gap, and where it starts
+        # By offset, `end` is where the memory below `other` is taken up to: gaps between it and `other` are free for this lifetime.
         for other in done:
             if not value.meets(values[other]):
                 continue

@@ -74,6 +74,7 @@ def text_of(stretches: Iterable[Stretch], target: Target) -> str:
 
 def _function(stretch: Stretch, target: Target) -> str:
     name, size = stretch_name(stretch.number), stretch.arena.size
+    # One block of words for all calls: they run one after the other, and none keeps it.
     most = max((len(call.args) for call in stretch.calls), default=0)
     lines = [f"define i32 @{name}(ptr nocapture readonly %words) {{", "entry:", f"  %args = alloca [{max(most, 1)} x i64], align 16"]
     lines += _acquired(stretch.number, size, target) if size else ["  br label %begin", "begin:"]
@@ -97,10 +98,12 @@ def _function(stretch: Stretch, target: Target) -> str:
             f"next{n}:",
         ]
     called = [n for n, call in enumerate(stretch.calls) if call.name]
+    # A phi names each predecessor: copies can't fail, and have no block for it.
     codes = "".join(f", [ %e{n}, %failed{n} ]" for n in called)
     lines += ["  br label %ok", "ok:", "  br label %done", "done:", f"  %code = phi i32 [ 0, %ok ]{codes}", f"  br label %{last}"]
     if size:
         lines += [
+            # Another thread may have put its arena back meanwhile: one of the two stays in the cell, and free(null) does nothing.
             "release:",
             f"  %before = atomicrmw xchg ptr @{arena_name(stretch.number)}, ptr %arena acq_rel",
             "  call void @free(ptr %before)",
@@ -114,7 +117,9 @@ def _function(stretch: Stretch, target: Target) -> str:
 
 def _acquired(number: int, size: int, target: Target) -> list[str]:
     page = _PAGE if size >= _LARGE else ALIGNMENT
+    # aligned_alloc wants a multiple of the alignment.
     room = -(-size // page) * page
+    # Advice may fail, of no memory too: then it is slower, or the next test tells.
     advise = size >= _LARGE and "linux" in target.triple
     return [
         f"  %kept = atomicrmw xchg ptr @{arena_name(number)}, ptr null acq_rel",
@@ -197,6 +202,7 @@ class NativePlans:
                 table = (ctypes.c_void_p * len(one.constants)).from_address(library(constants_name(one.number)))
                 table[:] = [data_pointer(constant._array) for constant in one.constants]
             if one.arena.size:
+                # It holds the code, whose data the cell is, until the arena is freed.
                 weakref.finalize(self, _freed, library(arena_name(one.number)), self._keep)
         self.calls = {one.number: self._callable(one, library(stretch_name(one.number))) for one in stretches}
 
@@ -212,6 +218,7 @@ class NativePlans:
             except ArgumentError:
                 return REFUSED
             code = int(packed(words))
+            # Up to here: words are addresses, and some arrays may be copies that nobody else holds.
             del held
             return code
 

@@ -124,6 +124,7 @@ class Plan(Calls):
         machine, run, makers = self._machine, native.call, native.makers
 
         def again(code: int, args: Sequence[Any]) -> Any:
+            # Refused is no error yet: the slow way converts the arguments, or says which is wrong.
             if code != REFUSED:
                 fail(native.stretch, code, machine.kernels)
             return slow(*args)
@@ -165,6 +166,7 @@ class Plan(Calls):
                 ended = tuple(slot for one in dead[n : n + length] for slot in one)
                 quick.append((self._stretch(native, single[n : n + length]), ended))
             n += length
+        # Native code checks arguments itself, so a function that is one stretch needs no slots at all.
         whole = None
         if len(quick) == 1 and 0 in found and found[0].stretch.bindings == len(bindings):
             whole = whole_function(found[0], self.func.params, sequence.body)
@@ -195,6 +197,7 @@ class Plan(Calls):
             given = [element(slots[slot], way) if way else slots[slot] for slot, way in inputs]
             outs = [make() for make in makers]
             code = run(*given, *outs)
+            # Before the first kernel ran: nothing is computed twice.
             if code == REFUSED:
                 for one, _ in single:
                     one(slots)
@@ -227,6 +230,7 @@ class Plan(Calls):
         return assign
 
     def _closure(self, binding: Any) -> Callable[[Slots], None]:
+        # Before the plan, which copies the frame's slots: a closure may call itself.
         slot = self._frame.slot(binding.var)
         plan = Plan(binding.value, binding.var.name_hint, self._machine, self)
 
@@ -270,6 +274,7 @@ class Plan(Calls):
         raise LoweringError(f"{self.name}: {type(expr).__name__} has no place in a function that runs")
 
     def _function(self, var: GlobalVar) -> Read:
+        # The plan is looked up when it is called: functions may call each other, and not all have plans yet.
         name, machine = var.name_hint, self._machine
         return lambda slots: lambda *args: machine.plans[name](args)
 

@@ -169,6 +169,7 @@ class _Builder:
 
     def _constant(self, constant: Constant) -> Tensor:
         data = constant.data
+        # Native code gets an address alone, without strides.
         if not isinstance(data, NDArray) or not data._array.flags.c_contiguous:
             raise _Refused
         known = self._known.get(id(data))
@@ -197,6 +198,7 @@ class _Builder:
         tensors = [one for one in values if isinstance(one, Tensor)]
         scalars = [one for one in values if isinstance(one, int)]
         signature = self._signature_of(name)
+        # A packed entry takes tensors, then numbers: a call in any other order isn't one.
         if signature is None or [*tensors, *scalars] != values:
             raise _Refused
         more = _symbols(signature, [one.shape for one in tensors], scalars)
@@ -227,6 +229,7 @@ class _Builder:
         info = call.sinfo_args[0]
         infos = info.fields if isinstance(info, TupleStructInfo) else (info,)
         places = call.attrs.get("inplace_indices") or [-1] * len(infos)
+        # All that may refuse stands before the first `_run`: `add` promises that nothing has changed then.
         if any(static_tensor(one) is None for one in infos):
             raise _Refused
         copies = [n for n in places if n >= 0 and self.buffers[tensors[n].buffer].kind == "constant"]
@@ -245,6 +248,7 @@ class _Builder:
         return tuple(results) if isinstance(info, TupleStructInfo) else results[0]
 
     def _run(self, name: str, tensors: Sequence[Tensor], numbers: Sequence[int] = ()) -> None:
+        # Time is counted in calls of kernels: views take no step, so memory lives from its first kernel to its last.
         step = len(self.calls)
         for tensor in tensors:
             buffer = self.buffers[tensor.buffer]
@@ -274,11 +278,13 @@ class _Builder:
                 outputs.append(value)
             return value
 
+        # First the results: `outside` takes their buffers out of the arena, which is laid out for what is left.
         results = [(b.var, outside(self._values[b.var])) for b in bindings if used_after(b.var)]
         inner = [buffer for buffer in self.buffers if buffer.kind == "arena"]
         arena = place([Lifetime(one.size, one.first, one.last) for one in inner])
         for buffer, offset in zip(inner, arena.offsets, strict=True):
             buffer.place = offset
+        # A refused binding may have left inputs that no kernel reads; places are numbered anew without them.
         used = [one for one in self.inputs if is_whole or self.buffers[one[2].buffer].first >= 0 or _is_result(one[2], results)]
         for n, (_, _, tensor) in enumerate(used):
             self.buffers[tensor.buffer].place = n
@@ -306,6 +312,7 @@ def _symbols(signature: Signature, shapes: Sequence[Shape], scalars: Sequence[in
     Raises:
         _Refused: if the arguments aren't those of the signature, or a variable stands in no shape by itself.
     """
+    # Shapes are constants here, so what the kernel would check at each call is checked once, and symbols become numbers.
     arrays = [one for one in signature.params if isinstance(one, BufferParam)]
     numbers = [one for one in signature.params if isinstance(one, ScalarParam)]
     if len(arrays) != len(shapes) or len(numbers) != len(scalars) or signature.returns or list(signature.params) != [*arrays, *numbers]:
@@ -339,15 +346,18 @@ def stretches(
         first_number: of the first stretch.
         params: of the function whose body it is.
     """
+    # In the order of bindings, so that the last use stays.
     uses: dict[Var, int] = {}
     for n, binding in enumerate(bindings):
         uses.update((node, n) for node in walk(binding.value) if isinstance(node, Var))
     uses.update((node, len(bindings)) for node in walk(body) if isinstance(node, Var))
     found: dict[int, Stretch] = {}
     start, builder = 0, _Builder(signature_of)
+    # A function that is one stretch is called with its parameters as they are, read or not: see `native.whole_function`.
     builder.begin(params)
 
     def close(end: int) -> None:
+        # Views and copies alone aren't worth a call of native code.
         if any(call.name for call in builder.calls):
             run = bindings[start:end]
             found[start] = builder.finish(first_number + len(found), run, lambda var: uses.get(var, -1) >= end, len(run) == len(bindings))

@@ -85,10 +85,12 @@ class _Canonical(Mutator):
     def binding(self, binding: Binding) -> list[Binding]:
         """The binding, or none if its variable is another one."""
         (made,) = super().binding(binding)
+        # A cast that says something new is a check, and stays.
         is_sure = not isinstance(made, MatchCast) or made.struct_info == made.value.struct_info
         if is_sure and isinstance(made.value, Var) and (isinstance(made.var, DataflowVar) or not isinstance(made.value, DataflowVar)):
             self._variables[binding.var] = made.value
             return []
+        # Readers get the constant itself; the binding stays until the unused ones go, as it may be an output.
         if is_sure and isinstance(made.value, Constant):
             self._variables[binding.var] = made.value
         self._bound[made.var] = made.value

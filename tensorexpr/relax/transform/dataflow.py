@@ -75,6 +75,7 @@ class _Converter(Mutator):
         plain: list[Binding] = []
         for run, was_dataflow in _runs(sequence):
             calls = sum(isinstance(binding.value, Call) for binding in run)
+            # What was a dataflow block stays one, however few calls it has.
             if was_dataflow or (run and _is_free(run[0]) and calls >= self._min_size):
                 if plain:
                     yield BindingBlock(tuple(plain))

@@ -150,6 +150,7 @@ def _sums(total: Any, scale: Any, axis: int) -> Call:
 
 def _fits(a: Quantised, b: Quantised, depth: int) -> bool:
     """Whether sums of so many products are integers of 32 bits."""
+    # uint8 by int8 with zeros at 0: 255 * 128 for each product, so up to 65793 of them.
     return depth * a.largest * b.largest < _LARGEST_SUM
 
 
@@ -188,6 +189,7 @@ def _as_signed(graph: Rewriter, data: Any) -> Any:
     zero = constant_of(graph, call.args[2])
     if zero is None:
         return None
+    # 0 to 255 less 128 is -128 to 127: no zero leaves int8.
     make = quantize if call.op == QUANTIZE else requantize
     return make(call.args[0], call.args[1], const((zero.astype(np.int32) - 128).astype(np.int8)), call.attrs["axis"], "int8")
 
@@ -264,6 +266,7 @@ def _moved(graph: Rewriter, call: Call) -> Any:
     if inner.op == "relax.concat":
         fields = inner.args[0].fields if isinstance(inner.args[0], Tuple) else ()
         return concat([bytes_of(field) for field in fields], inner.attrs["axis"]) if fields else None
+    # Quantising never turns the order round, so the largest of some bytes is that of the largest float.
     return Call(inner.op, (bytes_of(inner.args[0]), *inner.args[1:]), inner.attrs)
 
 

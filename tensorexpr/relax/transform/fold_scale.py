@@ -91,6 +91,7 @@ def _scaled(call: Call, weights: Any, factor: Any, of_output: bool) -> Any:
     place = layout.index(wanted)
     if wanted == whole or groups == 1:
         return weights * factor.reshape([-1 if n == place else 1 for n in range(weights.ndim)])
+    # With groups the other axis counts channels of one group alone: weights [G * m, n] and a factor of G * n numbers, n for each m rows.
     first = np.moveaxis(weights, [layout.index(other), place], [0, 1])
     parts = first.reshape(groups, -1, *first.shape[1:]) * factor.reshape(groups, 1, -1, *[1] * (weights.ndim - 2))
     return np.moveaxis(parts.reshape(first.shape), [0, 1], [layout.index(other), place])
@@ -108,6 +109,7 @@ def _factor_behind(graph: Rewriter, call: Call) -> Any:
         return None
     if weights.dtype != factor.dtype:
         return None  # of lower precision than what they are multiplied with
+    # Equal struct infos above: a factor that broadcasts the result to a larger one finds no weights of that size.
     vector = along(factor, ndim_of(anchor), _channels(anchor)[1])
     new = None if vector is None else made(_scaled(anchor, weights, vector, True), weights)
     return None if new is None else _with_weights(anchor, anchor.args[0], new)
@@ -156,6 +158,7 @@ def _combined(function: Callable[..., Any], a: Any, b: Any) -> Constant | None:
     """Two constants as one that isn't larger than they are."""
     with np.errstate(all="ignore"):
         found = function(a, b)
+    # Of (8, 1) and (1, 8) it would be 64 numbers, which the kernel reads instead of 16.
     return made(found, a) if found.size <= max(a.size, b.size) else None
 
 
@@ -193,6 +196,7 @@ def _as_product(graph: Rewriter, call: Call) -> Any:
         return None
     with np.errstate(all="ignore"):
         inverse = made(1 / values, values)
+    # A subnormal inverse has lost digits: that of 3e38 has 22 bits, not 24.
     tiny = np.finfo(values.dtype).tiny
     return multiply(call.args[0], inverse) if inverse is not None and (np.abs(inverse.data.numpy()) >= tiny).all() else None
 

@@ -106,6 +106,7 @@ class _Partition:
 
     def _members(self, root: int, found: Mapping[DFPattern, Any]) -> list[int] | None:
         """The bindings of a match; None if one is taken, or read outside before the last one."""
+        # By identity: calls of equal structure may be bound twice, and one of them is matched.
         matched = {id(value) for value in found.values() if isinstance(value, Call)}
         members = {root} | {n for n, binding in enumerate(self._bindings) if id(binding.value) in matched}
         if not members.isdisjoint(self._taken):

@@ -126,11 +126,13 @@ class Partition:
 
     def run(self) -> list[Group]:
         """Join groups; returns that of each binding."""
+        # Products with what is elementwise, then what moves elements, then tuples: no transpose takes the place of an epilogue.
         for phase in range(3):
             for number, dominator in enumerate(self._tree):
                 if dominator.parent is not None:
                     self._visit(phase, number, dominator, dominator.parent)
         for number, edges in enumerate(self.readers):
+            # What others read, too, has to be in memory anyway.
             if len(edges) == 1 and not self._leaves[number] and self._size(number, edges[0].reader) <= self._most:
                 self._join_move(number, edges[0].reader)
         for number, edges in enumerate(self.readers):
@@ -192,6 +194,7 @@ class Partition:
         while waiting:
             group = waiting.pop()
             for reader in {self.groups[edge.reader].root() for n in group.members for edge in self.readers[n]} - seen:
+                # a -> x -> b with a and b joined, and x outside: x would have to run behind and before the kernel.
                 if reader in joined and group not in joined:
                     return True
                 if reader not in joined:
@@ -205,6 +208,7 @@ class Partition:
         callee: Any = self._mod[call.args[0]] if _operands(call) else None
         if not isinstance(callee, PrimFunc):
             return []
+        # By callee: layers of one shape call the same function.
         name = call.args[0].name_hint
         if name not in self._computations:
             try:
@@ -238,6 +242,7 @@ class Partition:
         waiting = [edge.reader for edge in self.readers[number]]
         while waiting:
             node = waiting.pop()
+            # Every way comes to the parent, which post-dominates: the walk ends there.
             if node != parent and node not in found:
                 found[node] = None
                 waiting += [edge.reader for edge in self.readers[node]]
@@ -245,6 +250,7 @@ class Partition:
 
     def _join_if(self, number: int, parent: int, fits: Callable[[Pattern, bool], bool]) -> None:
         """Join a node, and what is between, with its post-dominator, if the patterns of all their groups fit."""
+        # All or nothing: a node between that stays outside would read the kernel's value and be read by it.
         between = self._between(number, parent) or []
         if all(fits(self.groups[node].root().pattern, False) for node in between) and fits(self.groups[parent].root().pattern, True):
             for node in (number, *between):
@@ -321,5 +327,6 @@ class _Fuser(Mutator):
         """The block with calls of functions in place of groups."""
         if not isinstance(block, DataflowBlock):
             return super().block(block)
+        # A DataflowVar, which is a Var too, ends with its block.
         leaves = {binding.var for binding in block.bindings if type(binding.var) is Var}
         return super().block(grouped(block, self._partition(block, self._mod, leaves), self._mod))

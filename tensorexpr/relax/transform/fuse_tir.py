@@ -70,6 +70,7 @@ def _applied(tensors: Sequence[Tensor], args: Sequence[Tensor | PrimExpr]) -> li
     placeholders, outputs = tensors[: len(args)], tensors[len(args) :]
     symbols: dict[Symbol, PrimExpr] = {}
     for given, arg in zip(placeholders, args, strict=True):
+        # An argument that is a number has no extents, and gives no symbol a value.
         for own, extent in zip(given.shape, arg.shape if isinstance(arg, Tensor) else (), strict=False):
             if isinstance(own, Symbol) and own is not extent:
                 symbols[own] = extent

@@ -107,6 +107,7 @@ def _function(members: Sequence[Binding], elsewhere: set[Var], mod: IRModule, gr
                 continue
             if isinstance(node, Var):
                 inputs[node] = Var(node.name_hint, node.struct_info)
+            # Numbers stay inside and become code; weights are parameters, so that layers of one shape share a kernel.
             elif isinstance(node, Constant) and node.data.ndim > 0 and not (group is not None and group.bind_constants):
                 inputs[node] = Var(f"param_{len(inputs)}", node.struct_info)
     known = {extent for param in inputs.values() for extent in _extents(param.struct_info) if isinstance(extent, Symbol)}
@@ -114,6 +115,7 @@ def _function(members: Sequence[Binding], elsewhere: set[Var], mod: IRModule, gr
     used.update(symbol for param in inputs.values() for symbol in symbols_of(param.struct_info))
     if not used <= known or not outputs:
         return None
+    # Symbols of its own: each caller has other values for them.
     fresh = {symbol: type(symbol)(symbol.name, symbol.dtype) for symbol in used}
     mutator = _Inside(inputs, fresh)
     params = tuple(mutator.define_param(given, param) for given, param in inputs.items())

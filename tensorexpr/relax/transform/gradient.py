@@ -40,6 +40,7 @@ def collapsed(value: Any, like: Any) -> Any:
     """Sums along the axes along which an operand was broadcast."""
     own, wide = extents(like), extents(value)
     extra = len(wide) - len(own)
+    # (3,) beside (2, 3) was repeated along axis 0, (2, 1) along axis 1.
     axes = [n for n in range(len(wide)) if n < extra or (as_int(own[n - extra]) == 1 and as_int(wide[n]) != 1)]
     return op.reshape(op.sum(value, axes), own) if axes else value
 
@@ -78,6 +79,7 @@ def _spread(call: Call, adjoint: Any) -> Any:
 
 
 def _mean(call: Call, result: Any, adjoint: Any) -> Sequence[Any]:
+    # Axes of extent 1 that stay look as if they were reduced; they count as 1.
     shares = [as_int(extent) for extent, one in zip(extents(call.args[0]), _kept(call), strict=True) if one == 1]
     count = 1
     for one in shares:
@@ -88,6 +90,7 @@ def _mean(call: Call, result: Any, adjoint: Any) -> Sequence[Any]:
 
 
 def _greatest(call: Call, result: Any, adjoint: Any) -> Sequence[Any]:
+    # Of several that are the greatest, each gets all of the adjoint.
     wide = op.broadcast_to(op.reshape(result, _kept(call)), extents(call.args[0]))
     return [op.where(op.equal(call.args[0], wide), _spread(call, adjoint), op.zeros_like(call.args[0]))]
 
@@ -95,6 +98,7 @@ def _greatest(call: Call, result: Any, adjoint: Any) -> Sequence[Any]:
 def _permuted(call: Call, result: Any, adjoint: Any) -> Sequence[Any]:
     ndim = call.args[0].struct_info.ndim
     axes = [int(n) % ndim for n in call.attrs["axes"]] if call.attrs["axes"] is not None else list(range(ndim))[::-1]
+    # The inverse: of (2, 0, 1) it is (1, 2, 0).
     return [op.permute_dims(adjoint, sorted(range(ndim), key=lambda n: axes[n]))]
 
 
@@ -186,6 +190,7 @@ class _Reverse(Rewriter):
         super().__init__({})
         self._in_dataflow = True
         self._bindings = bindings
+        # What depends on no wanted parameter gets no adjoint, and its operators need no row in the table.
         self._needed = set(wanted)
         for binding in bindings:
             if any(node in self._needed for node in walk(binding.value)):
@@ -210,6 +215,7 @@ class _Reverse(Rewriter):
         """
         info: Any = target.struct_info
         self.adjoints[target] = self.emit(op.ones(tuple(extents(target)), info.dtype), f"{target.name_hint}_adjoint")
+        # All that reads a value stands behind it, so its adjoint is whole when its binding's turn comes.
         for binding in reversed(self._bindings):
             adjoint = self.adjoints.get(binding.var)
             if adjoint is None:

@@ -114,6 +114,7 @@ def _whole(graph: Rewriter, call: Call) -> Any:
     """A slice of everything, in order."""
     if not _same(call, call.args[0]):
         return None
+    # x[::-1] has the shape of x, too.
     row = row_of(call)
     given = None if row is None else row.bound(call)["strides"]
     steps = given.fields if isinstance(given, Tuple) else given or ()
@@ -140,6 +141,7 @@ def _one_clip(graph: Rewriter, call: Call) -> Any:
     if inner is None:
         return None
     first, last = _number(inner.args[1]), _number(inner.args[2])
+    # Ranges that don't meet make a constant: clip(clip(x, 0, 1), 2, 3) is 2.
     if first is None or last is None or first > last or max(low, first) > min(high, last):
         return None
     lower, upper = (call if low >= first else inner).args[1], (call if high <= last else inner).args[2]

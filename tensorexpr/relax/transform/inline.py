@@ -94,6 +94,7 @@ def InlinePrivateFunctions() -> ModulePass:
         if not bodies:
             return mod
         made = mod.clone()
+        # Callees come first, so a body is free of calls before others take it in.
         for name in bodies:
             bodies[name] = _inlined(bodies[name], bodies)
         for var, func in mod.functions_items():

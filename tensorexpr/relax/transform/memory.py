@@ -133,6 +133,7 @@ def _escaping(func: Function) -> frozenset[Var]:
             for block in node.blocks:
                 inside = {binding.var for binding in block.bindings}
                 for binding in block.bindings:
+                    # Branches and inner functions: when they read a value isn't told by the places of the block's bindings.
                     nested = binding.value if not isinstance(binding.value, (Call, Tuple, TupleGetItem, Var)) else None
                     found.update(one for one in walk(nested) if isinstance(one, Var) and one in inside)
                 found.update(one for one in _uses_elsewhere(node, block) if one in inside)
@@ -197,6 +198,7 @@ def bytes_of(info: StructInfo, bounds: Mapping[str, int]) -> int | None:
     number = as_int(analyzer.simplify(size))
     if number is not None:
         return number
+    # Beyond is the analyzer's infinity, or a size that no memory has.
     most = analyzer.const_int_bound(size).max_value
     return None if most >= 1 << 60 else int(most)
 
@@ -261,6 +263,7 @@ def _killed(sequence: SeqExpr) -> SeqExpr:
         value = binding.value
         for node in walk(value):
             if isinstance(node, Var) and root(node) in made:
+                # By its root: a use of any name of a tensor keeps it.
                 last[root(node)] = n
         if isinstance(value, Var):
             alias[binding.var] = value

@@ -64,6 +64,7 @@ class _Mixed(Rewriter):
             return made
         return super().define(var, info)
 
+    # Until the first binding is met: parameters are defined before, those of inner functions after it.
     _in_params = True
 
     def _halved(self, arg: Any) -> Any:

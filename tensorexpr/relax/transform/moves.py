@@ -58,6 +58,7 @@ def move_of(tensors: Sequence[Tensor]) -> ProducerLoad | None:
         return None
     load, axes = stages[0].body[0], [axis.var for axis in stages[0].axis]
     read = [index for index in load.indices if index in axes]
+    # x[i, i] reads a diagonal, which is no move.
     plain = len(set(read)) == len(read) and all(index in axes or as_int(index) is not None for index in load.indices)
     return load if plain and isinstance(load.producer, Tensor) and isinstance(load.producer.op, PlaceholderOp) else None
 
@@ -80,8 +81,10 @@ def can_read_through(product: Sequence[Tensor], argument: int, move: Sequence[Te
     behind = dict(zip((axis.var for axis in moved.axis), own[0].indices, strict=True))
     last = behind.get(source.indices[-1])  # type: ignore[call-overload]
     column, summed = op.axis[-1].var, [axis.var for axis in op.reduce_axis]
+    # The left factor: its elements along the sum lie side by side.
     if column not in own[0].indices:
         return last in summed
+    # The right one: its columns lie side by side, or there are rows enough to bring them so once.
     rows = [as_int(axis.dom.extent) or 1 for axis in op.axis if axis.dom is not None and axis.var not in own[0].indices]
     return last is column or (last in summed and prod(rows) >= _ROWS)
 
@@ -137,6 +140,7 @@ def _elementwise(last: Operation, readers: dict[Operation, tuple[Operation, ...]
         found[op] = None
         waiting += [] if op.reduce_axis else [one.op for one in op.input_tensors if _reads_own_axes(op, one)]
     chain = [op for op in post_dfs_order([last]) if op in found and isinstance(op, ComputeOp)]
+    # What something outside of the chain reads keeps its order of axes.
     inside = all(one in found and _reads_own_axes(one, op.output(0)) for op in chain[:-1] for one in readers[op])
     return chain if inside and len(readers[last]) == 1 and product_of([last.output(0)]) is chain[0] else None
 
@@ -164,5 +168,6 @@ def _reordered(op: ComputeOp, places: Sequence[int], made: dict[Operation, Compu
             return ProducerLoad(made[node.producer.op].output(0), tuple(at(node.indices)))  # type: ignore[arg-type]
         return None
 
+    # A sum names its axes, which only change places; the others read stages whose indices have moved.
     body = op.body if op.reduce_axis else tuple(post_order_rewrite(value, rule) for value in op.body)
     return replace(op, axis=tuple(at(op.axis)), body=body)  # type: ignore[arg-type]

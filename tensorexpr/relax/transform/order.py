@@ -55,6 +55,7 @@ def _as_ready(needs: Sequence[Sequence[int]], users: Sequence[Sequence[int]], de
 def _as_needed(needs: Sequence[Sequence[int]], outputs: Iterable[int]) -> list[int]:
     """What an output needs in front of it."""
     order: dict[int, None] = {}
+    # A stack in place of recursion: chains of values are longer than Python's stack is deep.
     stack = [(number, False) for number in reversed([*outputs, *range(len(needs))])]
     while stack:
         number, done = stack.pop()
@@ -73,6 +74,7 @@ def _sorted(block: BindingBlock, depth_first: bool, from_inputs: bool) -> list[i
     if from_inputs:
         return _as_ready(needs, users, depth_first)
     if not depth_first:
+        # The same on the graph turned round, read from its end.
         return _as_ready(users, needs, False)[::-1]
     return _as_needed(needs, [n for n, binding in enumerate(block.bindings) if not isinstance(binding.var, DataflowVar)])
 

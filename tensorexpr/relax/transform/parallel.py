@@ -100,6 +100,7 @@ class _Combiner(Rewriter):
 
     def _fitting(self, branches: Sequence[Branch], places: Mapping[Var, int]) -> list[list[Branch]]:
         """Branches whose matrices and biases are there before the first product, if the check lets them."""
+        # The one product stands where the first stood, and reads the matrices of all; -1 for what comes from outside of the block.
         first = min(branch.place for branch in branches)
         group = [b for b in branches if all(places.get(one, -1) < first for one in (b.call.args[1], b.bias) if isinstance(one, Var))]
         if len(group) < 2 or group[0].place != first:

@@ -37,6 +37,7 @@ def post_dominators(edges: Sequence[Sequence[Edge]], leaves: Sequence[bool]) -> 
         leaves: whether a node's value is used outside of the graph.
     """
     found: list[Dominator] = [Dominator(None, Pattern.OPAQUE, 1)] * len(edges)
+    # Readers have greater numbers, so their parents are known.
     for node in reversed(range(len(edges))):
         if leaves[node] or not edges[node]:
             continue
@@ -55,6 +56,7 @@ def _met(found: Sequence[Dominator], a: int | None, b: int | None) -> tuple[int 
     while a != b:
         if a is None or b is None:
             return None, Pattern.OPAQUE
+        # The deeper one goes up, and of two that are equally deep either: the other follows.
         if found[a].depth >= found[b].depth:
             worst = max(worst, found[a].pattern)
             a = found[a].parent

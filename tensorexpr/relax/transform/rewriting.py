@@ -59,6 +59,7 @@ class Rewriter(Mutator):
         self.bound: dict[Var, Any] = {}
         self._uses: Counter[Any] = Counter(node for node in walk(func) if isinstance(node, Var)) if func is not None else Counter()
         if isinstance(func, Function):
+            # A walk comes to parameters where they are declared, which is no use.
             self._uses.subtract(func.params)
         self._users: dict[Any, list[Any]] = {}
         for sequence in [node for node in walk(func) if isinstance(node, SeqExpr)] if func is not None else ():
@@ -152,6 +153,7 @@ class Rewriter(Mutator):
         value = self._flat(self.visit(binding.value))
         if isinstance(binding, MatchCast):
             return [*self._taken(), MatchCast(self.define(binding.var, binding.struct_info), value, binding.struct_info)]
+        # An output keeps its binding to a DataflowVar: that one can't be read behind the block.
         if isinstance(value, Constant) or (
             isinstance(value, Var) and (isinstance(binding.var, DataflowVar) or not isinstance(value, DataflowVar))
         ):
@@ -217,6 +219,7 @@ def rewritten(func: Function, rules: Rules) -> Function:
         PassError: if the rules come to no end.
     """
     for _ in range(_MOST_ROUNDS):
+        # Anew for each round: uses are counted in a function as it is before the rules.
         rewriter = Rewriter(rules, func)
         new = rewriter.function(func)
         if not rewriter.changed:

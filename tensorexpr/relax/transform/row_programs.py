@@ -83,6 +83,7 @@ def _same(load: ProducerLoad, axes: Sequence[IterVar]) -> int:
 
 
 def _is(index: PrimExpr, axis: IterVar) -> bool:
+    # An axis of extent 1 is read at 0 as well as at its variable.
     return index is axis.var or (as_int(index) == 0 and axis.dom is not None and as_int(axis.dom.extent) == 1)
 
 

@@ -41,6 +41,7 @@ class _Calls(Rewriter):
     def rewrite(self, expr: Any) -> Any:
         """The call of the new function."""
         change = self._changes.get(expr.op.name_hint) if isinstance(expr, Call) and isinstance(expr.op, GlobalVar) else None
+        # Calls that were made here come by again, as operands of what takes their elements.
         if change is None or any(expr is one for one in self._made):
             return expr
         args = [self.leaf(arg) for arg in change.args(expr.args)]
@@ -56,6 +57,7 @@ def private_functions(mod: IRModule) -> dict[str, Function]:
             named = Counter(node.name_hint for node in walk(func) if isinstance(node, GlobalVar))
             callees = (node.op for node in walk(func) if isinstance(node, Call))
             called = Counter(callee.name_hint for callee in callees if isinstance(callee, GlobalVar))
+            # Named more often than called: somewhere it is passed on.
             escaping.update(name for name in named if named[name] != called[name])
     return {
         var.name_hint: func  # type: ignore[misc]
@@ -115,6 +117,7 @@ def _without_unused(mod: IRModule, func: Function, name: str) -> _Change | None:
     used = {node for node in walk(func.body) if isinstance(node, Var)}
     settled = {s for param in func.params if param in used for s in symbols_of(param.struct_info)}
     wanted = set(symbols_of(func.ret_struct_info)) | {s for node in used for s in symbols_of(node.struct_info)}
+    # A tensor that nobody reads stays if its shape alone gives a symbol its value.
     kept = [n for n, p in enumerate(func.params) if p in used or not settled.issuperset(wanted & set(symbols_of(p.struct_info)))]
     if len(kept) == len(func.params):
         return None

@@ -53,6 +53,7 @@ def transpose(graph: Rewriter, arg: Any) -> tuple[Any, list[int]] | None:
     """What is transposed, and how, if the operand is a transpose that all its uses can move."""
     inner = graph.call(arg, PERMUTE)
     order = None if inner is None else order_of(inner)
+    # A use that can't move it would keep the transpose, and the others would get a second one.
     if inner is None or order is None or (graph.uses(arg) > 1 and not all(map(_moves, graph.users(arg)))):
         return None
     return inner.args[0], order
@@ -71,6 +72,7 @@ def _one_permute(graph: Rewriter, call: Call) -> Any:
     info = call.args[0].struct_info
     if not is_known(info):
         return None
+    # (1, 8) to (8, 1): in memory nothing moves where only axes of extent 1 change places.
     moved = [n for n in order if as_int(info.extents[n]) != 1]
     return reshape(call.args[0], list(call.struct_info.extents)) if moved == sorted(moved) else None  # type: ignore[attr-defined]
 
@@ -123,6 +125,7 @@ def _behind_reduction(graph: Rewriter, call: Call) -> Any:
     made = Call(call.op, (value,), {**call.attrs, "axis": sorted(gone)})
     if keepdims:
         return permuted(made, order)
+    # Those that stay are counted anew: of axes 0 and 2 of the operand, 2 is axis 1 of the sum.
     left = [n for n in order if n not in gone]
     return permuted(made, [sorted(left).index(n) for n in left])
 
