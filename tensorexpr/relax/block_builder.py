@@ -303,6 +303,7 @@ class BlockBuilder:
             its variable.
         """
         for var, other in self._module.functions_items():
+            # The cheap tests first: each new function is compared with all that are there.
             if type(other) is type(func) and var.name_hint.rstrip("0123456789") == re.sub(r"\W", "_", func_name) and _alike(other, func):
                 return var
         name = self.get_unique_name(func_name)

@@ -58,6 +58,7 @@ def build(
         raise DeclarationError(f'relax.build: exec_mode is "bytecode" or "compiled", not {exec_mode!r}')
     if not isinstance(mod, (IRModule, Function)):
         raise TypeMismatchError(f"relax.build takes an IRModule or a relax.Function, not {type(mod).__name__}")
+    # Before the passes: a target that there isn't is an error at once.
     chosen = Target.target_or_current(target)
     whole = IRModule.from_expr(mod) if not isinstance(mod, IRModule) else mod  # type: ignore[arg-type]
     check_well_formed(whole)

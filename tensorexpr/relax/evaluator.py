@@ -105,6 +105,7 @@ def _wish(extent: PrimExpr, symbols: Mapping[Symbol, int]) -> str:
 
 
 def _match_extents(found: Sequence[int], stated: Sequence[PrimExpr], info: StructInfo, symbols: dict[Symbol, int], what: str) -> None:
+    # First the symbols by themselves: of (n * 2, n) the second extent says what the first has to be.
     for number, extent in zip(found, stated, strict=True):
         if isinstance(extent, Symbol):
             symbols.setdefault(extent, int(number))
@@ -312,6 +313,7 @@ def _wide(value: Any) -> Any:
         return type(value)(map(_wide, value))
     if not isinstance(value, np.ndarray) or value.dtype.kind != "V":
         return value
+    # Kind V are the dtypes that NumPy itself hasn't: bfloat16, float8, integers of 4 bits.
     return value.astype("int8" if "int" in value.dtype.name else "float32")
 
 

@@ -214,6 +214,7 @@ class Call(RelaxExpr):
         self.attrs = attrs if isinstance(attrs, FrozenMap) else FrozenMap(attrs) if attrs else EMPTY
         self.sinfo_args = (sinfo_args,) if isinstance(sinfo_args, StructInfo) else tuple(sinfo_args or ())
         if struct_info is not None:
+            # In the place of the cached property: it can't be derived without the module.
             self.__dict__["struct_info"] = struct_info
 
     def _derived(self) -> StructInfo:

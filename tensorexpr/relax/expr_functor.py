@@ -170,6 +170,7 @@ class PyExprMutator(Rebuilder, ExprFunctor):
 
     def block(self, block: BindingBlock) -> BindingBlock:
         """As `visit_binding_block`."""
+        # Round about, by the methods that a class may override; theirs end at the Mutator's.
         made: BindingBlock = self.visit_binding_block(block)
         return made
 

@@ -102,6 +102,7 @@ def _loaded(value: Any) -> Any:
 
 
 def _tuples(value: Any) -> Any:
+    # JSON has no tuples, and attributes are compared as tuples.
     return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 

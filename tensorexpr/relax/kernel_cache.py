@@ -101,6 +101,7 @@ def _described(name: str, func: PrimFunc, constants: Sequence[int], target: Targ
     except (DeclarationError, RecordError, RecursionError):
         said = [base, func.script(), list(constants), str(func.attrs.get("schedule.origin", ""))]
     key = key_of("kernel", {"kernel": said}, target)
+    # The symbol tells what is computed, not where in a module: object files of any two graphs can be linked.
     digest = hashlib.sha256(key or json.dumps([name, said]).encode()).hexdigest()[:_HASH_DIGITS]
     return Wanted(f"{base}_{digest}", func, tuple(constants), computation), key
 

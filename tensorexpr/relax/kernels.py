@@ -175,6 +175,7 @@ def constant_arguments(mod: IRModule) -> dict[str, tuple[int, ...]]:
             callees = [arg.name_hint for arg in operands if isinstance(arg, GlobalVar)]
             if node.op == "relax.call_tir" and callees and isinstance(node.args[1], Tuple):
                 here = {n for n, arg in enumerate(node.args[1].fields) if isinstance(arg, Constant)}
+                # What is a constant in all calls so far; one call with a variable is enough.
                 found[callees[0]] = found.get(callees[0], here) & here
             else:
                 found.update({name: set() for name in callees})
@@ -204,7 +205,9 @@ class _Packer(Mutator):
         if key not in self._made:
             given = constant.data._array
             packed = empty([as_int(extent) or 0 for extent in layout.map_shape(given.shape)], constant.data.dtype)
+            # A layout of blocks has room behind the last element: 20 columns by 16 take 32.
             packed._array[...] = 0
             layout.map_ndarray(given, out=packed._array)
+            # With the given constant, which keeps its id.
             self._made[key] = constant, Constant(packed)
         return self._made[key][1]

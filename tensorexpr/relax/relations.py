@@ -75,6 +75,7 @@ def struct_info_base_check(base: StructInfo, derived: StructInfo) -> BaseCheckRe
                 return checks.PASS if base.params is None else checks.FAIL_L2
             if len(base.params) != len(derived.params):
                 return checks.FAIL_L1
+            # The other way round: what is passed to a function of `base` has to fit where `derived` takes it.
             pairs = zip(derived.params, base.params, strict=True)
             return min([struct_info_base_check(base.ret, derived.ret), *(struct_info_base_check(a, b) for a, b in pairs)])
     return checks.FAIL_L0
@@ -163,6 +164,7 @@ def returned(func: FuncStructInfo, args: Sequence[StructInfo], name: str) -> Str
     if len(func.params) != len(args):
         raise DeclarationError(f"{name} takes {len(func.params)} arguments, not {len(args)}")
     values: dict[Var, PrimExpr] = {}
+    # First all symbols: a parameter (n * 2,) may stand in front of the one that says what n is.
     for stated, given in zip(func.params, args, strict=True):
         bind_symbols(stated, given, values)
     for number, (stated, given) in enumerate(zip(func.params, args, strict=True)):

@@ -44,6 +44,7 @@ class GraphReader(ExpressionReader):
         """The text of an extent. Names that mean nothing yet are new symbols."""
         tree = ast.parse(text, mode="eval").body
         for node in ast.walk(tree):
+            # T and R, and numbers of the program around, aren't symbols.
             if isinstance(node, ast.Name) and node.id not in self._graph.symbols and not self._is_language(node.id):
                 self._graph.symbols[node.id] = Symbol(node.id, "int64")
         for name, symbol in self._graph.symbols.items():
@@ -238,6 +239,7 @@ class GraphReader(ExpressionReader):
         for node in nodes:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
             for name in (one for target in targets for one in ast.walk(target) if isinstance(one, ast.Name) and one.id in names):
+                # A name may be bound again: the last of its lines is the value that is given out.
                 lines[name.id] = name.lineno
         missing = names - lines.keys()
         if missing:

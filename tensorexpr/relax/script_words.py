@@ -58,6 +58,7 @@ def _extent(context: Context, value: Any) -> Any:
 
 def tensor_type(context: Context, shape: Any = None, dtype: Any = None, vdevice: Any = None, ndim: int = -1) -> TensorStructInfo:
     """``R.Tensor((n, 16), "float32")``, ``R.Tensor("float32", ndim=2)``."""
+    # A text alone is a dtype, R.Tensor("float32"), unless a symbol has that name.
     if isinstance(shape, str) and dtype is None and not _is_symbol(context, shape):
         shape, dtype = None, shape
     if isinstance(shape, (tuple, list)):

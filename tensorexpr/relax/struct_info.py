@@ -359,6 +359,7 @@ def symbols_of(info: StructInfo) -> tuple[Var, ...]:
     """The symbols in a struct info, in order of occurrence."""
     found: dict[Var, None] = {}
     for expr in _expressions(info):
+        # Sorted: the order of a set changes from run to run.
         found.update(dict.fromkeys(sorted(variables(expr), key=lambda var: var.name)))
     return tuple(found)
 

@@ -38,6 +38,7 @@ class _Made:
     def keep(self, func: PrimFunc, tensors: list[Tensor]) -> None:
         """Remember what a function computes."""
         bare = func.with_attrs({})
+        # The function is kept with them, so that no other body gets its id.
         self._by_body[id(bare.body)] = bare, tensors
         self._unhashed.append((bare, tensors))
         if len(self._by_body) > _MOST_MADE:
@@ -114,6 +115,7 @@ def tensor_function(func: Callable[..., Any], args: Sequence[Any], kwargs: Mappi
             raise DeclarationError(
                 f"{value} is {info}: a tensor computation needs the shape and dtype of its operands; match_cast it first"
             )
+        # A value that is passed twice is one argument.
         known = next((made for given, made in inputs if given is value), None)
         if known is None:
             known = te.placeholder(info.extents, info.dtype, getattr(value, "name_hint", "const" if isinstance(value, Constant) else "x"))
@@ -136,6 +138,7 @@ def tensor_function(func: Callable[..., Any], args: Sequence[Any], kwargs: Mappi
 
 def function_of_tensors(inputs: Sequence[Tensor], outputs: Sequence[Tensor], symbols: Sequence[Symbol] = ()) -> PrimFunc:
     """The tensor function that computes tensors, which `plain_tensors` gives back."""
+    # Each result is a buffer of its own, which some stage has to write.
     results = [_copied(one) if isinstance(one.op, PlaceholderOp) or one in outputs[:n] else one for n, one in enumerate(outputs)]
     made = create_prim_func([*inputs, *results, *symbols]).without_attr("global_symbol").with_attr("tir.noalias", True)
     if not symbols:  # a size among the arguments has no place among tensors
@@ -156,6 +159,7 @@ def plain_tensors(func: PrimFunc) -> list[Tensor]:
         tensors = tensors_of(func)
     except TensorExprError as error:
         raise DeclarationError(f"it is no computation of tensors: {error}") from None
+    # Made again of what was read: only loops that nobody has changed come out the same.
     if not structural_equal(create_prim_func(tensors).with_attrs({}), func.with_attrs({})):
         raise DeclarationError("its loops were written or scheduled by hand")
     _made.keep(func, tensors)

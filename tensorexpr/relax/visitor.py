@@ -146,6 +146,7 @@ class Mutator:
         infos = tuple(with_symbols(info, self._symbols) for info in call.sinfo_args)
         if op is call.op and _same(args, call.args) and _same(infos, call.sinfo_args):
             return call
+        # An operator's result follows from the new operands; what a function returns isn't known here, and stays as it was said.
         stated = call.__dict__.get("struct_info") if not isinstance(op, str) else None
         return Call(op, args, call.attrs, infos, None if stated is None else with_symbols(stated, self._symbols))
 

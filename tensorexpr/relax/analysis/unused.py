@@ -72,6 +72,7 @@ def _pruned(sequence: SeqExpr) -> SeqExpr:
     used: set[Any] = set(_variables(sequence.body))
     blocks: list[BindingBlock] = []
     changed = False
+    # From the end, so that all readers of a value are judged before it. A cast stays, as it is a check that may fail.
     for block in reversed(sequence.blocks):
         kept: list[Binding] = []
         for binding in reversed(block.bindings):

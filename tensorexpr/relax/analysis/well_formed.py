@@ -88,6 +88,7 @@ class _Checker:
     def function(self, func: Function, around: set[Var], symbols: set[Symbol]) -> None:
         """A function; `around` may be used in it."""
         scope, known, where = set(around), set(symbols), self._where
+        # First all symbols: (n * 2,) may stand in front of the parameter that says what n is.
         for param in func.params:
             known.update(_alone(param.struct_info))
         for param in func.params:
@@ -133,6 +134,7 @@ class _Checker:
         value = binding.value
         if isinstance(binding.var, DataflowVar) and not in_dataflow:
             self._wrong("a variable of a dataflow block is defined outside of one")
+        # A function may mention the variable that it is bound to: it calls itself.
         if isinstance(value, Function):
             self.function(value, scope | {binding.var}, symbols)
         else:

@@ -217,6 +217,7 @@ class FunctionPattern(DFPattern):
         func = matcher.value(expr)
         if not isinstance(func, Function) or len(func.params) != len(self.params):
             return False
+        # Its own variables to look behind, and the matches from outside: a parameter's pattern may occur in both.
         inside = Matcher({binding.var: binding.value for binding in func.body.bindings()}, matcher)
         pairs = zip(self.params, func.params, strict=True)
         return all(inside.match(one, param) for one, param in pairs) and inside.match(self.body, func.body.body)

@@ -121,6 +121,7 @@ def _look_at(sequence: SeqExpr, kernels: Mapping[str, PrimFunc], names: Collecti
         for node in walk(value):
             if isinstance(node, Var):
                 first, reshaped = same.get(node, (node, False))
+                # By binding: a call that reads a value twice is one reader.
                 readers.setdefault(first, {})[n] = value, reshaped
     returned = {same.get(node, (node, False))[0] for node in walk(sequence.body) if isinstance(node, Var)}
     for binding in bindings:

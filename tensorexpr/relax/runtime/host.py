@@ -41,6 +41,7 @@ def array_of(value: Any) -> Any:
 def value_of(found: Any) -> Any:
     """What a function on NumPy's arrays returns, as a value of the machine."""
     if isinstance(found, (np.ndarray, np.generic)):
+        # The runtime's arrays are compact; a transposed view is copied here.
         made = np.asarray(found, order="C")
         return made if _is_kept(made.dtype) else NDArray(made, cpu())
     return type(found)(map(value_of, found)) if isinstance(found, (tuple, list)) else found

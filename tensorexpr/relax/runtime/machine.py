@@ -267,6 +267,7 @@ class Report:
         """Rows by name and shapes, the longest first, with their sum and the whole run."""
         summed: dict[tuple[str, str], list[float]] = {}
         for name, seconds, shapes in self.calls:
+            # A kernel of symbolic shapes has a row for each of its shapes.
             summed.setdefault((name, shapes), []).append(seconds)
         rows = [(name, sum(s) * 1e6, 100 * sum(s) / self.total, "cpu0", len(s), shapes) for (name, shapes), s in summed.items()]
         rows.sort(key=lambda row: -row[1])

@@ -43,6 +43,7 @@ class _Writer:
         """The number of the row of a node."""
         found = self._numbers.get(id(node))
         if found is None:
+            # The operands' rows come before its own, so that a reader makes all in one go.
             row = self._row(node)
             found = self._numbers[id(node)] = len(self.rows)
             self._kept.append(node)
@@ -120,6 +121,7 @@ class _Writer:
 
     def plain(self, value: Any) -> JSON:
         """A value of an attribute."""
+        # bool before int, which True is, too. Also makes plain numbers and texts of their subclasses.
         for kind in (bool, int, float, str):
             if isinstance(value, kind):
                 return kind(value)

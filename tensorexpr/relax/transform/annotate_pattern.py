@@ -48,6 +48,7 @@ def _reads_once(op: ComputeOp) -> bool:
     axes = {axis.var for axis in (*op.axis, *op.reduce_axis)}
     alone = all(index in axes or as_int(index) is not None for load in read for index in load.indices)
     moved = {index for load in read for index in load.indices if isinstance(index, Var)}
+    # An axis that no index has would read each element again at each of its places.
     long = {axis.var for axis in op.axis if axis.dom is None or as_int(axis.dom.extent) != 1}
     return len({load.producer for load in read}) == 1 and alone and long <= moved
 
@@ -58,6 +59,7 @@ def _access(op: ComputeOp) -> Pattern:
     found = Pattern.ELEMENTWISE
     for load in loads(op):
         if any(isinstance(node, ProducerLoad) for index in load.indices for node in walk(index)):
+            # A gather: where it reads is known when it runs.
             return Pattern.INJECTIVE
         if _is_same(load.indices, op.axis):
             continue

@@ -40,6 +40,7 @@ class _Lifter(Mutator):
         captured = _captured(func, binding.var)
         if captured and binding.var in self._escaping:
             return super().binding(binding)
+        # Private functions have the names of where they stood, which may be taken.
         name, number = f"{self._name}_{binding.var.name_hint}", 0
         while name in self._mod:
             number += 1
@@ -75,6 +76,7 @@ def _escaping(func: Function) -> Iterator[Var]:
     for node in walk(func):
         if isinstance(node, Call) and isinstance(node.op, Var):
             called[id(node.op)] += 1
+    # It occurs more often than it is called: somewhere it is passed on.
     for var in closures:
         if sum(node is var for node in walk(func)) > called.get(id(var), 0):
             yield var

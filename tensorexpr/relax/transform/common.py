@@ -91,6 +91,7 @@ class _Eliminator(Mutator):
         if found is None or first is None:
             self._known[found] = made.var
             return [made]
+        # A variable that outlives its block can't be one that ends with it: then it stays, as another name.
         if isinstance(made.var, DataflowVar) or not isinstance(first, DataflowVar):
             self._variables[binding.var] = first
         return [VarBinding(made.var, first)]
@@ -105,6 +106,7 @@ class _Eliminator(Mutator):
     def _mapped(self, expr: Any) -> Any:
         if not isinstance(expr, SeqExpr):
             return super()._mapped(expr)
+        # What a branch computes isn't known behind it: it may not have run.
         outer, self._known = self._known, dict(self._known)
         made = super()._mapped(expr)
         self._known = outer

@@ -228,6 +228,7 @@ class Partition:
         if group is target or target.pattern == Pattern.TUPLE:
             return
         if group.pattern == Pattern.OUT_FUSABLE:
+            # Any other way to the parent takes its elements in another order, or more than once.
             if phase == 0 and dominator.pattern == Pattern.ELEMENTWISE:
                 self._join_if(number, parent, lambda kind, is_end: kind <= Pattern.BROADCAST)
         elif group.pattern <= Pattern.BROADCAST:

@@ -46,6 +46,7 @@ class _Legalizer(Mutator):
         """A call of the operator's tensor function. One of an earlier call is taken again where all that counts is the same."""
         tensors = [arg for arg in call.args if isinstance(arg, (Var, Constant))]
         infos = [arg.struct_info if isinstance(arg, (Var, Constant)) else arg for arg in call.args]
+        # f(x, x) has one argument, so its tensor function isn't that of f(x, y).
         plain = len({id(one) for one in tensors}) == len(tensors) and not any(isinstance(arg, Tuple) for arg in call.args)
         if not plain or any(not isinstance(one, TensorStructInfo) or symbols_of(one) for one in (arg.struct_info for arg in tensors)):
             return self._builder.call_te(computation(row), **row.bound(call), primfunc_name_hint=row.kernel)
@@ -53,6 +54,7 @@ class _Legalizer(Mutator):
         known = self._made.get(key)
         if known is None:
             known = self._made[key] = self._builder.call_te(computation(row), **row.bound(call), primfunc_name_hint=row.kernel)
+            # Operands that the computation left out or put in another order can't be replaced by place.
             if len(known.args) != 2 or [*known.args[1].fields] != tensors:
                 del self._made[key]
             return known

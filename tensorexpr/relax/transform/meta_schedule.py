@@ -72,6 +72,7 @@ def applied(mod: IRModule, database: Database, enable_warning: bool = False) -> 
     """A module whose tensor functions have the schedules of the best records of them."""
     target, made = Target.target_or_current(None), mod.clone()
     for name, func in tunable(mod).items():
+        # Attributes are part of what is looked up: as the function is, then without those that passes have added since.
         plain = func.with_attrs({key: value for key, value in func.attrs.items() if key == "tir.noalias"})
         scheduled = next(
             (

@@ -46,6 +46,7 @@ def NormalizeGlobalVar() -> ModulePass:
     def run(mod: IRModule) -> IRModule:
         functions: dict[str, Any] = {var.name_hint: func for var, func in mod.functions_items()}
         names = {name: str(func.attrs["global_symbol"]) for name, func in functions.items() if "global_symbol" in func.attrs}
+        # Public names come first: they are promises, private ones are not.
         taken = set(names.values())
         for name in functions:
             if name not in names:

@@ -22,6 +22,7 @@ def each_function(name: str, run: Callable[[Function, IRModule], Function], opt_
 
     def on_module(mod: IRModule) -> IRModule:
         made = mod.clone()
+        # Over the module as it was: functions that `run` adds to the new one aren't visited.
         for var, func in mod.functions_items():
             if isinstance(func, Function):
                 new: Any = run(func, made)

@@ -35,6 +35,7 @@ def number(value: float) -> DFPattern:
 
     def holds(found: Any) -> bool:
         values = found.data.numpy()
+        # np.allclose of no elements is true.
         return bool(values.size and values.dtype.kind == "f" and np.allclose(values, value, _TOLERANCE, 0))
 
     return is_const().where(holds)
@@ -57,6 +58,7 @@ def scaled(x: DFPattern, factor: float) -> DFPattern:
 
 def product(*factors: DFPattern) -> DFPattern:
     """A product of three in any order."""
+    # Three of the six orders: `either` has both orders of b and c.
     found = [either("multiply", factors[a], either("multiply", factors[b], factors[c])) for a, b, c in permutations(range(3)) if b < c]
     whole = found[0]
     for one in found[1:]:
@@ -66,6 +68,7 @@ def product(*factors: DFPattern) -> DFPattern:
 
 def power(x: DFPattern, exponent: int) -> DFPattern:
     """A square or a cube."""
+    # The same pattern twice: what it has matched first it has to be again.
     squared = call("multiply", x, x) | call("square", x)
     found = call("power", x, number(exponent))
     return found | squared if exponent == 2 else found | either("multiply", x, squared | call("power", x, number(2)))
@@ -85,6 +88,7 @@ def _becomes(pattern: DFPattern, make: Callable[[Any], Any]) -> Rule:
     """A rule that puts a function of one value in place of what a pattern matches, of the same shape."""
 
     def made(graph: Rewriter, expr: Call, found: dict[DFPattern, Any]) -> Any:
+        # A constant of many elements, all of them that number, may have made the result larger than x.
         return make(found[X]) if found[X].struct_info == expr.struct_info else None
 
     return by_pattern(pattern, made)
@@ -195,6 +199,7 @@ def _same_axes(graph: Rewriter, found: dict[DFPattern, Any], axes: list[int]) ->
 def _rms_norm(graph: Rewriter, expr: Call, found: dict[DFPattern, Any]) -> Any:
     x, mean = found[X], graph.value(found[_SQUARES])
     axes, centred = _axes(mean, x), graph.call(x, "relax.subtract")
+    # Of x - mean(x) this is the inner part of a layer norm, whose last addition is yet to come.
     is_layer_norm = centred is not None and graph.call(centred.args[1], "relax.mean") is not None
     if axes is None or x.struct_info != expr.struct_info or is_layer_norm:
         return None

@@ -43,6 +43,7 @@ def DeadCodeElimination(entry_functions: Sequence[str] | None = None) -> ModuleP
             if name in reached or name not in functions:
                 continue
             func = functions[name]
+            # Pruned before its callees are looked for: what only unused bindings call isn't reached.
             reached[name] = remove_all_unused(func) if isinstance(func, Function) else func
             if isinstance(func, Function):
                 waiting += [node.name_hint for node in walk(reached[name].body) if isinstance(node, GlobalVar)]
@@ -91,6 +92,7 @@ def folded(expr: Any) -> Any:
     for one in infos:
         if not isinstance(one, TensorStructInfo) or one.extents is None:
             return None
+        # An extent with a symbol counts as too large.
         elements += int(np.prod([getattr(extent, "value", _LARGEST_FOLDED + 1) for extent in one.extents], dtype=np.int64))
     given = sum(int(np.prod(node.data.shape)) for arg in expr.args for node in walk(arg) if isinstance(node, Constant))
     if elements > max(_LARGEST_FOLDED, given):

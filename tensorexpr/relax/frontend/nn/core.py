@@ -167,6 +167,7 @@ class Parameter(Tensor):
         self.param_dtype = dtype or get_default_dtype()
         self._data: Any = None
         self.attrs: dict[str, Any] = {}
+        # Symbols belong to one export, which makes a variable with them; until then any extent does.
         extents = tuple(1 if isinstance(one, str) else one for one in self.stated)
         super().__init__(_expr=Var("param", TensorStructInfo(extents, self.param_dtype)))
 
@@ -190,6 +191,7 @@ class Parameter(Tensor):
     def to(self, dtype: str | None = None) -> None:
         """Let it have another dtype; it has no values then."""
         if dtype is not None and dtype != self.param_dtype:
+            # In place: modules and lists hold this very object.
             self.__init__(self.stated, dtype)  # type: ignore[misc]
 
 

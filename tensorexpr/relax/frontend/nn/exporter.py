@@ -18,6 +18,7 @@ from .core import Module, Parameter, Tensor, unwrapped
 def export(module: Module, spec: Mapping[str, Mapping[str, Any]]) -> tuple[Any, list[tuple[str, Parameter]]]:
     """The graphs of a module's methods, and its parameters; see `Module.export_tvm`."""
     named = list(module.named_parameters())
+    # Parameters stand for variables of this export only, also if a method fails.
     before = [parameter._expr for _, parameter in named]
     builder = BlockBuilder()
     try:
@@ -65,6 +66,7 @@ class _Exporter:
         if isinstance(stated, specs.Tensor):
             return TensorStructInfo(tuple(map(self._extent, stated.shape)), stated.dtype)
         if stated is int or isinstance(stated, specs.Int):
+            # A number is passed as a shape of one extent, so that it is a symbol and may be an extent of others.
             return ShapeStructInfo((self._extent(name),))
         if isinstance(stated, (list, tuple)):
             return TupleStructInfo(tuple(self._info(one, f"{name}_{number}") for number, one in enumerate(stated)))
