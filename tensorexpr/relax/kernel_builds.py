@@ -75,6 +75,7 @@ def _workers(kernels: int) -> int:
     stated = int(context.config.get("relax.build.processes", 0))
     if context.instruments or has_lowering_rules():  # Python functions of this process that watch or change what is built
         return 1
+    # 0, of few kernels, means as 1 does: none.
     return min(stated or usable_cores(), kernels // (1 if stated else _LEAST_EACH))
 
 

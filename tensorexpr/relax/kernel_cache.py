@@ -80,6 +80,7 @@ def built_kernels(mod: IRModule, target: Target, watch: Watch) -> BuiltKernels |
     watch.begin(len(functions), len(built))
     for name, kernel in made_kernels(wanted, target):
         built[name] = kernel
+        # At once: a build that is broken off keeps what it has made.
         _keep(keys[name], kernel)
         watch.made(name)
     parts = {name: (built[name].code, built[name].symbol) for name in functions}

@@ -117,6 +117,7 @@ def kernel_of(func: PrimFunc, name: str, target: Target, constants: Sequence[int
         weights = [n for n in constants if _is_weight(tensors, tensors[n])]
         if weights:
             s, args, layouts = _packed(s, tensors, weights)
+        # Behind packing, which changes how loops go through a weight's lines.
         ask_ahead(s, target)
         with target:
             return Kernel(lower(s, args, name)[name], "rule", layouts)

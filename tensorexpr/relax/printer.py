@@ -210,6 +210,7 @@ class GraphPrinter:
         options += [] if func.is_pure else ["pure=False"]
         pad = _INDENT * indent
         symbols = [one for param in func.params for one in symbols_of(param.struct_info)]
+        # An inner function may use the symbols of the one around it: only new ones are defined.
         symbols = [one for one in dict.fromkeys(symbols) if one not in self._known]
         for one in symbols:
             self._names.define(one, one.name)
@@ -220,6 +221,7 @@ class GraphPrinter:
         mark = MARK_LINE if id(func) in self._options.marked else ""
         lines = [head, f"{mark}{pad}def {identifier(name)}({', '.join(params)}) -> {returned}:"]
         inner = indent + 1
+        # Before the body is written: a call for its effect alone gets no name there.
         self._used.update(node for node in walk(func.body) if isinstance(node, Var))
         body = list(self._body(func.body, inner))
         text = [f"{_INDENT * inner}{self._names.get(one, one.name)} = T.{one.dtype}()" for one in symbols]

@@ -46,6 +46,7 @@ class Rebuilder(Mutator):
     def emit_value(self, binding: VarBinding, value: Any) -> None:
         """Emit a new value for the variable of a binding."""
         made = self.builder_.normalize(value)
+        # An alias that was there before stays: only a new one is a result of rewriting.
         if isinstance(binding.var, DataflowVar) and isinstance(made, Var) and made is not binding.value:
             self._variables[binding.var] = made
         elif made is binding.value:

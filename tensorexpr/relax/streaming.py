@@ -48,7 +48,7 @@ def ask_ahead(s: Schedule, target: Target) -> None:
         inputs: dict[Tensor, bool] = {}
         for tensor, load in _inputs(s.tree, reader):
             if _bytes(tensor) > target.machine.caches[0].size:
-                # All loads of it have to: one that stays in a line is served by the lines of the others.
+                # All loads of it have to: lines that one of them shares between iterations are followed by the processor's prefetcher.
                 inputs[tensor] = inputs.get(tensor, True) and _moves_by_lines(s, reader, place, load, target)
         for tensor, moves in inputs.items():
             if moves:

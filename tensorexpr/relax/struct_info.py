@@ -33,6 +33,7 @@ class StructInfo(Structured):
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
+        # Nearly all comparisons are of tensors of constant sizes, for which the structures needn't be walked.
         if isinstance(self, TensorStructInfo) and isinstance(other, TensorStructInfo) and self.plain and other.plain:
             return self.plain == other.plain
         return isinstance(other, StructInfo) and structural_equal(self, other)

@@ -97,6 +97,7 @@ class Mutator:
 
     def define(self, var: Var, info: StructInfo) -> Var:
         """The variable in place of one, of a value of which this is known."""
+        # The same variable where nothing new is known, so that a function that nothing changes stays itself.
         new = var if info is var.struct_info or info == var.struct_info else type(var)(var.name_hint, info)
         self._variables[var] = new
         return new

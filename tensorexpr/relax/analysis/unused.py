@@ -39,6 +39,7 @@ def impure_calls(expr: Any, mod: IRModule | None = None) -> Iterator[Call]:
     stack = [expr]
     while stack:
         node = stack.pop()
+        # To define a function calls nothing of what is in it.
         if not isinstance(node, Function):
             stack.extend(operands(node))
         if isinstance(node, Call):

@@ -186,6 +186,7 @@ class _Checker:
                 self._operand(value, scope, symbols, in_dataflow)
             case If(cond, yes, no):
                 self._operand(cond, scope, symbols, in_dataflow)
+                # On copies: what a branch defines ends with it.
                 for branch in (yes, no):
                     self._sequence(branch, set(scope), set(symbols), in_dataflow)
             case SeqExpr():

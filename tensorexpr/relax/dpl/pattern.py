@@ -303,6 +303,7 @@ class OrPattern(DFPattern):
 
     def matches(self, expr: Any, matcher: Matcher) -> bool:
         """Whether one of them matches; the left one is tried first."""
+        # The first match stays: the right one isn't tried later, if what is around them fails.
         return matcher.match(self.left, expr) or matcher.match(self.right, expr)
 
     def __repr__(self) -> str:

@@ -67,7 +67,7 @@ class Calls:
         if not isinstance(call.op, Op):
             return self._plain_call(call)
         name = call.op.removeprefix("relax.")
-        # The first operand of call_tir is a kernel, which is no value that could be read.
+        # Most calls are call_tir, whose operands are read by `_destination_passing`.
         args = [self._read(arg) for arg in call.args] if name != "call_tir" else []
         match name:
             case "call_tir" | "call_dps_packed":
@@ -78,6 +78,7 @@ class Calls:
                 return self._packed(call.args[0], call.args[1:])
             case "invoke_closure" | "invoke_pure_closure":
                 return lambda slots: args[0](slots)(*args[1](slots))
+            # The value of an effect is the empty tuple, which Python's None becomes.
             case "print":
                 text = call.attrs["format"]
                 return lambda slots: print(text.format(*args[0](slots)) if text else " ".join(map(str, args[0](slots)))) or ()

@@ -82,6 +82,7 @@ class Frame:
                     if slots[slot] is None:
                         slots[slot] = found[n]
                     fits = fits and slots[slot] == found[n]
+            # Computed extents last: they need the symbols' numbers.
             if not fits or not all([number(slots) == found[n] for n, number in numbers]):
                 matched(value, info, {symbol: slots[slot] for _, symbol, slot in symbols if slots[slot] is not None}, what)
 

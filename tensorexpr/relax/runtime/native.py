@@ -218,7 +218,7 @@ class NativePlans:
             except ArgumentError:
                 return REFUSED
             code = int(packed(words))
-            # Up to here: words are addresses, and some arrays may be copies that nobody else holds.
+            # Not before the call is over: words are addresses, which keep no array alive.
             del held
             return code
 

@@ -96,6 +96,7 @@ class Plan(Calls):
         frame = self._frame
         slots: Slots = [None] * frame.count
         if around is not None:
+            # A closure's first slots are those of the function around, by the same numbers.
             slots[: frame.outer] = around[: frame.outer]
         for n, (slot, check) in enumerate(zip(self._params, self._checks, strict=True)):
             try:

@@ -171,6 +171,7 @@ class _Reader:
 
     def node(self, number: JSON) -> Any:
         """The node of a row."""
+        # True is an int, too, and no row.
         if type(number) is not int or not 0 <= number < len(self.made):
             raise RecordError(f"{str(number)[:20]} is no earlier row")
         return self.made[number]

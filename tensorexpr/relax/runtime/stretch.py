@@ -172,6 +172,7 @@ class _Builder:
         # Native code gets an address alone, without strides.
         if not isinstance(data, NDArray) or not data._array.flags.c_contiguous:
             raise _Refused
+        # By identity: arrays of equal content are one already (`constants`).
         known = self._known.get(id(data))
         if known is None:
             known = self._new("constant", TensorStructInfo(data.shape, data.dtype), len(self.constants))

@@ -41,6 +41,7 @@ class _Altered(Rewriter):
         """A call of the other function, between changes of layouts."""
         func: Any = self._mod[expr.args[0]] if isinstance(expr, Call) and expr.op == _CALL and isinstance(expr.args[0], GlobalVar) else None
         kind = str(func.attrs.get(KIND, "")) if isinstance(func, PrimFunc) else ""
+        # The new function stands for the same operator, and isn't altered again.
         if kind not in self._functions or func.attrs.get("relax.altered"):
             return expr
         infos = expr.struct_info.fields if isinstance(expr.struct_info, TupleStructInfo) else (expr.struct_info,)

@@ -45,6 +45,7 @@ def _in_parts(graph: Rewriter, call: Call) -> Any:
         scores = add(scores, call.args[3])
     if causal is not None:
         seen = seen_keys(length, others, causal, call.attrs["window_size"])
+        # As the operator means it: -inf would make NaN of a row that sees no key.
         scores = where(const(seen[None, None]), scores, const(float(np.finfo(dtype).min), dtype))
     return permute_dims(matmul(softmax(scores), permute_dims(value, (0, 2, 1, 3))), (0, 2, 1, 3))
 

@@ -116,6 +116,7 @@ class _Canonical(Mutator):
         renamer = Mutator(names)
         new: list[Binding] = []
         for binding in block.bindings:
+            # A second output of one value goes: its readers get the first.
             if binding.value in names:
                 self._variables[binding.var] = names[binding.value]
             else:

@@ -102,6 +102,7 @@ def _parts(graph: Rewriter, call: Call) -> Quantised | None:
     info = call.args[0].struct_info
     if scale is None or zero is None or not isinstance(info, TensorStructInfo) or info.ndim == -1 or info.extents is None:
         return None
+    # A negative scale would turn the order round, by which maxima and clips are moved.
     if scale.ndim > 1 or zero.ndim > 1 or not np.isfinite(scale).all() or (scale <= 0).any():
         return None
     axis = int(call.attrs["axis"]) % info.ndim if info.ndim else 0
@@ -165,8 +166,10 @@ def _product(graph: Rewriter, call: Call) -> Any:
     if a is None or b is None or not a.is_plain or not _is_float32(call) or min(a.info.ndim, b.info.ndim) < 2:
         return None
     depth = as_int((a.info.extents or ())[-1])
+    # Scales of b go by columns: by rows each summand would have another one.
     if depth is None or not _fits(a, b, depth) or (not b.is_plain and (b.axis != b.info.ndim - 1 or b.info.ndim > 2)):
         return None
+    # Instructions for dot products take signed bytes on the right: otherwise the product would subtract 128 from each again.
     b = _signed(graph, b)
     total = integer_matmul(graph.leaf(a.data), graph.leaf(b.data), _zero_of(a), _zero_of(b), graph.emit)
     return _sums(total, a.scale.astype(np.float32) * b.scale.astype(np.float32), -1)

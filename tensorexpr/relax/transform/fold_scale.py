@@ -124,6 +124,7 @@ def _factor_in_front(graph: Rewriter, call: Call) -> Any:
     vector = along(factor, ndim_of(inner), _channels(call)[0])
     if vector is None or (vector.ndim and call.op == "relax.matmul" and weights.ndim != 2):
         return None
+    # Borders of zeros are zeros with the factor, too; a summand would show there.
     new = made(_scaled(call, weights, vector, False), weights)
     return None if new is None else _with_weights(call, inner.args[0], new)
 
@@ -137,6 +138,7 @@ def _summand_in_front(graph: Rewriter, call: Call) -> Any:
     vector, info = along(summand, ndim_of(inner), -1), call.struct_info
     if vector is None or ndim_of(inner) < 2 or not isinstance(info, TensorStructInfo) or info.dtype != str(weights.dtype):
         return None
+    # In float64, so that it is rounded once.
     total = made(np.broadcast_to(vector, weights.shape[:1]).astype(np.float64) @ weights, weights)
     return None if total is None else add(_with_weights(call, inner.args[0], const(weights)), total)
 
@@ -178,6 +180,7 @@ def _chain(name: str, function: Callable[..., Any]) -> Callable[[Rewriter, Call]
 
 def _constant_last(graph: Rewriter, call: Call) -> Any:
     """`c + x`."""
+    # Two constants are folded elsewhere; here they would change places for ever.
     if array(graph, call.args[0]) is None or array(graph, call.args[1]) is not None:
         return None
     return Call(call.op, call.args[::-1])

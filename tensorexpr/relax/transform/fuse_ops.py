@@ -137,6 +137,7 @@ class Partition:
                 self._join_move(number, edges[0].reader)
         for number, edges in enumerate(self.readers):
             for edge in edges:
+                # Last, as row programs are made of groups that are finished.
                 self._join_rows(number, edge.reader)
         return [group.root() for group in self.groups]
 

@@ -130,6 +130,7 @@ def FuseTIR() -> ModulePass:
                 continue
             inputs, outputs = composed(func, mod)
             made = function_of_tensors(inputs, outputs).with_attr({k: v for k, v in func.attrs.items() if k != PRIMITIVE} or {})
+            # Graphs that differ may compute the same, which shows once they are composed.
             first = kernels.seen(made, name)
             callees[name] = GlobalVar(first)
             new.setdefault(first, made)

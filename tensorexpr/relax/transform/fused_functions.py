@@ -77,6 +77,7 @@ def _in_order(block: DataflowBlock, units: Sequence[Sequence[int]]) -> Iterable[
             if producer != place[number]:
                 needed[place[number]].add(producer)
                 readers[producer].add(place[number])
+    # Of those that are ready the one whose last binding stood first: what isn't grouped keeps its order.
     ready = [(units[n][-1], n) for n in range(len(units)) if not needed[n]]
     heapq.heapify(ready)
     count = 0

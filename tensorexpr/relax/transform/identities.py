@@ -54,6 +54,7 @@ def _neutral(number: float, both: bool) -> Callable[[Rewriter, Call], Any]:
 
     def rule(graph: Rewriter, call: Call) -> Any:
         for one, other in ((0, 1), (1, 0))[: 1 + both]:
+            # x + 0 may still be a broadcast of x to the shape of the zeros.
             if _same(call, call.args[one]) and _all(graph, call.args[other], number):
                 return call.args[one]
         return None
@@ -88,6 +89,7 @@ def _one_cast(graph: Rewriter, call: Call) -> Any:
     if inner is None:
         return None
     first, second = inner.args[0].struct_info.dtype, str(inner.attrs["dtype"])
+    # By way of float32 an int32 above 2**24 would be rounded.
     if not first or not _holds(second, first):
         return None
     return astype(inner.args[0], call.attrs["dtype"])

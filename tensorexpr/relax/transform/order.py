@@ -28,6 +28,7 @@ def _needs(block: BindingBlock) -> list[list[int]]:
         home[binding.var] = number
         if isinstance(binding, MatchCast):
             for symbol in symbols_of(binding.struct_info):
+                # The first cast that has a symbol gives it its value, later ones check it.
                 home.setdefault(symbol, number)
     return found
 

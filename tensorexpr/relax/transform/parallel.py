@@ -77,6 +77,7 @@ class _Combiner(Rewriter):
             if isinstance(binding, VarBinding) and isinstance(call, Call) and call.op == MATMUL and isinstance(call.args[0], Var):
                 branch = self._branch(block, places, place, call)
                 if _columns(branch) is not None and call.args[0].struct_info.ndim > 1:  # type: ignore[attr-defined]
+                    # What one product can have only one of; biases and activations are in all branches or in none.
                     key = call.args[0], call.attrs["out_dtype"], call.args[1].struct_info.extents[0], branch.bias is None, branch.activation
                     by_left.setdefault(key, []).append(branch)
         return [group for branches in by_left.values() for group in self._fitting(branches, places)]

@@ -95,6 +95,7 @@ class Rewriter(Mutator):
 
     def emit(self, expr: Any, hint: str = "lv") -> Any:
         """A variable for an expression; what is one, or a constant, is itself."""
+        # Rules look at what other rules have made, too.
         made = self.rewrite(self._flat(expr))
         if not isinstance(made, (Call, TupleGetItem, If, Tuple)):
             return made
@@ -193,6 +194,7 @@ class Rewriter(Mutator):
         outer, self._pending = (self._pending, self._in_dataflow), []
         self._in_dataflow = False
         body = self.leaf(self.visit(expr.body))
+        # Calls of the body itself stand behind the last block, where a dataflow block has ended.
         if self._pending:
             blocks.append(BindingBlock(tuple(self._pending)))
         self._pending, self._in_dataflow = outer

@@ -157,8 +157,10 @@ def _used_elements(mod: IRModule, name: str, count: int) -> set[int]:
         uses = Counter(node for node in walk(func) if isinstance(node, Var) and node in results)
         for node in walk(func):
             if isinstance(node, TupleGetItem) and (node.tuple_value in results or _calls(node.tuple_value, name)):
+                # What uses are left in the end are of the whole tuple.
                 used.add(node.index)
                 uses[node.tuple_value] -= 1
+        # A call without a variable, such as one that is returned: all of it is used.
         direct = sum(_calls(node, name) for node in walk(func)) != len(results)
         if direct or any(uses[var] > 0 for var in results):
             return set(range(count))

@@ -37,6 +37,7 @@ class _Views(Mutator):
         if not isinstance(expr, Call) or expr.op != "relax.call_tir" or not isinstance(expr.args[0], GlobalVar):
             return expr
         name, args, info = expr.args[0].name_hint, expr.args[1], expr.sinfo_args[0]
+        # Proved once for each function, which layers share.
         if name not in self._known:
             func: Any = self._mod[name]
             self._known[name] = isinstance(func, PrimFunc) and _is_view(func)

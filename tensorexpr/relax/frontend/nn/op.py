@@ -24,6 +24,7 @@ def _like(function: Callable[..., Any], params: str, hint: str, doc: str) -> Cal
         doc: what it computes.
     """
     names = params.split()
+    # By place, as names differ: `dim` here is `axis` there.
     theirs = dict(zip(names, inspect.signature(function).parameters, strict=False))
 
     def call(*args: Any, name: str = hint, **kwargs: Any) -> Any:
