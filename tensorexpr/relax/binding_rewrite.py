@@ -30,6 +30,7 @@ class DataflowBlockRewrite:
         if not places:
             raise DeclarationError("the dataflow block is none of the blocks of that function's body")
         self._place, self._original, self._root = places[0], root_fn, root_fn
+        # It is told the names that are there, so that those it gives are new.
         self._names = BlockBuilder()
         for binding in root_fn.body.bindings():
             self._names.get_unique_name(binding.var.name_hint)
@@ -103,6 +104,7 @@ class DataflowBlockRewrite:
 
     def remove_all_unused(self) -> None:
         """Remove what nothing uses from the block."""
+        # Of the whole function, as what follows counts; only this block changes.
         used = {binding.var for binding in remove_all_unused(self._root).body.bindings()}
         self._set(tuple(b for b in self.mutated_dfb().bindings if b.var in used or not is_pure(b.value)))
 

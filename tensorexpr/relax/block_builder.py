@@ -210,6 +210,7 @@ class BlockBuilder:
         """Take over a binding."""
         self._scope()
         self._open[-1].append(binding)
+        # A cast is more than its value: nobody may look behind it.
         if not isinstance(binding, MatchCast):
             self._values[binding.var] = binding.value
 
@@ -355,6 +356,7 @@ class BlockBuilder:
 def _alike(a: Any, b: Any) -> bool:
     if isinstance(a, PrimFunc) and outline(a) != outline(b):
         return False
+    # A name says nothing of what is computed.
     strip = ("global_symbol",)
     return structural_equal(*(func.with_attrs({k: v for k, v in func.attrs.items() if k not in strip}) for func in (a, b)))
 

@@ -226,6 +226,7 @@ class _Frame:
             self._values[binding.var] = value
             if isinstance(binding.value, Function):
                 func = binding.value
+                # Over the frame's own dictionary: a closure finds itself there, and what is bound later.
                 self._values[binding.var] = lambda *args, func=func: self._evaluator.apply(
                     func, args, "a closure", self._values, self._symbols
                 )

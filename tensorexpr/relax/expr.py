@@ -113,6 +113,7 @@ class PrimValue(RelaxExpr):
 
     def __post_init__(self) -> None:
         given: Any = self.value
+        # True is an int for Python, and a bool here.
         if isinstance(given, bool) or not isinstance(given, (int, float, np.number, PrimExpr)):
             given = convert(given)
         elif isinstance(given, (int, float)):

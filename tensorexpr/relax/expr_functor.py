@@ -61,6 +61,7 @@ class ExprFunctor:
         Raises:
             TypeMismatchError: for what is no expression.
         """
+        # By the very type: a DataflowVar is a Var, and has a method of its own.
         name = _METHODS.get(type(expr))
         if name is None and not isinstance(expr, RelaxExpr):
             raise TypeMismatchError(f"a visitor visits expressions of graphs, not {type(expr).__name__}")

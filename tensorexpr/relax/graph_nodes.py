@@ -134,6 +134,7 @@ def _array_of(text: str) -> Any:
         kind, data = to_numpy(dtype), base64.b64decode(content, validate=True)
     except (ValueError, KeyError, TypeError, binascii.Error):
         raise RecordError(f"{shown(text[:40])} is no array: dtype;extents;bytes in base64") from None
+    # (-1, -4) has 4 elements, too.
     if min(extents, default=0) < 0 or math.prod(extents) * kind.itemsize != len(data):
         raise RecordError(f"an array of {extents} of {dtype} has {math.prod(extents) * kind.itemsize} bytes, not {len(data)}")
     return array(np.frombuffer(data, kind).reshape(extents), dtype=dtype)

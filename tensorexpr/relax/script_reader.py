@@ -124,6 +124,7 @@ class GraphReader(ExpressionReader):
         if result is None:
             self.fail(node, f"function {node.name} returns nothing: end it with `return value`")
         body = SeqExpr(self._builder.end_scope(outer), result)
+        # Only what contradicts: the rest is checked when it runs.
         if stated is not None and struct_info_base_check(stated, body.struct_info) <= BaseCheckResult.FAIL_L1:
             self.fail(node.returns or node, f"function {node.name} returns {body.struct_info}, where its signature says {stated}")
         attrs = dict(self._graph.function_attrs)

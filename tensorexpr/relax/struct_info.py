@@ -175,6 +175,7 @@ def extent(value: Any) -> PrimExpr:
     if isinstance(value, RelaxExpr) and hasattr(value, "value") and isinstance(value.value, PrimExpr):  # a PrimValue
         value = value.value
     number = as_int(value) if not hasattr(value, "__index__") else int(value)
+    # True is an index for Python, and no size.
     if number is not None and not isinstance(value, bool):
         return IntImm(SYMBOL_DTYPE, number)
     if isinstance(value, PrimExpr) and parse_dtype(value.dtype).code == "int":
@@ -300,6 +301,7 @@ class TensorStructInfo(StructInfo):
         object.__setattr__(self, "shape", shape)
         object.__setattr__(self, "dtype", dtype)
         extents = known.values if isinstance(known, ShapeStructInfo) else None
+        # The rank of a shape that is a variable stands in what is known of that.
         stated = known.ndim if isinstance(known, ShapeStructInfo) and extents is None else self.ndim
         object.__setattr__(self, "ndim", _ndim(extents, stated))
 

@@ -98,6 +98,7 @@ class _Checker:
             self._symbols(param.struct_info, known, f"parameter {param.name_hint}")
         self._sequence(func.body, scope, known, in_dataflow=False)
         self._where = where
+        # Casts in the body may have defined symbols of the result.
         self._symbols(func.ret_struct_info, known | set(symbols_of(func.body.struct_info)), "what it returns")
         if self._is_normal and func.is_pure and not func.attrs.get("relax.force_pure") and contains_impure_call(func, mod=self._mod):
             self._wrong("it is pure by its signature, and calls what has effects; state pure=False")

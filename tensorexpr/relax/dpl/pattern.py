@@ -334,6 +334,7 @@ class _Around(DFPattern):
 
     def matches(self, expr: Any, matcher: Matcher) -> bool:
         """Whether the pattern matches, and the rest holds."""
+        # First what costs little.
         return self.holds(matcher.value(expr)) and matcher.match(self.pattern, expr)
 
     def __repr__(self) -> str:
@@ -380,6 +381,7 @@ class StructInfoPattern(_Around):
         if given is None:
             return False
         values: dict[Any, Any] = {}
+        # A symbol takes the first extent that it meets, and has to fit where it stands again.
         bind_symbols(self.struct_info, given, values)
         return struct_info_base_check(with_symbols(self.struct_info, values), given) == BaseCheckResult.PASS
 
@@ -427,5 +429,6 @@ class AttrPattern(_Around):
             return False
         known = expr.attrs
         if isinstance(expr, Call) and (row := row_of(expr)) is not None:
+            # Attributes count however they were passed, or left out.
             known = {**dict(known), **{key: value for key, value in row.bound(expr).items() if not isinstance(value, RelaxExpr)}}  # type: ignore[assignment]
         return all(key in known and structural_equal(known[key], value) for key, value in self.attrs.items())

@@ -31,6 +31,7 @@ class _CallRewriter(Rebuilder):
 
     def rewrite(self, expr: Any) -> Any:
         """What a rule makes of an expression, or the expression."""
+        # A variable is matched where it is bound, not at each of its uses.
         if isinstance(expr, (SeqExpr, Function, Var)):
             return expr
         for pattern, rule in self._rules:
@@ -146,6 +147,7 @@ def rewrite_bindings(
 
 def _rewritten_block(ctx: PatternContext, rewriter: Any, func: Function, number: int) -> Function:
     done: set[Var] = set()
+    # A bound: each round is done with some variable, as what has matched doesn't match again.
     for _ in range(len(func.body.blocks[number].bindings) + 1):
         current = func.body.blocks[number]
         matched = next(ctx.matches(current, done), None)

@@ -143,6 +143,7 @@ def _copied(one: Any, copies: dict[Any, Any]) -> Any:
     if not isinstance(one, Relations):
         return one
     if one not in copies:
+        # By its fields, whatever its constructor takes; known before they are copied, as they may share parts.
         made = copies[one] = object.__new__(type(one))
         made.__dict__.update({key: _copied(value, copies) for key, value in one.__dict__.items()})
     return copies[one]

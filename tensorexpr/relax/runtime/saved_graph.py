@@ -105,6 +105,7 @@ class _Writer:
         match info:
             case si.TensorStructInfo():
                 device = None if info.vdevice is None else [str(info.vdevice.target), info.vdevice.vdevice_id]
+                # Extents say all of a shape; a variable that is one is written as such.
                 shape = None if info.extents is not None or info.shape is None else self.node(info.shape)
                 return ["Tensor", self._extents(info.extents), info.dtype, info.ndim, device, shape]
             case si.ShapeStructInfo():

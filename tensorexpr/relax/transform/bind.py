@@ -36,6 +36,7 @@ def bind_params(func: Function, params: Mapping[str | Var, Any], name: str = "th
             names = ", ".join(param.name_hint for param in func.params)
             raise DeclarationError(f"BindParams: {name} has {len(found) or 'no'} parameters {key!r}; it has {names}")
         made = value if isinstance(value, Constant) else const(value)
+        # The shape of a weight says what its symbols are, in later weights and in all of the function.
         bind_symbols(found[0].struct_info, made.struct_info, symbols)
         if struct_info_base_check(with_symbols(found[0].struct_info, symbols), made.struct_info) <= BaseCheckResult.FAIL_L1:
             raise DeclarationError(f"BindParams: parameter {key!r} of {name} is {found[0].struct_info}, and the value {made.struct_info}")
@@ -95,6 +96,7 @@ def BindSymbolicVars(binding_map: Mapping[str | Symbol, Any], func_name: str | N
         for var, func in mod.functions_items():
             if isinstance(func, Function) and func_name in (None, var.name_hint):
                 names = {s.name for p in func.params for s in symbols_of(p.struct_info)}
+                # Of several functions each takes the symbols that it has; one that is named has to have all.
                 own = {k: v for k, v in binding_map.items() if func_name is not None or (k.name if isinstance(k, Symbol) else k) in names}
                 made.update_func(var, bind_symbolic_vars(func, own, var.name_hint))
         return made

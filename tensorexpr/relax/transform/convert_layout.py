@@ -38,6 +38,7 @@ def _relaid(layouts: Sequence[str]) -> Rule:
         old_out = str(call.attrs["out_layout"] or old)
         new_kernel = more[0] if more and more[0] != "default" else kernel
         out = more[1] if len(more) > 1 else data
+        # As asked for: otherwise the rule would fit what it has made.
         if (old, kernel, old_out) == (data, new_kernel, out):
             return None
         x = permuted(call.args[0], _order(old, data))
@@ -54,6 +55,7 @@ def _pool(graph: Rewriter, call: Call) -> Any:
     if found is None or call.attrs.get("out_layout") not in (None, layout):
         return None
     value, order = found
+    # Axis n of the operand stands at place order.index(n) behind the transpose.
     new = "".join(layout[order.index(n)] for n in range(len(order)))
     if new not in _USUAL:
         return None

@@ -53,6 +53,7 @@ def _for_training(graph: Rewriter, call: Call) -> Any:
     if known is None:
         return None
     given, info, axes = known
+    # With variables of their own, as each is used twice.
     centre, spread = graph.emit(mean(given["data"], axes)), graph.emit(variance(given["data"], axes))
     momentum = float(given["momentum"])
 
@@ -73,6 +74,7 @@ TRAINING: Rules = {"relax.nn.batch_norm": [_for_training]}
 
 def _of_one(name: str, rules: Rules, func_name: str | None) -> ModulePass:
     def run(func: Function, mod: Any) -> Function:
+        # By identity: what a pass on functions is given has no name.
         return rewritten(func, rules) if func_name is None or mod[func_name] is func else func
 
     return each_function(name, run)

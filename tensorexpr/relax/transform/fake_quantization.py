@@ -128,6 +128,7 @@ def quantised(graph: Rewriter, expr: Any, dtypes: tuple[str, ...] = _BYTES) -> Q
         return None
     axis = inner.axis
     if not inner.is_plain:
+        # A vector of scales moves with its axis, which a transpose keeps whole; a reshape may split it.
         order = order_of(call) if call.op == PERMUTE else None
         if order is None:
             return None

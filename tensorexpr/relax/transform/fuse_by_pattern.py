@@ -169,6 +169,7 @@ def FuseOpsByPattern(
 
         made = fused(mod, partition, None if entry_functions is None else set(entry_functions))
         for var, func in list(made.functions_items()):
+            # Composite functions that were there before keep their form.
             if annotate_codegen and isinstance(func, Function) and "Composite" in func.attrs and var.name_hint not in mod:
                 made.update_func(var, _for_codegen(func))
         return made

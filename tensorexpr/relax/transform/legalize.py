@@ -39,6 +39,7 @@ class _Legalizer(Mutator):
         if row.te is None or not has_known_shapes(expr):
             return expr
         made = self._called(row, expr)
+        # A split into one part is a tuple of one, and its tensor function returns no tuple.
         is_tuple = isinstance(expr.struct_info, TupleStructInfo)
         return made if is_tuple == isinstance(made.struct_info, TupleStructInfo) else Tuple((self._builder.normalize(made),))
 

@@ -45,6 +45,7 @@ def lifted(func: Function, name: str) -> tuple[Function, Function]:
     """
     count = int(func.attrs["num_input"])
     weights, moved = func.params[count:], _liftable(func)
+    # The transform is called without inputs, which might give symbols their values.
     if any(symbols_of(param.struct_info) for param in weights):
         raise DeclarationError(f"LiftTransformParams: weights of {name} have shapes with symbols: bind these first (BindSymbolicVars)")
     gone = {binding.var for binding in moved}
@@ -57,6 +58,7 @@ def lifted(func: Function, name: str) -> tuple[Function, Function]:
     result = Var("output_tuple", Tuple(tuple(kept)).struct_info)
     whole = DataflowBlock((*bindings, VarBinding(result, renamer.visit(Tuple(tuple(kept))))))
     transform = bundled(Function(weights, SeqExpr((whole,), result), attrs=FrozenMap({"num_input": 0})), "model_params")
+    # Parameters are plain variables; what was computed may have been one of a dataflow block.
     params = {one: Var(one.name_hint, one.struct_info) for one in kept}
     blocks = tuple(type(block)(tuple(b for b in block.bindings if b.var not in gone)) for block in func.body.blocks)
     body = SeqExpr(tuple(block for block in blocks if block.bindings), func.body.body)

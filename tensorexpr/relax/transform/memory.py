@@ -279,6 +279,7 @@ def _killed(sequence: SeqExpr) -> SeqExpr:
     ended: dict[int, list[Binding]] = {}
     for var, kill in made.items():
         _bound("_", kill(var), ended.setdefault(last[var], []), VOID)
+    # Numbers go on from block to block, as those of `bindings` do.
     blocks, n = [], 0
     for block in sequence.blocks:
         inside: list[Binding] = []

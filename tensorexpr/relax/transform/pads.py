@@ -25,6 +25,7 @@ def _borders(graph: Rewriter, call: Call, layout: str) -> tuple[Call, list[int],
     front, back = pad.attrs["pad_width"][::2], pad.attrs["pad_width"][1::2]
     pixels = [n for n, axis in enumerate(layout) if axis not in "NC"]
     is_plain = all(front[n] == back[n] == 0 for n in range(len(layout)) if n not in pixels)
+    # Negative borders cut off.
     if not is_plain or min(*front, *back) < 0:
         return None
     return pad, [front[n] for n in pixels], [back[n] for n in pixels], float(number)
@@ -52,6 +53,7 @@ def _mean(graph: Rewriter, call: Call) -> Any:
     found = _borders(graph, call, str(call.attrs["layout"]))
     if found is None or found[3] != 0 or not _is_bare(call, len(found[1])):
         return None
+    # The borders were elements of the mean, and go on counting.
     return _padded(call, *found[:3], count_include_pad=True)
 
 
@@ -64,6 +66,7 @@ def _greatest(graph: Rewriter, call: Call) -> Any:
     size = sizes(call.attrs["pool_size"], len(front), "pool_size")
     is_zero = number == 0 and graph.call(pad.args[0], *_NOT_NEGATIVE) is not None
     sees_more = all(max(a, b) < n for a, b, n in zip(front, back, size, strict=True))
+    # With holes a window may step over all that lies between two borders.
     is_dense = all(n == 1 for n in sizes(call.attrs["dilation"], len(front), "dilation"))
     return _padded(call, pad, front, back) if sees_more and is_dense and (is_zero or number == -np.inf) else None
 

@@ -20,6 +20,7 @@ MATMUL = "relax.matmul"
 def _expanded(graph: Rewriter, call: Call) -> Any:
     """`x @ (a + b)` is `x @ a + x @ b`, unless both are constants."""
     total = graph.call(call.args[1], "relax.add")
+    # A summand that is broadcast is no matrix of the sum's shape.
     if total is None or any(arg.struct_info != total.struct_info for arg in total.args):
         return None
     if all(isinstance(graph.value(arg), Constant) for arg in total.args):
@@ -49,6 +50,7 @@ def _product(a: list[int], b: list[int]) -> list[int]:
 def _cheaper(graph: Rewriter, call: Call) -> Any:
     """`(a @ b) @ c` or `a @ (b @ c)`, whichever has fewer multiplications."""
     for place in (0, 1):
+        # Read by this product alone: otherwise it is computed in any case.
         inner = graph.only(call.args[place], MATMUL)
         if inner is None or inner.attrs["out_dtype"] != call.attrs["out_dtype"]:
             continue

@@ -35,12 +35,14 @@ def _behind(graph: Rewriter, call: Call) -> Any:
     if not is_by_element(call) or not is_known(call.struct_info):
         return None
     views = [(n, inner) for n, arg in enumerate(call.args) if (inner := graph.only(arg, *RESHAPES)) is not None]
+    # Of two nothing says that their sources have one shape.
     if len(views) != 1:
         return None
     place, inner = views[0]
     source = inner.args[0].struct_info
     if not is_known(source) or not source.extents or call.struct_info.extents != inner.struct_info.extents:  # type: ignore[attr-defined]
         return None
+    # A vector along the last axis means the same only beside an equal one: from (2, 12) to (4, 6) it doesn't.
     last = as_int(source.extents[-1]), as_int(inner.struct_info.extents[-1] if inner.struct_info.extents else 0)  # type: ignore[attr-defined]
     if not all(n == place or _fits(arg, last[0] if last[0] == last[1] else None) for n, arg in enumerate(call.args)):
         return None

@@ -64,6 +64,7 @@ def rows_of(tensors: Sequence[Tensor]) -> Rows | None:
     for op in computes:
         inner = [load for load in loads(op) if isinstance(load.producer, Tensor) and not isinstance(load.producer.op, PlaceholderOp)]
         shared = min([shared, *(_same(load, op.axis) for load in inner)])
+    # A reduction of a row makes one number: all its own axes, but those of extent 1, are among the rows.
     least = max((_long(op.axis) for op in computes if op.reduce_axis), default=0)
     known = all(extents) and all(axis.dom is not None and as_int(axis.dom.extent) for op in computes for axis in op.reduce_axis)
     return Rows(shared, least, least > 0 or any(op.reduce_axis for op in computes), extents) if known and least <= shared else None
