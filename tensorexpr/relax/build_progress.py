@@ -69,6 +69,7 @@ class Watch:
         """So many kernels are there from earlier builds."""
         self._total, self._found, self._done, self._start = total, found, found, time.perf_counter()
         logger.info("%d kernels, %d of them from earlier builds", total, found)
+        # No line where nothing is left to make.
         if self._is_live and found < total:
             self._line = _line(total, found)
         self._tell("")

@@ -75,7 +75,7 @@ def _workers(kernels: int) -> int:
     stated = int(context.config.get("relax.build.processes", 0))
     if context.instruments or has_lowering_rules():  # Python functions of this process that watch or change what is built
         return 1
-    # 0, of few kernels, means as 1 does: none.
+    # For few kernels this is 0, which means as 1 does that no worker is started.
     return min(stated or usable_cores(), kernels // (1 if stated else _LEAST_EACH))
 
 
@@ -96,6 +96,7 @@ def _by_workers(wanted: Mapping[str, Wanted], target: Target, count: int) -> Ite
             for answer in pool.answers():
                 reply = answer.reply
                 if isinstance(reply, Frame) and reply.type == "built":
+                    # By key: answers come in the order in which kernels are done.
                     name = names[answer.key]
                     yield name, BuiltKernel.of_parts(wanted[name].symbol, target, reply.header["kernel"], reply.blobs)
         except (TensorExprError, OSError):

@@ -38,6 +38,7 @@ class KernelService:
         target, context = Target(self._shared["target"]), context_from_json(self._shared["context"])
         tensors = dag_from_json(json.loads(frame.blobs[0]))
         inputs = [tensor for tensor in tensors if isinstance(tensor.op, PlaceholderOp)]
+        # Arguments go by place, and those of the builder's calls are in this order.
         if tensors[: len(inputs)] != tuple(inputs):
             raise DeclarationError(f"{frame.header['symbol']}: inputs stand behind results, which the builder does itself")
         func = function_of_tensors(inputs, tensors[len(inputs) :])

@@ -83,6 +83,7 @@ class BuiltKernel:
             KeyError, TypeError, ValueError, TensorExprError: for anything else.
         """
         signatures = sidecar.signatures_from_json(said["functions"])
+        # From a file or a pipe: it may be anything.
         if list(signatures) != [symbol]:
             raise RecordError(f"the code of {symbol} has the functions {', '.join(signatures)}")
         layouts = {int(n): index_map_from_json(text) for n, text in said["layouts"].items()}
@@ -176,7 +177,7 @@ def constant_arguments(mod: IRModule) -> dict[str, tuple[int, ...]]:
             callees = [arg.name_hint for arg in operands if isinstance(arg, GlobalVar)]
             if node.op == "relax.call_tir" and callees and isinstance(node.args[1], Tuple):
                 here = {n for n, arg in enumerate(node.args[1].fields) if isinstance(arg, Constant)}
-                # What is a constant in all calls so far; one call with a variable is enough.
+                # Constants in all calls so far: one call that passes a variable there takes an argument out.
                 found[callees[0]] = found.get(callees[0], here) & here
             else:
                 found.update({name: set() for name in callees})

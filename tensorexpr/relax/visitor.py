@@ -49,6 +49,7 @@ def operands(expr: Any) -> tuple[Any, ...]:
 
 def walk(expr: Any) -> Iterator[Any]:
     """All expressions of a graph, operands before what is made of them."""
+    # By a stack: nested generators would hand each node through all levels above it.
     stack: list[tuple[Any, bool]] = [(expr, False)]
     while stack:
         node, done = stack.pop()

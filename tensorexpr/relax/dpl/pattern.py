@@ -334,7 +334,7 @@ class _Around(DFPattern):
 
     def matches(self, expr: Any, matcher: Matcher) -> bool:
         """Whether the pattern matches, and the rest holds."""
-        # First what costs little.
+        # First what costs little: a match may walk through many bindings.
         return self.holds(matcher.value(expr)) and matcher.match(self.pattern, expr)
 
     def __repr__(self) -> str:

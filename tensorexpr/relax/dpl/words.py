@@ -87,6 +87,7 @@ def is_call_tir(func_name: str, args: Sequence[DFPattern] | TuplePattern | None 
     """A call of a tensor function of that name; of any arguments if `args` is None."""
     operands = _operands(args)
     extra = () if tir_vars is None else (tir_vars,)
+    # Not the tuple of operands but what is in it is used by the call, as the context sees it.
     call = is_op("relax.call_tir")(GlobalVarPattern(func_name), operands, *extra, varg_default_wildcard=True, add_constraint=False)
     call.note_arguments(operands.fields if isinstance(operands, TuplePattern) else ())
     return call

@@ -112,6 +112,7 @@ def _look_at(sequence: SeqExpr, kernels: Mapping[str, PrimFunc], names: Collecti
     for n, binding in enumerate(bindings):
         value = binding.value
         viewed = isinstance(value, Call) and value.op in VIEWS
+        # Views and elements are other names of a value: what reads them reads it.
         if (viewed and isinstance(value.args[0], Var)) or isinstance(value, (Var, TupleGetItem)):
             source = value.args[0] if viewed else value.tuple_value if isinstance(value, TupleGetItem) else value
             if isinstance(source, Var):

@@ -49,6 +49,7 @@ class Frame:
         own = [(symbol, self.slot(symbol)) for symbol in symbols_of(info)]
 
         def match(slots: Slots, value: Any) -> None:
+            # Symbols that an earlier argument gave a number are checked, others get theirs.
             known = {symbol: slots[slot] for symbol, slot in own if slots[slot] is not None}
             matched(value, info, known, what)
             for symbol, slot in own:

@@ -87,6 +87,7 @@ class VirtualMachine(Machine):
         return called
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
+        # Calls that were saved have names of their own: `save_function` refuses those of functions.
         if name in self._saved:
             return self._saved[name]
         caller = self._callers.get(name)

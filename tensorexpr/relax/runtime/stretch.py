@@ -187,6 +187,7 @@ class _Builder:
             if None in found:
                 raise _Refused
             return self._new("arena", TensorStructInfo((math.prod(int(one or 0) for one in found),), "uint8"))
+        # Lifetimes follow from the calls of kernels, so the program needn't say them.
         if call.op in _KILLS:
             return ()
         if call.op == "relax.memory.alloc_tensor":
@@ -214,6 +215,7 @@ class _Builder:
         if isinstance(call.op, GlobalVar):
             return self._writing(call.op.name_hint, call.args)
         if call.op in VIEWS:
+            # The same buffer: elements of a compact tensor lie where they lay.
             whole, found = self._tensor(self._value(call.args[0])), static_tensor(call.struct_info)
             if found is None:
                 raise _Refused
@@ -259,6 +261,7 @@ class _Builder:
 
     def begin(self, params: Sequence[Var]) -> None:
         """Let the first inputs be parameters, if all are tensors."""
+        # All or none: a call passes its arguments as they are, by place.
         if all(static_tensor(param.struct_info) for param in params):
             for param in params:
                 self._input(param, (), param.struct_info)

@@ -82,6 +82,7 @@ class _Partition:
         for n, binding in enumerate(block.bindings):
             for var in variables_of(binding.value):
                 self._readers.setdefault(var, []).append(n)
+        # Each binding is a group by itself until a pattern takes it.
         self.groups: list[Any] = [object() for _ in block.bindings]
         self._taken: set[int] = set()
 

@@ -265,7 +265,7 @@ def with_gradient(func: Function, name: str, require_grads: Any = None, target_i
     outputs: list[Var] = []
     for param in wanted:
         outputs.append(Var(f"{param.name_hint}_adjoint_out", param.struct_info))
-        # For a parameter that the result doesn't depend on.
+        # Zeros for a parameter that the result doesn't depend on.
         none = op.zeros(tuple(extents(param)), param.struct_info.dtype)  # type: ignore[attr-defined]
         bindings.append(VarBinding(outputs[-1], reverse.adjoints.get(param, none)))
     block: BindingBlock = DataflowBlock(tuple(bindings))

@@ -26,6 +26,7 @@ class _Copy(Mutator):
 
     def __init__(self, variables: Any, symbols: Any, in_dataflow: bool) -> None:
         super().__init__(variables, symbols)
+        # The body's bindings come to stand in the caller's block, and end with it if it is one of dataflow.
         self._kind: type[Var] | None = DataflowVar if in_dataflow else Var
 
     def define(self, var: Var, info: StructInfo) -> Var:

@@ -161,6 +161,7 @@ def lifetimes(block: BindingBlock, mod: IRModule, outside: frozenset[Var] = froz
             roots[binding.var], lives[binding.var] = frozenset((binding.var,)), (n, n)
         elif not isinstance(value, Call) or value.op in VIEWS:
             roots[binding.var] = used  # another name for it
+        # What may keep or return an argument ends all that is known of its lifetime.
         elif not _keeps_nothing(value, mod):
             kept |= used
         if binding.var in outside:

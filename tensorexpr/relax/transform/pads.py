@@ -25,7 +25,7 @@ def _borders(graph: Rewriter, call: Call, layout: str) -> tuple[Call, list[int],
     front, back = pad.attrs["pad_width"][::2], pad.attrs["pad_width"][1::2]
     pixels = [n for n, axis in enumerate(layout) if axis not in "NC"]
     is_plain = all(front[n] == back[n] == 0 for n in range(len(layout)) if n not in pixels)
-    # Negative borders cut off.
+    # Negative borders cut elements off, which no padding does.
     if not is_plain or min(*front, *back) < 0:
         return None
     return pad, [front[n] for n in pixels], [back[n] for n in pixels], float(number)

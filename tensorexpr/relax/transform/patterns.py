@@ -162,6 +162,7 @@ def _vector(graph: Rewriter, expr: Any, extents: Sequence[int]) -> Any:
     value = graph.value(expr)
     if own == list(extents):
         return expr
+    # (1, 1, 768) is (768,), and (768, 1, 1) isn't.
     if isinstance(value, Constant) and prod(own) == prod(extents) and own[len(own) - len(extents) :] == list(extents):  # type: ignore[arg-type]
         return const(value.data.numpy().reshape(extents))
     return None
