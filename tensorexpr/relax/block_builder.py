@@ -371,6 +371,7 @@ def resolved(call: Call, mod: IRModule) -> Call:
     Raises:
         DeclarationError: if the module has no such function, or arguments don't fit.
     """
+    # A rewriter may have no module: then what a call says of its result stays.
     if not isinstance(call.op, GlobalVar) or call.sinfo_args or (call.op not in mod and "struct_info" in call.__dict__):
         return call
     func: Any = mod[call.op]

@@ -424,6 +424,7 @@ def const(value: Any, dtype: str | None = None) -> Constant:
         return Constant(value)
     given = np.asarray(value.numpy() if hasattr(value, "numpy") else value)
     if dtype is None and not isinstance(value, (np.ndarray, np.generic)) and not hasattr(value, "numpy"):
+        # NumPy makes float64 and int64 of Python's numbers.
         dtype = {"f": "float32", "i": "int32"}.get(given.dtype.kind)
     from ..runtime.ndarray import array
 

@@ -289,6 +289,7 @@ class GraphPrinter:
         if isinstance(value, Call) and var not in self._used and value.struct_info == _VOID:
             yield f"{pad}{text}"
             return
+        # These calls say themselves what they return.
         is_stated = (
             isinstance(value, Call)
             and isinstance(value.op, Op)

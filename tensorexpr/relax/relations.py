@@ -171,6 +171,7 @@ def returned(func: FuncStructInfo, args: Sequence[StructInfo], name: str) -> Str
         expected = with_symbols(stated, values)
         if struct_info_base_check(expected, given) <= BaseCheckResult.FAIL_L1:
             raise DeclarationError(f"argument {number} of {name} is {given}, where the parameter is {expected}")
+    # The callee's own symbols mean nothing where it is called.
     return without_symbols(with_symbols(func.ret, values), set(values) | _outer(values))
 
 

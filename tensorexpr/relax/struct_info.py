@@ -290,6 +290,7 @@ class TensorStructInfo(StructInfo):
 
     def __post_init__(self) -> None:
         shape: Any = self.shape
+        # A ShapeExpr is iterable, too.
         if isinstance(shape, Iterable) and not isinstance(shape, (RelaxExpr, str)):
             shape = ShapeExpr(tuple(shape))
         known = shape.struct_info if isinstance(shape, RelaxExpr) else None

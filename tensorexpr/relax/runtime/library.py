@@ -146,6 +146,7 @@ def load_executable(file_name: str) -> Executable | None:
     made = Executable(IRModule(functions), module, target, origins)  # type: ignore[arg-type]
     if _digest(text_of(made.all_stretches(), target)) != digest:
         raise TensorExprError(f"{file_name} was written by another version of tensorexpr, which plans memory otherwise; export it again")
+    # The function holds the library, which is mapped as long as the executable lives.
     made.library = lambda symbol: ctypes.addressof(ctypes.c_char.in_dll(library, symbol))
     return made
 
@@ -161,6 +162,7 @@ def _appended(file_name: str) -> tuple[bytes, Any] | None:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(size - _END.size, 0))
             end = file.read()
+            # The library of a module without graphs, or any other one.
             if len(end) < _END.size or not end.endswith(_MARK):
                 return None
             place, length, weights, count, _ = _END.unpack(end)

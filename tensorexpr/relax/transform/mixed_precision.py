@@ -71,7 +71,7 @@ class _Mixed(Rewriter):
         """An operand in half precision."""
         if isinstance(arg, Tuple):
             return Tuple(tuple(map(self._halved, arg.fields)))
-        # At once, for no call is left that would have to be folded.
+        # Converted here, so that no cast of a constant is left to fold.
         if isinstance(arg, Constant) and _is_wide(arg):
             return const(arg.data.numpy(), self._dtype)
         if arg in self._narrow:

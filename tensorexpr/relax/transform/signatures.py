@@ -79,6 +79,7 @@ def _changed(name: str, find: Callable[[IRModule, Function, str], _Change | None
             if isinstance(func, Function):
                 own = changes[var.name_hint].func if var.name_hint in changes else func
                 made.update_func(var, remove_all_unused(canonical(_Calls(changes, own).function(own))))
+        # Again: a parameter that was only passed on is unused once the callee takes it no more.
         return run(made)
 
     return graph_pass(name, run)
