@@ -86,6 +86,7 @@ def is_self_contained(stmt: Stmt, buffer: Buffer, values: Mapping[Var, PrimExpr]
     if _is_written_by_data(stmt, buffer):
         return False
     touched = touched_regions(stmt, [buffer], values)[buffer]
+    # Without a read there is nothing to contain; a read without a write comes from elsewhere.
     if touched.reads is None or touched.writes is None:
         return touched.reads is None
     analyzer = Analyzer()
@@ -122,6 +123,7 @@ def _changed(value: PrimExpr, body: Stmt) -> bool:
     """Whether a statement may change what a value is read from."""
     read = {node.buffer.data for node in walk(value) if isinstance(node, BufferLoad)}
     stored = {node.buffer.data for node in walk(body) if isinstance(node, BufferStore)}
+    # A call may write through any pointer.
     return bool(read & stored) or any(isinstance(node, Call) for node in (*walk(value), *walk(body)))
 
 
@@ -262,6 +264,7 @@ class _Accesses:
 
     def _expr(self, expr: PrimExpr, domain: Mapping[Var, Range]) -> None:
         """Note the loads in an expression, outer ones first."""
+        # Expressions share nodes: without this a DAG would be walked as its tree, which is exponential.
         seen: set[PrimExpr] = set()
         stack = [expr]
         while stack:
@@ -275,10 +278,11 @@ class _Accesses:
                 self._hand_over(self._buffers[node])
             elif isinstance(node, Call):
                 self._pointers(node)
+                # The mask has said what is done to the buffer; as an operand it would count as read and written.
                 if node.op == ACCESS_PTR:
                     stack.extend(arg for arg in reversed(node.args) if not (isinstance(arg, Var) and arg in self._buffers))
                     continue
-            stack.extend(child for child in reversed(children(node)) if isinstance(child, PrimExpr))
+            stack.extend(child for child in reversed(children(node)) if isinstance(child, PrimExpr))  # a stack turns them round
 
     def _pointers(self, call: Call) -> None:
         mask = as_int(call.args[-1]) if call.op == ACCESS_PTR else None

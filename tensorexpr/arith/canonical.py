@@ -39,13 +39,14 @@ class _Split:
     def divided(self, c: int, floors: bool) -> _Split | None:
         """The split divided by c; None if that is none."""
         lower = self.lower * c
+        # `floors` of None suits both kinds. x % 12 // 8 isn't x // 8 of any cut: 8 has to divide 12.
         if self.floors is not (not floors) and (self.upper is None or (self.upper > lower and self.upper % lower == 0)):
             return _Split(self.source, lower, self.upper, floors)
         return None
 
     def cut(self, c: int, floors: bool) -> _Split | None:
         """The split's remainder by c; None if that is none."""
-        upper = self.lower * c
+        upper = self.lower * c  # x // 4 % 2 is x % 8 // 4
         if self.floors is not (not floors) and (self.upper is None or self.upper % upper == 0):
             return _Split(self.source, self.lower, upper, floors)
         return None
@@ -202,6 +203,7 @@ def _remainder(facts: Facts, form: Linear, c: int, node: FloorMod | Mod) -> Line
 
 def _merged(form: Linear) -> Linear:
     """The form with splits of one source that continue one another joined, until none do."""
+    # One joined split may continue the next: x % 2, x // 2 % 2 and x // 4 % 2 take two rounds.
     while (pair := _next_pair(form)) is not None:
         (upper, first), (lower, second) = pair
         joined = _Split(upper.source, lower.lower, upper.upper, lower.floors).to_expr()
@@ -224,6 +226,7 @@ def _next_pair(form: Linear) -> tuple[tuple[_Split, PrimExpr], tuple[_Split, Pri
     for high in terms:
         split, atom = high
         for low in cut.get((split.source, split.lower, split.floors), ()):
+            # The scales have to fit too: (x // 4 % 2)*4 + x % 4 is x % 8, while (x // 4 % 2)*8 + x % 4 is no split.
             if low[1] is not atom and form.terms[atom] * low[0].lower == form.terms[low[1]] * split.lower:
                 return high, low
     return None
@@ -232,6 +235,7 @@ def _next_pair(form: Linear) -> tuple[tuple[_Split, PrimExpr], tuple[_Split, Pri
 def _converted(facts: Facts, node: Cast, form: Linear, dtype: str) -> PrimExpr:
     """A conversion of a sum as the sum of conversions, if all of it fits the type."""
     least, most = dtype_limits(dtype)
+    # The parts as well: each is converted on its own, and could wrap where the sum of all doesn't.
     parts = [form_limits(facts, Linear({a: k})) for a, k in form.terms.items()] + [form_limits(facts, form)]
     narrow = dtype_limits(node.value.dtype)[1] > most
     if node.value in form.terms or (narrow and not all(least <= low and high <= most for low, high in parts)):

@@ -24,6 +24,7 @@ def bind_range(facts: Facts, var: Var, dom: Range) -> Facts:
     """More facts: `var` lies in `dom`. An empty domain leaves the variable at its minimum: the code is dead there."""
     low = limits_of(facts, dom.min)
     extent = limits_of(facts, dom.extent)
+    # Minimum and extent as one form: of [k, n) the extent is n - k, and k cancels.
     last = form_limits(facts, exact_form(facts, dom.min).add(exact_form(facts, dom.extent)).shift(-1))
     facts = _forget(facts, var)
     limits = {**facts.limits, var: (low[0], max(min(last[1], low[1] + extent[1] - 1), low[0]))}
@@ -138,7 +139,7 @@ def _derive(facts: Facts, conditions: list[tuple[PrimExpr, bool]]) -> Facts:
         truths[condition] = positive
         if isinstance(condition, CmpExpr) and is_scalar_int(condition.a.dtype):
             kind = type(condition) if positive else _NEGATED[type(condition)]
-            truths[kind(condition.a, condition.b)] = True
+            truths[kind(condition.a, condition.b)] = True  # not a < b is looked up as a >= b too
             forms += _forms(facts, kind, condition.a, condition.b)
             _note_congruence(kind, condition.a, condition.b, congruences)
     limits = _propagate(facts, forms)
@@ -169,6 +170,7 @@ def _forms(facts: Facts, kind: type[CmpExpr], a: PrimExpr, b: PrimExpr) -> list[
         return [difference.scale(-1)]
     if kind is EQ:
         return [difference, difference.scale(-1)]
+    # d != 0 says something only at an end of the values of d: with d >= 0 it is d >= 1.
     low, high = form_limits(facts, difference)
     if low == 0:
         return [difference.shift(-1)]
@@ -198,6 +200,7 @@ def _propagate(facts: Facts, forms: list[Linear]) -> Mapping[PrimExpr, Limits]:
                     low = max(low, -(rest // k))
                 else:
                     high = min(high, rest // -k)
+                # Conditions that contradict each other make the code dead; what was known stays.
                 if low <= high:
                     limits[atom] = (low, high)
     return limits

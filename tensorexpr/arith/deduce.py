@@ -62,6 +62,7 @@ def _relaxed(analyzer: Analyzer, kind: type[CmpExpr], bound: PrimExpr, relax_map
     plain = Analyzer()  # the answer is written without the hints
     values = int_set_of(analyzer, bound, relax_map, plain) if relax_map else IntervalSet.single_point(bound)
     low, high = (plain.simplify(end) if end not in (neg_inf(), pos_inf()) else end for end in (values.min_value, values.max_value))
+    # One value has to suit all values of what is relaxed, so the bound mustn't vary.
     if kind is EQ:
         return IntervalSet(low, high) if low is high or analyzer.can_prove_equal(low, high) else nothing()
     if kind is GE:
@@ -96,7 +97,7 @@ class _Solver:
         if isinstance(target, Add):
             return kind, inner, rest - other
         if isinstance(target, Sub):
-            return (kind, inner, rest + other) if left else (_SWAPPED[kind], inner, other - rest)
+            return (kind, inner, rest + other) if left else (_SWAPPED[kind], inner, other - rest)  # e - x <= r is x >= e - r
         sign = self._sign(other)
         if sign == 0 or (isinstance(target, FloorDiv) and not left):
             return None
@@ -124,6 +125,7 @@ class _Solver:
         if kind is EQ:
             return (kind, inner, floordiv(rest, factor)) if whole else None
         kind = kind if sign > 0 else _SWAPPED[kind]
+        # Where the factor divides the right side, floor and ceiling are the same, and no 1 is added.
         quotient = floordiv(rest, factor)
         return kind, inner, quotient if kind is LE or whole else quotient + 1
 
@@ -238,6 +240,7 @@ def detect_common_subexpr(expr: Any, threshold: int) -> dict[PrimExpr, int]:
         shown.setdefault(key, node)
         stack += [x for x in children(node) if isinstance(x, PrimExpr)]
     found: dict[PrimExpr, int] = {}
+    # Largest first: what lies inside of it is off the counts before its turn comes.
     for key in sorted(counts, key=lambda k: -_size(shown[k])):
         times = counts[key]
         if times < threshold:

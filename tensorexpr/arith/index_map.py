@@ -42,7 +42,7 @@ class AxisSeparator:
 AXIS_SEPARATOR = AxisSeparator()
 
 
-_PLACES_AT_ONCE = 1 << 18
+_PLACES_AT_ONCE = 1 << 18  # 2 MiB of int64
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,8 +145,9 @@ class IndexMap:
         if len(back.final_indices) != len(self.initial_indices):
             raise DeclarationError(f"the inverse {back} of {self} gives {len(back.final_indices)} indices, not {len(self.initial_indices)}")
         for point in range(_TRIED):
-            start = [point * (n + 1) for n in range(len(self.initial_indices))]
+            start = [point * (n + 1) for n in range(len(self.initial_indices))]  # differ, so that a swap of two is seen
             there = [as_int(index) for index in self.map_indices(start)]
+            # A free variable leaves no constant, and nothing to compare.
             reached = [as_int(index) for index in back.map_indices(there)] if None not in there else start
             if reached != start:
                 raise DeclarationError(f"{back} is not the inverse of {self}: it leads from {there} to {reached}, not to {start}")
@@ -202,6 +203,7 @@ class IndexMap:
         for index, found in zip(self.final_indices, ranges, strict=True):
             if not analyzer.known_nonnegative(found.min):
                 raise DeclarationError(f"the index map {self} has the index {index}, which starts at {found.min}; indices start at 0")
+            # A divisor that varies with the indices is no extent.
             blocked = isinstance(index, FloorMod) and not variables(index.b) & {*self.initial_indices}
             size = index.b if blocked else analyzer.simplify(found.min + found.extent)  # type: ignore[attr-defined]
             extents.append(self._rounded_up(index, shape) if isinstance(index, FloorDiv) and not isinstance(size, IntImm) else size)
@@ -234,6 +236,7 @@ class IndexMap:
         for start in range(0, len(arr_src) if arr_src.ndim else 1, rows):
             part = arr_src[start : start + rows] if arr_src.ndim else arr_src
             within = {var: values[start : start + rows] if axis == 0 else values for axis, (var, values) in enumerate(points.items())}
+            # Sparse axes: where no index has an axis, its extent here is 1.
             place = sum(_evaluated(index, within) * step for index, step in zip(self.final_indices, steps, strict=True))
             flat[np.broadcast_to(place, part.shape)] = part
         return made
@@ -356,6 +359,7 @@ def _relaxed_split(index: PrimExpr, domain: Mapping[Var, Range], analyzer: Analy
         return None
     if isinstance(index, FloorMod):
         return Interval(const(0, index.dtype), index.b - 1)
+    # The divisor is fixed and positive, so the ends of what is divided give the ends.
     return Interval(analyzer.simplify(inner.min // index.b), analyzer.simplify(inner.max // index.b))
 
 

@@ -37,6 +37,7 @@ from ..tir.rewriting import substitute, variables
 if TYPE_CHECKING:
     from .index_analyzer import Analyzer
 
+# Compared by identity, and never operands: a handle has no arithmetic that laws could fold.
 _POS_INF = Var("pos_inf", "handle")
 _NEG_INF = Var("neg_inf", "handle")
 _NESTING = 16  # variables whose sets speak of variables whose sets ...
@@ -182,6 +183,7 @@ def union_lower_bound(sets: Iterable[IntSet]) -> IntervalSet:
         return nothing()
     whole = left.pop(0)
     while left:
+        # From the first again each time: of 0..3, 8..9, 4..7 the second adjoins only after the third.
         following = next((found for found in left if _adjoins(analyzer, whole, found)), None)
         if following is None:
             return whole
@@ -219,6 +221,7 @@ class _Evaluator:
 
     def set_of(self, expr: PrimExpr) -> IntervalSet:
         """The set of a node from those of its operands."""
+        # A vector has several values even where no variable varies.
         if expr in _INFINITIES or (parse_dtype(expr.dtype).lanes == 1 and not self.varies(expr)):
             return IntervalSet(expr, expr)
         match expr:
@@ -254,6 +257,7 @@ class _Evaluator:
 
     def _of_var(self, var: Var) -> IntervalSet:
         found = self.domain[var]
+        # Bounded, as i in 0..j and j in 0..i speak of each other.
         if self.depth < _NESTING and any(self.varies(end) for end in (found.min_value, found.max_value) if end not in _INFINITIES):
             self.depth += 1
             inner = IntervalSet(self.set_of(found.min_value).min_value, self.set_of(found.max_value).max_value)
@@ -286,7 +290,7 @@ class _Evaluator:
 
     def _scaled(self, a: IntervalSet, factor: PrimExpr) -> IntervalSet:
         """The set times a factor that doesn't vary."""
-        if isinstance(factor, IntImm) and factor.value == 0:
+        if isinstance(factor, IntImm) and factor.value == 0:  # also where an end is open
             return IntervalSet(factor, factor)
         if a.is_point:
             return IntervalSet.single_point(self._simple(a.min_value * factor))
@@ -318,6 +322,7 @@ class _Evaluator:
             return everything()
         if self._sign(a.min_value) > 0 and self._sign(b.min_value) > 0:
             return IntervalSet(self._simple(a.min_value * b.min_value), self._simple(a.max_value * b.max_value))
+        # Linear in either factor, so the extremes are at the corners.
         return union(self.analyzer, [IntervalSet.single_point(self._simple(x * y)) for x in ends[:2] for y in ends[2:]])
 
     def _quotient(self, kind: type[PrimExpr], a: IntervalSet, b: IntervalSet) -> IntervalSet:
@@ -326,6 +331,7 @@ class _Evaluator:
             low, high = b.min_value, b.max_value
             if low in _INFINITIES or high in _INFINITIES or not self.analyzer.can_prove(low > 0):
                 return everything()
+            # Whatever is divided, quotients are monotone in a divisor that keeps its sign: its ends bound them.
             return union(self.analyzer, [self._quotient(kind, a, IntervalSet.single_point(end)) for end in (low, high)])
         divisor = b.min_value
         sign = 1 if self.analyzer.can_prove(divisor > 0) else -1 if self.analyzer.can_prove(divisor < 0) else 0
@@ -346,6 +352,7 @@ class _Evaluator:
         divisor, floors = b.min_value, isinstance(node, FloorMod)
         low, high = a.min_value, a.max_value
         if low not in _INFINITIES and high not in _INFINITIES:
+            # Within one period the remainder grows with what is divided; across two it starts again at 0.
             quotients = [self._simple(floordiv(end, divisor)) for end in (low, high)]
             if self.analyzer.can_prove_equal(*quotients) and (floors or self._sign(low) > 0):
                 return IntervalSet(*(self._simple(floormod(end, divisor)) for end in (low, high)))

@@ -184,9 +184,11 @@ class _Elimination:
                 elif found[0].value == 0:  # it says nothing of this variable, and waits for the next
                     after.append(form)
                 else:
+                    # k*x + r <= 0 is x <= -r / k for k > 0, and r / |k| <= x for k < 0.
                     k = found[0].value
                     (upper if k > 0 else lower).append((abs(k), self.simple(-found[1] if k > 0 else found[1])))
             lower, upper = self.tightest(lower, at_least=True), self.tightest(upper, at_least=False)
+            # The shadow over the rationals: 1 <= 2*x <= 1 passes, though no integer x is there.
             for below, least in lower:
                 for above, most in upper:
                     g = gcd(below, above)  # without it coefficients grow with each variable that is eliminated
@@ -221,6 +223,7 @@ class _Elimination:
 
     def implies(self, a: tuple[int, PrimExpr], b: tuple[int, PrimExpr], at_least: bool) -> bool:
         """True if the bound a is proved to be at least as tight as b."""
+        # Cross-multiplied, so that nothing is rounded; both coefficients are positive.
         left, right = a[1] * b[0], b[1] * a[0]
         return self.analyzer.can_prove(left >= right if at_least else left <= right)
 

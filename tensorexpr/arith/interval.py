@@ -51,6 +51,7 @@ def extent_bound(interval: Interval, analyzer: Analyzer) -> int | None:
     """A constant that max - min + 1 never exceeds, whatever the fixed variables are; None if there is none."""
     facts = with_symbols(analyzer.facts, variables(interval.min) | variables(interval.max))
     ends = [exact_form(facts, simplify(facts, end), free=True) for end in (interval.max, interval.min)]
+    # The bound of the difference, not of each end: in (n + 3) - n what they share cancels.
     gap = ends[0].sub(ends[1])
     bound = upper_bound(facts, gap) + 1
     # What comes from the width of the dtype alone is no bound that anyone could allocate.
@@ -78,6 +79,7 @@ class _Relaxer:
             return Interval(node, node)
         if is_scalar_int(node.dtype):
             form = plain_form(self.facts, node)
+            # A form whose only term is the node itself would ask for the node again.
             if isinstance(node, Var) or node not in form.terms:
                 low, high = self._end(form, upper=False), self._end(form, upper=True)
                 return None if low is None or high is None else self._simple(low.to_expr(node.dtype), high.to_expr(node.dtype))
@@ -91,7 +93,7 @@ class _Relaxer:
         """The least or greatest value of an affine form, one varying atom at a time."""
         while (atom := self._next_varying(form)) is not None:
             k = form.terms[atom]
-            end = self._atom_end(atom, upper == (k > 0))
+            end = self._atom_end(atom, upper == (k > 0))  # a negative scale turns the ends round
             if end is None:
                 return None
             form = form.without(atom).add(end, k)
@@ -117,6 +119,7 @@ class _Relaxer:
     def _constant(self, node: PrimExpr) -> Interval | None:
         """Constant bounds, where they say more than the dtype of an index does."""
         low, high = limits_of(self.facts, node)
+        # An int8 or int16 is bounded by its dtype well enough; of an int32 or int64 that says nothing.
         usable = dtype_limits(node.dtype)[1] // 4
         if not is_scalar_int(node.dtype) or (usable > 1 << 16 and (low < -usable or high > usable)):
             return None
@@ -197,6 +200,7 @@ def _narrowed(relaxer: _Relaxer, condition: PrimExpr, holds: bool) -> _Relaxer:
     """The relaxer where `condition` holds (or not): ranges of varying variables shrink to what it leaves of them."""
     facts = under(relaxer.facts, condition, holds)
     domain = dict(relaxer.domain)
+    # `under` appends the forms of several terms; those of one it turns into limits, so they are asked for again.
     for form in facts.nonnegative[len(relaxer.facts.nonnegative) :] + _single_forms(relaxer.facts, condition, holds):
         varying = [atom for atom in form.terms if relaxer.varies(atom)]
         if len(varying) == 1 and isinstance(varying[0], Var):

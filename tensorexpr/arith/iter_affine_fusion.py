@@ -150,6 +150,7 @@ class Fusion:
         if any(isinstance(s.scale, IntImm) and s.scale.value <= 0 for s in args):
             raise NoMap("a negative scale can't be fused")
         # The smallest constant scale starts the chain; without one, the scale that divides the others.
+        # Of equal scales the last, which is the innermost as indices are written.
         first = min(reversed(constant), key=lambda s: s.scale.value) if constant else None
         if first is None:
             first = next((s for s in reversed(args) if all(self.divides(s.scale, other.scale) for other in args)), None)
@@ -211,6 +212,7 @@ class Fusion:
         low: PrimExpr = IntImm(extent.dtype, 0)
         high = extent
         if bound.lower is not None:
+            # Multiples of the scale from `lower` on begin at its ceiling, and those below `upper` end before its ceiling.
             least = self.simple(floordiv(bound.lower + scale - 1, scale))
             low = self.simple(maximum(least, low))
         if bound.upper is not None:

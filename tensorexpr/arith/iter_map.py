@@ -103,14 +103,16 @@ class _Detector:
         """(scale * split + base) // c, or % c, where the split comes apart without a rest."""
         split = self.fused(total)
         base = total.base.value if isinstance(total.base, IntImm) else None
+        # (i + 1) // 4 steps at i = 3, 7, ...: no split of i begins there.
         if base is None or base % divisor:
             raise _NoMap(f"the offset {total.base} is no multiple of the divisor {divisor}")
-        if split.scale % divisor == 0:
+        if split.scale % divisor == 0:  # i*8 // 4 is i*2, and i*8 % 4 is 0
             whole = (IterSplitExpr(split.source, split.lower_factor, split.extent, split.scale // divisor),)
             return IterSumExpr(whole if quotient else (), IntImm(dtype, base // divisor if quotient else 0))
         if divisor % split.scale:
             raise _NoMap(f"the divisor {divisor} is no multiple of the scale {split.scale}")
         low = min(divisor // split.scale, split.extent)  # beyond the extent, the quotient is 0 and the remainder all
+        # i // 4 of an extent 6: two blocks, the second half full, which no split says.
         if split.extent % low:
             raise _NoMap(f"the extent {split.extent} is no multiple of {low}")
         if quotient:
@@ -123,13 +125,14 @@ class _Detector:
         if len(total.args) == 1 and _chain(total.args) not in self.cut:
             return total.args[0]
         parts = sorted(total.args, key=lambda split: -split.scale)
-        if not parts or parts[-1].scale <= 0:
+        if not parts or parts[-1].scale <= 0:  # sorted, so the last has the least scale
             raise _NoMap("a sum without iterators or with a negative scale can't be divided")
         for high, low in pairwise(parts):
             if high.scale != low.scale * low.extent:
                 raise _NoMap(f"scale {high.scale} doesn't follow from scale {low.scale} with extent {low.extent}")
         scale = parts[-1].scale
         inner = tuple(IterSplitExpr(s.source, s.lower_factor, s.extent, s.scale // scale) for s in parts)
+        # The key that `_cut_sum` stores: the chain with its least scale brought to 1.
         extent = self.cut.get(_chain(inner), inner[0].scale * inner[0].extent)
         mark = IterMark(IterSumExpr(inner, IntImm(total.base.dtype, 0)), extent)
         return IterSplitExpr(mark, 1, extent, scale)
@@ -158,6 +161,7 @@ class _Detector:
         mark = self.marks[atom]
         low, high = mark.minimum, mark.minimum + mark.extent
         room = condition.b.value - form.constant
+        # scale*x + c < b is x < ceil((b - c) / scale); <= b is < b + 1, and > b is >= b + 1.
         if isinstance(condition, (LT, LE)):
             high = min(high, -(-(room + isinstance(condition, LE)) // scale))
         else:
@@ -175,6 +179,7 @@ class _Detector:
         split = self.fused(total)
         if not isinstance(total.base, IntImm) or not isinstance(split.source.source, IterSumExpr):
             raise _NoMap(f"the predicate {condition} bounds no fused sum")
+        # The base is off the room first, then ceil as for a single iterator.
         room = condition.b.value + isinstance(condition, LE) - total.base.value
         limit = max(-(-room // split.scale), 0)
         self.cut[_chain(split.source.source.args)] = min(limit, split.extent)
@@ -230,7 +235,7 @@ def _splits_by_mark(used: Sequence[IterSplitExpr]) -> dict[IterMark, list[IterSp
         split = todo.pop()
         splits = found.setdefault(split.source, [])
         splits.append(split)
-        if len(splits) == 1 and isinstance(split.source.source, IterSumExpr):
+        if len(splits) == 1 and isinstance(split.source.source, IterSumExpr):  # into a mark once, however many splits it has
             todo += split.source.source.args
     return found
 
@@ -246,6 +251,7 @@ def _check_cover(used: list[IterSplitExpr], roots: list[IterMark]) -> None:
         if mark not in pending:
             raise _NoMap(f"{mark.source} isn't used")
     for mark, splits in pending.items():
+        # As the digits of a mixed radix: each split begins where those below it end.
         reached = 1
         for split in sorted(splits, key=lambda s: s.lower_factor):
             if split.lower_factor != reached:
@@ -270,6 +276,7 @@ def _split_expr(split: IterSplitExpr, dtype: str) -> PrimExpr:
     value: PrimExpr = source - split.source.minimum if isinstance(source, Var) else to_expr(source)
     if split.lower_factor != 1:
         value = floordiv(value, split.lower_factor)
+    # Only the topmost split reaches the mark's extent: nothing is above it to be cut off.
     if split.lower_factor * split.extent != split.source.extent:
         value = floormod(value, split.extent)
     return value * split.scale

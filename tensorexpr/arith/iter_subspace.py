@@ -148,6 +148,7 @@ class _Divider:
         if prove(floormod(inner.extent, upper), zero):  # only inner ones
             part = IterSplitExpr(inner, lower, split.extent)
             return IterMark(IterSumExpr([], zero), one), IterMark(IterSumExpr([part], zero), split.extent)
+        # The cut has ends on both sides: all of the inner half above `lower`, and some outer values.
         if prove(floormod(upper, inner.extent), zero) and prove(floormod(inner.extent, lower), zero):
             high = IterSplitExpr(outer, 1, simple(floordiv(upper, inner.extent)))
             low = IterSplitExpr(inner, lower, simple(floordiv(inner.extent, lower)))

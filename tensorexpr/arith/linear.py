@@ -87,6 +87,7 @@ class Linear:
         """
         terms = [(a, w) for a, k in self.terms.items() if (w := _signed(k, dtype))]
         constant = wrap_int(self.constant, dtype)
+        # A negative term in front would take a product by -1 where a subtraction will do.
         first = next((i for i, (_, k) in enumerate(terms) if k > 0), None)
         total: PrimExpr
         if first is not None:
@@ -99,7 +100,7 @@ class Linear:
             total = _plus(total, atom, k, dtype)
         if constant == 0:
             return total
-        if constant < 0 and -constant <= int_limits(dtype)[1]:
+        if constant < 0 and -constant <= int_limits(dtype)[1]:  # the least integer has no opposite
             return Sub(total, IntImm(dtype, -constant))
         return Add(total, IntImm(dtype, constant))
 
@@ -187,8 +188,10 @@ def _shared_form(expr: PrimExpr, see_through: Callable[[Cast], bool] | None) -> 
     """As `linear_form`, each distinct node once: factors flow from parents to children in topological order."""
     factors: dict[PrimExpr, int] = {expr: 1}
     order = list(_affine_nodes(expr, see_through))
+    # Entered in the order of appearance, filled in another one below.
     terms: dict[PrimExpr, int] = {node: 0 for node in order if not isinstance(node, IntImm) and parts(node, see_through) is None}
     constant = 0
+    # Users first, so that a node's factor is complete when it is passed on.
     for node in reversed(order):
         k = factors.get(node, 0)
         if isinstance(node, IntImm):

@@ -55,6 +55,7 @@ def meet(a: Congruence, b: Congruence) -> Congruence:
     if (a[1] - b[1]) % step:
         return a
     whole = a[0] * b[0] // step
+    # a1 + a0*shift = b1 (mod b0), divided by what a0 and b0 share; modulo 1 there is no inverse to ask for.
     shift = (b[1] - a[1]) // step * pow(a[0] // step, -1, b[0] // step) if b[0] // step > 1 else 0
     return _normal(whole, a[1] + a[0] * shift)
 
@@ -166,6 +167,7 @@ def _of_call(facts: Facts, node: Call) -> Congruence:
         case Call(_, "tir.shift_right", (a, IntImm(_, places))):
             coeff, base = facts.modular[a]
             return _normal(coeff >> places, base >> places) if coeff % (1 << places) == 0 else _ANYTHING
+        # x & (2**n - 1) is x % 2**n, for negative x too.
         case Call(_, "tir.bitwise_and", (a, IntImm(_, mask))) if mask > 0 and mask & (mask + 1) == 0:
             coeff, base = facts.modular[a]
             return _normal(gcd(coeff, mask + 1), base)

@@ -119,6 +119,7 @@ def _bijection(old: Sequence[Var], indices: Sequence[PrimExpr], extents: Sequenc
     grown = rounding.unbounded()
     rounded = {var: grown[var] if value is None else rounding.extents[var] for var, value in zip(old, known, strict=True)}
     boxes = [grown, *([] if None in known else [true]), rounded]
+    # Lazily: most maps succeed on the first box.
     results = (
         detect_iter_map(indices, {v: Range.from_min_extent(const(0, v.dtype), const(n, v.dtype)) for v, n in box.items()}) for box in boxes
     )
@@ -144,6 +145,7 @@ class _Rounding:
         """Round for the sum `form` that is divided by `divisor`."""
         terms = sorted(form.terms.items(), key=lambda item: abs(item[1]))
         for (atom, k), (_, above) in pairwise(terms):
+            # j*4 + i: i needs 4 values at least, or the sum has gaps.
             if isinstance(atom, Var) and atom in self.extents and above % k == 0:
                 self.inner[atom] = True
                 self.extents[atom] = max(self.extents[atom], abs(above // k))
@@ -162,5 +164,6 @@ class _Rounding:
             if not self.inner[atom]:
                 self.extents[atom] = -(-self.extents[atom] // step) * step
         elif isinstance(atom, (FloorDiv, FloorMod)) and isinstance(atom.b, IntImm) and atom.b.value > 0:
+            # x // b has a multiple of m values if x has one of b*m; x % b if x has one of b.
             below = atom.b.value * multiple if isinstance(atom, FloorDiv) else atom.b.value
             self.visit(linear_form(atom.a), below)

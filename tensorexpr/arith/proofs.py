@@ -32,6 +32,7 @@ def known_nonnegative(facts: Facts, form: Linear) -> bool:
 
 def upper_bound(facts: Facts, form: Linear, goal: int | None = None) -> int:
     """The least constant found that a form never exceeds; the search ends early at one that is <= `goal`."""
+    # Multiplied out, n*(m + 1) - n*m has terms that cancel.
     if any(map(is_product, form.terms)):
         expanded = expand_exactly(facts, form)
         form = merge_products(form) if expanded is None else expanded
@@ -110,7 +111,7 @@ class _Search:
             found = list(_replacements(self.facts, rest, atom, k))
             if found:
                 yield from found
-                limit = limits_of(self.facts, atom)[k > 0]
+                limit = limits_of(self.facts, atom)[k > 0]  # the upper end for a positive factor
                 if abs(limit) < _FREEZABLE:
                     yield [(rest.shift(k * limit), 1)]
                 return
@@ -120,7 +121,7 @@ class _Search:
         for fact in self.facts.nonnegative:
             for atom, k in form.terms.items():
                 other = fact.terms.get(atom, 0)
-                if k * other < 0:
+                if k * other < 0:  # of opposite signs, else no multiple cancels it
                     yield [(form.scale(abs(other)).add(fact, abs(k)), abs(other))], 1
 
 
@@ -142,6 +143,7 @@ def _innermost(facts: Facts, form: Linear) -> Var | None:
     found = [atom for atom in form.terms if isinstance(atom, Var) and _is_symbolic(facts, atom)]
     if len(found) < 2:
         return found[0] if found else None
+    # `ranges` is in the order of binding, so the last one found is the innermost.
     return next(var for var in reversed(list(facts.ranges)) if var in form.terms and _is_symbolic(facts, var))
 
 
@@ -163,10 +165,12 @@ def _end(facts: Facts, var: Var, upper: bool) -> Linear:
 
 def _fraction(facts: Facts, rest: Linear, atom: FloorDiv, k: int) -> Iterator[Choices]:
     """x - c + 1 <= c * (x // c) <= x."""
+    # Without other terms there is nothing that the numerator could cancel.
     if not isinstance(atom.b, IntImm) or atom.b.value <= 0 or rest.is_constant:
         return
     c = atom.b.value
     x = exact_form(facts, atom.a, free=True)
+    # rest + k * (x // c) <= (c*rest + k*x) / c, so nothing is rounded before the end.
     yield [(rest.scale(c).add(x if k > 0 else x.shift(1 - c), k), c)]
 
 

@@ -73,6 +73,7 @@ class Form:
 def settle(facts: Facts, expr: PrimExpr, form: Form, depth: int = 0) -> PrimExpr:
     """The form of `expr` that doesn't change any more; operands first, without recursion."""
     memo: dict[PrimExpr, PrimExpr] = getattr(facts, form.memo)
+    # What was asked for, what it has become, and after how many steps.
     stack: list[tuple[PrimExpr, PrimExpr, int]] = [(expr, expr, 0)]
     while stack:
         node, current, steps = stack[-1]
@@ -83,6 +84,7 @@ def settle(facts: Facts, expr: PrimExpr, form: Form, depth: int = 0) -> PrimExpr
             continue
         missing = [x for x in _operands(facts, current, form, depth) if x not in memo]
         if missing:
+            # Operands inherit the count, so laws that make ever new operands come to an end too.
             stack.extend((x, x, steps) for x in missing)
             continue
         after = _step(facts, current, form, depth)
@@ -104,6 +106,7 @@ def _operands(facts: Facts, node: PrimExpr, form: Form, depth: int) -> tuple[Pri
     if form.whole_sums and _is_sum(node):
         return tuple(plain_form(facts, node).terms)
     inner: tuple[PrimExpr, ...] = children(node)  # type: ignore[assignment]
+    # Arms wait until their facts hold, and the body of an inlined Let until its variable is gone.
     return inner[:1] if _is_scoped(facts, node, depth) or (isinstance(node, Let) and _is_inlined(node.value)) else inner
 
 
@@ -186,8 +189,10 @@ def _extended(facts: Facts, node: And | Or) -> PrimExpr | None:
             if found is not None:
                 return found
     if facts.extensions & BRANCHES:
+        # Without the flag further down: each level rewrites both sides, which would take 2**depth steps.
         plain = replace(facts, extensions=facts.extensions & ~BRANCHES, **fresh_memos())
         left = rewrite(under(plain, node.b, kind is And), node.a)
+        # One side at a time: of x == y and y == x each would make the other true, and both would vanish.
         if left is not node.a:
             return kind(left, node.b)
         right = rewrite(under(plain, node.a, kind is And), node.b)
@@ -227,6 +232,7 @@ def _only_value(facts: Facts, node: PrimExpr) -> int | None:
     if low == high:
         return low
     if isinstance(node, (FloorMod, Mod)) and isinstance(node.b, IntImm) and node.b.value > 0:
+        # The node is coeff*q + base: fixed for coeff 0, and in [0, b) only q = 0 is left for coeff b.
         coeff, base = congruence_of(facts, node)
         if coeff == 0 or (coeff == node.b.value and isinstance(node, FloorMod)):
             return base
@@ -314,6 +320,7 @@ def _differ(facts: Facts, a: PrimExpr, b: PrimExpr) -> bool:
     if a.dtype not in INDEX_DTYPES or isinstance(a, Var) or isinstance(b, Var) or _is_long_sum(a) or _is_long_sum(b):
         return False
     coeff, base = congruence_of(facts, Sub(a, b))
+    # a - b is coeff*q + base, which is 0 for some q only if coeff divides base.
     return base % coeff != 0 if coeff else base != 0
 
 

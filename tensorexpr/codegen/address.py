@@ -29,7 +29,7 @@ def _widens(cast: Cast) -> bool:
 def level_of(ctx: FunctionContext, expr: PrimExpr) -> int:
     """The loop depth at which an integer expression is determined, or `STAYS`."""
     if isinstance(expr, Var):
-        if expr not in ctx.levels and ctx.find_wide(expr) is None:
+        if expr not in ctx.levels and ctx.find_wide(expr) is None:  # a variable of the function around gets its level here
             ctx.variable(expr)
         return ctx.levels[expr]
     return ctx.once(("level", id(expr)), lambda: _level(ctx, expr))
@@ -62,6 +62,7 @@ def _element_pointer(ctx: FunctionContext, data: Var, index: PrimExpr, scale: in
     form = linear_form(index, _widens)
     terms = [(level_of(ctx, atom), atom, factor * scale) for atom, factor in form.terms.items()]
     if len(terms) > 1:
+        # From the outermost loop in, so that an inner loop adds its steps to a pointer that is ready in front of it.
         terms.sort(key=lambda term: term[0])
     for at, atom, step in terms:
         level = max(level, at)
@@ -74,6 +75,7 @@ def _element_pointer(ctx: FunctionContext, data: Var, index: PrimExpr, scale: in
         displacement = form.constant * scale
         bits |= displacement
         base = pointer
+    # The lowest bit that is set in the array's alignment or any step: all of them are multiples of it.
         pointer = ctx.once(("displaced", base, displacement), lambda: ctx.text.value(f"getelementptr i8, ptr {base}, i64 {displacement}"))
     return pointer, bits & -bits
 
@@ -96,6 +98,7 @@ def _own_copy(ctx: FunctionContext, pointer: str) -> str:
 def _stepped(ctx: FunctionContext, pointer: str, level: int, atom: PrimExpr, step: int) -> str:
     """`pointer + atom * step`, written at a loop depth that knows both."""
 
+        # No type has a negative size, and the element type is what an index is multiplied by.
     def write() -> str:
         offset = ctx.index_value(atom)
         if step < 0:

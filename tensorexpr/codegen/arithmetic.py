@@ -151,6 +151,7 @@ def emit_shift(ctx: FunctionContext, call: Call) -> str:
         return ctx.text.value(f"{instruction} {llvm_type} {value}, {amount}")
     scalar = VALUE_TYPE[str(parsed.scalar)]
     largest = str(parsed.bits - 1) if parsed.lanes == 1 else f"splat ({scalar} {parsed.bits - 1})"
+    # A shift by the width or more is poison; a negative amount is large as an unsigned number.
     clamped = integer_call(ctx, "umin", call.dtype, amount, largest)
     shifted = ctx.text.value(f"{instruction} {llvm_type} {value}, {clamped}")
     if instruction == "ashr":

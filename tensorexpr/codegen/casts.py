@@ -86,6 +86,7 @@ def convert(ctx: FunctionContext, source: str, wanted: str, value: str) -> str:
         return _float_to_int(ctx, have, want, value)
     if want.is_float:
         if want.bits == 16:
+            # An int16 fits the 24 bits of a float32; of an int32 the rounding to float32 would be one too many.
             middle = DataType("float", 32 if have.bits < 32 else 64, want.lanes)
             return convert(ctx, str(middle), wanted, convert(ctx, source, str(middle), value))
         return ctx.text.value(f"{'sitofp' if have.is_signed else 'uitofp'} {from_type} {value} to {to_type}")

@@ -95,6 +95,7 @@ class FunctionContext(Memo):
         self.loops: list[Loop] = []
         self.mask: tuple[str, int] | None = None
         self.captures: list[Capture] = []
+        # Codes count over the function with its outlined parts, which return them through it.
         self.errors: list[str] = [] if parent is None else parent.errors
         self.read_through: set[Var] = set() if parent is None else parent.read_through
         self.written_through: set[Var] = set() if parent is None else parent.written_through
@@ -113,10 +114,11 @@ class FunctionContext(Memo):
 
     def value(self, expr: PrimExpr) -> str:
         """The SSA name (or constant) of an expression, written here if it isn't known yet."""
+        # By identity, as equality would walk both trees; the statement, or `keep`, holds what is remembered.
         key = id(expr)
         found: str | None = self.memo.get(key)
         if found is not None:
-            self.reads |= self._dependencies.get(key, 0)
+            self.reads |= self._dependencies.get(key, 0)  # what uses it depends on the same memory
             return found
         handler = self.module.expressions.get(type(expr))
         if handler is None:
@@ -135,6 +137,7 @@ class FunctionContext(Memo):
             return self.once(key, make)
         loop = self.loops[level]
         text = self.text
+        # A log of its own: a scope within the loop that ends doesn't undo what stands in front of the loop.
         saved = text.lines, self.memo, self._log
         text.lines, self.memo, self._log = loop.preheader, loop.memo, []
         try:

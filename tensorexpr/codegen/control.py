@@ -73,7 +73,7 @@ def emit_serial(ctx: FunctionContext, loop: For) -> None:
 def _single(ctx: FunctionContext, loop: For) -> None:
     """A loop of one iteration: its variable is a value."""
     ctx.wide[loop.loop_var] = ctx.index_value(loop.min)
-    ctx.values.pop(loop.loop_var, None)
+    ctx.values.pop(loop.loop_var, None)  # of an earlier loop over the same variable
     ctx.levels[loop.loop_var] = 0 if isinstance(loop.min, IntImm) else len(ctx.loops)
     with ctx.scope(), ctx.ranged(loop.loop_var, Range.from_min_extent(loop.min, loop.extent)):
         statement(ctx, loop.body)
@@ -103,9 +103,11 @@ def run(ctx: FunctionContext, loop: For, first: str, last: str, may_be_empty: bo
     else:
         text.jump(body)
     text.start(body)
+    # The phis are written when the body has given the values that come back.
     phis, variable = text.reserve(), f"%{text.fresh(name)}"
     heads = [f"%{text.fresh(identifier(slot[0].name))}" for slot in slots]
     ctx.registers.update(zip(slots, heads, strict=True))
+    # What the body writes, its next round reads: loads from before the loop don't count inside.
     ctx.forget_reads()
     ctx.loops.append(Loop(preheader))
     inside = len(text.lines)
@@ -126,6 +128,7 @@ def run(ctx: FunctionContext, loop: For, first: str, last: str, may_be_empty: bo
     for slot, head, start, end in zip(slots, heads, initial, final, strict=True):
         phis.append(f"  {head} = phi {ctx.slot_types[slot]} [ {start}, %{before} ], [ {end}, %{latch} ]")
     text.start(done)
+    # A loop that surely runs is the only way here, so its last values hold as they are.
     if may_be_empty:
         registers.join(ctx, slots, (initial, before), (final, latch))
 
@@ -146,7 +149,7 @@ def emit_while(ctx: FunctionContext, stmt: Stmt) -> None:
     ctx.loops.append(Loop(preheader))
     with ctx.scope():
         text.branch(ctx.value(stmt.condition), body, done)
-        left = text.block
+        left = text.block  # the condition may have begun blocks of its own
         text.start(body)
         statement(ctx, stmt.body)
     ctx.loops.pop()
@@ -179,6 +182,7 @@ def emit_if(ctx: FunctionContext, stmt: Stmt) -> None:
     for label, case in ((then, stmt.then_case), (otherwise, stmt.else_case)):
         if case is not None:
             text.start(label)
+            # Either arm starts from what held before the branch.
             ctx.registers.update(zip(slots, initial, strict=True))
             with ctx.scope():
                 statement(ctx, case)

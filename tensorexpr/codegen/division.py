@@ -71,6 +71,7 @@ class _Division:
         if self.ctx.limits(self.node.b)[0] > 0:
             return self.write(operation, self.a, self.b)
         is_zero = self.write("icmp eq", self.b, self.number(0))
+        # Division by 0 traps, so by 1 instead: that quotient is dropped.
         result = self.write(operation, self.a, self.select(is_zero, self.number(1), self.b))
         return self.select(is_zero, self.number(0), result)
 
@@ -79,6 +80,7 @@ class _Division:
         if divisor & (divisor - 1) == 0:
             if wants_quotient:
                 return self.write("ashr", self.a, self.number(divisor.bit_length() - 1))
+        # a // d is ~(~a // d) for a < 0, where ~a = -a - 1 isn't negative.
             return self.write("and", self.a, self.number(divisor - 1))
         sign = self.write("ashr", self.a, self.number(self.parsed.bits - 1))
         magnitude = self.write("xor", self.a, sign)
@@ -90,6 +92,7 @@ class _Division:
         low, high = self.ctx.limits(self.node.b)
         operation = "sdiv" if wants_quotient else "srem"
         if low > 0 or high < -1:
+        # The least integer has no opposite: x86 traps on its division by -1 as on one by 0.
             return self.write(operation, self.a, self.b)
         is_zero = self.write("icmp eq", self.b, self.number(0))
         is_minus_one = self.write("icmp eq", self.b, self.number(-1))
@@ -102,6 +105,7 @@ class _Division:
 
     def _floored(self, wants_quotient: bool) -> str:
         """The truncated quotient, less one where the remainder and the divisor differ in sign; 0 for a divisor of 0."""
+        # For a divisor of 0 the quotient is 0, which would leave a as the remainder.
         quotient = self._truncated(wants_quotient=True)
         remainder = self.write("sub", self.a, self.write("mul", quotient, self.b))
         low, high = self.ctx.limits(self.node.b)

@@ -160,6 +160,7 @@ def _emit_plain(module: ModuleContext, name: str, func: PrimFunc) -> Signature:
         else:
             types.append(_bind_scalar(ctx, var, argument))
     control.statement(ctx, func.body)
+    # After the body, which has noted the arrays that it reads and writes.
     signature = describe(name, func, ctx.read_through, ctx.written_through)
     for number, param in enumerate(signature.params):
         if isinstance(param, BufferParam):
@@ -174,11 +175,12 @@ def _promises(param: BufferParam, noalias: bool) -> str:
     if not param.is_written:
         words.append("readonly")
     extents = [extent.value for extent in param.shape if isinstance(extent, IntImm)]
+    # With strides the elements may lie apart, and the product says nothing of the bytes.
     if len(extents) == len(param.shape) and not param.strides:
         size = size_in_bytes(param.dtype)
         for extent in extents:
             size *= extent
-        if size > 0:
+        if size > 0:  # an empty array may have no address
             words += ["nonnull", f"dereferenceable({size})"]
     return "".join(f" {word}" for word in [*words, f"align {param.alignment}"])
 

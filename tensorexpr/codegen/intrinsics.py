@@ -74,9 +74,11 @@ def _emit_fabs(ctx: FunctionContext, call: Call) -> str:
     kind, parsed = VALUE_TYPE[call.dtype], parse_dtype(call.dtype)
     value = ctx.value(call.args[0])
     if low_precision(call.dtype):
+        # float16 and bfloat16 both have the sign in the topmost of 16 bits.
         return ctx.text.value(f"and {kind} {value}, {splat('i16', '32767', parsed.lanes)}")
     if parsed.is_float:
         return ctx.text.value(f"call {kind} @llvm.fabs.{suffix(kind)}({kind} {value})")
+    # False: the least integer, whose magnitude has no room, stays itself instead of becoming poison.
     return arithmetic.integer_call(ctx, "abs", call.dtype, value, "i1 false") if parsed.is_signed else value
 
 
@@ -103,6 +105,7 @@ def _emit_popcount(ctx: FunctionContext, call: Call) -> str:
 
 
 def _emit_clz(ctx: FunctionContext, call: Call) -> str:
+    # False: zero has as many leading zeros as bits, and isn't poison.
     return arithmetic.integer_call(ctx, "ctlz", call.dtype, ctx.value(call.args[0]), "i1 false")
 
 
@@ -134,6 +137,7 @@ def _emit_extern(ctx: FunctionContext, call: Call) -> str:
     result = VALUE_TYPE[call.dtype]
     own = name.value in ctx.module.symbols
     target = symbol(name.value) if own else ctx.module.text.declare(name.value, result, *(VALUE_TYPE[arg.dtype] for arg in args))
+    # A pure function is remembered like any other value.
     if call.op == "tir.call_extern":
         ctx.reads |= IMPURE
         ctx.forget_reads()

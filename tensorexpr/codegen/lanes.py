@@ -161,7 +161,7 @@ class Lanes:
     def at_most(self, limit: float) -> Lanes:
         """The smaller of this and `limit`; NaN stays."""
         top = self.constant(limit)
-        return top.compare("olt", self).choose(top, self)
+        return top.compare("olt", self).choose(top, self)  # false for NaN, in either order
 
     def at_least(self, limit: float) -> Lanes:
         """The larger of this and `limit`; NaN stays."""
@@ -194,6 +194,7 @@ class Lanes:
         """self * scale rounded to an integer, as a float and as an integer; below 2**22 (2**51) in size, or NaN."""
         rounder = _ROUNDER[self.kind]
         shifted = self.fma(scale, rounder) if scale != 1.0 else self + rounder
+        # The sum stays among floats whose last bit counts 1, so a difference of bits is one of integers.
         number = shifted.bits() - shifted.bits().constant(_bits_of(rounder, self.kind))
         return shifted - rounder, number
 
@@ -249,6 +250,7 @@ class Lanes:
         """Times 2**(power + c) or 2**(power - c), which is normal and exact, then 2**-c or 2**c, which rounds."""
         far = _FAR[self.kind]
         back = power.bits().compare("slt", 0).choose(self.constant(2.0**-far), 2.0**far)
+        # The exponent fields: that of `back` is its power + bias, so one bias and the rest of the power are left.
         biased = (exponent + 2 * _BIAS[self.kind]) << _FRACTION_BITS[self.kind]
         return self * (biased - back.bits()).as_float() * back
 

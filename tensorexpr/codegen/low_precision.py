@@ -44,10 +44,11 @@ def round_to_odd(ctx: FunctionContext, lanes: int, value: str) -> str:
     single, double, word, mask = (vector_of(kind, lanes) for kind in ("float", "double", "i32", "i1"))
     near = write(f"fptrunc {double} {value} to {single}")
     back = write(f"fpext {single} {near} to {double}")
-    inexact = write(f"fcmp one {double} {back}, {value}")
+    inexact = write(f"fcmp one {double} {back}, {value}")  # ordered: a NaN stays as it is
     magnitudes = [write(f"call {double} @llvm.fabs.{suffix(double)}({double} {x})") for x in (back, value)]
     above = write(f"fcmp ogt {double} {magnitudes[0]}, {magnitudes[1]}")
     bits = write(f"bitcast {single} {near} to {word}")
+    # As integers the bits of a float are in the order of its size: one less is the next one towards 0.
     lower = write(f"add {word} {bits}, {splat('i32', '-1', lanes)}")
     towards_zero = write(f"select {mask} {above}, {word} {lower}, {word} {bits}")
     odd = write(f"or {word} {towards_zero}, {splat('i32', '1', lanes)}")
@@ -71,6 +72,7 @@ def _single_to_bfloat(ctx: FunctionContext, lanes: int, value: str) -> str:
     nudged = write(f"add {word} {write(f'add {word} {bits}, {odd}')}, {number(0x7FFF)}")
     upper = write(f"lshr {word} {nudged}, {number(16)}")
     not_a_number = write(f"fcmp uno {single} {value}, {value}")
+    # A NaN whose bits all lie in the lower half would become an infinity.
     quiet = write(f"or {word} {last}, {number(0x40)}")
     chosen = write(f"select {mask} {not_a_number}, {word} {quiet}, {word} {upper}")
     return write(f"trunc {word} {chosen} to {short}")
@@ -84,6 +86,7 @@ def _half_to_single(ctx: FunctionContext, lanes: int, value: str) -> str:
     bits = write(f"zext {short} {value} to {word}")
     magnitude = write(f"and {word} {bits}, {number(0x7FFF)}")
     shifted = write(f"bitcast {word} {write(f'shl {word} {magnitude}, {number(13)}')} to {single}")
+    # The product is exact, and brings denormals into normal form too.
     scaled = write(f"fmul {single} {shifted}, {splat('float', float_bits(_HALF_SCALE_UP, 'float32'), lanes)}")
     special = write(f"icmp uge {word} {magnitude}, {number(_HALF_INFINITY)}")
     plain = write(f"bitcast {single} {scaled} to {word}")
@@ -102,14 +105,16 @@ def _single_to_half(ctx: FunctionContext, lanes: int, value: str) -> str:
     sign = write(f"and {word} {bits}, {number(-(1 << 31))}")
     magnitude = write(f"xor {word} {bits}, {sign}")
     odd = write(f"and {word} {write(f'lshr {word} {magnitude}, {number(13)}')}, {number(1)}")
+    # Exponents count from 15 instead of 127; 0xFFF is just under half of the 13 bits that are cut off.
     rebiased = write(f"add {word} {magnitude}, {number(0xFFF - (112 << 23))}")
     normal = write(f"lshr {word} {write(f'add {word} {rebiased}, {odd}')}, {number(13)}")
     # Adding 0.5 lines a denormal's bits up with the end of the significand, where the addition rounds them.
     unlined = write(f"bitcast {word} {magnitude} to {single}")
     lined_up = write(f"fadd {single} {unlined}, {splat('float', float_bits(0.5, 'float32'), lanes)}")
     denormal = write(f"sub {word} {write(f'bitcast {single} {lined_up} to {word}')}, {number(0x3F000000)}")
-    small = write(f"icmp ult {word} {magnitude}, {number(113 << 23)}")
+    small = write(f"icmp ult {word} {magnitude}, {number(113 << 23)}")  # 2**-14, the least normal float16
     finite = write(f"select {mask} {small}, {word} {denormal}, {word} {normal}")
+    # 2**16; what rounds up to it from below has carried into the exponent, and is infinite already.
     large = write(f"icmp uge {word} {magnitude}, {number(0x47800000)}")
     not_a_number = write(f"icmp ugt {word} {magnitude}, {number(0x7F800000)}")
     special = write(f"select {mask} {not_a_number}, {word} {number(0x7E00)}, {word} {number(_HALF_INFINITY)}")

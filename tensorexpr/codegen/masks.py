@@ -98,7 +98,7 @@ def access_mask(ctx: FunctionContext, predicate: PrimExpr | None, lanes: int) ->
     mask: Mask | None = None
     if predicate is not None:
         constant = constant_lanes(predicate)
-        if constant is not None and len(constant) == 1 < lanes:
+        if constant is not None and len(constant) == 1 < lanes:  # one condition for all lanes
             constant *= lanes
         if constant is None:
             mask = Mask(_spread(ctx, ctx.value(predicate), parse_dtype(predicate.dtype).lanes, lanes))
@@ -120,6 +120,7 @@ def _spread(ctx: FunctionContext, mask: str, have: int, lanes: int) -> str:
         return mask
     if have == 1:
         return splat_value(ctx, "i1", mask, lanes)
+    # A predicate of 4 elements of 2 lanes is 0 0 1 1 2 2 3 3.
     picked = ", ".join(f"i32 {lane * have // lanes}" for lane in range(lanes))
     return ctx.text.value(f"shufflevector <{have} x i1> {mask}, <{have} x i1> poison, <{lanes} x i32> <{picked}>")
 

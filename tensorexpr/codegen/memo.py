@@ -57,7 +57,7 @@ class Memo:
         self._dependencies[key] = reads
         by_bit = self._by_bit
         while reads:
-            bit = reads & -reads
+            bit = reads & -reads  # the lowest
             keys = by_bit.get(bit)
             if keys is None:
                 by_bit[bit] = [key]
@@ -77,6 +77,7 @@ class Memo:
         try:
             yield
         finally:
+            # Keys that `invalidate` has dropped are in the log still.
             for key in self._log[mark:]:
                 self.memo.pop(key, None)
                 self._dependencies.pop(key, None)
@@ -85,7 +86,7 @@ class Memo:
     def memory_bit(self, data: Var) -> int:
         """The bit of `reads` for the memory behind a pointer; one for all memory where pointers may overlap."""
         if not self.noalias:
-            return _FIRST_MEMORY_BIT
+            return _FIRST_MEMORY_BIT  # a store through one pointer may change what any other reads
         bit = self._bits.get(data)
         if bit is None:
             bit = self._bits[data] = _FIRST_MEMORY_BIT << len(self._bits)
@@ -99,5 +100,5 @@ class Memo:
 
     def forget_reads(self) -> None:
         """Forget all that depends on memory or registers: a loop may change it before it is asked for again."""
-        for bit in list(self._by_bit):
+        for bit in list(self._by_bit):  # `invalidate` takes bits out
             self.invalidate(bit)

@@ -60,6 +60,7 @@ def _one_index(buffer: Buffer, indices: tuple[PrimExpr, ...]) -> PrimExpr:
         return last
     sizes = [cast(extent, outer[0].dtype) for extent in buffer.shape]
     line = outer[0]
+    # `sizes` has one more: the last is the length of a line.
     for index, size in zip(outer[1:], sizes[1:], strict=False):
         line = binary(Add, binary(Mul, line, size), index)
     line = binary(Mul, line, sizes[-1])
@@ -82,6 +83,7 @@ def _classify(ctx: FunctionContext, buffer: Buffer, indices: tuple[PrimExpr, ...
     ramp = (index, 1) if count == 1 else as_ramp(index)
     if per_element == 1:
         base, stride = ramp if ramp is not None else (index, None)
+        # An expression made here has to be kept: memos go by id, which a dead one would pass on.
         return Access(buffer.data, base if base is index else ctx.keep(base), stride, count, memory_type, unit)
     if ramp is None or (count > 1 and ramp[1] != 1):
         raise CodegenError(
@@ -155,7 +157,7 @@ def _load_one(ctx: FunctionContext, access: Access, mask: Mask | None) -> str:
         return splat_value(ctx, kind, _load_scalar(ctx, access), lanes)
     text = ctx.text
     wanted = mask.text if lanes == 1 else text.value(f"call i1 @llvm.vector.reduce.or.v{lanes}i1(<{lanes} x i1> {mask.text})")
-    with ctx.scope():
+    with ctx.scope():  # what is computed behind the branch isn't known after it
         read, done, before = text.fresh("read"), text.fresh("done"), text.block
         text.branch(wanted, read, done)
         text.start(read)
@@ -212,6 +214,7 @@ def _displaced(ctx: FunctionContext, access: Access, offset: int) -> tuple[str, 
     if offset == 0:
         return pointer, alignment
     moved = ctx.once(("displaced", pointer, offset), lambda: ctx.text.value(f"getelementptr i8, ptr {pointer}, i64 {offset}"))
+    # The lowest bit that is set in either: both are multiples of it.
     return moved, (alignment | offset) & -(alignment | offset)
 
 
@@ -236,6 +239,7 @@ def _pointers(ctx: FunctionContext, access: Access) -> str:
         return ctx.text.value(f"getelementptr i8, ptr {pointer}, <{lanes} x i64> <{offsets}>")
     index = ctx.value(access.base)
     kind = VALUE_TYPE[access.base.dtype]
+    # getelementptr extends narrow indices by their sign.
     if access.base.dtype.startswith(("uint", "bool")):
         wide = f"<{lanes} x i64>"
         index, kind = ctx.text.value(f"zext {kind} {index} to {wide}"), wide
@@ -277,6 +281,7 @@ def emit_store(ctx: FunctionContext, stmt: Stmt) -> None:
         _store_one(ctx, access, value, mask)
     elif access.stride == 1:
         _store_block(ctx, access, value, mask)
+    # Lanes at stride 0 are scattered too, so that the last one stays.
     elif access.stride and (mask is None or mask.constant is not None):
         _store_each(ctx, access, access.stride, value, mask)
     else:

@@ -29,7 +29,7 @@ def emit_attr(ctx: FunctionContext, stmt: Stmt) -> None:
     ctx.module.note_pragma(stmt.attr_key, stmt.value)
     if stmt.attr_key != NONTEMPORAL_STORE or ctx.only_ordinary_stores or _reads(stmt.body, stmt.node):
         statement(ctx, stmt.body)
-    elif ctx.alignments.get(stmt.node, 0) >= _line(ctx):
+    elif ctx.alignments.get(stmt.node, 0) >= _line(ctx):  # a whole number of lines: no test, and one version
         _emit_aligned(ctx, stmt.node, stmt.body)
     else:
         _emit_versions(ctx, stmt, stmt.node)

@@ -37,6 +37,7 @@ def emit_packed(ctx: FunctionContext, call: Call) -> str:
         words += values
     text = ctx.text
     block = f"%{text.fresh('words')}"
+    # In the entry block, as inside a loop the stack would grow with each round.
     text.entry.append(f"  {block} = alloca [{max(1, len(words))} x i64], align 8")
     for number, word in enumerate(words):
         place = text.value(f"getelementptr i64, ptr {block}, i64 {number}")

@@ -32,6 +32,7 @@ def emit_for(ctx: FunctionContext, stmt: Stmt) -> None:
     assert isinstance(stmt, For)
     for key, value in stmt.annotations.items():
         ctx.module.note_pragma(key, value)
+    # One level of threads: a parallel loop inside an outlined body runs in order.
     if stmt.kind == ForKind.PARALLEL and ctx.parent is None and ctx.module.target.num_cores > 1 and not _is_short(stmt):
         _emit_parallel(ctx, stmt)
     elif stmt.kind in (ForKind.SERIAL, ForKind.PARALLEL):
@@ -58,13 +59,13 @@ def _emit_parallel(ctx: FunctionContext, loop: For) -> None:
     body = FunctionContext(ctx.module, f"{name}_body", ctx.noalias, parent=ctx)
     run(body, loop, "%first", "%last", may_be_empty=False)
     nontemporal.fence(body)
-    can_fail = bool(body.exits or body.workspaces)
+    can_fail = bool(body.exits or body.workspaces)  # a workspace that can't be had is a failure too
     arguments = [*(_argument(capture, ctx.noalias) for capture in body.captures), "i64 %first", "i64 %last"]
     finish(body, arguments, internal=True)
     layout, size = _layout(body.captures)
     _trampoline(ctx, name, layout, can_fail)
     _launch(ctx, name, layout, size, (first, last), loop.annotations.get(PARALLEL_FROM), can_fail)
-    ctx.forget_reads()
+    ctx.forget_reads()  # the threads have written memory
 
 
 def _argument(capture: Capture, noalias: bool) -> str:
@@ -76,6 +77,7 @@ def _layout(captures: list[Capture]) -> tuple[list[tuple[Capture, int, str]], in
     """(capture, byte offset, type in memory) of each, and the size of the struct."""
     fields, offset = [], _CAPTURES_AT
     for capture in captures:
+        # Bools are bytes in the struct: vectors of i1 would be packed into bits.
         kind = capture.llvm_type.replace("i1>", "i8>") if capture.llvm_type != "i1" else "i8"
         size = _size_of(kind)
         step = min(64, 1 << (size - 1).bit_length())
@@ -164,6 +166,7 @@ def _share(text: FunctionText) -> tuple[str, str]:
     first = write("load i64, ptr %shared, align 8")
     last = write(f"load i64, ptr {_field(text, '%shared', _LAST_AT)}, align 8")
     count = write(f"sub i64 {last}, {first}")
+    # Of 10 iterations 4 threads get 3, 3, 2, 2: the first `rest` threads take one more.
     each, rest = write(f"sdiv i64 {count}, {team}"), write(f"srem i64 {count}, {team}")
     extra = write(f"call i64 @llvm.smin.i64(i64 {mine}, i64 {rest})")
     before = write(f"add i64 {write(f'mul i64 {each}, {mine}')}, {extra}")

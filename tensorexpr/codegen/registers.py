@@ -113,6 +113,7 @@ def _scan(ctx: FunctionContext, stmt: Stmt) -> _Slots:
         case IfThenElse(_, then_case, else_case):
             return _noted(ctx, stmt, _union(ctx, then_case, *((else_case,) if else_case else ())))
         case Allocate(buffer_var=var, body=body):
+            # Slots allocated inside are new in each round, and need no phi around it.
             return {slot: kind for slot, kind in _scan(ctx, body).items() if slot[0] is not var}
         case (
             AllocateConst(body=body)

@@ -96,7 +96,7 @@ def shape_symbols(func: PrimFunc) -> Iterator[Var]:
     for var in func.params:
         buffer = func.buffer_map.get(var)
         for expr in (*buffer.shape, *buffer.strides, buffer.elem_offset) if buffer is not None else ():
-            for node in walk(expr):
+            for node in walk(expr):  # also in expressions, such as n in n + 1
                 if isinstance(node, Var) and node not in known:
                     known.add(node)
                     yield node

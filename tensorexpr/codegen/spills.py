@@ -56,6 +56,7 @@ def count_spills(asm: str) -> SpillReport:
 def _lines_in_loops(lines: list[str]) -> list[bool]:
     """Which lines lie between a label and a jump back to it."""
     labels: dict[str, int] = {}
+    # +1 at a loop's label and -1 behind its jump, so that running sums are depths, without a walk for each loop.
     opened = [0] * (len(lines) + 1)
     for number, line in enumerate(lines):
         label = LABEL.match(line)
@@ -79,6 +80,7 @@ def _spill_kind(line: str, has_frame: bool) -> str | None:
     if slot is not None:
         if (slot[1] == "rbp" and not has_frame) or not _X86_VECTOR.search(line):
             return None
+        # AT&T syntax has the destination last.
         return "store" if line.rstrip().endswith(")") else "load"
     arm = _ARM_ACCESS.match(line)
     return None if arm is None else "store" if arm[1].startswith("st") else "load"

@@ -36,6 +36,7 @@ def emit_allocate(ctx: FunctionContext, stmt: Stmt) -> None:
     if count is None:
         _dynamic(ctx, stmt, element)
         return
+    # C may answer a size of 0 with null, which would count as a failure.
     size = _rounded(max(count * element, 1))
     name = f"%{ctx.text.fresh(identifier(var.name))}"
     if ctx.stack_bytes + size <= STACK_LIMIT:
@@ -106,6 +107,7 @@ def allocate_workspaces(ctx: FunctionContext) -> list[str]:
     if not ctx.workspaces:
         return []
     declare(ctx)
+    # All are asked for before the one test: `return` gives them all back, whichever failed.
     lines, present = [], "true"
     for number, (name, size) in enumerate(ctx.workspaces):
         lines.append(f"  {name} = call noalias ptr @aligned_alloc(i64 {ALIGNMENT}, i64 {size})")

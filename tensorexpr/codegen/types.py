@@ -80,6 +80,7 @@ def float_bits(value: float, dtype: str) -> str:
             return str(int(np.float16(value).view(np.uint16)))
         if "float8" in dtype:
             return str(int(np.array(value, to_numpy(dtype)).view(np.uint8)))
+    # LLVM takes float32 constants, too, by the bits of the double of that value.
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
 
 

@@ -78,7 +78,7 @@ def _joined(ctx: FunctionContext, scalar: str, left: tuple[str, int], right: tup
     (a, n), (b, m) = left, right
     if m == 1:
         b = _gathered(ctx, [b], scalar)
-    width = max(n, m)
+    width = max(n, m)  # shufflevector takes two vectors of one length
     a, b = _padded(ctx, scalar, a, n, width), _padded(ctx, scalar, b, m, width)
     picked = ", ".join(f"i32 {lane if lane < n else width + lane - n}" for lane in range(n + m))
     return ctx.text.value(f"shufflevector <{width} x {scalar}> {a}, <{width} x {scalar}> {b}, <{n + m} x i32> <{picked}>")
@@ -99,6 +99,7 @@ def _masked_operands(ctx: FunctionContext, node: Shuffle, lanes: list[int]) -> l
     mask, have = ctx.mask
     values, first = [], 0
     for vector, count in zip(node.vectors, lanes, strict=True):
+        # Which lanes of the result show each element.
         users = [[out for out, index in enumerate(node.indices) if index == first + lane] for lane in range(count)]
         first += count
         if count == 1 or have != len(node.indices) or any(len(user) > 1 for user in users):
@@ -106,6 +107,7 @@ def _masked_operands(ctx: FunctionContext, node: Shuffle, lanes: list[int]) -> l
             with ctx.masked(mask, have) if count != have else ctx.masked(*_any_lane(ctx, mask, have)):
                 values.append(ctx.value(vector))
             continue
+        # Lane `have` is the first of the zeros: an element that nobody shows isn't read.
         picked = ", ".join(f"i32 {user[0] if user else have}" for user in users)
         source = f"<{have} x i1>"
         moved = ctx.text.value(f"shufflevector {source} {mask}, {source} zeroinitializer, <{count} x i32> <{picked}>")

@@ -47,7 +47,9 @@ class ArgumentChecker:
         self.plan = binding.make_plan(signature)
         self._arrays = {i: _array_check(i, p) for i, p in enumerate(signature.params) if isinstance(p, BufferParam)}
         constant = {i for i, check in self._arrays.items() if check.shape is not None}
+        # Constant shapes are compared whole, by `_array`.
         self._steps = [s for s in self.plan.steps if not (s.place.kind == "shape" and s.place.param in constant)]
+        # Numbers alone: each is its own word, nothing is to agree with it, and no symbol is to be found.
         if all(step.place.kind == "value" for step in self._steps):
             self._steps = []
         self._written = [i for i, check in self._arrays.items() if check.param.is_written]
@@ -72,7 +74,7 @@ class ArgumentChecker:
                 array = self._array(check, arg)
                 held.append(array)
                 word = data_pointer(array)
-                if array.size and word % check.param.alignment:
+                if array.size and word % check.param.alignment:  # of an empty array nothing is read
                     self._fail(
                         position,
                         f"starts at address {word:#x}, needs a multiple of {check.param.alignment}",
@@ -148,6 +150,7 @@ class ArgumentChecker:
                 self._fail(position, f"is a {type(arg).__name__}, needs a number ({param.dtype})")
             return arg, int(struct.unpack("<Q", struct.pack("<d", arg))[0])
         try:
+            # NumPy's bool is no index to Python, though Python's own is.
             value = operator.index(arg) if not isinstance(arg, np.bool_) else int(arg)
         except TypeError:
             self._fail(position, f"is a {type(arg).__name__}, needs an integer ({param.dtype})")
@@ -190,6 +193,7 @@ class ArgumentChecker:
                 return int(value.shape[place.axis])
             case "offset":
                 return 0
+        # NumPy may give such an axis any stride. A buffer that broadcasts multiplies it, so it has to be 0 there.
         if value.shape[place.axis] <= 1:
             param = self.signature.params[place.param]
             if isinstance(param, BufferParam) and param.broadcasts:
@@ -225,8 +229,9 @@ class ArgumentChecker:
     def _check_overlap(self, held: list[Any]) -> None:
         for position in self._written:
             for other in self._arrays:
-                if other == position or (other < position and other in self._written):
+                if other == position or (other < position and other in self._written):  # two written arrays are a pair once
                     continue
+                # The exact test can take exponential time, so only where the address ranges meet.
                 if np.may_share_memory(held[position], held[other]) and np.shares_memory(held[position], held[other]):
                     name = self.signature.params[other].name
                     self._fail(position, f"is written and overlaps argument {name} ({other + 1}) in memory", f"pass a copy as {name}")

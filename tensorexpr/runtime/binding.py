@@ -144,6 +144,7 @@ def make_plan(signature: Signature) -> Plan:
     origins: dict[int, Place] = {}
     steps: list[Step] = []
     pending = list(_places(signature))
+    # Plain variables first: of shapes (n + 1,) and (n,) the second defines n, and the first is compared.
     direct = [(place, expr) for place, expr in pending if isinstance(expr, (IntImm, Var))]
     deferred = [(place, expr) for place, expr in pending if not isinstance(expr, (IntImm, Var))]
     while direct or deferred:
@@ -156,7 +157,7 @@ def make_plan(signature: Signature) -> Plan:
             if isinstance(rule, (Define, Solve)):
                 origins[rule.slot] = place
             steps.append(Step(place, rule))
-        if not direct and len(rest) == len(deferred):
+        if not direct and len(rest) == len(deferred):  # a round without progress
             break
         direct, deferred = [], deferred if direct else rest
     unknown = [var.name for index, var in enumerate(slots) if index not in origins]
@@ -194,7 +195,7 @@ def _rule(expr: PrimExpr, number: dict[Var, int], known: dict[int, Place], signa
         return Formula(_compile(expr, number, signature), expr)
     if len(unknown) == 1:
         parts = _linear(expr, unknown[0], number, signature)
-        if parts is not None and parts[0]:
+        if parts is not None and parts[0]:  # n - n says nothing of n
             return Solve(number[unknown[0]], *parts, expr, _limit(unknown[0]))
     return None
 

@@ -88,7 +88,7 @@ def _lowered(
     from ..lower.pipeline import lower
 
     start = time.perf_counter()
-    with target:
+    with target:  # passes ask for the current one
         module = lower(inputs, args, name, binds)
     timings["lower"] = time.perf_counter() - start
     return {str(var.name_hint): func for var, func in module.functions_items()}
@@ -117,6 +117,7 @@ def _emit(functions: Mapping[str, PrimFunc], target: Target, timings: dict[str, 
 
 def _compile(program: Program, target: Target, opt_level: int | None, timings: dict[str, float]) -> Module:
     """The module of a program; `timings` are the seconds of earlier steps."""
+    # Before LLVM runs, which takes longer.
     if program.externs:
         engine.check_externs(program.externs, target)
     level = _LLVM_LEVELS.get(PassContext.current().opt_level, _FINAL_LEVEL) if opt_level is None else opt_level

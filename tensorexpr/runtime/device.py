@@ -18,7 +18,7 @@ _NUMBERS = {
     **{"webgpu": 15, "hexagon": 16, "aocl": 32, "aocl_sw_emu": 32},
 }
 _CPU = _NUMBERS["cpu"]
-_NAMES = {number: name for name, number in reversed(_NUMBERS.items())}
+_NAMES = {number: name for name, number in reversed(_NUMBERS.items())}  # reversed, so that the first name of a number is set last
 
 
 @dataclass(frozen=True)

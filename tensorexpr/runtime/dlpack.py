@@ -131,11 +131,13 @@ def export(array: _Array, dtype: str, max_version: tuple[int, int] | None = None
     code = _release_code(form)
     parsed = parse_dtype(dtype)
     extents = (ctypes.c_int64 * array.ndim)(*array.shape)
+    # DLPack counts strides in elements, NumPy in bytes.
     steps = (ctypes.c_int64 * array.ndim)(*(stride // array.itemsize for stride in array.strides))
     kind = (_CODE_OF[parsed.code], max(parsed.bits, 8), parsed.lanes)
     managed = form(tensor=_Tensor(array.ctypes.data, *CPU_DEVICE, array.ndim, *kind, extents, steps, 0), deleter=code[f"{name}_release"])
     if isinstance(managed, _VersionedTensor):
         managed.major = 1
+    # The structure points into the arrays of extents and steps, which nothing else would keep.
     owner = (managed, array, extents, steps)
     managed.context = id(owner)
     _add_reference(owner)
@@ -174,6 +176,7 @@ def to_array(value: Any) -> _Array:
         raise ArgumentError(f"expected an object with __dlpack__ or an unused DLPack capsule, got {type(value).__name__}")
     managed = _ManagedTensor.from_address(_capsule_pointer(capsule, _NAME))
     array = _view(managed.tensor, Owner(capsule, managed))
+    # Last: until then an error leaves the capsule to its own destructor.
     _capsule_rename(capsule, _USED_NAME)
     return array
 
@@ -199,12 +202,13 @@ def _view(tensor: _Tensor, owner: Owner) -> _Array:
     name = _CODES[tensor.code]
     dtype = to_numpy(name if name == "bool" else f"{name}{tensor.bits}")
     shape = tuple(tensor.shape[i] for i in range(tensor.ndim))
-    if 0 in shape:
+    if 0 in shape:  # its data may be null
         return np.empty(shape, dtype)
     owner.__array_interface__ = {
         "version": 3,
         "shape": shape,
         "strides": tuple(tensor.strides[i] * dtype.itemsize for i in range(tensor.ndim)) if tensor.strides else None,
+        # The interface has no name for bfloat16: bits of that size first, then a view of them.
         "typestr": f"<u{dtype.itemsize}",
         "data": ((tensor.data or 0) + tensor.byte_offset, False),
     }

@@ -211,7 +211,7 @@ def _llvm() -> Any:
     """llvmlite's binding, initialised."""
     import llvmlite.binding as llvm
 
-    llvm.initialize_all_targets()
+    llvm.initialize_all_targets()  # modules for other machines are made here too
     llvm.initialize_all_asmprinters()
     llvm.initialize_native_asmparser()  # imported code may hold assembly
     return llvm
@@ -225,10 +225,11 @@ def _link(builder: Any, names: Iterable[str]) -> LoadedCode:
         builder.export_symbol(name)
     number = next(_names)
     loader = _loader(number // _LOADS_PER_LOADER)
-    tracker = builder.link(loader, f"tensorexpr{number}")
+    tracker = builder.link(loader, f"tensorexpr{number}")  # no two libraries of a loader share a name
     return LoadedCode({name: tracker[name] for name in wanted}, time.perf_counter() - start, (tracker, loader))
 
 
+# One entry: a new generation drops the old loader, which its loaded code alone keeps from then on.
 @lru_cache(maxsize=1)
 def _loader(generation: int) -> Any:
     """The present loader. RuntimeDyld loads in 0.08 ms where JITLink takes 0.18."""

@@ -194,6 +194,7 @@ def _link(target: Target, objects: Sequence[str], file_name: str, options: Mappi
             f"{file_name}: linking a shared library needs a C compiler, and there is no {', '.join(_COMPILERS)}; "
             "install one, set CC, pass fcompile=, or write an object file with module.save('x.o')"
         )
+    # The OpenMP library becomes a dependency only of code that calls it.
     parallel = ["-fopenmp"] if any(_PARALLEL_SYMBOL in undefined_symbols(_read(name)) for name in objects) else []
     words = [*compiler.split(), "-shared", "-o", file_name, *objects, *parallel, "-lm", *(options.get("options") or ())]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
@@ -206,7 +207,7 @@ def _archive(code: CompiledCode) -> bytes:
     description = sidecar.write(code, code.data).encode()
     with tarfile.open(fileobj=target, mode="w") as archive:
         for name, data in ((_OBJECT_MEMBER, code.data), (f"{_OBJECT_MEMBER}.json", description)):
-            member = tarfile.TarInfo(name)
+            member = tarfile.TarInfo(name)  # its time and owner are 0, so a module always gives the same bytes
             member.size = len(data)
             archive.addfile(member, io.BytesIO(data))
     return target.getvalue()
@@ -234,13 +235,14 @@ def _write(name: str, data: bytes) -> None:
     """Write a file at once or not at all: readers never see a part of it."""
     folder = os.path.dirname(os.path.abspath(name))
     try:
+        # In the same folder, as only within a file system a rename is atomic.
         handle, temporary = tempfile.mkstemp(dir=folder, prefix=".tensorexpr-")
     except OSError as error:
         raise TensorExprError(f"{name} can't be written: {error.strerror}: {folder}") from None
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
-        os.chmod(temporary, 0o644)
+        os.chmod(temporary, 0o644)  # mkstemp lets nobody else read
         os.replace(temporary, name)
     except BaseException:
         os.unlink(temporary)

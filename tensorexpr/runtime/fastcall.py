@@ -96,6 +96,7 @@ _code: list[engine.LoadedCode] = []
 def _table(signature: Signature, plan: binding.Plan, entry: int) -> Any:
     params = signature.params
     in_shapes = {extent for param in params if isinstance(param, BufferParam) for extent in param.shape}
+    # A number that no shape mentions has nothing to agree with, and needs no slot.
     slots = {var: index for index, var in enumerate(plan.slots) if var in in_shapes}
     header = [entry, len(params), len(params) + len(plan.slots), id(np.ndarray), id(NDArray), id(int), id(float), 0]
     records: list[int] = []
@@ -109,6 +110,7 @@ def _table(signature: Signature, plan: binding.Plan, entry: int) -> Any:
             records += [_KIND_FLOAT, 0, 0, 0, 0, 0, 0, 0]
         else:
             low, high = int_limits(param.dtype)
+            # Words have a sign: a uint64 from 2**63 on goes the long way.
             records += [_KIND_INT, low, min(high, _INT64_MAX), slots.get(param.var, _NO_SLOT), 0, 0, 0, 0]
     words = header + records + dims
     return (ctypes.c_int64 * len(words))(*words)

@@ -9,6 +9,8 @@ Locals live in allocas; LLVM puts them into registers.
 HEADER_WORDS = 8
 RECORD_WORDS = 8
 
+# Slots start as -1 (bytes of 0xff): no extent is negative, so that means undefined. Whatever isn't plain is refused,
+# and Python takes the call again from the start, with its messages.
 FASTCALL_IR = """
 declare ptr @PyLong_AsVoidPtr(ptr)
 declare i64 @PyLong_AsLongLongAndOverflow(ptr, ptr)

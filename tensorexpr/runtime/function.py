@@ -59,7 +59,7 @@ class Function:
             ArgumentError: with the message of the assertion that failed.
         """
         if code:
-            packed.raise_pending()
+            packed.raise_pending()  # a Python function's own error comes before the code that it left
             errors = self.signature.errors
             reason = errors[code - 1] if 0 < code <= len(errors) else f"it returned error code {code}"
             raise ArgumentError(f"{self.name}: {reason}")
@@ -79,7 +79,7 @@ class Function:
         if code == REFUSED:
             words, held = self._checker.block(adopted)
             code = self._packed(words)
-            del held
+            del held  # not before: the words point into these arrays
         self.check_code(code)
 
     def __repr__(self) -> str:

@@ -69,6 +69,7 @@ def _declarator(signature: Signature) -> str:
     parts += [f"int64_t {_c_name(var.name, used)}" for var in signature.symbols]
     if _IDENTIFIER.match(signature.name):
         return f"{signature.name}({', '.join(parts)});"
+    # A symbol that is no C identifier is declared under another name.
     return f'{_c_name(signature.name, set())}({", ".join(parts)}) __asm__("{signature.name}");'
 
 

@@ -32,6 +32,7 @@ def linked(text: str, imports: Sequence[str], target: Target) -> tuple[str, froz
     context = engine.new_context()
     module = engine.parse(text, target, context)
     defined: set[str] = set()
+    # From the last one on: of two such definitions the linker keeps what it has.
     for given in reversed(imports):
         code = _text_of(given)
         imported = _parsed(code, target, context)

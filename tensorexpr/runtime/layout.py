@@ -39,7 +39,7 @@ def proved() -> bool:
     base = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
     frozen = np.arange(3)
     frozen.flags.writeable = False
-    shifted = np.frombuffer(bytes(17), np.uint8)[1:].view(np.float64)
+    shifted = np.frombuffer(bytes(17), np.uint8)[1:].view(np.float64)  # not aligned
     samples = [base, base[1:, ::-1], base.T, frozen, shifted, np.array(5, np.int8), np.empty((0, 3)), np.empty(2, np.bool_)]
     return all(_agrees(sample) for sample in samples)
 
@@ -66,7 +66,7 @@ def ndarray_slot() -> int | None:
     if not proved():
         return None
     samples = [NDArray(np.empty(3), None), NDArray(np.empty(4, np.int8), None)]  # type: ignore[arg-type]
-    for offset in range(TYPE + 8, NDArray.__basicsize__, 8):
+    for offset in range(TYPE + 8, NDArray.__basicsize__, 8):  # behind the object's header
         if all(_word(id(sample) + offset) == id(sample._array) for sample in samples):
             return offset
     return None

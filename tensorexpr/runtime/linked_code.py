@@ -35,7 +35,7 @@ class LinkedCode:
     def timings(self) -> Mapping[str, float]:
         """Seconds of each step, of all functions together."""
         found: dict[str, float] = {}
-        for code in {id(code): code for code, _ in self.parts.values()}.values():
+        for code in {id(code): code for code, _ in self.parts.values()}.values():  # two names of one function share its code
             for step, seconds in code.timings.items():
                 found[step] = found.get(step, 0.0) + seconds
         return found

@@ -197,6 +197,7 @@ def empty(
         raise ArgumentError(f"an array can't hold {dtype} elements: use the scalar type, and one more dimension for lanes")
     element = to_numpy(dtype)
     size = math.prod(extents) * element.itemsize
+    # Room to move the start up: NumPy itself promises 16 bytes at most.
     memory = np.empty(size + _ALIGNMENT, np.uint8)
     start = -memory.ctypes.data % _ALIGNMENT
     return NDArray(memory[start : start + size].view(element).reshape(extents), device)

@@ -58,6 +58,7 @@ def _run(call: bytes, words: Any) -> int:
             value, at = _DECODERS[kind[0]](kind, words, at)
             args.append(value)
         found = call_registered(name, args)
+        # An action that returns nothing lets the traced value, its last argument, through.
         result = (args[-1] if args else 0) if found is None and dtype is not None else found
         words[0] = _word(result, dtype)
     except BaseException as error:  # whatever it is, it belongs to the caller of the kernel

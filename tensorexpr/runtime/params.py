@@ -44,6 +44,7 @@ def save_param_dict(params: Mapping[str, Any]) -> bytes:
 def _packed(name: str, array: nd.NDArray) -> list[bytes]:
     values = array.numpy()
     kind = array.dtype.rstrip("0123456789")
+    # TVM's bool is an unsigned integer of one bit, in a byte.
     if array.dtype == "bool":
         code, bits = _CODES["uint"], 1
     elif kind in _CODES:

@@ -201,6 +201,7 @@ def _aggregated(calls: Sequence[Row]) -> list[dict[str, Metric]]:
     for row in calls:
         texts = tuple(sorted((column, metric) for column, metric in row.items() if isinstance(metric, str)))
         groups.setdefault(texts, []).append(row)
+    # Texts are the same in all rows of a group; of a ratio, which doesn't add up, the first one stays.
     return [{**rows[0], **_added(rows)} for rows in groups.values()]
 
 
@@ -259,6 +260,7 @@ def profile_function(
             function(*args)
         started = [(collector, collector.start(dev)) for collector in collectors]
         function(*args)
+        # Stopped inside out, so that none measures the end of one begun before it.
         found = [collector.stop(token) for collector, token in reversed(started)]
         return {name: metric for metrics in reversed(found) for name, metric in metrics.items()}
 

@@ -58,7 +58,7 @@ def fetch(key: bytes) -> tuple[bytes, ...] | None:
         parts = _unpack(data)
         if parts is None:
             logger.debug("a damaged entry is dropped: %s", name)
-            os.unlink(name, dir_fd=folder)
+            os.unlink(name, dir_fd=folder)  # else it would be read in vain each time
         elif parts[0] == key:
             return parts[1:]
     return None
@@ -129,6 +129,7 @@ def _read(folder: int, name: str) -> bytes:
 def _write(folder: int, name: str, data: bytes) -> None:
     temporary = f"{name}.{os.getpid()}.{next(_temporary_names)}"
     try:
+        # O_EXCL: nobody else's file, nor a link that somebody left under the name, is written.
         with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=folder), "wb") as file:
             file.write(data)
         os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
@@ -149,7 +150,7 @@ def _make_room(folder: int, limit: int) -> None:
     total = sum(size for _, size, _ in found)
     if total <= limit:
         return
-    for _, size, name in sorted(found):
+    for _, size, name in sorted(found):  # by time, the oldest first
         if total <= limit * 3 // 4:
             break
         with suppress(OSError):
@@ -170,7 +171,7 @@ def _unpack(data: bytes) -> tuple[bytes, ...] | None:
         return None
     (count,) = _COUNTS.unpack_from(body)
     place = _COUNTS.size + count * _SIZE.size
-    if not 0 < count <= _MOST_PARTS or place > len(body):
+    if not 0 < count <= _MOST_PARTS or place > len(body):  # before the sizes are read, which may lie beyond the end
         return None
     parts = []
     for number in range(count):

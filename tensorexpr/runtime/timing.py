@@ -137,6 +137,7 @@ class Evaluator:
             if seconds >= wanted or zero_rounds > self.limit_zero_time_iterations:
                 return seconds, number
             estimate = wanted * number / seconds if seconds else 0
+            # A time too short to measure is a poor estimate, so at most a hundredfold; some growth in any case, so that it ends.
             number = max(math.ceil(min(estimate, number * 100.0)), math.ceil(number * _GROWTH))
 
     def _seconds(self, words: Any, number: int) -> float:
@@ -159,7 +160,7 @@ class Evaluator:
 
         def evict() -> None:
             np.add(memory, 1, out=memory)
-            if first is not None:
+            if first is not None:  # the argument that is to stay in the cache is read back
                 first.copy()
 
         return evict
