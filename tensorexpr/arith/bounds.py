@@ -69,7 +69,7 @@ def fits(facts: Facts, form: Linear, dtype: str, free: bool = False) -> bool:
 
     `free` accepts variables of which nothing is known as well.
     """
-    if len(form.terms) == 1 and form.constant == 0 and 1 in form.terms.values():
+    if len(form.terms) == 1 and form.constant == 0 and 1 in form.terms.values():  # an atom alone is its machine value
         return True
     return _contains(dtype, form_limits(facts, form)) or _is_index(facts, form, dtype, free)
 
@@ -142,5 +142,6 @@ def _machine(facts: Facts, found: Limits, form: Linear, dtype: str) -> Limits:
     least, most = dtype_limits(dtype)
     if (least <= found[0] and found[1] <= most) or (facts.index and dtype in INDEX_DTYPES):
         return found
+    # Where nothing overflows, there are no values beyond the dtype.
     low, high = max(found[0], least), min(found[1], most)
     return (low, high) if low <= high and _is_index(facts, form, dtype, free=False) else (least, most)

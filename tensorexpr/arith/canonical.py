@@ -39,7 +39,7 @@ class _Split:
     def divided(self, c: int, floors: bool) -> _Split | None:
         """The split divided by c; None if that is none."""
         lower = self.lower * c
-        # `floors` of None suits both kinds. x % 12 // 8 isn't x // 8 of any cut: 8 has to divide 12.
+        # `floors` of None suits both kinds. Of x % 12 // 8 no split is made: 8 would have to divide 12.
         if self.floors is not (not floors) and (self.upper is None or (self.upper > lower and self.upper % lower == 0)):
             return _Split(self.source, lower, self.upper, floors)
         return None

@@ -59,6 +59,7 @@ def derive(
     stack = [expr]
     while stack:
         node = stack[-1]
+        # A node that two others share is on the stack twice.
         missing = [] if node in memo else [child for child in operands(node) if child not in memo]
         if missing:
             stack.extend(missing)

@@ -98,6 +98,7 @@ class Analyzer(analyzer.Analyzer):
         def enter() -> Callable[[], None]:
             outer = self.facts
             condition = convert(constraint)
+            # Facts are looked up as they are written, so both as it was given and as expressions come to look.
             self.facts = under(under(outer, condition), rewrite(outer, condition))
             self._stats.constraints_entered += 1
 

@@ -77,6 +77,7 @@ class Mapper(Fusion):
             if not self.analyzer.can_prove(split.scale >= 0):
                 return None
             most = most + (split.extent - 1) * split.scale
+        # A sum with a bound has to be fused, or `check_bounds` finds the bound unused.
         within = self.bound_of(total) is None and self.analyzer.can_prove(total.base >= 0)
         if within and self.analyzer.can_prove(self.simple(most) < divisor):
             return IterSumExpr([], IntImm(total.dtype, 0)) if quotient else total
@@ -97,6 +98,7 @@ class Mapper(Fusion):
         if not is_const_int(split.lower_factor, 1) or not self.equal(split.extent, split.source.extent):
             raise NoMap(f"the part {split.extent} of an iterator is no multiple of {divisor}")
         mark = split.source
+        # One padded mark for i // 4 and i % 4, or they would count as splits of two iterators.
         key = (id(mark), divisor, left)
         padded = self.padded.get(key)
         if padded is None:

@@ -150,7 +150,6 @@ class Fusion:
         if any(isinstance(s.scale, IntImm) and s.scale.value <= 0 for s in args):
             raise NoMap("a negative scale can't be fused")
         # The smallest constant scale starts the chain; without one, the scale that divides the others.
-        # Of equal scales the last, which is the innermost as indices are written.
         first = min(reversed(constant), key=lambda s: s.scale.value) if constant else None
         if first is None:
             first = next((s for s in reversed(args) if all(self.divides(s.scale, other.scale) for other in args)), None)

@@ -73,6 +73,7 @@ class _Nest:
             if touched != iterations:
                 raise _Reason(f"Mismatch between loop iterations ({iterations}) and number of {name} indices touched ({touched})")
             places[name] = steps
+        # Either side alone may be consecutive; in another order than the other it is a transposition.
         if places["src"] != places["dst"]:
             raise _Reason(f"the loops reach different source and destination elements: {self.load} and {self.store.buffer.name} differ")
         return self._region(self.load.buffer, self.load.indices), self._region(self.store.buffer, self.store.indices)

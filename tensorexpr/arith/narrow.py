@@ -32,7 +32,7 @@ def _narrow(analyzer: Analyzer, expr: PrimExpr, free: Mapping[Var, Range], posit
     match expr:
         case And(a, b) | Or(a, b):
             left, right = (_narrow(analyzer, x, free, positive) for x in (a, b))
-            return (logical_and if isinstance(expr, And) is positive else logical_or)(left, right)
+            return (logical_and if isinstance(expr, And) is positive else logical_or)(left, right)  # not (a and b) is not a or not b
         case Not(a):
             return _narrow(analyzer, a, free, not positive)
         case Call(_, "tir.likely", (a,)):

@@ -62,7 +62,7 @@ def _quotient(op: Callable[[int, int], int]) -> Rule:
 
 def _floormod(node: BinaryExpr, known: Known) -> Limits:
     (low, high), (least, most) = known[node.a], known[node.b]
-    if least == most != 0 and low // least == high // least:
+    if least == most != 0 and low // least == high // least:  # within one period
         return low % least, high % least
     if least == most == 0:
         return _whole(node)

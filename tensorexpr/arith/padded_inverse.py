@@ -119,7 +119,7 @@ def _bijection(old: Sequence[Var], indices: Sequence[PrimExpr], extents: Sequenc
     grown = rounding.unbounded()
     rounded = {var: grown[var] if value is None else rounding.extents[var] for var, value in zip(old, known, strict=True)}
     boxes = [grown, *([] if None in known else [true]), rounded]
-    # Lazily: most maps succeed on the first box.
+    # Lazily: a box is tried only where those before it have failed.
     results = (
         detect_iter_map(indices, {v: Range.from_min_extent(const(0, v.dtype), const(n, v.dtype)) for v, n in box.items()}) for box in boxes
     )

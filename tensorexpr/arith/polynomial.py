@@ -105,6 +105,7 @@ def expand_product(facts: Facts, forms: list[Linear]) -> Linear | None:
             return None
     constant = monomials.pop((), 0)
     total = constant_form(constant)
+    # Monomials that have cancelled are still here, with 0.
     for key, k in monomials.items():
         total = total.add(Linear({product(list(key)): k} if k else {}))
     return merge_products(total)
@@ -116,7 +117,7 @@ def divide(facts: Facts, form: Linear, divisor: PrimExpr) -> tuple[Linear, Linea
     wanted = Counter(factors(divisor))
     for atom, k in form.terms.items():
         present = Counter(factors(atom))
-        if wanted <= present:
+        if wanted <= present:  # as multisets: n*n divides n*n*m, not n*m
             left = _removed(factors(atom), wanted)
             quotient = quotient.add(plain_form(facts, product(left)).scale(k) if left else constant_form(k))
         else:

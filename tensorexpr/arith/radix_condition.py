@@ -56,6 +56,7 @@ def _below(number: Linear, bound: Linear, digits: Mapping[Var, PrimExpr], negate
         return _above_symbol(first, step, tail, bound.to_expr(first.dtype), digits[first]) if negated else None
     wanted, below = divmod(bound.constant, step)
     # The number is below the bound: where the first digit is below `wanted`, or is it and the rest is below `below`.
+    # One value of the first digit: below the bound that is 0, from the bound on the last one.
     if not below > 0 or (wanted + 1 != size if negated else wanted != 0):
         return None
     last = const(below, first.dtype)

@@ -112,7 +112,7 @@ def _branches(facts: Facts, node: PrimExpr, depth: int) -> PrimExpr:
     """A select or if_then_else whose arms are simplified under its condition."""
     condition, *arms = _parts(node)
     condition = facts.simplified[condition]
-    if arms[0] is arms[1] or isinstance(condition, IntImm):
+    if arms[0] is arms[1] or isinstance(condition, IntImm):  # the choice will go: its condition says nothing
         after = [simplify(facts, arm, depth + 1) for arm in arms]
     else:
         after = [simplify(under(facts, condition, holds), arm, depth + 1) for arm, holds in zip(arms, (True, False), strict=True)]

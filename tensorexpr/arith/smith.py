@@ -20,6 +20,7 @@ class SmithForm:
 
 def extended_gcd(a: int, b: int) -> tuple[int, int, int]:
     """(g, x, y) with a*x + b*y == g; (a, 1, 0) if a divides b."""
+    # The pivot stays if it divides: with other coefficients a row would be filled again that was just cleared, without end.
     if b % a == 0:
         return a, 1, 0
     x, y, u, v = 1, 0, 0, 1
@@ -39,6 +40,7 @@ def smith_normal_form(matrix: Sequence[Sequence[int]], columns: int) -> SmithFor
         row, column = pivot
         _swap_rows(work, left, place, row)
         _swap_columns(work, right, inverse, place, column)
+        # Clearing the column may fill the row again, but the pivot is a smaller divisor each time, so it ends.
         while True:
             column = next((j for j in range(place + 1, columns) if work[place][j]), -1)
             row = next((i for i in range(place + 1, len(work)) if work[i][place]), -1)
@@ -93,6 +95,7 @@ def _clear_column(work: Matrix, right: Matrix, inverse: Matrix, place: int, j: i
         for row in matrix:
             row[place], row[j] = x * row[place] + y * row[j], u * row[place] + v * row[j]
     det = x * v - y * u  # 1 or -1
+    # The inverse of [[x, u], [y, v]], applied to the rows.
     top, low = inverse[place], inverse[j]
     inverse[place] = [(v * p - u * q) // det for p, q in zip(top, low, strict=True)]
     inverse[j] = [(x * q - y * p) // det for p, q in zip(top, low, strict=True)]

@@ -52,6 +52,7 @@ def is_injective(domain: Mapping[Var, Range], indices: Sequence[PrimExpr]) -> bo
         return False
     places = [Var("place", index.dtype) for index in indices]
     extents = [dom.extent for dom in domain.values()]
+    # The extents of the places only make conditions, which aren't asked for.
     return symbolic_inverse(list(domain), indices, extents, places, [const(0, index.dtype) for index in indices]) is not None
 
 
@@ -75,6 +76,7 @@ def _unfused(index: PrimExpr, place: PrimExpr, sizes: Mapping[Var, PrimExpr]) ->
     zero = {var: const(0, var.dtype) for var in used}
     strides = {var: analyzer.simplify(substitute(index, {**zero, var: const(1, var.dtype)})) for var in used}
     total = sum((var * stride for var, stride in strides.items()), const(0, index.dtype))
+    # The strides were read off at unit points, which says nothing of x*y or x // 2.
     if not analyzer.known_equal(index, total):
         return None
     found: dict[Var, PrimExpr] = {var: zero[var] for var in used if as_int(sizes[var]) == 1}
@@ -84,6 +86,6 @@ def _unfused(index: PrimExpr, place: PrimExpr, sizes: Mapping[Var, PrimExpr]) ->
         if var is None:
             return None
         quotient = place // below
-        found[var] = quotient if len(rest) == 1 else quotient % sizes[var]
+        found[var] = quotient if len(rest) == 1 else quotient % sizes[var]  # nothing is above the slowest
         below = analyzer.simplify(below * sizes[var])
     return found

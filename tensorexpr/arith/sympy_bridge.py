@@ -53,6 +53,7 @@ class Translation:
 
         symbol = self.symbols.get(atom)
         if symbol is None:
+            # By number, as two variables may have one name.
             symbol = self.symbols[atom] = sympy.Symbol(f"x{len(self.symbols)}", integer=True)
             self.atoms[symbol] = atom
         return symbol
@@ -69,6 +70,7 @@ class Translation:
         if found.is_Add:
             return self._joined(Add, found.as_ordered_terms(), dtype)
         if found.is_Mul:
+            # Constants last, as everywhere in arith.
             return self._joined(Mul, sorted(found.args, key=lambda factor: factor.is_Integer), dtype)
         return _NODES[found.func.__name__](*(self.from_sympy(arg, dtype) for arg in found.args))
 
@@ -86,6 +88,7 @@ def divide_polynomials(numerator: PrimExpr, divisor: PrimExpr) -> tuple[PrimExpr
 
     translation = Translation()
     above, below = translation.to_sympy(numerator), translation.to_sympy(divisor)
+    # By first appearance: the quotient depends on which symbol comes first, and sets have no order.
     symbols = sorted(above.free_symbols | below.free_symbols, key=lambda symbol: int(symbol.name[1:]))
     if not below.is_polynomial(*symbols) or not above.is_polynomial(*symbols) or not symbols:
         return None

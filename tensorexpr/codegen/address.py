@@ -75,8 +75,8 @@ def _element_pointer(ctx: FunctionContext, data: Var, index: PrimExpr, scale: in
         displacement = form.constant * scale
         bits |= displacement
         base = pointer
-    # The lowest bit that is set in the array's alignment or any step: all of them are multiples of it.
         pointer = ctx.once(("displaced", base, displacement), lambda: ctx.text.value(f"getelementptr i8, ptr {base}, i64 {displacement}"))
+    # The lowest bit that is set in the array's alignment or any step: all of them are multiples of it.
     return pointer, bits & -bits
 
 
@@ -98,9 +98,9 @@ def _own_copy(ctx: FunctionContext, pointer: str) -> str:
 def _stepped(ctx: FunctionContext, pointer: str, level: int, atom: PrimExpr, step: int) -> str:
     """`pointer + atom * step`, written at a loop depth that knows both."""
 
-        # No type has a negative size, and the element type is what an index is multiplied by.
     def write() -> str:
         offset = ctx.index_value(atom)
+        # No type has a negative size, and the element type is what an index is multiplied by.
         if step < 0:
             return ctx.text.value(f"getelementptr i8, ptr {pointer}, i64 {ctx.text.value(f'mul i64 {offset}, {step}')}")
         return ctx.text.value(f"getelementptr {'i8' if step == 1 else f'[{step} x i8]'}, ptr {pointer}, i64 {offset}")

@@ -80,8 +80,8 @@ class _Division:
         if divisor & (divisor - 1) == 0:
             if wants_quotient:
                 return self.write("ashr", self.a, self.number(divisor.bit_length() - 1))
-        # a // d is ~(~a // d) for a < 0, where ~a = -a - 1 isn't negative.
             return self.write("and", self.a, self.number(divisor - 1))
+        # a // d is ~(~a // d) for a < 0, where ~a = -a - 1 isn't negative.
         sign = self.write("ashr", self.a, self.number(self.parsed.bits - 1))
         magnitude = self.write("xor", self.a, sign)
         quotient = self.write("xor", self.write("udiv", magnitude, self.number(divisor)), sign)
@@ -92,9 +92,9 @@ class _Division:
         low, high = self.ctx.limits(self.node.b)
         operation = "sdiv" if wants_quotient else "srem"
         if low > 0 or high < -1:
-        # The least integer has no opposite: x86 traps on its division by -1 as on one by 0.
             return self.write(operation, self.a, self.b)
         is_zero = self.write("icmp eq", self.b, self.number(0))
+        # The least integer has no opposite: x86 traps on its division by -1 as on one by 0.
         is_minus_one = self.write("icmp eq", self.b, self.number(-1))
         unsafe = self.ctx.text.value(f"or {self.mask_type} {is_zero}, {is_minus_one}")
         result = self.write(operation, self.a, self.select(unsafe, self.number(1), self.b))
@@ -105,10 +105,10 @@ class _Division:
 
     def _floored(self, wants_quotient: bool) -> str:
         """The truncated quotient, less one where the remainder and the divisor differ in sign; 0 for a divisor of 0."""
-        # For a divisor of 0 the quotient is 0, which would leave a as the remainder.
         quotient = self._truncated(wants_quotient=True)
         remainder = self.write("sub", self.a, self.write("mul", quotient, self.b))
         low, high = self.ctx.limits(self.node.b)
+        # For a divisor of 0 the quotient is 0, which would leave a as the remainder.
         if low <= 0 <= high:
             remainder = self.select(self.write("icmp eq", self.b, self.number(0)), self.number(0), remainder)
         signs_differ = self.write("icmp slt", self.write("xor", remainder, self.b), self.number(0))

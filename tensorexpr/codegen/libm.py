@@ -15,6 +15,7 @@ def c_name(function: str, kind: str) -> str:
 
 def by_lane(ctx: FunctionContext, function: str, kind: str, lanes: int, values: list[str]) -> str:
     """The C function `function` of values of the LLVM scalar type `kind`, in every lane."""
+    # memory(none): nobody looks at errno, so equal calls may be merged and unused ones dropped.
     called = ctx.module.declare(function, kind, *[kind] * len(values), attributes=" nounwind willreturn memory(none)")
     typed = ", ".join(f"{vector_of(kind, lanes)} {value}" for value in values)
     if lanes == 1:

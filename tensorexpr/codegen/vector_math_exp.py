@@ -128,7 +128,7 @@ def sinh(x: Lanes) -> Lanes:
     size, square = x.abs(), x * x
     near = x.fma(square * square.polynomial(_SINH), x)
     half = _half_exp(size)
-    far = (half - 0.25 / half).signed_as(x)
+    far = (half - 0.25 / half).signed_as(x)  # e**-x / 2 is a quarter over e**x / 2
     return size.compare("olt", 1.0).choose(near, far)
 
 

@@ -50,6 +50,7 @@ _LARGE = 2.0**26
 def split(x: Lanes) -> tuple[Lanes, Lanes]:
     """(m, e) of positive normal x, e as an integer."""
     bits = x.bits()
+    # Counted from sqrt(1/2) the exponent field steps there, not at 1, so m lies around 1.
     exponent = (bits - _SQRT_HALF[x.kind]) >> _FRACTION_BITS[x.kind]
     return (bits - (exponent << _FRACTION_BITS[x.kind])).as_float(), exponent
 
@@ -64,9 +65,9 @@ def _split_any(x: Lanes) -> tuple[Lanes, Lanes]:
 
 def _bounded(x: Lanes, result: Lanes) -> Lanes:
     """The result of a logarithm of x with its limits: -inf at 0, NaN below, infinity and NaN as they are."""
-    result = x.compare("olt", math.inf).choose(result, x)
+    result = x.compare("olt", math.inf).choose(result, x)  # NaN isn't less
     outside = x.compare("oeq", 0.0).choose(x.constant(-math.inf), math.nan)
-    return x.compare("ugt", 0.0).choose(result, outside)
+    return x.compare("ugt", 0.0).choose(result, outside)  # "ugt" holds for NaN, which `result` is then
 
 
 def _log_of(f: Lanes, e: Lanes) -> Lanes:
@@ -111,6 +112,7 @@ def log10(x: Lanes) -> Lanes:
 def log1p(x: Lanes) -> Lanes:
     """ln(1 + x): what 1 + x loses to rounding is added to f, at the scale of m."""
     u = x + 1.0
+    # What rounding took from x + 1.0, exactly (two-sum).
     back = u - 1.0
     lost = (x - back) + (1.0 - (u - back))
     m, exponent = split(u)
@@ -128,6 +130,7 @@ def asinh(x: Lanes) -> Lanes:
     size = x.abs()
     large = size.compare("ogt", _LARGE)
     square = size * size
+    # sqrt(x**2 + 1) - 1 as x**2 / (sqrt(x**2 + 1) + 1), as a difference it would cancel near 0.
     inner = large.choose(size, size + square / ((square + 1.0).sqrt() + 1.0))
     return (log1p(inner) + large.choose(x.constant(math.log(2.0)), 0.0)).signed_as(x)
 

@@ -64,7 +64,7 @@ def _with_sign(x: Lanes, y: Lanes, magnitude: Lanes) -> Lanes:
     """The sign and the exceptions of x**y."""
     half = y * 0.5
     integral = y.floor().compare("oeq", y)
-    odd = integral & half.floor().compare("one", half) & y.abs().compare("olt", 2.0**24)
+    odd = integral & half.floor().compare("one", half) & y.abs().compare("olt", 2.0**24)  # from 2**24 on all floats are even
     signed = odd.choose(magnitude.flipped_by(x), magnitude)
     # Finite negative bases have no real power of a fraction; those of infinity and -0.0 are limits.
     invalid = x.compare("olt", 0.0) & x.compare("ogt", -math.inf) & y.floor().compare("one", y)

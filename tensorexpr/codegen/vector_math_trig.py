@@ -50,6 +50,7 @@ def _sine_of_quadrant(r: Lanes, number: Lanes) -> Lanes:
     """sin(number pi/2 + r)."""
     square = r * r
     value = (number & 1).compare("eq", 0).choose(_sine(r, square), _cosine(square))
+    # Quadrants 2 and 3, where the sine is negative, have bit 1 set: 30 places up that is the sign.
     return value.flipped_by((number << 30).as_float())
 
 
@@ -64,6 +65,7 @@ def cos(x: Lanes) -> Lanes:
     """The cosine, within 2 ulp."""
     size = x.abs()
     r, number = _quadrant(size)
+    # A quadrant on: cos(x) is sin(x + pi/2), and even, so the sign of x isn't needed.
     return patched(size.compare("ogt", _LARGEST), "cosf", x, _sine_of_quadrant(r.converted("float"), number + 1))
 
 
@@ -86,6 +88,7 @@ def atan(x: Lanes) -> Lanes:
     size = x.abs()
     middle, far = size.compare("ogt", _TAN_PI_8), size.compare("ogt", _TAN_3PI_8)
     one = x.constant(1.0)
+    # atan(x) is pi/4 + atan((x - 1) / (x + 1)), and pi/2 + atan(-1 / x).
     numerator = far.choose(-one, middle.choose(size - 1.0, size))
     denominator = far.choose(size, middle.choose(size + 1.0, one))
     t = numerator / denominator
@@ -101,11 +104,13 @@ def atan2(y: Lanes, x: Lanes) -> Lanes:
     width, height = x.abs(), y.abs()
     steep = height.compare("ogt", width)
     short, long = steep.choose(width, height), steep.choose(height, width)
+    # Of two infinite sides the quotient would be NaN, of two zeros as well; C has pi/4 and 0.
     ratio = short.compare("oeq", long).choose(x.constant(1.0), short / long)
     ratio = long.compare("oeq", 0.0).choose(x.constant(0.0), ratio)
     square = ratio * ratio
     angle = (ratio * square).fma(square.polynomial(_ATAN_UNIT), ratio)
     angle = steep.choose(_HALF_PI[0] - (angle - _HALF_PI[1]), angle)
+    # By the sign bit, as -0.0 counts as negative: atan2(0.0, -0.0) is pi.
     angle = x.bits().compare("slt", 0).choose(_PI[0] - (angle - _PI[1]), angle)
     undefined = x.compare("uno", y)
     return undefined.choose(x + y, angle.signed_as(y))

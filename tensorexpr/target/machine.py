@@ -60,6 +60,7 @@ class Cache:
 
         Rows that are 4096 bytes apart share one set of a cache with ways of 4096 bytes: it holds as many as it has ways.
         """
+        # Rows fall on every gcd-th address of a way, so a distance that shares much with it leaves few sets.
         places = self.way_bytes // math.gcd(self.way_bytes, max(1, row_bytes))
         return max(1, self.ways * min(places, self.way_bytes // self.line))
 
@@ -148,7 +149,7 @@ def machine_of(target: Target, cores: int) -> Machine:
         fma_latency=row.latency,
         masked_store_cycles=row.masked_store,
         caches=_caches(target, row),
-        window=row.window * min(1.0, row.fma[1] / bits),
+        window=row.window * min(1.0, row.fma[1] / bits),  # what is wider than a pipe is under way as several
         page_bytes=row.page,
         translations=row.translations,
         load_delay=row.load_delay,

@@ -109,6 +109,7 @@ def _read_words(text: str) -> dict[str, Any]:
         if not word.startswith("-") or not name:
             raise TargetError(f"target {text!r}: {word!r} is no option; options are written -name=value or -name value")
         if not has_value:
+            # Of an unknown option it isn't known whether the next word is its value.
             if not words or name not in _ANY_OPTION:
                 raise TargetError(f"target {text!r}: option -{name} has no value. {_known_options(config.get('kind'), name)}")
             value = words.pop(0)

@@ -20,6 +20,7 @@ from .reading import check_kind, check_options, read
 if TYPE_CHECKING:
     from .machine import Machine
 
+# A tuple, not a list: a thread or task that inherits it can't change what others see.
 _active: ContextVar[tuple[Target, ...]] = ContextVar("tensorexpr_targets", default=())
 
 # Common names of features that LLVM calls otherwise.
@@ -61,6 +62,7 @@ class TargetFeatures(frozenset[str]):
     def __getattr__(self, name: str) -> bool:
         if name.startswith("has_"):
             wanted = name.removeprefix("has_")
+            # LLVM writes dots and dashes, as in sse4.2, where attributes of Python can't.
             return _SPELLED.get(wanted, wanted) in self or wanted.replace("_", ".") in self or wanted.replace("_", "-") in self
         if name.startswith("is_"):
             return {"is_aarch64": "neon", "is_x86_64": "fxsr"}.get(name) in self

@@ -60,4 +60,5 @@ max(x, y) -> y if prove(y >= x)
 
 def mirrored(text: str) -> str:
     """A table with min and max exchanged."""
+    # By way of a character that no law has, or all would end as max.
     return text.replace("min(", "\0").replace("max(", "min(").replace("\0", "max(")

@@ -118,7 +118,7 @@ def _law(text: str) -> Iterator[Law]:
     pattern = _term(ast.parse(left.strip(), mode="eval").body)
     made = _term(ast.parse(result.strip(), mode="eval").body)
     needed = _term(ast.parse(condition.strip(), mode="eval").body) if condition else None
-    for variant in dict.fromkeys(_orders(pattern)) if shuffled else (pattern,):
+    for variant in dict.fromkeys(_orders(pattern)) if shuffled else (pattern,):  # x + x has one order, not two
         yield Law(variant, made, needed, text)
 
 
@@ -198,6 +198,7 @@ def match(term: Term, found: Any, env: Env) -> bool:
             return False
         return bool(env.setdefault(term[1], found.value) == found.value)
     if kind == "value":
+        # True == 1 in Python, so the dtype has to tell the constants apart.
         return isinstance(found, IntImm) and found.value == term[1] and (found.dtype == "bool") is isinstance(term[1], bool)
     if kind == "call":
         if not isinstance(found, Call) or found.op != term[1] or len(found.args) != len(term[2]):

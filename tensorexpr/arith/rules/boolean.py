@@ -36,7 +36,9 @@ def connective(facts: Facts, node: And | Or) -> PrimExpr | None:
 def _independent(facts: Facts, operands: list[PrimExpr], neutral: bool) -> list[PrimExpr] | None:
     """The operands that the others don't imply; None if some can't hold (for `or`: fail) together."""
     kept = list(operands)
+    # The last first: of two that imply each other the earlier stays.
     for operand in reversed(operands):
+        # Conditions on other atoms decide nothing, and each costs a scope.
         others = [x for x in kept if x is not operand and _atoms(facts, x) & _atoms(facts, operand)]
         comparison = _unwrapped(operand)
         if not others or not isinstance(comparison, CmpExpr) or not is_scalar_int(comparison.a.dtype):

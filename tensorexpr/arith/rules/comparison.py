@@ -28,6 +28,7 @@ def equality(facts: Facts, node: CmpExpr) -> PrimExpr | None:
         return IntImm("bool", int(same))
     step = gap.content()  # s*x + s*c == 0  <=>  x + c == 0
     gap = Linear({a: k // step for a, k in gap.terms.items()}, gap.constant // step)
+    # The first term with a positive factor, so that x - y == 0 and y - x == 0 are written alike.
     plus, minus = _sides(gap if next(iter(gap.terms.values())) > 0 else gap.scale(-1))
     return _written(facts, type(node), plus, minus, node)
 
@@ -81,7 +82,7 @@ def _ordered(facts: Facts, gap: Linear, node: CmpExpr) -> PrimExpr | None:
     left, right = _sides(gap)
     if left.is_constant:  # -x + c < 0  <=>  x >= c + 1
         return _written(facts, GE, right.shift(gap.constant), Linear({}, gap.constant + 1), node)
-    if right.terms and gap.constant == -1:
+    if right.terms and gap.constant == -1:  # left < right + 1
         return _written(facts, LE, left, right.shift(-1), node)
     return _written(facts, LT, left, right, node)
 

@@ -34,7 +34,7 @@ def truncmod(facts: Facts, node: Mod) -> PrimExpr | None:
     divisor = constant_of(node.b)
     if not divisor:
         return None
-    if divisor < 0 and -divisor <= int_limits(node.dtype)[1]:
+    if divisor < 0 and -divisor <= int_limits(node.dtype)[1]:  # the least integer has no opposite
         return Mod(node.a, IntImm(node.dtype, -divisor))  # x rem -c == x rem c
     form = exact_form(facts, node.a, free=True)
     if _is_multiple(form, divisor):  # c*x rem c == 0

@@ -118,6 +118,7 @@ def _ramp(facts: Facts, scalar: PrimExpr, number: Var, lanes: int) -> Ramp | Non
     for atom, k in base.terms.items():
         if number in variables(atom):
             others = [factor for factor in factors(atom) if factor is not number]
+            # lane*lane is no ramp, nor is a quotient of the lane's number.
             if len(others) != len(factors(atom)) - 1 or any(number in variables(other) for other in others):
                 return None
             base = base.without(atom)
