@@ -87,6 +87,7 @@ class IntGroupBounds:
             least = simple(floordiv(lower + coef - 1, coef))
             for upper in map(simple, self.upper):
                 gap = analyzer.simplify(floordiv(upper, coef) - least, 4)
+                # A constant extent: what the gap is at most, where the gap itself may be symbolic.
                 most = analyzer.const_int_bound(gap).max_value
                 if most < _WIDEST and (best is None or most < best[0]):
                     best = most, Range.from_min_extent(least, IntImm(least.dtype, most + 1))

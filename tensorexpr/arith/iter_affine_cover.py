@@ -60,6 +60,7 @@ def _check_mark(mapper: Fusion, mark: IterMark, splits: list[IterSplitExpr]) -> 
     reached: PrimExpr = IntImm(mark.extent.dtype, 1)
     while left:
         found = next((s for s in left if mapper.equal(s.lower_factor, reached)), None)
+        # i % 4 and i // 8 leave a digit of i out, which independence allows and a bijection doesn't.
         if found is None and mapper.level is not IterMapLevel.Bijective:
             found = next((s for s in left if mapper.divides(reached, s.lower_factor)), None)
         if found is None:

@@ -179,7 +179,7 @@ class _Detector:
         split = self.fused(total)
         if not isinstance(total.base, IntImm) or not isinstance(split.source.source, IterSumExpr):
             raise _NoMap(f"the predicate {condition} bounds no fused sum")
-        # The base is off the room first, then ceil as for a single iterator.
+        # scale*v + base < b, of the fused value v, is v < ceil((b - base) / scale).
         room = condition.b.value + isinstance(condition, LE) - total.base.value
         limit = max(-(-room // split.scale), 0)
         self.cut[_chain(split.source.source.args)] = min(limit, split.extent)

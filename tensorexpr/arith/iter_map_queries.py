@@ -44,7 +44,7 @@ def _take_predicate(mapper: Mapper, predicate: Any) -> None:
         kind = type(condition) if holds else _OPPOSITE[type(condition)]
         found.append(_bound(mapper, kind, condition))
     for expr, low, high in sorted(found, key=lambda item: len(variables(item[0]))):
-        if variables(expr).isdisjoint(mapper.iters):
+        if variables(expr).isdisjoint(mapper.iters):  # it bounds no iterator
             continue
         total = mapper.sum_of(mapper.simple(expr))
         alone = next((var for var in mapper.iters if mapper.iters[var].args == total.args), None)

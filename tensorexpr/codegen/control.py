@@ -84,6 +84,7 @@ def _is_undecided(loop: For, lines: Sequence[str | list[str]]) -> bool:
     few = isinstance(loop.extent, IntImm) and loop.extent.value < _FEW_STEPS
     if few or loop.kind is not ForKind.SERIAL:
         return False
+    # Lists are reserved places, for phis and for what stands in front of loops: no steps of the body.
     written = [line for line in lines if isinstance(line, str)]
     innermost = not any("!llvm.loop" in line for line in written)  # an inner loop ends in a branch that names its metadata
     scalar = not any("<" in line and " x " in line for line in written)  # vector types are `<8 x float>`

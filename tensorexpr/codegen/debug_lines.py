@@ -50,7 +50,7 @@ class DebugLines:
             self._around.append(line)
             handler(ctx, stmt)
             self._around.pop()
-            text.lines.append(f"{_MARK}{self._around[-1]}")
+            text.lines.append(f"{_MARK}{self._around[-1]}")  # back to the statement around
 
         return write
 
@@ -69,6 +69,7 @@ class DebugLines:
             elif line.startswith("define "):
                 found.append(f"{line.removesuffix(' {')} !dbg !{scope} {{")
             else:
+                # Labels and comments are no instructions.
                 found.append(f"{line}, !dbg !{here}" if line.startswith("  ") and not line.startswith("  ;") else line)
         return found
 

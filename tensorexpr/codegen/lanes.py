@@ -161,7 +161,7 @@ class Lanes:
     def at_most(self, limit: float) -> Lanes:
         """The smaller of this and `limit`; NaN stays."""
         top = self.constant(limit)
-        return top.compare("olt", self).choose(top, self)  # false for NaN, in either order
+        return top.compare("olt", self).choose(top, self)  # "olt" is false for NaN
 
     def at_least(self, limit: float) -> Lanes:
         """The larger of this and `limit`; NaN stays."""

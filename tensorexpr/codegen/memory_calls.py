@@ -34,6 +34,7 @@ def emit_atomic_add(ctx: FunctionContext, call: Call) -> str:
     place, value = (ctx.value(arg) for arg in call.args)
     ctx.reads |= IMPURE
     operation = "fadd" if parse_dtype(call.dtype).is_float else "add"
+    # Monotonic: only the addition itself is to be whole, it orders nothing else.
     old = ctx.text.value(f"atomicrmw {operation} ptr {place}, {VALUE_TYPE[call.dtype]} {value} monotonic")
     ctx.forget_reads()
     return old

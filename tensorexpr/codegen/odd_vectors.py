@@ -23,6 +23,7 @@ _MOST_PIECES = 3
 def widened(ctx: FunctionContext, lanes: int, unit: int) -> int | None:
     """The lanes of the masked access that replaces one of `lanes` elements of `unit` bytes; None to leave it alone."""
     target = ctx.module.target
+    # Powers of two are one access as they are.
     if lanes < _LEAST_LANES or lanes & (lanes - 1) == 0 or _FEATURES.get(8 * unit) not in target.features:
         return None
     wide = 1 << lanes.bit_length()
@@ -55,7 +56,7 @@ def run_of(ctx: FunctionContext, mask: Sequence[int] | None, unit: int) -> range
     if mask is None or machine.mask_registers or (unit >= _LEAST_MASKED and machine.masked_store_cycles <= _MOST_PIECES):
         return None
     lanes = [lane for lane, runs in enumerate(mask) if runs]
-    return range(lanes[0], lanes[-1] + 1) if lanes and len(lanes) == lanes[-1] + 1 - lanes[0] else None
+    return range(lanes[0], lanes[-1] + 1) if lanes and len(lanes) == lanes[-1] + 1 - lanes[0] else None  # one run without a hole
 
 
 def store_run(ctx: FunctionContext, kind: str, lanes: int, run: range, value: str, pointer: str, alignment: int, unit: int) -> None:

@@ -80,7 +80,7 @@ def _layout(captures: list[Capture]) -> tuple[list[tuple[Capture, int, str]], in
         # Bools are bytes in the struct: vectors of i1 would be packed into bits.
         kind = capture.llvm_type.replace("i1>", "i8>") if capture.llvm_type != "i1" else "i8"
         size = _size_of(kind)
-        step = min(64, 1 << (size - 1).bit_length())
+        step = min(64, 1 << (size - 1).bit_length())  # its own size, rounded up, at most a cache line
         offset = -(-offset // step) * step
         fields.append((capture, offset, kind))
         offset += size

@@ -25,6 +25,7 @@ def emit_ramp(ctx: FunctionContext, node: PrimExpr) -> str:
         steps = Shuffle(tuple(FloatImm(node.base.dtype, float(lane)) for lane in range(node.lanes)), tuple(range(node.lanes)))
         return ctx.value(ctx.keep(Add(Broadcast(node.base, node.lanes), Mul(Broadcast(node.stride, node.lanes), steps))))
     stride = node.stride.value if isinstance(node.stride, IntImm) else 1
+    # Of constants alone the whole ramp is one constant.
     first = node.base.value if isinstance(node.base, IntImm) and isinstance(node.stride, IntImm) else 0
     steps_text = vector_constant(scalar, tuple(str((first + lane * stride) % (1 << parsed.bits)) for lane in range(node.lanes)))
     if not isinstance(node.stride, IntImm):

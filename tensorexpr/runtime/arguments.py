@@ -139,7 +139,7 @@ class ArgumentChecker:
                 "is read-only, and the function writes it",
                 "pass a writable array, such as x.copy()",
             )
-        if not array.flags.c_contiguous and _may_repeat(array):
+        if not array.flags.c_contiguous and _may_repeat(array):  # compact rows repeat nothing
             self._fail(check.position, f"is written, and its strides {array.strides} repeat elements", "pass x.copy()")
 
     def _scalar(self, position: int, arg: Any) -> tuple[Any, int]:
@@ -157,7 +157,7 @@ class ArgumentChecker:
         low, high = int_limits(param.dtype)
         if not low <= value <= high:
             self._fail(position, f"is {value}, which {param.dtype} can't hold: it ends at {low} and {high}")
-        return value, value % _WORD
+        return value, value % _WORD  # negative ones in two's complement
 
     def _bind(self, held: list[Any]) -> list[int]:
         """The values of all slots, from the numbers that define them; every other number is compared."""

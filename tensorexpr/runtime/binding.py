@@ -138,6 +138,7 @@ def make_plan(signature: Signature) -> Plan:
     Raises:
         CodegenError: if a variable can't be found from the arguments, or an expression can't be computed from them.
     """
+    # Floats stand in no shape, so they get no slot.
     scalars = [param.var for param in signature.params if isinstance(param, ScalarParam) and not parse_dtype(param.dtype).is_float]
     slots = (*signature.symbols, *scalars)
     number = {var: index for index, var in enumerate(slots)}

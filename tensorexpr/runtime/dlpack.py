@@ -140,7 +140,7 @@ def export(array: _Array, dtype: str, max_version: tuple[int, int] | None = None
     # The structure points into the arrays of extents and steps, which nothing else would keep.
     owner = (managed, array, extents, steps)
     managed.context = id(owner)
-    _add_reference(owner)
+    _add_reference(owner)  # the one that `release` gives back
     return _capsule_new(ctypes.addressof(managed), code[f"{name}_name"], code[f"{name}_destroy"])
 
 

@@ -96,6 +96,7 @@ def new_context() -> Any:
 
 def parse(text: str, target: Target, context: Any = None) -> Any:
     """Parse and verify LLVM IR text, by default in a context of its own, so that nothing stays behind when the module dies."""
+    # Outside the try: an unknown CPU is no fault of the text.
     layout = _data_layout(target)
     try:
         module = _llvm().parse_assembly(text, context=context or new_context())
@@ -162,7 +163,7 @@ def check_externs(names: Iterable[str], target: Target) -> None:
     """
     try:
         check_runs_here(target)
-    except TargetError:
+    except TargetError:  # of another machine's libraries nothing is known here
         return
     known = runtime_symbols()
     _expose_math_library()

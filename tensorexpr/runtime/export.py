@@ -63,6 +63,7 @@ def export_library(code: CompiledCode, file_name: str, fcompile: Callable[..., A
             objects = os.path.join(folder, _OBJECT_MEMBER)
             Path(objects).write_bytes(code.data)
             link_objects(code.target, [objects], file_name, fcompile, options)
+        # The hash is one of what the linker wrote, so that is read back.
         _write(f"{file_name}.json", sidecar.write(code, Path(file_name).read_bytes()).encode())
     _write(str(Path(file_name).with_suffix(".h")), c_header(code.signatures.values(), Path(file_name).stem).encode())
 

@@ -98,6 +98,7 @@ def _table(signature: Signature, plan: binding.Plan, entry: int) -> Any:
     in_shapes = {extent for param in params if isinstance(param, BufferParam) for extent in param.shape}
     # A number that no shape mentions has nothing to agree with, and needs no slot.
     slots = {var: index for index, var in enumerate(plan.slots) if var in in_shapes}
+    # Types by address, so subclasses, whose fields may mean something else, go the long way.
     header = [entry, len(params), len(params) + len(plan.slots), id(np.ndarray), id(NDArray), id(int), id(float), 0]
     records: list[int] = []
     dims: list[int] = []
@@ -117,6 +118,7 @@ def _table(signature: Signature, plan: binding.Plan, entry: int) -> Any:
 
 
 def _array_record(param: BufferParam, dims: int) -> list[int]:
+    # By address too, as `to_numpy` gives one object for a dtype; an equal one, or one of other byte order, goes the long way.
     dtype = to_numpy(param.dtype)
     flags = layout.C_CONTIGUOUS | layout.ALIGNED | (layout.WRITEABLE if param.is_written else 0)
     written = int(param.is_written)

@@ -75,6 +75,7 @@ class Function:
         adopted = args
         if code == REFUSED:
             adopted = self._checker.adopt(args)
+            # Where nothing was foreign, the short way would refuse again.
             code = REFUSED if adopted is args else self._call(*adopted)
         if code == REFUSED:
             words, held = self._checker.block(adopted)

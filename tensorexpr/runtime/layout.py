@@ -34,6 +34,7 @@ _Array = np.ndarray[Any, Any]
 @lru_cache(maxsize=1)
 def proved() -> bool:
     """Whether the offsets hold in this interpreter."""
+    # Before anything is read: an object that is smaller would be read past its end.
     if sys.implementation.name != "cpython" or np.ndarray.__basicsize__ < _END or ctypes.sizeof(ctypes.c_void_p) != 8:
         return False
     base = np.arange(24, dtype=np.float32).reshape(2, 3, 4)

@@ -48,7 +48,7 @@ class LinkedCode:
     def objects(self) -> list[bytes]:
         """The object files, with one of entries under the functions' names, to be linked into a library."""
         entries = "\n".join(alias_text(name, own) for name, (_, own) in self.parts.items())
-        codes = {own: code.data for code, own in self.parts.values()}
+        codes = {own: code.data for code, own in self.parts.values()}  # one object, however many names it has here
         return [*codes.values(), cache.compile_text(entries, self.target, 1).data]
 
     @cached_property

@@ -116,7 +116,7 @@ def _load(path: str) -> OpenMP:
     try:
         library = ctypes.CDLL(path)
         symbols = {name: ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 for name in SYMBOLS}
-        library.omp_get_max_threads()
+        library.omp_get_max_threads()  # the first call reads the settings
     finally:
         if ours:
             del os.environ["KMP_BLOCKTIME"]

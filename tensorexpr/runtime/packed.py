@@ -92,6 +92,7 @@ def _array(kind: list[Any], words: Any, at: int) -> tuple[Any, int]:
     at += 1 + rank
     steps = tuple(words[at : at + rank]) if has_strides else _compact(shape)
     element = to_numpy(dtype)
+    # To the last element and no further: 2 rows of 8 in steps of 10 take 18, not 20.
     span = 0 if 0 in shape else 1 + sum((extent - 1) * step for extent, step in zip(shape, steps, strict=True))
     memory = (ctypes.c_uint8 * (span * element.itemsize)).from_address(address)
     flat = np.ctypeslib.as_array(memory).view(element)

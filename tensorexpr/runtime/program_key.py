@@ -62,6 +62,7 @@ def key_of(kind: str, program: Mapping[str, Any], target: Target) -> bytes | Non
             key: repr(value) for key, value in sorted(ctx.config.items()) if not key.startswith("relax.build.")
         },  # who builds, not what
     }
+    # Passes may ask for the current target as well as for the one that is built for.
     targets = [_machine(target), _machine(Target.current())]
     described = {"sources": sources, "options": options, "targets": targets, **program}
     return f"{kind}\n".encode() + json.dumps(described, separators=(",", ":")).encode()

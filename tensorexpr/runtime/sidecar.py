@@ -52,6 +52,7 @@ def read(text: bytes, data: bytes) -> Description:
         SidecarError: if it is not, or is torn.
         TargetError: if it is for a target that is not known here.
     """
+    # Before it is parsed, as that takes memory many times its length.
     if len(text) > _MAX_BYTES:
         raise SidecarError(f"the description is {len(text)} bytes long; at most {_MAX_BYTES} are read")
     try:
@@ -92,7 +93,7 @@ def _digest(data: bytes) -> str:
 
 def _field(record: Any, name: str, kind: type[_T]) -> _T:
     value = record.get(name) if isinstance(record, dict) else None
-    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):  # True is an int to Python
         raise SidecarError(f"the description lacks {name!r} as a {kind.__name__}")
     return value
 
@@ -178,7 +179,7 @@ class _Reader:
 
     def _dtype(self, record: Any) -> str:
         dtype = _field(record, "dtype", str)
-        parse_dtype(dtype)
+        parse_dtype(dtype)  # raises for what is none
         return dtype
 
     def _var(self, name: Any) -> Var:

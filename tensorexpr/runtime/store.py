@@ -87,6 +87,7 @@ def _folder() -> Iterator[int | None]:
     """The open folder; None if the cache is off or must not be used."""
     descriptor = None
     try:
+        # All is done relative to the open folder, which not every system can.
         descriptor = _open_folder() if config.cache_enabled() and os.open in os.supports_dir_fd else None
     except _Refused as error:
         once(logger, str(error))

@@ -114,7 +114,7 @@ class Evaluator:
         Raises:
             ArgumentError: if they don't fit, or the function fails.
         """
-        words, held = self.function.block(*args)
+        words, held = self.function.block(*args)  # `held` keeps alive what the words point to
         prepare = self._preparation(args, held)
         self._seconds(words, 1)
         number = self.number

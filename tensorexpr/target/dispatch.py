@@ -61,6 +61,7 @@ class GenericFunc:
         Raises:
             TargetError: if a label has one and it may not be replaced.
         """
+        # As a decorator it gets the labels first and whether to override second.
         if key_list is None or not callable(func):
             labels, override = func, bool(key_list) or allow_override
             return lambda made: self.register(made, labels, override)

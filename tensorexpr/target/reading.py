@@ -98,6 +98,7 @@ def _read_words(text: str) -> dict[str, Any]:
     except ValueError as error:
         raise TargetError(f"target {text!r}: {error}") from None
     config: dict[str, Any] = {"kind": words.pop(0)} if words and not words[0].startswith("-") else {}
+    # A tag stands alone: with options behind it, it is taken for a kind.
     if not words and config.get("kind") not in (None, *kinds.KINDS):
         # Tags are a long table that most programs don't need.
         from .tag import find_tag

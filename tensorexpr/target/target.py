@@ -98,7 +98,7 @@ class Target:
     @property
     def attrs(self) -> dict[str, Any]:
         """The options that were given or that the kind has by default, by name; not the labels, which are `keys`."""
-        return dict(self.options[1:])
+        return dict(self.options[1:])  # labels stand first
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -394,7 +394,7 @@ class Target:
         """One target, several, or those of a mapping from devices, as a list; None stays None."""
         if multi_targets is None:
             return None
-        if isinstance(multi_targets, Mapping) and "kind" not in multi_targets:
+        if isinstance(multi_targets, Mapping) and "kind" not in multi_targets:  # with a kind it is one target, as a dict
             return [Target(target) for target in multi_targets.values()]
         if isinstance(multi_targets, (Target, str, Mapping)):
             return [Target(multi_targets)]

@@ -130,7 +130,7 @@ def _merge_remainder(facts: Facts, form: Linear, atom: FloorMod, k: int) -> Line
     without = _without_multiple(rest, plain_form(facts, atom.a), -k)
     if without is None:
         return None
-    return without.add(atom_form(_quotients(atom.a, c)[-1]), -k * c)  # k*(x % c) - k*x == -k*c*(x // c)  # the last shape is the simplest
+    return without.add(atom_form(_quotients(atom.a, c)[-1]), -k * c)  # k*(x % c) - k*x == -k*c*(x // c)
 
 
 def _is_quotient(facts: Facts, atom: PrimExpr, x: PrimExpr, c: int) -> bool:
