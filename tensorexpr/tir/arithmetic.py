@@ -60,6 +60,7 @@ def nested_operands(expr: PrimExpr, kind: type[BinaryExpr] | type[LogicalExpr]) 
     while stack:
         node = stack.pop()
         if isinstance(node, kind):
+            # The right one first, so that the left one is popped before it.
             stack += [node.b, node.a]
         else:
             found.append(node)
@@ -72,6 +73,7 @@ def _is_integral(expr: PrimExpr) -> bool:
 
 def truncated(a: int, b: int) -> int:
     """a / b towards zero."""
+    # By magnitudes, as Python's // rounds down: -7 // 2 is -4. Floats would lose the low bits of int64.
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
@@ -106,6 +108,7 @@ def fold_binary(op: type[BinaryExpr], a: PrimExpr, b: PrimExpr) -> PrimExpr | No
         return IntImm(a.dtype, wrap_int(ON_INTEGERS[op](a.value, b.value), a.dtype))
     if isinstance(a, FloatImm) and isinstance(b, FloatImm) and op in _FLOAT_FOLD and a.dtype in ("float32", "float64"):
         with np.errstate(all="ignore"):
+            # Rounding twice is exact here: double has 53 bits, and float32's 24 need 2 * 24 + 2.
             return FloatImm(a.dtype, rounded_float(_FLOAT_FOLD[op](float(a), float(b)), a.dtype))
     if isinstance(a, Broadcast) and isinstance(b, Broadcast):
         inner = fold_binary(op, a.value, b.value)
@@ -129,6 +132,7 @@ def build_binary(op: type[BinaryExpr], left: PrimExpr, right: PrimExpr) -> PrimE
     folded = fold_binary(op, left, right)
     if folded is not None:
         return folded
+    # One form for 1 + x and x + 1, so that interning finds them equal.
     if op in _COMMUTATIVE and isinstance(left, (IntImm, FloatImm)):
         left, right = right, left
     if isinstance(right, IntImm):
@@ -259,6 +263,7 @@ def negate(a: Any) -> PrimExpr:
         return FloatImm(expr.dtype, -expr.value)
     if _is_integral(expr):
         return binary(Sub, const(0, expr.dtype), expr)
+    # 0.0 - x would be 0.0 for x = 0.0, where the negation is -0.0.
     return binary(Mul, expr, const(-1.0, expr.dtype))
 
 
@@ -276,6 +281,7 @@ def compare(op: Any, a: Any, b: Any) -> PrimExpr:
     """A comparison after type matching, folded on constants."""
     left, right = match_types(a, b)
     if isinstance(left, (IntImm, FloatImm)) and isinstance(right, (IntImm, FloatImm)):
+        # Python compares floats by IEEE, too: NaN == NaN is false, 0.0 == -0.0 is true.
         return IntImm("bool", int(_COMPARE[op](left.value, right.value)))
     node: PrimExpr = op(left, right)
     return node

@@ -50,6 +50,7 @@ class Var(PrimExpr):
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """A new variable, whatever others there are."""
+        # Past interning, whose key would make two variables of one name and type the same.
         return object.__new__(cls)
 
     def __init__(
@@ -93,6 +94,7 @@ class IntImm(ConstExpr):
     value: int
 
     def __post_init__(self) -> None:
+        # True and 1 are one key of the table: the node has an int, whichever came first.
         if type(self.value) is not int:
             object.__setattr__(self, "value", int(self.value))
         low, high = int_limits(self.dtype)

@@ -65,6 +65,7 @@ class Layout(Object):
             found.append((letter, size, step.get(letter, 1)))
             if size:
                 step[letter] = step.get(letter, 1) * size
+        # A whole axis steps over all of its parts, also over those that stand outside of it.
         whole = [(letter, size, at if size else step.get(letter, 1)) for letter, size, at in found]
         return whole[::-1]
 

@@ -48,6 +48,7 @@ class _Layout:
         """All field values in order, so that equal nodes have equal keys however they were written."""
         if "span" in kwargs:
             del kwargs["span"]
+        # `span` by position is the last argument in TVM's signatures.
         elif len(args) == self.count + 1 and not kwargs:
             args = args[:-1]
         for alias, name in self.aliases.items():
@@ -145,9 +146,11 @@ class Interned(Built):
         if found is None:
             fitting = layout.adapted(args)
             if fitting is not args:
+                # Built anew: its key was made of raw values, and the node of the fitting ones may exist.
                 return cls(*fitting)
             made = object.__new__(cls)
             cls._fill(made, *args)
+            # `setdefault`: of two threads that build equal nodes, both get that of the first.
             entry = _table.setdefault(key, KeyedRef(made, _forget, key))
             found = entry()
             if found is None:  # the dead node's entry was still there

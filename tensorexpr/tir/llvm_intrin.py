@@ -79,6 +79,7 @@ def _rounded_sum(a: Array, b: Array) -> Array:
     total = a + b
     back = total - a
     error = (a - (total - back)) + (b - back)
+    # Round to odd: an inexact sum gets its last bit set, so that rounding it to float32 sees no tie where there is none.
     odd = (total.view(np.int64) & 1) == 1
     inexact = np.isfinite(total) & (error != 0) & ~odd
     toward = np.where((error > 0) == (total > 0), 1, -1)
@@ -121,6 +122,7 @@ def _x86_dots() -> list[LLVMIntrinsic]:
 def _sums_of_pairs(a: Array, b: Array) -> Array:
     """a0*b0 + a1*b1 of neighbouring 16-bit numbers."""
     products = a.astype(np.int32) * b.astype(np.int32)
+    # As the instruction: 2 * (-32768)^2 wraps to -2^31, the only sum that doesn't fit.
     return products[0::2] + products[1::2]
 
 

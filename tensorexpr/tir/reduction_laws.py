@@ -100,6 +100,7 @@ def operator_of(combiner: CommReducer, index: int = 0) -> type[BinaryExpr] | Non
 def law_of(combiner: CommReducer) -> Law | None:
     """The law of a combiner, if it and its identity are known."""
     for law in LAWS:
+        # `takes` comes first: a law for pairs would index past the one value of a sum.
         if law.takes([var.dtype for var in combiner.lhs]) and _same(law.combine(combiner.lhs, combiner.rhs), combiner.result):
             return law if _starts_neutral(law, combiner.identity_element) else None
     return None
@@ -110,6 +111,7 @@ def accumulation(stmt: BufferStore) -> tuple[type[BinaryExpr], PrimExpr] | None:
     value = stmt.value
     if not isinstance(value, _PLAIN):
         return None
+    # C[i] = C[i] + x and C[i] = x + C[i] are one.
     for old, term in ((value.a, value.b), (value.b, value.a)):
         if isinstance(old, BufferLoad) and old.buffer is stmt.buffer and old.indices == stmt.indices and old.predicate is None:
             return type(value), term
@@ -146,6 +148,7 @@ def recognised(block: Block) -> Reduction | str:
     current = tuple(BufferLoad(buffer, indices) for buffer in buffers)
     first = tuple(initial[buffer].value for buffer in buffers)
     shown = tuple(store.value for store in updates)
+    # Programs store value and place in either order; the laws have the place first.
     for order in (range(len(buffers)), range(len(buffers) - 1, -1, -1)):
         for law in LAWS:
             terms = _terms(law, _by(order, current), _by(order, shown))
@@ -197,6 +200,7 @@ def _is_neutral(wanted: PrimExpr, value: PrimExpr) -> bool:
         return True
     if not isinstance(wanted, FloatImm) or not isinstance(value, FloatImm):
         return False
+    # Above 1 in magnitude: the bounds of min and max, beyond which lie infinities. 0 of a sum and 1 of a product admit nothing else.
     return abs(wanted.value) > 1 and isinf(value.value) and (value.value > 0) == (wanted.value > 0)
 
 
@@ -206,6 +210,7 @@ def _terms(law: Law, current: Values, updates: Values) -> Values | None:
         return None
     left = [Var(f"l{n}", load.dtype) for n, load in enumerate(current)]
     right = [Var(f"r{n}", load.dtype) for n, load in enumerate(current)]
+    # The running value may be the left or the right operand: min(C, x), or min(x, C).
     for one, other in ((left, right), (right, left)):
         pattern = law.combine(one, other)
         found: dict[Var, PrimExpr] = dict(zip(left, current, strict=True))
@@ -219,6 +224,7 @@ def _unify(pattern: Any, expr: Any, found: dict[Var, PrimExpr], holes: set[Var])
     if isinstance(pattern, Var):
         if pattern in holes and pattern not in found and isinstance(expr, PrimExpr) and expr.dtype == pattern.dtype:
             found[pattern] = expr
+        # Expressions are interned, so identity is equality of structure.
         return found.get(pattern) is expr
     if isinstance(pattern, PrimExpr):
         if type(pattern) is not type(expr) or pattern.dtype != expr.dtype:

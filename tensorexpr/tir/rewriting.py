@@ -99,6 +99,7 @@ def map_children(node: _N, rewrite: Callable[[Node], Node]) -> _N:
     if not changed:
         return node
     if isinstance(node, SeqStmt):
+        # `seq` drops statements that became no-ops; SeqStmt itself would refuse the one that may be left.
         return seq(*changed["seq"])
     return cast(_N, replace(cast(Any, node), **changed))
 
@@ -109,10 +110,12 @@ def post_order_rewrite(node: _N, rule: Callable[[Node], Node | None], into: Call
     `rule` gets a node whose children are rewritten already and returns its replacement or None. `into` says
     whether to descend at all. Each distinct node is rewritten once.
     """
+    # By id: `node` keeps all that it holds alive, so no id is used twice.
     done: dict[int, Node] = {}
     stack: list[tuple[Node, bool]] = [(node, False)]
     while stack:
         current, expanded = stack.pop()
+        # A node that several others hold is on the stack once for each of them.
         if id(current) in done:
             continue
         if not expanded and (into is None or into(current)):
@@ -134,6 +137,7 @@ def walk(node: Node) -> Iterator[Node]:
         if expanded:
             yield current
         elif id(current) not in seen:
+            # Marked when it is taken off, not when put on: an earlier entry would make a shared child follow one of its parents.
             seen.add(id(current))
             stack.append((current, True))
             stack.extend((child, False) for child in reversed(children(current)))
@@ -175,4 +179,5 @@ def variables(node: Node) -> set[Var]:
 
 @lru_cache(4096)
 def _variables(expr: PrimExpr) -> tuple[Var, ...]:
+    # A tuple, as all callers share the cached value.
     return tuple({n for n in walk(expr) if isinstance(n, Var)})

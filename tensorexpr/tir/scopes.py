@@ -127,6 +127,7 @@ def uses(expr: PrimExpr) -> tuple[list[Var], list[Buffer]]:
         elif isinstance(node, BufferLoad):
             buffers[node.buffer] = None
         elif isinstance(node, (Let, Reduce)):
+            # Binders are rare: only where one is met does the walk that follows scopes begin.
             return list(_scoped_vars(expr)), list(dict.fromkeys(n.buffer for n in walk(expr) if isinstance(n, BufferLoad)))
     return variables, list(buffers)
 
@@ -140,6 +141,7 @@ def _scoped_vars(expr: PrimExpr) -> dict[Var, None]:
     while stack:
         node, binders, change = stack.pop()
         if node is None:
+            # A binding begins or ends: a node that was searched under another one may have other free variables now.
             seen.clear()
             for var in binders:
                 bound[var] = bound.get(var, 0) + change
@@ -167,6 +169,7 @@ def _steps(node: PrimExpr) -> list[_Step]:
     outer: list[_Step] = [(e, (), 0) for e in (*domains, *combiner.identity_element, *node.init)]
     inner: list[_Step] = [(e, (), 0) for e in (*node.source, node.condition)]
     result: list[_Step] = [(e, (), 0) for e in combiner.result]
+    # Axes hold in source and condition alone, operands in the result alone; identities see neither.
     return [*outer, (None, axes, 1), *inner, (None, axes, -1), (None, operands, 1), *result, (None, operands, -1)]
 
 

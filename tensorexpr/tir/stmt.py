@@ -94,6 +94,7 @@ class For(Stmt):
 
     @staticmethod
     def _normal(args: tuple[Any, ...]) -> tuple[Any, ...]:
+        # By position the older form has the body where thread_binding stands here, and its device_api is dropped.
         if isinstance(args[5], Stmt):
             args = (*args[:4], args[5], None, args[6])
         return args
@@ -259,6 +260,7 @@ class BufferBind(Stmt):
             raise DeclarationError(f"buffer {bound.name} has {bound.ndim} dimensions, more than the {of.ndim} of {of.name}")
 
     def defines(self) -> tuple[Var, ...]:
+        # What is no variable is a demand on the box instead, see `scopes.parts`.
         """The variables that the box gives a value: the pointer, and strides and offset where they are variables."""
         found = (v for v in (*self.buffer.strides, self.buffer.elem_offset) if isinstance(v, Var))
         return tuple(dict.fromkeys((self.buffer.data, *found)))

@@ -30,6 +30,7 @@ def post_order_visit(stmt: Node, fvisit: Callable[[Node], Any]) -> None:
 def pre_order_visit(stmt: Node, fvisit: Callable[[Node], bool]) -> None:
     """Call `fvisit` on the nodes of `stmt`, parents first; where it returns False, the children are left out."""
     stack: list[Node] = [stmt]
+    # No set of seen nodes: a shared expression is visited at each of its places.
     while stack:
         node = stack.pop()
         if fvisit(node):
@@ -62,6 +63,7 @@ def ir_transform(
         return new is None
 
     def rule(node: Node) -> Node | None:
+        # `into` refused these, so the node comes here as it was.
         if id(node) in replaced:
             return replaced[id(node)]
         return postorder(node) if postorder is not None and enabled(node) else None
@@ -92,6 +94,7 @@ def substitute(node: _N, vmap: Mapping[Any, Any]) -> _N:
             raise DeclarationError(f"substitute replaces variables, not {key!r}")
         mapping[var] = convert(value)
     for var in _defined(node):
+        # A walk of its own, only for the few keys that are defined inside at all.
         if var in mapping and var in undefined_vars(node):
             raise DeclarationError(f"{var.name} is defined in a part of what it is to be replaced in, and free in another; rename one")
         mapping.pop(var, None)
@@ -103,6 +106,7 @@ def renew_defs(func: PrimFunc) -> PrimFunc:
     buffers = list(func.buffer_map.values())
     outside = (*func.params, *(b.data for b in buffers), *(v for b in buffers for v in buffer_vars(b)))
     defined = [*outside, *_defined(func.body)]
+    # `type(var)` keeps a SizeVar one, whose bound at 0 simplifiers use.
     fresh = {var: type(var)(var.name, var.dtype, var.type_annotation) for var in dict.fromkeys(defined)}
     renaming = Renaming(dict(fresh), folding=False)
     buffer_map = {fresh[param]: renaming.buffer(buffer) for param, buffer in func.buffer_map.items()}

@@ -157,10 +157,13 @@ class Comparison:
             return self._push(tuple(getattr(a, n) for n in _names(type(a))), tuple(getattr(b, n) for n in _names(type(a))))
         if type(a) is type(b) and hasattr(a, "numpy"):
             return a is b or _array_key(a) == _array_key(b)
+        # A stack of our own, as bodies nest deeper than Python recurses.
         return type(a) is type(b) and bool(a == b)
 
     def _push(self, left: tuple[Any, ...], right: tuple[Any, ...]) -> bool:
+        # The stack is popped from its end: reversed, parts are compared in reading order, and definitions bind before uses.
         self._todo.extend(reversed(list(zip(left, right, strict=False))))
+        # Pairs of unequal length may be on the stack already; False ends the walk before anyone takes them off.
         return len(left) == len(right)
 
     def _module(self, a: IRModule, b: IRModule) -> bool:
@@ -180,6 +183,7 @@ class Comparison:
                 return self._left.get(a) is b and self._right.get(b) is a
             return self._special(Declared(a), Declared(b)) if self._map_free_vars else a is b
         if a.structural_scope:
+            # Copies: definitions inside write into the tables themselves.
             outside = dict(self._left), dict(self._right)
 
             def leave() -> bool:
@@ -211,11 +215,13 @@ class Comparison:
         if isinstance(a.value, (Var, IntImm)) and isinstance(b.value, (Var, IntImm)):
             return self._compare(a.value, b.value)
         trial = Comparison(self._map_free_vars)
+        # In a comparison of its own: a mismatch must not end this walk, for a proof may follow, nor leave half of its bindings.
         trial.bind_all(self._left, self._right)
         if trial.run(a.value, b.value):
             self._left, self._right = trial.bindings()
             return True
         here = {var: self._left.get(var) for var in variables(a.value)}
+        # No proof by way of a variable that may still be paired, or that stands for another one on the other side.
         if any(other is None and (self._map_free_vars or var in self._right) for var, other in here.items()):
             return False
         return a.equals(substitute(a.value, {var: other for var, other in here.items() if other is not None}), b.value)
@@ -244,6 +250,7 @@ class Comparison:
         other = _bound(b)
         if other is None or len(bound[1]) != len(other[1]):
             return False
+        # Outside goes on top of it, so that is compared before the variables are bound.
         self._scoped(bound[1], other[1], bound[2], other[2])
         return self._push(bound[0], other[0])
 
@@ -258,7 +265,9 @@ class Comparison:
             return all([self._bind(a, b) for a, b in pairs])
 
         def leave() -> bool:
+            # What was found equal under these pairs need not be equal under the ones around.
             self._same.clear()
+            # Backwards: where one variable stands in the list twice, the oldest meaning comes last and stays.
             for table, var, old in reversed(before):
                 if old is None:
                     table.pop(var, None)
@@ -275,6 +284,7 @@ class Comparison:
         left, right = _signature(a), _signature(b)
         if len(a.params) != len(b.params) or len(left) != len(right) or len(a.buffer_map) != len(b.buffer_map):
             return False
+        # By the order of parameters: the keys are variables, each program's own.
         buffers = tuple(a.buffer_map.get(p) for p in a.params), tuple(b.buffer_map.get(p) for p in b.params)
         self._scoped(left, right, (buffers[0], dict(a.attrs), a.body), (buffers[1], dict(b.attrs), b.body))
         return True
@@ -308,6 +318,7 @@ def _functions(mod: IRModule) -> dict[str, PrimFunc]:
 def _signature(func: PrimFunc) -> tuple[Var, ...]:
     """What the arguments of a call define, in order: parameters, then pointers and sizes of their buffers."""
     buffers = [func.buffer_map[p] for p in func.params if p in func.buffer_map]
+    # A size may be a parameter and stand in shapes, too: it is defined once.
     return tuple(dict.fromkeys([*func.params, *(v for b in buffers for v in (b.data, *buffer_vars(b)))]))
 
 
@@ -369,6 +380,7 @@ class _Digest:
         digest = _hash(kind, *extra, *self._results[split:])
         del self._results[split:]
         self._results.append(digest)
+        # Only expressions are shared within a program; it holds them while this runs, so ids aren't used again.
         if isinstance(node, PrimExpr):
             self._memo[id(node)] = digest
 
@@ -396,6 +408,7 @@ class _Digest:
             if isinstance(value, (Var, IntImm)):
                 self._visit(value)
             else:
+                # What is equal by a proof has no normal form here: all such extents share one digest, and `Comparison` tells them apart.
                 self._results.append(_hash("extent"))
             return
         if isinstance(part, Declared):
@@ -416,12 +429,14 @@ class _Digest:
     def _var(self, var: Any) -> bytes:
         levels = self._levels.get(var)
         if levels:
+            # The innermost binding, as the number of variables bound around it: `lambda x, y: y` is 1, whatever the names.
             return _hash("bound", str(levels[-1]), str(var.dtype))
         number = self._free.setdefault(var, len(self._free)) if self._map_free_vars else id(var)
         return _hash("free", str(number), str(var.dtype))
 
     def _scoped(self, node: Any, outside: tuple[Any, ...], variables: tuple[Var, ...], inside: tuple[Any, ...]) -> None:
         """Plan: what stands outside, then the variables are bound, what stands inside, and the scope ends."""
+        # A digest holds under one binding: inside starts with none, and what was known outside is good again behind it.
         outer = self._memo
         types = [repr((type(v).__name__, v.dtype, v.type_annotation)) for v in variables]
 
@@ -455,6 +470,7 @@ def _operands(node: Any) -> list[Any] | None:
     if isinstance(node, (tuple, list)):
         return list(node)
     if isinstance(node, Mapping):
+        # Equality takes mappings in any order of their keys, so the hash must.
         return [item for key in sorted(node, key=str) for item in (key, node[key])]
     if isinstance(node, IRModule):
         return [dict(node.attrs), *([node.global_infos] if node.global_infos else []), _functions(node)]
@@ -469,6 +485,7 @@ def _hash(*items: str | bytes) -> bytes:
     digest = blake2b(digest_size=8)
     for item in items:
         data = item.encode() if isinstance(item, str) else item
+        # Lengths in front, so that "ab", "c" and "a", "bc" differ.
         digest.update(len(data).to_bytes(4, "little"))
         digest.update(data)
     return digest.digest()

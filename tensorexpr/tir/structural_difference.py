@@ -16,6 +16,7 @@ from .structural import Comparison, Structural, bound_variables
 from .structured import Declared, Defines, Proven, Structured
 
 Paths = tuple[ObjectPath, ObjectPath]
+# As in `structural`: what is ignored there must not be found as the first difference here.
 _IGNORED = frozenset(("name", "name_hint"))
 # What TVM compares first, where that is not the order of the fields.
 _FIRST = {"For": ("loop_var",), "LetStmt": ("value",), "PrimFunc": ("params", "buffer_map")}
@@ -83,6 +84,7 @@ class _Finder:
 
     def _equal(self, a: Any, b: Any) -> bool:
         comparison = Comparison(self._map_free_vars)
+        # On a copy of the bindings: a comparison that fails leaves ours as they are, for the parts are compared next.
         comparison.bind_all(self._left, self._right)
         if not comparison.run(a, b):
             return False
@@ -126,6 +128,7 @@ class _Finder:
                 return root.array_index(index), root.array_index(index), left, right
         if len(a) == len(b):
             return None
+        # The longer one has an element here, the shorter one misses it.
         end = min(len(a), len(b))
         ends = root.missing_array_element(end), root.array_index(end)
         return (*(ends if len(a) < len(b) else ends[::-1]), None, None)

@@ -83,6 +83,7 @@ class _Check:
             own = parts(stmt)
             defines = own.defines
             if isinstance(stmt, BufferRealize) and stmt.buffer in self._realized:
+                # The pointer came with the parameter; defining it again would break single assignment.
                 defines = ()  # a parameter: it has its memory
             for buffer in own.buffers:
                 yield from self._buffer(buffer, skip_data=buffer.data in defines)
@@ -100,6 +101,7 @@ class _Check:
                 yield from self._buffer(buffer)
             for expr in own.inner_exprs:
                 yield from self._expr(expr)
+            # Below the bodies on the stack: it is taken off when they are done, and ends the scope.
             stack.append(defines)
             stack.extend(reversed(own.bodies))
 

@@ -52,6 +52,7 @@ def block(context: Context, name: str = "", no_realize: bool = False) -> Pending
             owner = context.function or FunctionFrame("", False)  # which a builder may lack
             owner.has_blocks = True
             allocated = (buffer for buffers in (owner.allocated, *(b.allocated for b in context.blocks)) for buffer in buffers)
+            # The innermost come last, and win; all win over what the body loads from, which may be views.
             known = {buffer.data: buffer for buffer in (*owner.buffer_map.values(), *allocated)}
             made = _finished(frame, body, known, is_root=not context.blocks and name_hint == "root")
             if frame.reads is None or frame.writes is None:
@@ -79,6 +80,7 @@ def _finished(frame: BlockFrame, body: Stmt, known: Mapping[Var, Buffer], is_roo
         return made
     buffers = {**_pointers(made), **known}
     reads, writes, opaque = get_block_access_region(made, buffers)
+    # A call got an address: what lies behind it shows in no index.
     if opaque:
         _check_seen(frame, made, {region.buffer.data: region.buffer for region in opaque})
         reads, writes = get_block_read_write_region(made, buffers)  # from the address of an element a call reaches all others
@@ -114,6 +116,7 @@ def _check_closed(frame: BlockFrame, made: Block, loops: Mapping[Var, Range]) ->
         DeclarationError: if the variable of a loop around it is used inside.
     """
     inside = (node for part in (made.body, made.init) if part is not None for node in walk(part))
+    # A block without axes has nothing to bind loops to: it may use them as they are.
     used = next((node for node in inside if isinstance(node, Var) and node in loops), None) if frame.axes else None
     if used is not None:
         raise DeclarationError(
@@ -128,10 +131,12 @@ def _check_ranges(frame: BlockFrame, loops: Mapping[Var, Range]) -> None:
     Raises:
         DeclarationError: if the loop runs past the axis's range, and no T.where says otherwise.
     """
+    # Under T.where a loop may run past the axis: 3 * 4 steps for 10 elements.
     for axis, value in zip(frame.axes, frame.values, strict=True) if is_const_int(frame.predicate, 1) else ():
         loop = loops.get(value) if isinstance(value, Var) else None
         if loop is None or axis.dom is None:
             continue
+        # Bounds that are no constants are left alone; verification has no more to say of them, either.
         bounds = [(as_int(dom.min), as_int(dom.min + dom.extent)) for dom in (axis.dom, loop)]
         (low, end), (first, last) = bounds
         if low is not None and end is not None and first is not None and last is not None and not low <= first <= last <= end:

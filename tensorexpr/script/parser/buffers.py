@@ -110,6 +110,7 @@ def _match_region(
     extents = [r.extent for r in source.region] if shape is None else shape
     _check_box(name, source, extents if isinstance(extents, (list, tuple)) else (extents,))
     made = _declared(name, extents, dtype or source.buffer.dtype, *options, **named)
+    # `begun`: views belong to the head of a block; further down the box may depend on what has been computed since.
     if context.blocks and not context.blocks[-1].begun:
         view = MatchBufferRegion(made, source)
         view.defines()  # which checks that the view fits the box

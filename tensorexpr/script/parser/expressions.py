@@ -107,6 +107,7 @@ class ExpressionReader:
         return self.at(node, python.attribute, owner, node.attr)
 
     def _of_module(self, node: ast.Attribute, module: ModuleType) -> Any:
+        # `self` for what isn't there: a module may well hold None.
         value = vars(module).get(node.attr, self)
         full = f"{module.__name__}.{node.attr}"
         if full in self._modules:
@@ -178,6 +179,7 @@ class ExpressionReader:
         where = next((keyword.value for keyword in node.keywords if keyword.arg == "where"), None)
         if len(node.args) != 1 or not isinstance(where, ast.Dict):
             self.fail(node, "expected T.Let(body, where={x: value})")
+        # Outside of the scope that comes: in T.Let(x, where={x: x + 1}) the x of the value is that around.
         values = [self.expr(value) for value in where.values]
         self._scope.push()
         bound: dict[Var, PrimExpr] = {}
@@ -201,6 +203,7 @@ class ExpressionReader:
 
     def _binary(self, node: ast.BinOp) -> Any:
         """Chains such as a + b + c + ... are as deep as they are long, so their left side is followed in a loop."""
+        # The left operand of the innermost link is the first to be read, as in Python.
         chain: list[ast.BinOp] = [node]
         while isinstance(chain[-1].left, ast.BinOp):
             chain.append(chain[-1].left)
@@ -217,6 +220,7 @@ class ExpressionReader:
     def _bool(self, node: ast.BoolOp) -> Any:
         value = self.value(node.values[0])
         for other in node.values[1:]:
+            # As Python: what decides the whole is the result, and what follows isn't read.
             if is_python(value) and bool(value) is isinstance(node.op, ast.Or) and not isinstance(value, Number):
                 return value
             value = self.at(node, apply, BOOL[type(node.op)], value, self.value(other))
@@ -261,6 +265,7 @@ class ExpressionReader:
         for part in index.elts if isinstance(index, ast.Tuple) else [index]:
             if isinstance(part, ast.Starred):
                 parts.extend(self._items(part.value))
+            # One slice or index per dimension: how many parts there are says which one comes next.
             else:
                 extent = buffer.shape[len(parts)] if len(parts) < buffer.ndim else 0
                 found = self._index(part, extent)

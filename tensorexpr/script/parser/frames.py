@@ -70,6 +70,7 @@ def realize(region: Any, storage_scope: str = "", condition: Any = None, annotat
 
     def around(body: Stmt) -> Stmt:
         made = BufferRealize(box.buffer, box.region, holds, body, notes)
+        # A scope that the buffer has already isn't said twice, so that what is printed reads back as it was.
         if storage_scope in ("", box.buffer.scope()):
             return made
         return AttrStmt(box.buffer, "realize_scope", StringImm(storage_scope), made)
@@ -139,6 +140,7 @@ def if_frame(context: Context, condition: Any) -> Pending:
 
         def close(body: Stmt) -> Stmt:
             context.arms.pop()
+            # Arms give None and leave nothing; anything else in the body is a statement of nobody's.
             if body is not NOP:
                 raise DeclarationError("what belongs to T.If stands in `with T.Then():` or `with T.Else():`")
             if "T.Then" not in arms:
@@ -212,6 +214,7 @@ def launch_thread(context: Context, thread: Any, extent: Any) -> Pending:
 
     def make(name: str) -> Opened:
         var = thread if isinstance(thread, Var) else Var(name or known, size.dtype)
+        # `var` is what the body uses; the tag is what says that two launches are one dimension of threads.
         axis = IterVar(Range.from_min_extent(IntImm(size.dtype, 0), size), var, IterVar.THREAD_INDEX, known)
         key = "virtual_thread" if known in VIRTUAL_TAGS else "thread_extent"
         return Opened(var, lambda body: AttrStmt(axis, key, size, body))
@@ -258,6 +261,7 @@ def func_attr(context: Context, attrs: Mapping[str, Any]) -> None:
 def let_expression(body: Any, where: Mapping[Var, Any]) -> PrimExpr:
     """``T.Let(body, where={x: value})``; the parser has declared the variables."""
     expr = as_expr(body)
+    # The first is outermost, as the printer lists them.
     for var, value in reversed(list(where.items())):
         expr = Let(var, as_expr(value), expr)
     return expr

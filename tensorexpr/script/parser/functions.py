@@ -128,6 +128,7 @@ class ProgramReader:
 
     def _program(self) -> PrimFunc | IRModule:
         tree = self._source.tree()
+        # Before any name is read: `R` means something in functions of graphs alone, and their readers take long to import.
         if any(isinstance(node, ast.FunctionDef) and _decorator(node) == "function" for node in ast.walk(tree)):
             graphs()
             self._captured.setdefault("R", MODULES["tensorexpr.script.relax"])
@@ -160,6 +161,7 @@ class ProgramReader:
 
     def _module(self, node: ast.ClassDef) -> IRModule:
         functions: dict[str, PrimFunc] = {}
+        # Signatures of all members first: a function may call one that stands further down.
         members = {child.name: self._result(child) for child in node.body if isinstance(child, ast.FunctionDef)}
         self._captured |= {
             name: Namespace(name, {member: Builder(f"{name}.{member}", _call_of(member, result)) for member, result in members.items()})
@@ -288,6 +290,7 @@ def _is_docstring(node: ast.stmt) -> bool:
 
 def _with_root(frame: FunctionFrame, body: Stmt) -> Stmt:
     """Blocks and buffers of a function belong to its root block, which scripts leave out."""
+    # Without axes and around everything: the text states the root itself.
     stated = isinstance(body, BlockRealize) and not body.iter_values
     if isinstance(body, BlockRealize) and stated and body.block in frame.inferred:  # it is the root, which says nothing
         body = replace(body, block=replace(body.block, reads=(), writes=()))

@@ -32,6 +32,7 @@ def _range(start: Any, stop: Any = None, step: Any = 1) -> Loops:
 
 
 def _thread_binding(start: Any, stop: Any = None, thread: Any = None, *, annotations: Any = None) -> Loops:
+    # T.thread_binding(32, "threadIdx.x"): the tag by position, in place of an end.
     if thread is None and isinstance(stop, str):
         stop, thread = None, stop
     if not isinstance(thread, str) or not is_thread_tag(thread):
@@ -54,6 +55,7 @@ def loop_nest(variables: Sequence[Var], specs: Sequence[LoopSpec], body: Stmt) -
     for var, spec in zip(reversed(variables), reversed(specs), strict=True):
         axis = None
         if spec.kind is ForKind.THREAD_BINDING:
+            # The thread's own variable: two loops bound to one tag have one each, and lowering joins them by the tag.
             axis = IterVar(None, Var(spec.thread or "", var.dtype), IterVar.THREAD_INDEX, spec.thread or "")
         body = For(var, spec.min, spec.extent, spec.kind, body, axis, spec.annotations)
     return body

@@ -22,6 +22,7 @@ _LONGEST = 1 << 16  # of a string or a list that a script makes while it is read
 
 def _checked_power(a: Any, b: Any) -> Any:
     bits = int(a).bit_length() if isinstance(a, int) else 1
+    # a ** b has at most b times the bits of a.
     if abs(b) * max(bits, 1) > _LARGEST_SHIFT:
         raise DeclarationError(f"the power has more than {_LARGEST_SHIFT} bits")
     return a**b
@@ -141,6 +142,7 @@ def apply(row: tuple[Callable[..., Any], Callable[..., Any]], *operands: Any) ->
         DeclarationError: where it has no value, as a division by zero.
     """
     if all(map(is_python, operands)):
+        # Only these two: what a function of the program raises has been wrapped by `python.call`.
         try:
             return row[0](*operands)
         except (ArithmeticError, TypeError) as error:

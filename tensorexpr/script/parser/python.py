@@ -37,6 +37,7 @@ def attribute(owner: Any, name: str) -> Any:
     if isinstance(owner, Mapping) and name in _MAPPING:
         return getattr(owner, name)
     allowed = next((names for kind, names in _METHODS.items() if isinstance(owner, kind)), None)
+    # `f.__globals__` and the like lead from any object to all of the interpreter.
     if name.startswith("_") or (allowed is not None and name not in allowed):
         raise DeclarationError(f"{name!r} of a {type(owner).__name__} can't be read in a script")
     try:
@@ -83,6 +84,7 @@ def items_of(value: Any) -> list[Any]:
     found: list[Any] = []
     for item in value:
         found.append(item)
+        # While it runs, not by len(): an iterator may have no end.
         if len(found) > LONGEST:
             raise DeclarationError(f"more than {LONGEST} elements are too many for a script")
     return found

@@ -44,9 +44,11 @@ class Source:
     @staticmethod
     def of_text(text: str, filename: str = "<script>", first_line: int = 1) -> Source:
         """A text that may stand further to the right than Python wants it; lines of strings may stand further left."""
+        # Before columns are counted: Python's tokenizer and the marks under an error would disagree on tabs.
         lines = text.expandtabs(_TAB).split("\n")
         begin = next((line for line in lines if line.strip()), "")
         indent = len(begin) - len(begin.lstrip(" "))
+        # A line of a string that stands further left is moved as far as it has spaces.
         moved = [line[min(indent, len(line) - len(line.lstrip(" "))) :] for line in lines]
         return Source("\n".join(moved), filename, first_line, indent)
 
@@ -68,6 +70,7 @@ class Source:
         """An error about `node`."""
         line, start = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
         text = self._line(line)
+        # ast counts columns in bytes of UTF-8, a mark stands under characters: after "ä" they are one apart.
         first = len(text.encode()[:start].decode(errors="ignore"))
         last = len(text)
         if getattr(node, "end_lineno", line) == line and getattr(node, "end_col_offset", None) is not None:
@@ -108,6 +111,7 @@ def _class_lines(thing: type) -> tuple[list[str], int]:
     lines, _ = inspect.findsource(member)
     line = member.__code__.co_firstlineno
     for node in ast.walk(ast.parse("".join(lines))):
+        # By the line of a member: `inspect` looks for the name alone, and would take the first of two classes called so.
         if isinstance(node, ast.ClassDef) and node.name == thing.__name__ and node.lineno <= line <= (node.end_lineno or line):
             first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
             return lines[first - 1 : node.end_lineno], first
@@ -127,6 +131,7 @@ def enclosed(function: Any) -> dict[str, Any]:
     """The variables of enclosing functions that a function uses, but for those that are assigned only after the definition."""
     found: dict[str, Any] = {}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        # An empty cell raises ValueError: a name that is assigned below the decorated function.
         with suppress(ValueError):
             found[name] = cell.cell_contents
     return found

@@ -44,11 +44,13 @@ class StatementReader(ExpressionReader):
 
     def _closed(self, items: Sequence[Item]) -> Stmt:
         rest: list[Stmt] = []  # last statement first
+        # From the end: a definition goes around all that follows it, which `rest` holds by then.
         for item in reversed(items):
             if isinstance(item, Stmt):
                 rest.append(item)
             else:
                 around = self.at(item[0], item[1], sequence(reversed(rest)))
+                # None: a T.init or an arm of T.If keeps its body in the frame around, and leaves no statement here.
                 rest = [around] if around is not None else []
         return sequence(reversed(rest))
 
@@ -149,6 +151,7 @@ class StatementReader(ExpressionReader):
         elif isinstance(target, ast.Subscript):
             yield self._store(target, source, value)
         elif isinstance(target, (ast.Tuple, ast.List)):
+            # T.axis.remap of one letter is no list, and `[vi] = T.axis.remap("S", [i])` takes it all the same.
             for part, item in self._paired(target, [value] if isinstance(value, Pending) else value):
                 yield from self._bind(part, source, item)
         else:
@@ -163,6 +166,7 @@ class StatementReader(ExpressionReader):
         names, count = len(target.elts), len(values)
         if len(starred) > 1 or names - len(starred) > count or (not starred and names != count):
             self.fail(target, f"{names} names for {count} value{'s' * (count != 1)}")
+        # What follows the starred name is counted from the end: of 5 values `a, *b, c` gives b the 3 in between.
         if starred:
             first, last = starred[0], count - (names - starred[0] - 1)
             values[first:last] = [values[first:last]]
@@ -200,6 +204,7 @@ class StatementReader(ExpressionReader):
 
     def _store(self, target: ast.Subscript, source: ast.AST, value: Any) -> Stmt:
         place = self.value(target)
+        # An element reads as a load; of that only the place is taken.
         if not isinstance(place, (BufferLoad, Access)):
             self.fail(target, "only elements of buffers can be stored to")
         indices = place.indices if isinstance(place, BufferLoad) else self.at(target, place.indices)
@@ -218,6 +223,7 @@ class StatementReader(ExpressionReader):
             annotation = annotation.slice
         worth = cast(PrimExpr, self.at(node.value, as_expr, value))
         var = cast(Var, self.at(annotation, typed_variable, node.target.id, self.value(annotation), worth.dtype))
+        # A literal takes the stated type: `x: T.int64 = 0` is no int32.
         if isinstance(value, Number):
             worth = cast(PrimExpr, self.at(node.value, const, value, var.dtype))
         if worth.dtype != var.dtype:
@@ -240,6 +246,7 @@ class StatementReader(ExpressionReader):
         self._scope.push()
         variables = self._loop_variables(node.target, header.specs)
         stmt = self.body(node.body)
+        # Blocks find the loops around them here; this one ends with its body.
         for var in variables:
             del self._context.loops[var]
         stmt = loop_nest(variables, header.specs, stmt)
@@ -284,6 +291,7 @@ class StatementReader(ExpressionReader):
         """A condition that is known while reading picks its branch."""
         test = self.value(node.test)
         if isinstance(test, Number):
+            # The other branch isn't read at all, so it may name what doesn't exist; and the items stay in this block, as do definitions.
             taken = node.body if test else node.orelse
             return [item for child in taken for item in self._statement(child)]
         condition = self.at(node.test, as_condition, test)
@@ -317,6 +325,7 @@ class StatementReader(ExpressionReader):
                 self._scope.define(name, made.value)
             opened.append((item.context_expr, made.around))
         stmt: Stmt | None = self.body(node.body)
+        # Innermost first. What follows a T.attr or an allocation may be nothing, which is a statement all the same.
         for place, around in reversed(opened):
             stmt = cast("Stmt | None", self.at(place, around, NOP if stmt is None else stmt))
         self._scope.pop()

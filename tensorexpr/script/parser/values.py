@@ -28,6 +28,7 @@ from ...tir.expr import Add, BufferLoad, Call, ExprOp, IntImm, Mul, PrimExpr, Ra
 from ...tir.stmt import ForKind, Stmt
 
 
+# Per thread: two threads may build programs at the same time, and each one's words belong to its own.
 class _Active(threading.local):
     """The builders of programs that a thread has open (`script.ir_builder`), innermost last."""
 
@@ -104,6 +105,7 @@ def span(low: Any, stop: Any) -> tuple[PrimExpr, PrimExpr]:
         raise DeclarationError(f"bounds are integers, not {first} ({first.dtype}) and {end} ({end.dtype})")
     if isinstance(first, IntImm) and isinstance(end, IntImm):
         return first, IntImm(first.dtype, end.value - first.value)
+    # The end is taken as it is written: `0:n - 1` has n - 1 indices, in that form.
     if isinstance(first, IntImm) and first.value == 0:
         return first, end
     if isinstance(end, Add) and end.a is first:

@@ -50,6 +50,7 @@ class _Accesses:
             return
         if isinstance(stmt, For):
             inside = (*chain, stmt)
+            # Bounds are evaluated once, outside of the loop.
             self._expressions(stmt, chain)
             self._visit(stmt.body, inside)
             return
@@ -90,6 +91,7 @@ class _Accesses:
         """Global memory that threads access belongs to the whole launch."""
         if buffer.scope() != "global":
             return chain
+        # Outermost first: the launch begins at the first loop over blocks.
         launch = next((place for place, stmt in enumerate(chain) if (bound_tag(stmt) or "").startswith("blockIdx")), None)
         return chain if launch is None else chain[: launch + 1]
 

@@ -32,6 +32,7 @@ def estimate_tir_flops(stmt_or_mod: Stmt | PrimFunc | IRModule) -> float:
             stack.append((current, True))
             stack.extend((body, False) for body in bodies)
             continue
+        # Popped last body first; sums and maxima don't mind.
         inner = [results.pop() for _ in bodies]
         results.append(_statement_flops(current, inner))
     return results[0]
@@ -58,6 +59,7 @@ def _value_flops(expr: PrimExpr) -> float:
     stack = [expr]
     while stack:
         node = stack[-1]
+        # Indices are free, so a load is a leaf.
         operands = [] if isinstance(node, BufferLoad) else [c for c in children(node) if isinstance(c, PrimExpr)]
         waiting = [operand for operand in operands if operand not in costs]
         if waiting:

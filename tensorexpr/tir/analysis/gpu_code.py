@@ -68,12 +68,14 @@ def _fits(kernel: Stmt, limits: Mapping[str, int]) -> bool:
     for node in walk(kernel):
         if isinstance(node, Stmt) and (opened := _tag(node)) is not None:
             count = opened[1].value if isinstance(opened[1], IntImm) else None
+            # An axis that is opened twice is one dimension of the launch: both must have as many threads.
             if count is None or threads.setdefault(opened[0], count) != count:
                 return False
         for scope, size in _memory(node):
             used[scope] = used.get(scope, 0) + size
         if isinstance(node, (BufferLoad, BufferStore)):
             kind = parse_dtype(node.dtype if isinstance(node, BufferLoad) else node.value.dtype)
+            # No limit given: larger than any vector.
             if kind.lanes > 1 and kind.lanes * kind.itemsize > limits.get("max_vector_bytes", 1 << 62):
                 return False
     total = 1

@@ -46,6 +46,7 @@ class _Peak:
             sizes = [-(-size // self._alignment) * self._alignment for _, size in _allocations(current)]
             now += sum(sizes)
             peak = max(peak, now)
+            # Under the bodies on the stack: what was allocated for them is given back when they are done.
             stack.append(sum(sizes))
             stack.extend(reversed(parts(current).bodies))
         return peak

@@ -38,6 +38,7 @@ def undefined_vars(node: Stmt | PrimExpr, defs: Iterable[Var] | None = None) -> 
             continue
         own = parts(current)
         for buffer in own.buffers:
+            # A statement that defines the pointer mentions the buffer before it has one.
             used = buffer_vars(buffer) if buffer.data in own.defines else [buffer.data, *buffer_vars(buffer)]
             found.update(dict.fromkeys(v for v in used if not live.get(v)))
         use(own.exprs)

@@ -31,6 +31,7 @@ def element_layout(machine: Machine, buffer: Buffer) -> Callable[[Storage], tupl
         extents = tuple(values[:rank])
         return extents, tuple(values[rank:-1]) or compact_strides(extents), values[-1]
 
+    # Constants, as nearly always: computed once, where each access would run a closure for every extent and stride.
     if all(isinstance(expr, IntImm) for expr in exprs):
         extents, strides, offset = evaluate()
         return lambda storage: (mins, extents, strides, offset - storage.origin)
@@ -82,6 +83,7 @@ def scalar_address(machine: Machine, buffer: Buffer, indices: tuple[PrimExpr, ..
             if not 0 <= value - low < extent:
                 _outside(buffer, values, mins, extents)
             at += (value - low) * stride
+        # Strides may lead out of the memory while every index is inside its extent.
         if not 0 <= at < len(storage.array):
             _outside(buffer, values, mins, extents)
         return storage, at
@@ -135,6 +137,7 @@ def load(machine: Machine, node: BufferLoad) -> Thunk:
     if parse_dtype(node.dtype).lanes > 1:
         return _load_lanes(machine, node)
     address, watch = scalar_address(machine, node.buffer, node.indices), machine.watch
+    # As elements are read: integers as Python's, floats as NumPy's of their dtype.
     zero = to_numpy(node.dtype).type(0).item() if parse_dtype(node.dtype).is_int else to_numpy(node.dtype).type(0)
 
     def run() -> Any:

@@ -89,6 +89,7 @@ def _bind_sizes(machine: Machine, pending: list[tuple[PrimExpr, int]]) -> None:
     for expr, size in pending:
         if isinstance(expr, Var) and not machine.is_bound(expr):
             machine.bind(expr, size)
+    # Each round binds a variable more, so there are as many rounds as variables at most.
     while any(_solve_size(machine, expr, size) for expr, size in pending):
         pass
 
@@ -103,6 +104,7 @@ def _solve_size(machine: Machine, expr: PrimExpr, size: int) -> bool:
         machine.bind(unknown[0], trial)
         values.append(int(machine.compile(expr)()))
     slope = values[1] - values[0]
+    # None unbinds it: with a slope of 0, as of n * 0, this dimension says nothing about it.
     machine.bind(unknown[0], (size - values[0]) // slope if slope else None)
     return bool(slope)
 

@@ -17,6 +17,7 @@ Thunk = Callable[[], Any]
 
 def _lanestruncated(a: Any, b: Any) -> Any:
     quotient = np.floor_divide(a, b)
+    # Rounding down and towards zero differ by one where signs differ and something remains: -7 / 2 is -3, not -4.
     return quotient + ((np.fmod(a, b) != 0) & ((a < 0) != (b < 0)))
 
 
@@ -90,6 +91,7 @@ def _to_float(value: Thunk, target: str, exact: bool) -> Thunk:
         number = int(value())
         if abs(number) <= 1 << 53:
             return make(number)
+        # uint64 for what is above int64, int64 for what is below 0.
         wide = np.uint64(number) if number > 0 else np.int64(number)
         return wide.astype(to_numpy(target))  # one rounding, where make(number) would round twice
 

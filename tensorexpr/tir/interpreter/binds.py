@@ -39,6 +39,7 @@ def bind_buffer(machine: Machine, stmt: BufferBind) -> Thunk:
         given = tuple(strides[left_out:])
         if not bound.strides and _differ(given, compact_strides(tuple(wanted)), wanted):
             raise InterpreterError(f"{bound.name} is compact, but is bound to a box of {source.buffer.name} with strides {list(given)}")
+        # `at` counts from the first element that there is, an offset from the pointer, which `origin` elements separate.
         offset = at + storage.origin
         if offset % bound.offset_factor:
             raise InterpreterError(f"{bound.name} starts at element {offset}, which is no multiple of {bound.offset_factor}")
@@ -61,12 +62,14 @@ def _settle(machine: Machine, stmt: BufferBind, declared: Sequence[PrimExpr]) ->
     thunks = [machine.compile(expr) for expr in declared]
 
     def settle(values: Sequence[int], shape: Sequence[int]) -> None:
+        # A variable that is two strides takes the first; the comparison below finds a second that differs.
         known: set[int] = set()
         for slot, value in zip(slots, values, strict=True):
             if slot is not None and slot not in known:
                 cells[slot] = value
                 known.add(slot)
         for number, (thunk, value) in enumerate(zip(thunks, values, strict=True)):
+            # With one value alone that is the offset, which no extent of 1 excuses.
             free = number < len(shape) and len(values) > 1 and shape[number] == 1
             if thunk() != value and not free:
                 what = "the offset" if number == len(values) - 1 else f"stride {number}"

@@ -26,6 +26,7 @@ def realize_block(machine: Machine, stmt: BlockRealize) -> Thunk:
     axes = [_axis(machine, axis) for axis in block.iter_vars]
     allocations = [_allocation(machine, buffer) for buffer in block.alloc_buffers]
     inner = with_guarded_init(block)
+    # The first view goes outermost: those after it may be views of it.
     for match in reversed(block.match_buffers):
         inner = match.bind(inner)
     body = machine.run(inner)

@@ -79,6 +79,7 @@ def _nonzero_lanes(machine: Machine, divisor: Any, node: ir.PrimExpr) -> Any:
 
 def _and(machine: Machine, node: ir.And) -> Thunk:
     a, b = machine.compile(node.a), machine.compile(node.b)
+    # Scalars stop at the first operand: in `i < n and A[i] > 0` the load may be out of bounds. Lanes compute both.
     return (lambda: a() and b()) if node.dtype == "bool" else (lambda: a() & b())
 
 
@@ -190,6 +191,7 @@ def _if_then_else(machine: Machine, node: ir.Call) -> Thunk:
             arms = []
             for arm, lanes in ((yes, chosen), (no, ~chosen)):
                 machine.mask = lanes if outer is None else lanes & outer
+                # What no lane takes isn't computed: its divisions and accesses may be illegal.
                 arms.append(arm() if machine.mask.any() else blank)
         finally:
             machine.mask = outer

@@ -74,6 +74,7 @@ class Machine:
 
     def compile(self, expr: PrimExpr) -> Thunk:
         """The closure that computes `expr`; each distinct node has one."""
+        # Closures read variables from cells when they run, so one serves all places of a shared expression.
         thunks = self._thunks
         stack = [expr]
         while stack:

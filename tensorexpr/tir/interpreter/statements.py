@@ -61,6 +61,7 @@ def _loop(machine: Machine, stmt: For) -> Thunk:
         finally:
             watch.pop()
 
+    # Threads that reduce together write to one element by intent.
     apart = stmt.kind in (ForKind.PARALLEL, ForKind.THREAD_BINDING) and not stmt.annotations.get(THREAD_REDUCTION_PRAGMA)
     return parallel if apart else serial
 
@@ -98,6 +99,7 @@ def _realize(machine: Machine, stmt: BufferRealize) -> Thunk:
     """Fresh storage for a box of a tensor; a parameter has its storage already."""
     if stmt.buffer in machine.parameters:
         return machine.run(stmt.body)
+    # Before the body is compiled, whose accesses ask how the buffer is addressed.
     machine.boxed.add(stmt.buffer)
     bounds = [(machine.compile(r.min), machine.compile(r.extent)) for r in stmt.bounds]
     body, slot, dtype = machine.run(stmt.body), machine.slot(stmt.buffer.data), to_numpy(scalar_dtype(stmt.buffer.dtype))

@@ -38,9 +38,11 @@ class Storage:
         self.strides = compact_strides(extents)
         self.origin = 0
         self.depth = 0
+        # `item` gives Python's integers, which don't overflow before `wrapped` sees the value.
         self.read = array.__getitem__ if array.dtype.kind not in "iub" else array.item
         self.write = array.__setitem__ if array.flags.writeable else self._refuse
         self.written = bytearray(len(array)) if fresh else None
+        # Two views of one record: single bytes are faster in a bytearray, lanes need an array.
         self.written_lanes = np.frombuffer(self.written, np.bool_) if self.written is not None else None
 
     def _refuse(self, at: Any, value: Any) -> NoReturn:
@@ -79,6 +81,7 @@ class RaceWatch:
 
     def note_read(self, storage: Storage, at: int) -> None:
         """The current iteration reads an element."""
+        # Ids are safe as keys: a loop watches storage from outside of it, which outlives the watch.
         key = (id(storage), at)
         writer = self.writers.get(key)
         if writer is not None and writer != self.current:

@@ -31,6 +31,7 @@ def read_graph(text: str, types: Types, cut: Mapping[str, Sequence[str]] | None 
     for node in nodes if cut else ():
         attrs = node.get("attrs") if isinstance(node, dict) else None
         if isinstance(attrs, dict) and cut and isinstance(node.get("type_key"), str):
+            # Node 0 is None: what stood there isn't referred to by this field any more, and stays unread if nothing else does.
             attrs.update({name: "0" for name in cut.get(node["type_key"], ()) if name in attrs})
     return _Reader(nodes, {row.key: row for row in types}).node(root)
 
@@ -71,6 +72,7 @@ class _Reader:
                 continue
             waiting = [inner for inner in self._references(number) if inner not in self._made]
             if waiting:
+                # It waits for the second time: what it waits for is itself waiting, further down the stack.
                 if number in open_nodes:
                     raise RecordError(f"node {number} of a saved graph refers to itself, by way of {waiting[0]}")
                 open_nodes.add(number)
@@ -141,6 +143,7 @@ class _Reader:
         data = [self._made[inner] for inner in self._references(number)]
         keys = node.get("keys")
         if keys is None:
+            # Keys that are no texts are nodes: key and value alternate in data.
             keys, data = data[::2], data[1::2]
         if not isinstance(keys, list) or len(keys) != len(data) or any(isinstance(key, (dict, list)) for key in keys):
             raise RecordError(f"node {number} of a saved graph: a Map has as many keys as values")
@@ -167,6 +170,7 @@ def _text(node: dict[str, Any]) -> str:
 
 
 def _number(text: str) -> int:
+    # Nine digits are more than MAX_NODES has; a longer text isn't converted.
     if not re.fullmatch(r"0|[1-9][0-9]{0,8}", text):
         raise RecordError(f"{shown(text)} is no number of a node")
     return int(text)

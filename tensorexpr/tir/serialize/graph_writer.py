@@ -40,6 +40,7 @@ class _Writer:
         self._waiting = [(root, found, 0)]
         while self._waiting:
             node, place, key = self._waiting.pop()
+            # 0 is the number of None alone, so `or` means that the node has none yet.
             number = 0 if node is None else self._numbers.get(id(node)) or self._new(node)
             place[key] = number if isinstance(place, list) else str(number)
         return found[0]
@@ -62,6 +63,7 @@ class _Writer:
         return number
 
     def _several(self, key: str, items: list[Any], made: dict[str, Any]) -> None:
+        # Places for numbers: the items follow this node, in their order, when the stack comes to them.
         data = [0] * len(items)
         made.update({"type_key": key, **made, "data": data})
         self._waiting.extend((item, data, place) for place, item in reversed(list(enumerate(items))))
@@ -77,6 +79,7 @@ class _Writer:
         if row.repr_text is not None:
             made["repr_str"] = row.repr_text(node)
             return
+        # TVM writes attributes sorted; what they refer to is numbered in the order of the fields.
         attrs: dict[str, str] = dict.fromkeys(sorted(field.name for field in row.fields), "")
         made["attrs"] = attrs
         for field in reversed(row.fields):

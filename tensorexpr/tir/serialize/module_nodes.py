@@ -164,6 +164,7 @@ def make_buffer(axis_separators: tuple[Any, ...], buffer_type: str, data_alignme
     try:
         return Buffer(
             data_alignment=data_alignment,
+            # 0 and 1 promise the same: nothing.
             offset_factor=max(1, offset_factor),
             buffer_type=_BUFFER_TYPES[buffer_type],
             axis_separators=axis_separators,

@@ -67,6 +67,7 @@ class ExprReader:
         return self._get(number, Var)
 
     def _get(self, number: JSON, kind: type[_Made]) -> _Made:
+        # Rows refer to rows before them, so no document has a cycle. By `type`, as isinstance takes True for 1.
         if type(number) is not int or not 0 <= number < len(self._made):
             raise RecordError(f"{shown(number)} is no row of the table, which has {len(self._made)} so far")
         made = self._made[number]
@@ -96,6 +97,7 @@ class ExprReader:
     def _weigh(self, number: int) -> None:
         """Refuse what would explode when somebody walks it without sharing, or is too deep to be meant."""
         size, depth = 1, 1
+        # The sums of what the row holds: a chain of x + x over 40 rows is a tree of 2^40 nodes.
         for used in self._used:
             size += self._weights[used][0]
             depth = max(depth, self._weights[used][1] + 1)

@@ -25,6 +25,7 @@ _COMPARE = (ir.EQ, ir.NE, ir.LT, ir.LE, ir.GT, ir.GE)
 
 def shown(value: JSON) -> str:
     """A value in a message, cut to a length that nobody is hurt by."""
+    # Python refuses to print very long integers, and takes quadratic time for long ones.
     if isinstance(value, int) and value.bit_length() > 256:
         return f"an integer of {value.bit_length()} bits"
     text = repr(value[:100] if isinstance(value, str) else value) if value is None or isinstance(value, (str, int, float)) else ""
@@ -51,6 +52,7 @@ def _float_imm(reader: ExprReader, dtype: JSON, value: JSON) -> PrimExpr:
     if not parsed.is_float or parsed.lanes > 1:
         _fail(f"a FloatImm is a float scalar, not {name}")
     number = _SPECIAL_FLOATS.get(value) if isinstance(value, str) else value
+    # By `type`: True and 1 are no floats. Infinities come as texts, as JSON has none; 1e999 would read as one.
     if type(number) is not float or (not isinstance(value, str) and not math.isfinite(number)):
         _fail(f"{shown(value)} is no float")
     made = const(number, name)

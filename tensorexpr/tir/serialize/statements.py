@@ -47,6 +47,7 @@ class _Writer:
     """Writes one statement; expressions go to `rows`, buffers and pointers to their tables."""
 
     def __init__(self, body: Stmt, buffers: Sequence[Buffer], variables: Mapping[Var, str]) -> None:
+        # In order of first use, those of `buffers` first: their places in the table are their numbers.
         self.pointers = dict.fromkeys((*(b.data for b in buffers), *_pointers(body)))
         names = {**variables, **{pointer: f"p{number}" for number, pointer in enumerate(self.pointers)}}
         self.rows = ExprWriter(names, buffer=self.buffer)
@@ -58,6 +59,7 @@ class _Writer:
         if buffer not in self.buffers:
             shape, strides = (list(map(self.rows.expr, part)) for part in (buffer.shape, buffer.strides))
             offset, data = self.rows.expr(buffer.elem_offset), list(self.pointers).index(buffer.data)
+            # Behind the rows of its shape, which the reader needs before the buffer.
             self.buffers[buffer] = len(self.table)
             self.table.append([buffer.name, data, buffer.dtype, shape, strides, offset, buffer.data_alignment, buffer.offset_factor])
         return self.buffers[buffer]
@@ -169,6 +171,7 @@ class _Reader(ExprReader):
                 raise RecordError(f"buffer {shown(name)} has {len(extents)} dimensions and {len(steps)} strides")
             start = self._integers([offset])[0]
             sizes = self.integer(alignment, 1, 4096), self.integer(factor, 1, 1 << 20)
+            # A power of two has no bit in common with the number below it.
             if sizes[0] & (sizes[0] - 1):
                 raise RecordError(f"the alignment {sizes[0]} is no power of two")
             self._built[number] = Buffer(self.pointer(data), self.dtype(dtype), extents, steps, start, self.text(name), *sizes)
