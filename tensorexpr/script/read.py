@@ -61,6 +61,7 @@ def prim_func(func: Any = None, *, private: bool = False, check_well_formed: boo
     Raises:
         ParseError: with the place, and what was expected there.
     """
+    # Here and not in `read`, whose caller is the program with options, and this function without.
     frame = inspect.currentframe()
     around = frame.f_back if frame is not None else None
 
@@ -100,6 +101,7 @@ def macro(func: Any = None, *, hygienic: bool = True) -> Any:
     Raises:
         ParseError: if it is no plain function.
     """
+    # As in `prim_func`: the caller of the decorator, whether it has options or not.
     frame = inspect.currentframe()
     around = frame.f_back if frame is not None else None
 

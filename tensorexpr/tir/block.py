@@ -38,6 +38,7 @@ class MatchBufferRegion(Built, Object):
     def __post_init__(self) -> None:
         self.bind(NOP)  # which refuses another dtype and too many dimensions
         extents = [as_int(side.extent) for side in self.source.region]
+        # The view may leave out leading extents of 1.
         wanted = [*[1] * (len(extents) - self.buffer.ndim), *map(as_int, self.buffer.shape)]
         if any(None not in pair and pair[0] != pair[1] for pair in zip(extents, wanted, strict=True)):
             raise DeclarationError(f"buffer {self.buffer.name} of shape {self.buffer.shape} can't stand for the box {self.source}")

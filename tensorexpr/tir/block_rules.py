@@ -56,6 +56,7 @@ def _unstated(block: Block) -> Iterator[str]:
     """Buffers that are written or read by the body without a word of the block."""
     views = {match.buffer.data: match.source.buffer.data for match in block.match_buffers}
     writes = {region.buffer.data for region in block.writes}
+    # What a block writes it may read, as a reduction does with its own result.
     reads = writes | {region.buffer.data for region in block.reads}
     own = {buffer.data for buffer in block.alloc_buffers}
     said: set[tuple[str, Var]] = set()
@@ -81,6 +82,7 @@ def _accesses(block: Block, own: set[Var]) -> Iterator[tuple[str, Buffer]]:
             yield from (("reads", region.buffer) for region in inner.reads if region.buffer.data not in local)
             yield from (("writes", region.buffer) for region in inner.writes if region.buffer.data not in local)
             continue
+        # Before what stands inside is reached: `_unstated` looks into `own` at each access.
         own.update(taken.defines)
         if isinstance(stmt, BufferStore):
             yield "writes", stmt.buffer

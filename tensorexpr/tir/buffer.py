@@ -94,6 +94,7 @@ class Buffer(Built, Object):
     def _lanes(self, dimension: int, item: slice) -> PrimExpr:
         box = self._range(dimension, item)
         step = convert(1 if item.step is None else item.step)
+        # Rounded up: 0:7:3 has the lanes 0, 3 and 6.
         lanes = as_int(floordiv(box.extent + step - 1, step))
         if lanes is None or lanes < 1:
             raise DeclarationError(
@@ -166,7 +167,9 @@ class Buffer(Built, Object):
             for d in dims:
                 place = place + convert(indices[d]) * self.strides[d] if self.strides else place * self.shape[d] + convert(indices[d])
             found.append(place)
+        # The other axes of the storage have no offset.
         found[0] = found[0] + self.elem_offset
+        # "analyzer" joins quotients with remainders; the other one, before and after it, writes sums in TVM's form.
         return [simplified(simplified(simplified(place), "analyzer")) for place in found]
 
     def get_flattened_buffer(self) -> Buffer:
@@ -175,6 +178,7 @@ class Buffer(Built, Object):
         if len(axes) == len(self.shape) and not self.strides:
             return self
         if self.strides:
+            # The first dimension of each axis is its slowest: its stride times its extent is all there is.
             sizes = [simplified(self.strides[dims[0]] * self.shape[dims[0]]) if len(dims) else IntImm("int32", 1) for dims in axes]
         else:
             sizes = [product([self.shape[d] for d in dims]) for dims in axes]

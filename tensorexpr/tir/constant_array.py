@@ -24,6 +24,7 @@ class ConstantArray:
         """
         if parse_dtype(dtype).lanes != 1:
             raise DeclarationError(f"a constant array has scalars for elements, not {dtype}")
+        # `astype` copies: freezing the result leaves the caller's array as it is.
         found = np.asarray(values.numpy() if hasattr(values, "numpy") else values).astype(to_numpy(dtype))
         if found.size != int(np.prod(shape, dtype=np.int64)):
             raise DeclarationError(f"{found.size} values are no array of shape {tuple(shape)}")
@@ -52,6 +53,7 @@ class ConstantArray:
         return hash(self._key())
 
     def _key(self) -> tuple[Any, ...]:
+        # By bits: NaN equals itself, and 0.0 is not -0.0.
         return self.dtype, self.shape, self._array.tobytes()
 
     def __reduce__(self) -> tuple[Any, ...]:

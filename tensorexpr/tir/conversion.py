@@ -126,6 +126,7 @@ def _adapt(value: Any, dtype: str) -> PrimExpr:
             low, high = int_limits(scalar_dtype(dtype))
             if low <= int(value) <= high:
                 return const(value, dtype)
+            # x + 2**40 of an int32 x is computed in int64.
             return const(value, with_lanes("int64", parsed.lanes))
         return const(int(value), with_lanes(_natural_dtype(int(value)), parsed.lanes))
     if isinstance(value, (float, np.generic)):
@@ -145,6 +146,7 @@ def cast(value: Any, dtype: str) -> PrimExpr:
     if source.lanes != wanted.lanes:
         if source.lanes > 1:
             raise TypeMismatchError(f"{expr} has {source.lanes} lanes and can't become {dtype}")
+        # The scalar first: a vector is never converted lane by lane where all lanes are one number.
         return Broadcast(cast(expr, scalar_dtype(dtype)), wanted.lanes)
     if "handle" in (source.code, wanted.code):
         raise TypeMismatchError(f"{expr} ({expr.dtype}) can't be converted to {dtype}; use tir.reinterpret")

@@ -167,6 +167,7 @@ class Ramp(PrimExpr):
 
     def __post_init__(self) -> None:
         if self.stride.dtype != self.base.dtype:
+            # A Python number comes as int32, whatever the base is: of int64, Ramp(i, 1, 4) steps by an int64.
             object.__setattr__(self, "stride", ExprOp._build["cast"](self.stride, self.base.dtype))
         object.__setattr__(self, "dtype", vector_dtype(self.base.dtype, self.lanes))
 

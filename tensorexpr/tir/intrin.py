@@ -36,6 +36,7 @@ def _popcount(x: Array) -> Array:
 def _clz(x: Array) -> Array:
     x = np.asarray(x)
     width = x.dtype.itemsize * 8
+    # Masked to the width, as a negative number of Python has ones without end.
     values = [width - (int(v) & ((1 << width) - 1)).bit_length() for v in x.reshape(-1)]
     return np.asarray(values, x.dtype).reshape(x.shape)
 
@@ -61,14 +62,17 @@ def _fma(a: Array, b: Array, c: Array) -> Array:
 
 def _exact_fma(a: float, b: float, c: float) -> float:
     if not (math.isfinite(a) and math.isfinite(b) and math.isfinite(c)) or a == 0 or b == 0:
+        # Zero, infinity or NaN leave one rounding at most; and infinity is no fraction.
         return float(np.float64(a) * np.float64(b) + np.float64(c))
     from fractions import Fraction  # which brings decimals and more, for an operation that hardly anybody interprets
 
     exact = Fraction(float(a)) * Fraction(float(b)) + Fraction(float(c))
+    # A fraction has one zero; the machine's sum says which of the two it is.
     if exact == 0:
         return float(np.float64(a) * np.float64(b) + np.float64(c))
     try:
         return float(exact)
+    # IEEE rounds to infinity where float(...) raises.
     except OverflowError:
         return math.copysign(math.inf, exact)
 

@@ -186,6 +186,7 @@ class IRBuilder:
         low, high = convert(begin), convert(end)
         if any(not parse_dtype(bound.dtype).is_int or parse_dtype(bound.dtype).lanes > 1 for bound in (low, high)):
             raise DeclarationError(f"loop {name}: it runs from {low} ({low.dtype}) to {high} ({high.dtype}); bounds are integers")
+        # n for range(i, i + n), whatever i is, with nothing to simplify.
         extent = high if as_int(low) == 0 else high.b if isinstance(high, Add) and high.a is low else high - low
         wanted = dtype or extent.dtype
         var = Var(name, wanted)
@@ -216,6 +217,7 @@ class IRBuilder:
         last = self._scopes[-1][-1] if self._scopes[-1] else None
         if not isinstance(last, IfThenElse) or last.else_case is not None:
             raise DeclarationError("ib.else_scope stands right after the `with` block of an ib.if_scope, and once")
+        # The body is collected in a scope of its own, so the `if` still stands there when it ends.
         place = len(self._scopes[-1]) - 1
 
         def finish(body: Stmt) -> None:

@@ -114,6 +114,7 @@ class ExprOp:
     def __ne__(self, other: object) -> EqualOp:  # type: ignore[override]
         return NotEqualOp(self, other)
 
+    # A class that defines `__eq__` loses it, and nodes are keys of dicts everywhere.
     __hash__ = object.__hash__
 
     def __float__(self) -> float:

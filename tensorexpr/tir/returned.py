@@ -53,6 +53,7 @@ def with_result(func: PrimFunc, dtype: str) -> PrimFunc:
             return IfThenElse(stmt.condition, stored(stmt.then_case), None if stmt.else_case is None else stored(stmt.else_case))
         if isinstance(stmt, _AROUND):
             return replace(stmt, body=stored(stmt.body))
+        # Left are loops and the like, where a store in place of a return would let the next iteration run.
         if any(map(_is_return, walk(stmt))):
             raise DeclarationError(f"a return inside of a {type(stmt).__name__} leaves it early; keep the value, and return it at the end")
         return stmt
@@ -71,6 +72,7 @@ def _sequence(stmts: list[Stmt], stored: Callable[[Stmt], Stmt]) -> Stmt:
                 raise DeclarationError(
                     "a condition under which a function returns only sometimes; return in all of its cases or at the end"
                 )
+            # What follows is reached only where the condition is false, as the first case always returns.
             return seq(*stmts[:number], IfThenElse(stmt.condition, stored(stmt.then_case), stored(seq(*rest))))
         return seq(*stmts[:number], stored(stmt))  # nothing after a return runs
     return seq(*stmts)

@@ -58,10 +58,13 @@ def _match(old: Buffer, new: Buffer, values: dict[Var, PrimExpr]) -> None:
     values[old.data] = new.data
     pairs = [*zip(old.shape, new.shape, strict=True), *zip(old.strides, new.strides, strict=True), (old.elem_offset, new.elem_offset)]
     for declared, found in pairs:
+        # A size of two dimensions, or of two buffers, has one value.
         if isinstance(declared, Var) and values.setdefault(declared, found) is not found:
             raise TypeMismatchError(f"specialize: {declared.name} would be both {values[declared]} and {found}")
+    # Only now: n + 1 may stand in a dimension before the one that says n.
     for declared, found in pairs:
         wanted = substitute(declared, values)
+        # Of two symbolic sizes nothing is known before a call, which checks them.
         if wanted is not found and (isinstance(wanted, IntImm) or isinstance(found, IntImm)):
             raise TypeMismatchError(f"specialize: {old.name} has {wanted} where {new.name} has {found}")
 

@@ -92,6 +92,7 @@ class HybridReader:
                 return NOP, ()
             case ast.Assign(targets=[target], value=value):
                 return self._assign(node, target, value)
+            # The target reads its old value as the left operand.
             case ast.AugAssign(target=target, op=op, value=value):
                 return self._store(target, ast.copy_location(ast.BinOp(target, op, value), node)), ()
             case ast.For(orelse=[]):
@@ -131,6 +132,7 @@ class HybridReader:
             return NOP, ()
         if isinstance(found, (Buffer, Rows, tuple, list, str)):
             raise self._values.fail(node, f"{name} is assigned more than once, so it holds a number, not {ast.unparse(value)}")
+        # Assigned again somewhere, perhaps in a loop: an element of memory, which each assignment stores to.
         held = convert(found)
         buffer = decl_buffer((1,), held.dtype, name)
         self._names[name] = Scalar(buffer)
@@ -184,6 +186,7 @@ class HybridReader:
             first, last = as_int(low), as_int(high)
             if first is None or last is None:
                 raise self._values.fail(call, "const_range takes constants; use range")
+            # The body is read anew for each number, so constants in it fold.
             return seq(*(self._with(node, {name: number}) for number in range(first, last)))
         extent = convert(high) - convert(low)
         var = Var(name, extent.dtype)
@@ -252,6 +255,7 @@ def _assignments(function: ast.FunctionDef) -> dict[str, int]:
     """How often each name is assigned."""
     counts: dict[str, int] = {}
     for node in ast.walk(function):
+        # Twice, as it changes what an assignment before it set: a name with `x += 1` is no constant.
         targets = node.targets if isinstance(node, ast.Assign) else [node.target] * 2 if isinstance(node, ast.AugAssign) else []
         for target in targets:
             if isinstance(target, ast.Name):

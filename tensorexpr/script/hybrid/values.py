@@ -92,6 +92,7 @@ class Rows:
 
 def plain(value: Any) -> Any:
     """Constants as Python numbers, so that what only depends on them is known while the function is read."""
+    # A number of Python has no dtype: int64's 1 would come back as int32's.
     if isinstance(value, (IntImm, FloatImm)) and value.dtype in ("int32", "float32", "bool"):
         return bool(value.value) if value.dtype == "bool" else value.value
     return value

@@ -107,6 +107,7 @@ def index_parts(indices: tuple[ir.PrimExpr, ...]) -> Parts:
     parts: list[str | Operand] = []
     for number, index in enumerate(indices):
         parts += (", ",) if number else ()
+        # A slice of a script has a positive constant for a step.
         if isinstance(index, ir.Ramp) and isinstance(index.stride, ir.IntImm) and index.stride.value > 0:
             parts += _slice(index.base, index.lanes * index.stride.value, index.stride.value)
         else:
@@ -119,6 +120,7 @@ def _slice(base: ir.PrimExpr, extent: Any, step: int) -> Parts:
     if isinstance(extent, ir.PrimExpr):  # of a scalable vector
         zero = isinstance(base, ir.IntImm) and base.value == 0
         return ((base, ANY), ":", *(((extent, SUM),) if zero else ((base, SUM), " + ", (extent, PRODUCT))), tail)
+    # Constant bounds are added up: 8:24, not 8:8 + 16.
     if isinstance(base, ir.IntImm):
         stop: Parts = ((ir.IntImm(base.dtype, base.value + extent), SUM),)
     else:
@@ -181,6 +183,7 @@ def _end(dom: ir.Range) -> Parts:
         return ((ir.IntImm(low.dtype, low.value + extent.value), ANY),)
     if isinstance(low, ir.IntImm) and low.value == 0:
         return ((extent, ANY),)
+    # `values.span` of the parser takes the extent off again: a sum in parentheses, as in k + (n + 1), comes back as it was.
     return ((low, SUM), " + ", (extent, SUM + 1))
 
 

@@ -15,6 +15,7 @@ from ..stmt import Stmt
 from ..structured import Structured
 from .highlight import tokens
 
+# Control characters: names have none, and in strings they are escaped.
 MARK_LINE, MARK_BEGIN, MARK_END = "\x01", "\x02", "\x03"
 _MARKS = str.maketrans("", "", MARK_LINE + MARK_BEGIN + MARK_END)
 

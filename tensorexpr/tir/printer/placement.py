@@ -104,6 +104,7 @@ def place(stmt: Stmt, known: Iterable[Declared]) -> Placement:
         for buffer in own.buffers:
             if buffer in defines:
                 scan.use_vars(buffer)
+                # The view is defined here, the memory under it is not.
                 if isinstance(current, DeclBuffer):
                     scan.use(buffer.data)
             else:
@@ -135,6 +136,7 @@ def _collect(scan: _Scan) -> Placement:
     result = Placement(used=scan.used)
     for thing, scope in scan.scope.items():
         starts = scan.children.get(scope)
+        # In a sequence before the one of its statements that holds the first use: the last that begins no later.
         at = starts[bisect_right(starts, scan.first[thing]) - 1] if starts else scope
         result.before.setdefault(at, []).append(thing)
     for things in result.before.values():

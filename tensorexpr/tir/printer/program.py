@@ -126,6 +126,7 @@ def _function_lines(func: PrimFunc, name: str, indent: int, options: Options, st
 def _is_shown_inline(func: PrimFunc, param: Var, placement: Placement, options: Options) -> bool:
     """True for a buffer that stands in the signature: one of its own memory, whose handle nothing else uses."""
     buffer = func.buffer_map[param]
+    # Of two buffers over one memory the second must say `data=`, which a signature can't.
     shared = any(other.data is buffer.data for other in func.buffer_map.values() if other is not buffer)
     return options.syntax_sugar and _is_inline(buffer) and not shared and param not in placement.used
 

@@ -168,6 +168,7 @@ class StatementPrinter:
             args.append(f"data={self.expr(buffer.data)}")
         if buffer.strides:
             args.append(f"strides={self._tuple(buffer.strides)}")
+        # Constants are interned: this is any 0 of int32.
         if buffer.elem_offset is not IntImm("int32", 0) or buffer.offset_factor != 1:
             args.append(f"elem_offset={self._extent(buffer.elem_offset)}")
         if buffer.scope() != "global":
@@ -220,6 +221,7 @@ class StatementPrinter:
         loops = [stmt]
         while isinstance(inner := loops[-1].body, For) and self._joins_grid(loops, inner):
             loops.append(inner)
+            # A loop that joins isn't visited by itself, and `Placement` numbers all statements in pre-order: it is counted here.
             self._declare()
         self.loops.update((loop.loop_var, loop) for loop in loops)
         extents = [self.expr(loop.extent) for loop in loops]
@@ -255,6 +257,7 @@ class StatementPrinter:
         return f"{render(low, SCRIPT, self.names, SUM)} + {render(extent, SCRIPT, self.names, SUM + 1)}"
 
     def _realize_block(self, stmt: BlockRealize, last: bool) -> None:
+        # Counts the block, which is a statement inside of its realization.
         self._declare()
         self._open_block(stmt.block, "", stmt)
         write_realization(self, stmt)
@@ -296,6 +299,7 @@ class StatementPrinter:
     def _if(self, stmt: IfThenElse, last: bool) -> None:
         if stmt.else_case is not None:
             other = stmt.else_case
+            # Under the first branch on the stack, so written after it.
             self._todo.append(lambda: self._block("else:", other))
         self._block(f"if {self.expr(stmt.condition)}:", stmt.then_case)
 
@@ -394,6 +398,7 @@ class StatementPrinter:
         if isinstance(stmt.node, IterVar):
             axis = stmt.node
             key = "virtual_thread" if axis.thread_tag in VIRTUAL_TAGS else "thread_extent"
+            # The parser gives the variable of T.launch_thread the dtype of the extent; another one needs T.attr.
             if key == stmt.attr_key and axis.var not in self.names and is_thread_tag(axis.thread_tag) and axis.dtype == stmt.value.dtype:
                 self._binding(last, axis.var, f"T.launch_thread({quoted(axis.thread_tag)}, {self.expr(stmt.value)})", stmt.body)
                 return

@@ -75,6 +75,7 @@ class Names:
 
     def _record(self, thing: Any, text: str, taken: str | None) -> None:
         if id(thing) not in self._texts:
+            # The frame holds the thing itself: while it has a name, its id belongs to no other.
             self._frames[-1].append((thing, taken))
         self._texts[id(thing)] = text
 
@@ -122,6 +123,7 @@ def render(expr: PrimExpr, style: Mapping[type, Format], names: Names, strength:
         if isinstance(part, str):
             out.append(part)
             continue
+        # Per operand, not per piece: what is on the stack already stays unwritten, and the text ends here.
         if len(out) > _MAX_PARTS:
             return "".join(out) + "..."
         node, needed = part

@@ -45,6 +45,7 @@ class GroupDot:
 
         axes = [*spatial(i=self.outputs), *reduced(k=self.group)]
         desc = function([a, b, c], [c, a, b], [c], over(axes, "update", made, lambda i, k: [(c, (i,)), (a, (k,)), (b, (i, k))]))
+        # Description and implementation are two functions: each has buffers of its own.
         a, b, c = self._buffers()
         sums = c.vload([0], f"{self.result}x{self.outputs}")
         rows = b.vload([0, 0], f"{self.right}x{self.outputs * self.group}")

@@ -118,6 +118,7 @@ def sync(depth: int, dtype: str, result: str, trans_b: bool = False) -> TensorIn
         if dtype == "int8":  # the instruction takes four bytes as a word
             values = [reinterpret("int32", value) for value in values]
         vector = f"{result}x{_TOTAL.registers}"
+        # cbsz, abid and blgp of the instruction: operands are neither broadcast nor permuted.
         flags = [const(0, "int32")] * 3
         name = f"llvm.amdgcn.mfma.{LLVM[depth, dtype]}"
         made = call_llvm_pure_intrin(vector, name, const(6, "uint32"), *values, c.vload([tx, 0], vector), *flags)

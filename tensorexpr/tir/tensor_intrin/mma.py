@@ -29,11 +29,13 @@ DEPTHS = {16: ("float16", ("float16", "float32")), 32: ("int8", ("int32",))}
 
 def shared_16x16_to_ldmatrix_32x8_layout(i: Any, j: Any) -> tuple[Any, Any]:
     """Thread and register of an element of a tile of 16 x 16."""
+    # Four threads hold 8 elements of a row, two each; 8 rows below and 8 columns right are further registers of theirs.
     return 4 * (i % 8) + j % 8 // 2, 4 * (j // 8) + i // 8 * 2 + j % 2
 
 
 def shared_16x32_to_ldmatrix_32x16_layout(i: Any, j: Any) -> tuple[Any, Any]:
     """Thread and register of an element of a left operand of 16 x 32 bytes."""
+    # As with two bytes an element, but a register of 32 bits holds four.
     return 4 * (i % 8) + j % 16 // 4, 8 * (j // 16) + i // 8 * 4 + j % 4
 
 
@@ -106,6 +108,7 @@ def sync(depth: int, result: str, trans_a: bool, trans_b: bool) -> TensorIntrin:
 
     a, b, c = buffers()
     desc = multiplied(spreads, (a, b, c))
+    # Description and implementation are two functions: each has buffers of its own.
     a, b, c = buffers()
 
     def body(tx: Var) -> Stmt:
@@ -114,6 +117,7 @@ def sync(depth: int, result: str, trans_a: bool, trans_b: bool) -> TensorIntrin:
             places = [(a, 0), (b, half * right.registers // 2), (c, half * 4)]
             operands = [part for one, skip in places for part in (one.data, one.elem_offset + tx * one.shape[1] + skip)]
             dtypes = [_PTX[name] for name in (dtype, dtype, result)]
+            # The last argument: sums wrap, and don't stay at the limits of their dtype.
             halves.append(
                 Evaluate(device_call("ptx_mma", result, f"m16n8k{depth}", "row", "col", *dtypes, *operands, const(False, "bool")))
             )

@@ -69,6 +69,7 @@ def multiplied(spreads: tuple[Spread, Spread, Spread], buffers: tuple[Buffer, Bu
     (left, right, total), (a, b, c) = spreads, buffers
 
     def made(i: Var, j: Var, k: Var) -> tuple[Buffer, tuple[PrimExpr, ...], PrimExpr]:
+        # Widened first: a product of two int8 has 16 bits.
         product = a[left.place(i, k)].astype(c.dtype) * b[right.place(k, j)].astype(c.dtype)
         return c, total.place(i, j), c[total.place(i, j)] + product
 

@@ -138,6 +138,7 @@ def sync(shape: Fragment, operand: str, result: str, trans: bool) -> TensorIntri
     desc = function([a, b, c], [c, a, b], [c], over(axes, "", made, places))
     a, b, c = buffers(True)
     args = [part for buffer, tile in ((c, tiles[2]), (a, tiles[0]), (b, tiles[1])) for part in (buffer.data, _place(buffer, tile))]
+    # D = A * B + C with one fragment for D and C, which stands in the call twice.
     return TensorIntrin(desc, function([a, b, c], [c, a, b], [c], _call("tvm_mma_sync", *args, *args[:2])))
 
 
@@ -146,6 +147,7 @@ def _table() -> dict[str, Callable[[], TensorIntrin]]:
     square, flat = Fragment(*_SQUARE), Fragment(*_FLAT)
     found: dict[str, Callable[[], TensorIntrin]] = {}
     for shape, operand, results in ((square, "f16", ("f16", "f32")), (square, "s8", ("s32",)), (flat, "s4", ("s32",))):
+        # Numbers of four bits are multiplied row by column alone.
         for trans in (False, True) if shape is square else (True,):
             for result in results:
                 found[f"wmma_sync_{shape}_{operand}{operand}{result}{'_trans' * trans}"] = _with(sync, shape, operand, result, trans)
