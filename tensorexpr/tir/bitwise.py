@@ -76,6 +76,7 @@ def _shift(op: str, a: Any, b: Any) -> PrimExpr:
     if parse_dtype(left.dtype).is_float:
         raise TypeMismatchError(f"{op.removeprefix('tir.')} takes integers, not {left.dtype}")
     if isinstance(right, IntImm) and not 0 <= right.value < parse_dtype(left.dtype).bits:
+        # Poison in LLVM: an amount that is no constant goes unchecked.
         raise DeclarationError(f"a shift of {left.dtype} by {right.value} is undefined; it takes 0 to {parse_dtype(left.dtype).bits - 1}")
     if isinstance(right, IntImm) and right.value == 0:
         return left

@@ -54,6 +54,7 @@ def q_multiply_shift_per_axis(
     total = cast(q, wide)
     if bool(is_rshift_required):
         total = binary(Add, total, cast(rs, wide))
+    # A right shift rounds down; half of its last place, added before, makes that the nearest, and halves upwards.
     one = cast(const(1, "int64"), wide)
     half = shift_left(one, binary(Add, total, cast(const(-1, "int64"), wide)))
     product = binary(Add, binary(Mul, value, cast(second, wide)), half)

@@ -141,6 +141,7 @@ def device_call(name: str, *args: Any, dtype: str | None = None) -> PrimExpr:
             raise DeclarationError(f"{name} takes the dtype of its result")
         dtype = given.pop(-1 if f"tir.{name}" in STATING_LAST else 0)
     if row.operands >= 0 and len(given) < row.operands:
+        # Counted from the end: of three defaults, the last two for two operands that are missing.
         given += row.defaults[len(given) - row.operands :] if row.defaults else ()
     if row.operands not in (-1, len(given)):
         raise DeclarationError(f"{name} takes {row.operands} operands, not {len(given)}")

@@ -166,6 +166,7 @@ class IRModule(Object):
         self.attrs = FrozenMap(attrs)
         self.global_infos = checked_infos(global_infos)
 
+    # Other nodes are their own copies; a module changes in place.
     def __copy__(self) -> IRModule:
         return self._with(self.attrs)
 

@@ -95,6 +95,7 @@ def _node_classes() -> dict[str, type]:
 
 _METHODS = {kind: _method(kind) for kind in _node_classes().values()}
 for _name in _METHODS.values():
+    # On both: a method of the visitor, inherited by the mutator, would visit and return nothing.
     for _class in (PyStmtExprVisitor, PyStmtExprMutator):
         setattr(_class, _name, _class._default)
 

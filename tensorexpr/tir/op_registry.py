@@ -43,6 +43,7 @@ class Op(str):
             return name  # type: ignore[no-any-return]
         text = str(name)
         found = Op._known.get(text)
+        # `setdefault`: two threads that ask first both get one object.
         return Op._known.setdefault(text, Op(text)) if found is None else found
 
     @staticmethod

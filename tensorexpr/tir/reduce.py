@@ -23,6 +23,7 @@ class Range(Object):
     def __init__(self, begin: Any, end: Any = None, span: object = None) -> None:
         first, last = (0, begin) if end is None else (begin, end)
         convert, subtract = ExprOp._build["convert"], ExprOp._build["sub"]
+        # Range(0, n) begins at a 0 of the dtype of n.
         if not isinstance(first, ExprOp) and isinstance(last, ExprOp):
             first = ExprOp._build["const"](first, convert(last).dtype)
         object.__setattr__(self, "min", convert(first))

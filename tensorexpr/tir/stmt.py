@@ -106,6 +106,7 @@ class For(Stmt):
         for name in ("min", "extent"):
             value = getattr(self, name)
             if value.dtype != dtype:
+                # A Python number came as int32, whatever the variable is; anything else is meant as it stands.
                 if not isinstance(value, IntImm):
                     raise TypeMismatchError(f"loop {self.loop_var.name} is {dtype}, its {name} {value} is {value.dtype}")
                 object.__setattr__(self, name, IntImm(dtype, value.value))

@@ -100,6 +100,7 @@ def script(pyfunc: Callable[..., Any]) -> HybridFunction:
 
 def _captured(function: Any, around: FrameType | None) -> dict[str, Any]:
     """Constants and hybrid functions that the names around a definition mean."""
+    # The nearest names come last, and hide those further out.
     found: dict[str, Any] = {**function.__globals__, **(around.f_locals if around is not None else {}), **enclosed(function)}
     kept = (bool, int, float, str, list, tuple, PrimExpr, HybridFunction)
     return {name: value for name, value in found.items() if isinstance(value, kept) and not name.startswith("__")}

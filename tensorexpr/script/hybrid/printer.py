@@ -41,6 +41,7 @@ class HybridPrinter:
 
     def name(self, thing: Var | Buffer) -> str:
         """A name of its own for a variable or a buffer."""
+        # By the pointer: `_buffer_of` makes a buffer of its own, which loads of the same memory don't name.
         key = thing.data if isinstance(thing, Buffer) else thing
         if key not in self._names:
             wanted = re.sub(r"\W", "_", thing.name) or "v"
@@ -100,6 +101,7 @@ class HybridPrinter:
         self._line(depth, f"for {self.name(loop.loop_var)} in {word}:")
         before = len(self._lines)
         self._stmt(loop.body, depth + 1)
+        # A body that wrote no line, as of an empty sequence: Python wants a statement.
         if len(self._lines) == before:
             self._line(depth + 1, "pass")
 
@@ -121,6 +123,7 @@ class HybridPrinter:
                 return f"{expr.dtype}({self.expr(value)})"
             case Not(a=a):
                 return f"(not {self.expr(a)})"
+            # Reads back as if_then_else, which computes one arm: the value is the same, as arms have no effects.
             case Select(condition, yes, no) | Call(op="tir.if_then_else", args=(condition, yes, no)):
                 return f"({self.expr(yes)} if {self.expr(condition)} else {self.expr(no)})"
             case Call(op="tir.likely", args=(value,)):

@@ -150,6 +150,7 @@ class ProgramReader:
 
     def _import(self, node: ast.ImportFrom) -> None:
         """``from tvm.script import tir as T`` names the language."""
+        # Whatever the package is called: scripts of TVM import from tvm.script.
         if (node.module or "").partition(".")[2].split(".")[0] != "script":
             return
         for alias in node.names:

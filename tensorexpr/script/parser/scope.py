@@ -32,6 +32,7 @@ class Scope:
         for frame in reversed(self._frames):
             if name in frame:
                 return True, frame[name]
+        # A captured name may mean None.
         found = self._captured.get(name, _NOTHING)
         return (False, None) if found is _NOTHING else (True, found)
 

@@ -115,6 +115,7 @@ def lane_address(machine: Machine, node: Access) -> Callable[[], tuple[Storage, 
     def address() -> tuple[Storage, Lanes, Lanes]:
         storage = memory()
         mins, extents, strides, at = layout(storage)
+        # In int64: an index of int32 times a stride may be more than int32 holds.
         values = [np.asarray(thunk(), np.int64) for thunk in thunks]
         inside: Any = True
         for value, low, extent, stride in zip(values, mins, extents, strides, strict=True):

@@ -72,6 +72,7 @@ def _allocate(machine: Machine, stmt: Allocate) -> Thunk:
     lanes, dtype = parse_dtype(stmt.dtype).lanes, to_numpy(scalar_dtype(stmt.dtype))
 
     def run() -> None:
+        # Storage counts scalars: an element of four lanes takes four.
         size = lanes
         for extent in extents:
             size *= extent()
@@ -86,6 +87,7 @@ def _constant(machine: Machine, stmt: AllocateConst) -> Thunk:
     if stmt.data is None:
         raise InterpreterError(f"the elements of the constant {stmt.buffer_var.name} stand in the module, not in its function")
     body, slot, array = machine.run(stmt.body), machine.slot(stmt.buffer_var), stmt.data.numpy().reshape(-1)
+    # `numpy` gives a copy, so nobody else's array is frozen.
     array.setflags(write=False)
 
     def run() -> None:

@@ -73,6 +73,7 @@ def _write_axes(printer: StatementPrinter, stmt: BlockRealize) -> None:
         if printer.names.options.syntax_sugar and _AXES.get(axis.iter_type, _OPAQUE)[1] is not None and _is_loop(printer, axis, value):
             together.append((axis, value))
             continue
+        # Those that stood together before this one, so that axes keep their order.
         _write_remap(printer, together)
         together = []
         _write_axis(printer, axis, value)

@@ -27,6 +27,7 @@ class Op:
 
 
 def _read_dtype(text: str) -> str:
+    # One spelling alone: what isn't printed as it was read, such as int032, is no dtype of a file.
     if text == "" or (len(text) <= 32 and text.isascii() and str(parse_dtype(text)) == text and parse_dtype(text).lanes <= MAX_LANES):
         return text
     raise RecordError(f"{shown(text)} is no dtype of at most {MAX_LANES} lanes")

@@ -187,6 +187,7 @@ class _Reader(ExprReader):
         """The statement of nested lists."""
         name = data[0] if isinstance(data, list) and data else data
         arity, read = _STATEMENTS.get(name, (0, None)) if isinstance(name, str) else (0, None)
+        # Bodies are read by recursion; a file must not exhaust the stack.
         if read is None or depth > _DEPTH:
             raise RecordError(f"{shown(name)} is no statement, or nested deeper than {_DEPTH}")
         if len(data) != arity + 1:

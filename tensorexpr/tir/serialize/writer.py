@@ -43,6 +43,7 @@ class ExprWriter:
         stack = [expr]
         while stack:
             node = stack[-1]
+            # A node stays on the stack until its operands have rows, as rows may refer to earlier ones alone.
             waiting = [c for c in _operands(node) if id(c) not in self._numbers] if id(node) not in self._numbers else []
             if waiting:
                 stack.extend(reversed(waiting))
@@ -55,6 +56,7 @@ class ExprWriter:
     def axis(self, axis: IterVar) -> int:
         """The number of the row of an axis."""
         if id(axis) not in self._numbers:
+            # Before the row of the axis is added, whose number is that of the end of the list then.
             dom = None if axis.dom is None else [self.expr(axis.dom.min), self.expr(axis.dom.extent)]
             self._add(axis, ["IterVar", self.expr(axis.var), dom, axis.iter_type, axis.thread_tag])
         return self._numbers[id(axis)]
