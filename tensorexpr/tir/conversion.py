@@ -80,6 +80,7 @@ def is_const_int(expr: Any, value: int) -> bool:
 def match_types(a: Any, b: Any) -> tuple[PrimExpr, PrimExpr]:
     """Both operands in one dtype, as TVM has it: integers become floats; the wider wins, of equal widths the unsigned;
     lanes broadcast. A Python integer is an int32 or more, a Python float a float32 or more."""
+    # A Python number takes after the other operand, on either side; of two of them the first counts.
     if not isinstance(a, ExprOp) and isinstance(b, ExprOp):
         second = convert(b)
         first = _adapt(a, second.dtype)

@@ -93,6 +93,7 @@ def layout(layout_str: str, dtype: str = "int32") -> Layout | None:
     if layout_str in ("", "__undef__"):
         return None
     found = _AXIS.findall(layout_str)
+    # `findall` skips what does not fit, so its pieces must be the whole text.
     if "".join(map("".join, found)) != layout_str:
         raise DeclarationError(f"{layout_str!r} is no layout; write letters, and numbers before lower case ones, such as 'NCHW16c'")
     whole = [letter for number, letter in found if letter.isupper()]
@@ -156,6 +157,7 @@ def _indices(source: Layout, target: Layout, index: Sequence[Any]) -> tuple[Prim
     for (letter, _, step), value in zip(source.factors(), _given(source, index), strict=True):
         places[letter] = value * step if letter not in places else places[letter] + value * step
     found = []
+    # Index 37 of C is step 2 of C16c's C, 37 // 16, and step 5 of its c, 37 // 1 % 16.
     for letter, size, step in target.factors():
         place = floordiv(places[letter], step) if step > 1 else places[letter]
         found.append(simplified(floormod(place, size) if size else place))

@@ -60,6 +60,7 @@ class DataType:
     @property
     def itemsize(self) -> int:
         """Bytes of one lane in memory."""
+        # bool and int4 take a byte each.
         return max(self.bits, 8) // 8
 
     @property
@@ -105,6 +106,7 @@ def parse_dtype(dtype: str) -> DataType:
     if dtype == "void":  # of a call that gives nothing
         return DataType("void", 0, 1)
     base, _, rest = dtype.partition("x")
+    # TVM calls bools of a vector uint1, as in uint1x4.
     if base in ("bool", "uint1"):
         lanes = rest.removeprefix("vscalex")
         count = int(lanes) if lanes.isdigit() and int(lanes) > 0 else 1
@@ -151,6 +153,7 @@ def int_limits(dtype: str) -> tuple[int, int]:
 def wrap_int(value: int, dtype: str) -> int:
     """`value` reduced to the two's complement range of an integer dtype, as the machine would."""
     low, high = int_limits(dtype)
+    # From 0 at the lowest value: Python's % is never negative, so 200 of int8 is (200 + 128) % 256 - 128 = -56.
     return (value - low) % (high - low + 1) + low
 
 

@@ -109,6 +109,7 @@ def _x86_dots() -> list[LLVMIntrinsic]:
             for stem, kind, evaluate in (("vpdpbusd", "i8", _dot_bytes(saturating)), ("vpdpwssd", "i16", _dot_groups(2, saturating))):
                 operands = (words, _vectors(kind, bits), _vectors(kind, bits))
                 name = f"llvm.x86.avx512.{stem}{suffix}.{bits}"
+                # AVX-VNNI has the forms of 128 and 256 bits without AVX-512.
                 rows.append(LLVMIntrinsic(name, evaluate, operands, words, ("avx512vnni", *narrow), ("avxvnni",) if narrow else ()))
         floats, halves = _vectors("float", bits), _vectors("bfloat", bits)
         name = f"llvm.x86.avx512bf16.dpbf16ps.{bits}"

@@ -82,6 +82,7 @@ def _bound(node: Any) -> tuple[tuple[Any, ...], tuple[Var, ...], tuple[Any, ...]
             kinds = tuple((axis.iter_type, axis.thread_tag) for axis in node.iter_vars)
             inside = (node.alloc_buffers, node.match_buffers, node.reads, node.writes, node.init, node.body, node.annotations)
             return (tuple(axis.dom for axis in node.iter_vars), kinds), node.defines(), inside
+        # The box is read outside; strides and offset that the view defines hold for its shape and body.
         case BufferBind():
             return (node.source,), node.defines(), (node.buffer, node.body)
         case Stmt():
@@ -196,6 +197,7 @@ class Comparison:
         return self._push(tuple(part for _, part in left), tuple(part for _, part in right))
 
     def _special(self, a: Any, b: Any) -> bool:
+        # Settled before the walk goes on: a proof needs the bindings as they are at this place.
         if isinstance(a, Proven):
             return self._proven(a, b)
         if isinstance(a, Declared):

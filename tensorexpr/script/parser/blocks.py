@@ -48,6 +48,7 @@ def block(context: Context, name: str = "", no_realize: bool = False) -> Pending
         context.blocks.append(frame)
 
         def close(body: Stmt) -> Stmt:
+            # First of all: what is left of `context.blocks` are the blocks around.
             context.blocks.pop()
             owner = context.function or FunctionFrame("", False)  # which a builder may lack
             owner.has_blocks = True

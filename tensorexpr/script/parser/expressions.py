@@ -83,6 +83,7 @@ class ExpressionReader:
             value = PYTHON.get(node.id)
             if value is None:
                 self.fail(node, f"{node.id!r} is not defined here{suggestion(node.id, self._scope.names())}")
+        # A module that stands for the language is its words: `tir.exp` is T.exp.
         return self._modules.get(value.__name__, value) if isinstance(value, ModuleType) else _python_function(value)
 
     def _attribute(self, node: ast.Attribute) -> Any:
@@ -241,6 +242,7 @@ class ExpressionReader:
 
     def _conditional(self, node: ast.IfExp) -> Any:
         test = self.value(node.test)
+        # Of an expression nothing is known yet: it would take both arms, evaluated or not as the program means.
         if not isinstance(test, Number):
             self.fail(node, "`a if c else b` chooses by constants only; write T.if_then_else(c, a, b) or T.Select(c, a, b)")
         return self.value(node.body if test else node.orelse)
@@ -329,6 +331,7 @@ class ExpressionReader:
             self._scope.pop()
             return made
 
+        # T.comm_reducer counts the parameters, and `*values` would hide their number.
         vars(function)["__signature__"] = inspect.Signature([inspect.Parameter(n, inspect.Parameter.POSITIONAL_ONLY) for n in names])
         return function
 
@@ -345,6 +348,7 @@ class ExpressionReader:
             return
         first, *rest = generators
         for item in self.at(first.iter, python.items_of, self.value(first.iter)):
+            # A scope for each element: a name that a body defines anew must not meet that of the one before.
             self._scope.push()
             self._unpack(first.target, item)
             if all(bool(self.value(test)) for test in first.ifs):

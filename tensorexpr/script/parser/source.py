@@ -73,6 +73,7 @@ class Source:
         # ast counts columns in bytes of UTF-8, a mark stands under characters: after "ä" they are one apart.
         first = len(text.encode()[:start].decode(errors="ignore"))
         last = len(text)
+        # A node of several lines is marked to the end of its first one.
         if getattr(node, "end_lineno", line) == line and getattr(node, "end_col_offset", None) is not None:
             last = len(text.encode()[: node.end_col_offset].decode(errors="ignore"))  # type: ignore[attr-defined]
         return self.at(line, first, max(last - first, 1), message)
@@ -113,6 +114,7 @@ def _class_lines(thing: type) -> tuple[list[str], int]:
     for node in ast.walk(ast.parse("".join(lines))):
         # By the line of a member: `inspect` looks for the name alone, and would take the first of two classes called so.
         if isinstance(node, ast.ClassDef) and node.name == thing.__name__ and node.lineno <= line <= (node.end_lineno or line):
+            # Decorators stand above the line with `class`.
             first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
             return lines[first - 1 : node.end_lineno], first
     return inspect.getsourcelines(thing)

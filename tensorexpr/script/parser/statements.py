@@ -125,6 +125,7 @@ class StatementReader(ExpressionReader):
         except TypeError as error:
             self.fail(node, f"the macro {macro.node.name}{macro.signature}: {error}")
         scope = Scope(macro.captured) if macro.hygienic else self._scope
+        # With the macro's source, so that errors point into it; in the context of the call, whose block its statements belong to.
         reader = type(self)(macro.source, scope, self._context, self._modules)
         reader._depth = self._depth + 1
         scope.push()

@@ -188,6 +188,7 @@ class Namespace:
         return self.name
 
     def __getattr__(self, name: str) -> Any:
+        # Names of Python's own protocols, such as __iter__ and __wrapped__, are none of the language, whatever `other` would make of them.
         found = None if name.startswith("__") else self.find(name)
         if found is None:
             raise AttributeError(f"{self.name} has no {name!r}")

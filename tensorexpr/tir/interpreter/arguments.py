@@ -56,6 +56,7 @@ def _array(machine: Machine, param: Var, buffer: Buffer, arg: Any) -> Any:
 
 def _storage(name: str, array: Any) -> Storage:
     """The memory that an array spans, gaps between its elements included, as storage."""
+    # The flat view below begins at the first element and goes forward by whole ones.
     if any(step < 0 or step % array.itemsize for step in array.strides):
         raise InterpreterError(f"argument {name}: strides of {array.strides} bytes can't be interpreted; copy the array")
     steps = [(n - 1) * step // array.itemsize for n, step in zip(array.shape, array.strides, strict=True)]
@@ -79,6 +80,7 @@ def _numbers(buffer: Buffer, array: Any) -> Iterator[tuple[PrimExpr, int]]:
     """The expressions in a declaration, each with the number that the array has there; strides of axes that are walked first."""
     yield from zip(buffer.shape, map(int, array.shape), strict=False)
     steps = [int(step) // array.itemsize for step in array.strides]
+    # An axis of one element may have any stride: it gives a variable its value only where no other axis does.
     walked = sorted(zip(buffer.strides, steps, array.shape, strict=False), key=lambda item: item[2] <= 1)
     yield from ((expr, step) for expr, step, _ in walked)
     yield buffer.elem_offset, 0

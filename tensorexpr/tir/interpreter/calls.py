@@ -85,6 +85,7 @@ def llvm_call(machine: Machine, node: ir.Call) -> Thunk:
     def run() -> Any:
         values = [np.atleast_1d(np.asarray(thunk(), kind)) for thunk, kind in zip(thunks, kinds, strict=True)]
         lanes = [value if view is None else value.view(view) for value, view in zip(values, views, strict=True)]
+        # A CPU's instruction gives lanes of its own type, whose bits are the result; an overloaded one computes in the call's.
         found = np.asarray(evaluate(*lanes)).view(result) if row.operands else np.asarray(evaluate(*lanes)).astype(result)
         if parse_dtype(node.dtype).lanes > 1:
             return found

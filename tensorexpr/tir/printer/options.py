@@ -55,6 +55,7 @@ class Options:
             return text
         if not self.show_meta:
             return f"{text}\n\n# Metadata omitted. Use show_meta=True in script() method to show it."
+        # Backslashes first: those that come before quotes must not be doubled.
         saved = Object._printers["json"](self.metadata).replace("\\", "\\\\").replace('"', '\\"')
         return f'metadata = tvm.ir.load_json("""{saved}""")\n{text}'
 

@@ -283,10 +283,12 @@ class StatementPrinter:
         self._todo.append((block.body, not isinstance(block.body, BufferBind)))
         if block.init is not None:
             init = block.init
+            # On top of the body, so written before it.
             self._todo.append(lambda: self._block("with T.init():", init))
 
     def write_root(self, stmt: BlockRealize) -> None:
         """Write the block of a whole function that says nothing but which buffers there are."""
+        # Twice: the realization and its block have a number each.
         self._declare()
         self._declare()
         self.line('# with T.block("root"):')
@@ -332,6 +334,7 @@ class StatementPrinter:
     def _allocate(self, stmt: Allocate, last: bool) -> None:
         inner = stmt.body
         if isinstance(inner, DeclBuffer) and self._is_fresh(stmt, inner.buffer):
+            # The declaration is written as part of the allocation; its number is taken here.
             self._counter += 1
             self._fresh_buffer(inner, last)
             return
@@ -384,6 +387,7 @@ class StatementPrinter:
 
     def _binding(self, last: bool, var: Var, value: str, body: Stmt, kind: str = "") -> None:
         """A name for `value` that lives as long as `body`; `kind` is its annotation where it is assigned."""
+        # Inside a `with` the name ends where that does; as the last of a block it ends with the block.
         if not last:
             self.names.push()
             self._todo.append(self.names.pop)
@@ -404,6 +408,7 @@ class StatementPrinter:
                 return
         inner = stmt.body
         if stmt.attr_key == "realize_scope" and isinstance(inner, BufferRealize) and inner.buffer is stmt.node:
+            # The realization is written as part of the attribute; its number is taken here.
             self._counter += 1
             self._realize(inner, last, quoted(stmt.value.value) if isinstance(stmt.value, StringImm) else self.expr(stmt.value))
             return

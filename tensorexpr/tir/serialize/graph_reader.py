@@ -78,6 +78,7 @@ class _Reader:
                 open_nodes.add(number)
                 stack.extend(reversed(waiting))
                 continue
+            # All that the node refers to has been weighed, as it was made.
             self._weigh(number)
             self._made[number] = self._build(number)
         return self._made[root]
