@@ -251,6 +251,7 @@ def maximum(a: Any, b: Any, span: object = None) -> PrimExpr:
 
 def _same_or(op: type[BinaryExpr], a: Any, b: Any) -> PrimExpr:
     left, right = match_types(a, b)
+    # Identical operands, NaN included: min(NaN, NaN) is NaN.
     return left if left is right else binary(op, left, right)
 
 

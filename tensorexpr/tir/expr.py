@@ -152,6 +152,7 @@ def vector_dtype(dtype: str, lanes: Any) -> str:
         )
         if number is None or not scaled:
             raise TypeMismatchError(f"the lanes {lanes} are neither a number nor tir.vscale() times a number")
+        # Lanes of scalable vectors are negative: -4 for 4 * vscale, see `DataType`.
         return with_lanes(dtype, -number)
     return with_lanes(dtype, lanes)
 

@@ -43,6 +43,7 @@ def _libm() -> dict[str, Callable[..., Any]]:
     table: dict[str, Callable[..., Any]] = {}
     for name, function in {**_UNARY, **_BINARY}.items():
         for suffix, kind in (("", np.float64), ("f", np.float32)):
+            # Bound as defaults: a closure would see the last function and dtype of the loop.
             table[name + suffix] = lambda *args, function=function, kind=kind: function(*(kind(arg) for arg in args))
     return table
 

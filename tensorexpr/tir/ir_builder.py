@@ -82,6 +82,7 @@ class BufferVar:
                 f"a store of {stored} ({stored.dtype}) to {self._buffer.name}, whose elements are {wanted}; "
                 f"convert it with .astype({wanted!r})"
             )
+        # How many elements the value fills, which may be vectors themselves.
         lanes = parse_dtype(stored.dtype).lanes // parse_dtype(self.dtype).lanes
         buffer, indices = self._place(_spread(index, lanes) if lanes > 1 else index)
         self._builder.emit(BufferStore(buffer, cast(stored, buffer.access_dtype(indices)), indices))

@@ -74,6 +74,7 @@ class Object:
             path_to_annotate, obj_to_annotate: statements -> remarks about them.
             relax_prefix, module_alias, show_all_struct_info: of graphs, without effect here.
         """
+        # First of all, so that the locals are the parameters.
         options = {key: value for key, value in locals().items() if key != "self"}
         return self._printers["node"](self, **options)
 

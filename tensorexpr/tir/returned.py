@@ -20,6 +20,7 @@ _AROUND = (Allocate, AllocateConst, AssertStmt, AttrStmt, DeclBuffer, LetStmt)
 def returned_dtype(func: PrimFunc) -> str | None:
     """The dtype of what a function returns; None for nothing, or an error code of int32."""
     found = [node.args[0] for node in walk(func.body) if _is_return(node)]
+    # `return 0` of no stated type is the status with which functions of C end.
     if not found or (func.ret_type is None and all(isinstance(value, IntImm) and value.value == 0 for value in found)):
         return None
     return found[0].dtype

@@ -127,6 +127,7 @@ class Comparison:
 
     def _compare(self, a: Any, b: Any) -> bool:
         """Compare two values, or put the comparison of their parts on the stack."""
+        # Before the match, whose cases take b to be of a's class. Sequences and mappings are equal across classes.
         if isinstance(a, (PrimExpr, Stmt, Buffer, CommReducer, IterVar, PrimFunc, IRModule, Structured)) and type(a) is not type(b):
             return False
         match a:
@@ -418,6 +419,7 @@ class _Digest:
             self._todo.append(part.struct_info)
             return
         for var in part.variables:
+            # As in `Comparison._special`: what is known already keeps its number.
             if not (part.only_new and self._levels.get(var)):
                 self._define(var)
         self._results.append(_hash("defines", *(repr((type(v).__name__, getattr(v, "dtype", None))) for v in part.variables)))

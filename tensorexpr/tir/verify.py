@@ -137,6 +137,7 @@ class _Check:
                 yield f"{var.name} is used in {expr} where it is not defined"
         for buffer in buffers:
             yield from self._buffer(buffer)
+        # Expressions are interned, so one that was checked is right wherever it stands.
         if self._types and expr not in self._known_exprs:
             self._known_exprs.add(expr)
             for node in walk(expr):

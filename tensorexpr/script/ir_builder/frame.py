@@ -39,6 +39,7 @@ class IRBuilderFrame:
         frames = self.builder.frames
         while kind is None and frames and frames[-1] is not self:  # entered without `with`, so they end with this one
             frames[-1].__exit__(None, None, None)
+        # With all that an error left open inside.
         if self in frames:
             del frames[frames.index(self) :]
         if kind is not None:

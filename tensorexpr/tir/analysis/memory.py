@@ -43,6 +43,7 @@ class _Peak:
             if isinstance(current, int):
                 now -= current
                 continue
+            # Up to the next multiple of the alignment.
             sizes = [-(-size // self._alignment) * self._alignment for _, size in _allocations(current)]
             now += sum(sizes)
             peak = max(peak, now)

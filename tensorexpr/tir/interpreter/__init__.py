@@ -57,8 +57,10 @@ def interpret(
         return result[0].item()
     machine = Machine(BUILDERS, STATEMENTS, parallel_order, externs or {}, max_iterations)
     limit = sys.getrecursionlimit()
+    # Raised, never lowered: the program around may be deeper already.
     sys.setrecursionlimit(max(limit, _DEEPEST))
     try:
+        # Infinities and NaN are results as any other here.
         with np.errstate(all="ignore"):
             bind_arguments(machine, func, args)
             _check_defined(func)

@@ -41,6 +41,7 @@ def atomic_add(machine: Machine, node: ir.Call) -> Thunk:
     is_int, dtype = parse_dtype(node.dtype).is_int, node.dtype
 
     def run() -> Any:
+        # A view of the memory from that element on.
         memory, change = place(), value()
         old = memory[0]
         memory[0] = wrap_int(int(old) + int(change), dtype) if is_int else old + change

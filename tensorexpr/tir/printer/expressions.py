@@ -148,6 +148,7 @@ def _let(node: ir.Let, names: Names) -> tuple[int, Parts]:
 
 
 def _call(node: ir.Call, names: Names) -> tuple[int, Parts]:
+    # Before `removeprefix`: the name of a function is no string.
     if hasattr(node.op, "name_hint"):  # a function of the same module
         return call(f"Module.{node.op.name_hint}", *((arg, ANY) for arg in node.args))
     typed = (dtype_text(node.dtype),) if node.op in _TYPED_CALLS else ()

@@ -143,10 +143,12 @@ class _Reader(ExprReader):
     """Reads the rows of a document, then its statements."""
 
     def __init__(self, data: Mapping[str, JSON], variables: Mapping[str, Var], limits: Limits | None) -> None:
+        # Here already: the pointers below are read by checks that ask for the limits.
         self._limits = limits or Limits()
         self.pointers = [self._pointer(item) for item in self.list(data["pointers"])]
         self._table, self._built = self.list(data["buffers"]), dict[int, Buffer]()
         names = {**variables, **{f"p{number}": pointer for number, pointer in enumerate(self.pointers)}}
+        # Last, as it builds all rows, which refer to pointers and buffers.
         super().__init__(data["rows"], names, None, None, limits)
 
     def _pointer(self, item: JSON) -> Var:
