@@ -329,6 +329,7 @@ def decl_buffer(
     steps = _strides(name, len(extents), strides)
     if buffer_type == "auto_broadcast" and not steps:
         steps = tuple(Var(f"{name}_stride{d}", convert(extent).dtype) for d, extent in enumerate(extents))
+    # Without a promise the offset is 0; with one, binding the buffer says what it is.
     if elem_offset is None:
         elem_offset = Var(f"{name}_elem_offset", convert(extents[0]).dtype if extents else "int32") if offset_factor else 0
     return Buffer(

@@ -142,6 +142,7 @@ def bijective_layout(src_layout: str | Layout, dst_layout: str | Layout) -> Bije
     source, target = (one if isinstance(one, Layout) else layout(one) for one in (src_layout, dst_layout))
     if source is None or target is None:
         return None
+    # Both have the same axes, each once: else an index of one says too little or too much of the other.
     letters = [sorted(name for name in one if name.isupper()) for one in (source, target)]
     return BijectiveLayout(source, target) if letters[0] == letters[1] and len(set(letters[0])) == len(letters[0]) else None
 

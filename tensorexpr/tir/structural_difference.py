@@ -109,6 +109,7 @@ class _Finder:
             name = "dtype" if a.dtype != b.dtype else None if isinstance(a, Var) else "value"
             return None if name is None else (root.attr(name), root.attr(name), None, None)
         parts = dict(_parts(a)), dict(_parts(b))
+        # Before the parts, which mention what the node defines.
         clash = self._bind(bound_variables(a), bound_variables(b))
         for name in parts[0]:
             left, right = parts[0][name], parts[1].get(name)

@@ -117,6 +117,7 @@ class Values:
         try:
             return self._value(node)
         except TensorExprError as error:
+            # It has a place already, that of the innermost expression.
             if type(error).__name__ == "ParseError":
                 raise
             raise self.fail(node, str(error)) from error

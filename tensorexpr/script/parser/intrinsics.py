@@ -128,6 +128,7 @@ def _atomic_add(pointer: Any, value: Any) -> ir.PrimExpr:
     address = as_expr(pointer)
     if isinstance(address, ir.BufferLoad):
         return builtin.atomic_add(address, as_expr(value))
+    # The first argument tells: a type_annotation in tvm_access_ptr, the load itself in address_of.
     element = address.args[0].dtype if isinstance(address, ir.Call) and address.args else "float32"
     worth = arithmetic.convert(value, scalar_dtype(element)) if isinstance(value, Number) else as_expr(value)
     return ir.Call(worth.dtype, "tir.atomic_add", (address, worth))

@@ -38,6 +38,7 @@ def stating_dtype(name: str, build: Callable[..., ir.PrimExpr]) -> Callable[...,
             return made
         parse_dtype(dtype)
         typed = [const(arg, dtype) if isinstance(arg, Number) and not isinstance(arg, bool) else arg for arg in args]
+        # Only where a number took the dtype can the result be another one.
         again = build(*typed, **kwargs) if any(a is not b for a, b in zip(args, typed, strict=True)) else made
         if again.dtype != dtype:
             raise DeclarationError(f"T.{name} of these operands is {made.dtype}, not {dtype}; convert it with T.Cast({dtype!r}, ...)")

@@ -121,6 +121,7 @@ def verify_memory(func: PrimFunc) -> bool:
     while stack:
         now = stack.pop()
         if _tag(now) is not None:
+            # A kernel: what stands inside is the device's.
             continue
         own = parts(now)
         if isinstance(now, BufferStore) or any(isinstance(node, BufferLoad) for expr in own.exprs for node in walk(expr)):

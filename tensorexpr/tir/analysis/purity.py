@@ -43,6 +43,7 @@ def _effects(func: PrimFunc) -> Iterator[str]:
 
 def _own_memory(func: PrimFunc) -> Iterator[Var]:
     """The pointers of what the function allocates; a declared buffer that stands on nothing is the function's own."""
+    # Memory of the caller, which a declaration only gives another name.
     given = {*func.params, *(buffer.data for buffer in func.buffer_map.values())}
     for node in walk(func.body):
         if isinstance(node, Allocate):

@@ -62,6 +62,7 @@ def _allocation(machine: Machine, buffer: Buffer) -> Callable[[], None]:
     def allocate() -> None:
         extents: Any = [extent() for extent in shape]
         size = int(np.prod(extents, dtype=np.int64))
+        # Of no elements there is no last one, whose place the strides would give.
         if strides and size:
             size = 1 + sum((extent - 1) * stride() for extent, stride in zip(extents, strides, strict=True))
         size += offset()

@@ -82,6 +82,7 @@ def _write_axes(printer: StatementPrinter, stmt: BlockRealize) -> None:
 
 def _is_loop(printer: StatementPrinter, axis: IterVar, value: PrimExpr) -> bool:
     loop = printer.loops.get(value) if isinstance(value, Var) else None
+    # Only a range that is the loop's own: the parser takes it from there.
     return loop is not None and axis.dom is not None and axis.dom.min is loop.min and axis.dom.extent is loop.extent
 
 

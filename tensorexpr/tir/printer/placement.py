@@ -90,6 +90,7 @@ def place(stmt: Stmt, known: Iterable[Declared]) -> Placement:
     stack: list[Stmt | tuple[Declared, ...]] = [stmt]
     while stack:
         current = stack.pop()
+        # A statement ends when its bodies are done: what it defined lies below them on the stack.
         if isinstance(current, tuple):
             scan.leave(current)
             continue

@@ -58,6 +58,7 @@ from .module_nodes import (
 from .node_types import DTYPE, EXPRESSIONS, expression
 from .rows import shown
 
+# They refer to nodes of types, which have no rows here.
 CUT = {"GlobalVar": ("_checked_type_", "struct_info_", "virtual_device_"), "tir.PrimFunc": ("_checked_type_",)}
 
 
@@ -118,6 +119,7 @@ def _empty(name: str) -> Field:
 _FUNCTION = (
     _many("params", Var),
     _one("body", Stmt),
+    # TVM's void: a tuple of no fields.
     Field("ret_type", TupleType, get=lambda func: TupleType()),
     Field("buffer_map", dict),
     Field("attrs", Attributes, get=lambda func: Attributes(func.attrs)),
