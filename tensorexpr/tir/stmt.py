@@ -261,8 +261,8 @@ class BufferBind(Stmt):
             raise DeclarationError(f"buffer {bound.name} has {bound.ndim} dimensions, more than the {of.ndim} of {of.name}")
 
     def defines(self) -> tuple[Var, ...]:
-        # What is no variable is a demand on the box instead, see `scopes.parts`.
         """The variables that the box gives a value: the pointer, and strides and offset where they are variables."""
+        # What is no variable is a demand on the box instead, see `scopes.parts`.
         found = (v for v in (*self.buffer.strides, self.buffer.elem_offset) if isinstance(v, Var))
         return tuple(dict.fromkeys((self.buffer.data, *found)))
 

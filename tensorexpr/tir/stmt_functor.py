@@ -63,7 +63,6 @@ def ir_transform(
         return new is None
 
     def rule(node: Node) -> Node | None:
-        # `into` refused these, so the node comes here as it was.
         if id(node) in replaced:
             return replaced[id(node)]
         return postorder(node) if postorder is not None and enabled(node) else None

@@ -118,6 +118,7 @@ class Comparison:
 
     def run(self, a: Any, b: Any) -> bool:
         """Whether two values are the same."""
+        # A stack of our own, as bodies nest deeper than Python recurses.
         self._todo.append((a, b))
         while self._todo:
             item = self._todo.pop()
@@ -159,7 +160,6 @@ class Comparison:
             return self._push(tuple(getattr(a, n) for n in _names(type(a))), tuple(getattr(b, n) for n in _names(type(a))))
         if type(a) is type(b) and hasattr(a, "numpy"):
             return a is b or _array_key(a) == _array_key(b)
-        # A stack of our own, as bodies nest deeper than Python recurses.
         return type(a) is type(b) and bool(a == b)
 
     def _push(self, left: tuple[Any, ...], right: tuple[Any, ...]) -> bool:

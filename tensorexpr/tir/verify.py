@@ -83,7 +83,6 @@ class _Check:
             own = parts(stmt)
             defines = own.defines
             if isinstance(stmt, BufferRealize) and stmt.buffer in self._realized:
-                # The pointer came with the parameter; defining it again would break single assignment.
                 defines = ()  # a parameter: it has its memory
             for buffer in own.buffers:
                 yield from self._buffer(buffer, skip_data=buffer.data in defines)

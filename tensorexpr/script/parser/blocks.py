@@ -137,7 +137,7 @@ def _check_ranges(frame: BlockFrame, loops: Mapping[Var, Range]) -> None:
         loop = loops.get(value) if isinstance(value, Var) else None
         if loop is None or axis.dom is None:
             continue
-        # Bounds that are no constants are left alone; verification has no more to say of them, either.
+        # Bounds that are no constants are left alone: they may agree when it runs.
         bounds = [(as_int(dom.min), as_int(dom.min + dom.extent)) for dom in (axis.dom, loop)]
         (low, end), (first, last) = bounds
         if low is not None and end is not None and first is not None and last is not None and not low <= first <= last <= end:

@@ -267,8 +267,8 @@ class ExpressionReader:
         for part in index.elts if isinstance(index, ast.Tuple) else [index]:
             if isinstance(part, ast.Starred):
                 parts.extend(self._items(part.value))
-            # One slice or index per dimension: how many parts there are says which one comes next.
             else:
+                # How many indices there are so far says which dimension this one is of.
                 extent = buffer.shape[len(parts)] if len(parts) < buffer.ndim else 0
                 found = self._index(part, extent)
                 parts.extend(found if isinstance(found, (tuple, list)) else [found])

@@ -128,7 +128,7 @@ class ProgramReader:
 
     def _program(self) -> PrimFunc | IRModule:
         tree = self._source.tree()
-        # Before any name is read: `R` means something in functions of graphs alone, and their readers take long to import.
+        # For functions of graphs alone: their readers stand in a higher row, and are loaded when a text needs them.
         if any(isinstance(node, ast.FunctionDef) and _decorator(node) == "function" for node in ast.walk(tree)):
             graphs()
             self._captured.setdefault("R", MODULES["tensorexpr.script.relax"])

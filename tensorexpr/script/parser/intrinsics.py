@@ -24,7 +24,6 @@ def _raw(row: intrin.Intrinsic) -> Callable[..., ir.PrimExpr]:
             raise DeclarationError(f"T.{row.name} takes {row.arity} operand{'s' * (row.arity != 1)}, not {len(args)}")
         operands = matched(*args)
         if row.kind in ("float", "predicate") and not parse_dtype(operands[0].dtype).is_float:
-            # Vectors too: their lanes are converted, and stay as many.
             wanted = with_lanes("float32", parse_dtype(operands[0].dtype).lanes)
             operands = tuple(arithmetic.cast(operand, wanted) for operand in operands)
         first = operands[0].dtype

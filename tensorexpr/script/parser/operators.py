@@ -142,7 +142,6 @@ def apply(row: tuple[Callable[..., Any], Callable[..., Any]], *operands: Any) ->
         DeclarationError: where it has no value, as a division by zero.
     """
     if all(map(is_python, operands)):
-        # Only these two: what a function of the program raises has been wrapped by `python.call`.
         try:
             return row[0](*operands)
         except (ArithmeticError, TypeError) as error:

@@ -47,7 +47,6 @@ def statement_lines(program: IRModule | PrimFunc) -> dict[int, int]:
     starts: dict[int, int] = {}
     if isinstance(program, PrimFunc):
         _function_lines(program, "main", 0, Options(), starts)
-        # Lines are counted for a text that begins with the decorator.
         return {stmt: line - 1 for stmt, line in starts.items()}  # without the decorator
     script_module(program, starts=starts)
     return starts
