@@ -132,7 +132,7 @@ class HybridReader:
             return NOP, ()
         if isinstance(found, (Buffer, Rows, tuple, list, str)):
             raise self._values.fail(node, f"{name} is assigned more than once, so it holds a number, not {ast.unparse(value)}")
-        # Assigned again somewhere, perhaps in a loop: an element of memory, which each assignment stores to.
+        # An expression, or assigned again somewhere: an element of memory, which each assignment stores to.
         held = convert(found)
         buffer = decl_buffer((1,), held.dtype, name)
         self._names[name] = Scalar(buffer)

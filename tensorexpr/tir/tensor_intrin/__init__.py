@@ -110,7 +110,7 @@ def _check(name: str, desc: PrimFunc, impl: PrimFunc) -> None:
     if len(left) != len(right):
         raise DeclarationError(f"tensor intrinsic {name!r}: desc takes {len(left)} buffers, impl {len(right)}")
     for a, b in zip(left, right, strict=True):
-        # Extents are constants or variables of the description, and interned: the same ones are identical.
+        # Constants are interned: equal extents are identical.
         same = a.dtype == b.dtype and len(a.shape) == len(b.shape) and all(x is y for x, y in zip(a.shape, b.shape, strict=True))
         if not same:
             raise DeclarationError(f"tensor intrinsic {name!r}: {a.name} is {a!r} in desc and {b!r} in impl; dtype and shape must be equal")

@@ -35,7 +35,7 @@ def shared_16x16_to_ldmatrix_32x8_layout(i: Any, j: Any) -> tuple[Any, Any]:
 
 def shared_16x32_to_ldmatrix_32x16_layout(i: Any, j: Any) -> tuple[Any, Any]:
     """Thread and register of an element of a left operand of 16 x 32 bytes."""
-    # As with two bytes an element, but a register of 32 bits holds four.
+    # A register of 32 bits holds four bytes, so a thread has four elements of a row side by side.
     return 4 * (i % 8) + j % 16 // 4, 8 * (j // 16) + i // 8 * 4 + j % 4
 
 
