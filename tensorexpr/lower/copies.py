@@ -91,6 +91,7 @@ class Copies:
         return lane_binary(Add, index, cast(offset, "int64" if index.dtype.startswith("int64") else "int32"))
 
     def _times(self, size: PrimExpr, number: PrimExpr) -> PrimExpr:
+        # All copies together may need wider indices than one.
         small = isinstance(size, IntImm) and size.value * self.count <= _INT32_ELEMENTS
         dtype = "int32" if small else "int64"
         return binary(Mul, cast(number, dtype), cast(size, dtype))

@@ -55,6 +55,7 @@ class Fact:
 
     def is_valid_at(self, indices: tuple[PrimExpr, ...], analyzer: Analyzer) -> bool:
         """True if it is proved that nothing ended the fact for an element."""
+        # Another buffer in the same memory numbers the elements in its own way: nothing is proved of it.
         return all(one.buffer is self.source.buffer and lacks(one, indices, analyzer) for one in self.except_for)
 
     def holds_at(self, indices: tuple[PrimExpr, ...], analyzer: Analyzer) -> bool:
@@ -123,6 +124,7 @@ class ElementFlow:
                 self._facts = []
                 return []
             case IfThenElse():
+                # Facts carry the conditions under which they were said, so those of one case may stay while the other is walked.
                 ends = [end for case, condition in _cases(stmt) for end in self._case(case, condition)]
                 return ends + self._read(stmt)
             case BufferStore():
@@ -160,6 +162,7 @@ class ElementFlow:
 
     def _say(self, access: Access, value: PrimExpr | None, conditions: list[PrimExpr]) -> None:
         elements = self._elements(access, conditions)
+        # An end may name more elements than it touches, a fact must not: what couldn't be said exactly is no fact.
         exact = len(elements.conditions) == len(conditions) and len(elements.equal) == len(access.buffer.shape)
         if exact and (value is None or _is_fixed(value)):
             self._facts.append(Fact(elements, value, access))

@@ -65,6 +65,7 @@ class Elements:
         for number, (axis, value) in enumerate(self.equal):
             form = linear_form(value)
             step, rest = form.coefficient_of(loop.loop_var), form.without(loop.loop_var).to_expr(value.dtype)
+            # Quotients and remainders by the step name the iteration only if it counts upwards.
             if step < 1 or loop.loop_var in variables(rest):
                 continue
             others = replace(self, equal=self.equal[:number] + self.equal[number + 1 :])
@@ -75,6 +76,7 @@ class Elements:
         for number, (expr, low, high) in enumerate(self.bands):
             form = linear_form(expr)
             step, rest = -form.coefficient_of(loop.loop_var), form.without(loop.loop_var).shift(-low).to_expr(expr.dtype)
+            # Bands wider than the step overlap, and an element may belong to several iterations.
             if step < high - low or loop.loop_var in variables(rest):
                 continue
             others = replace(self, bands=self.bands[:number] + self.bands[number + 1 :])
@@ -85,6 +87,7 @@ class Elements:
         """The elements at a `distance` of `step` for each iteration and less than `width` past that."""
         iteration = distance if step == 1 else distance // step
         filled = self.filled({loop.loop_var: iteration})
+        # Between the bands lie elements of no iteration: i * 4 + j with j < 3 leaves out those with a % 4 == 3.
         if step > width:
             filled = replace(filled, conditions=(*filled.conditions, distance % step < width))
         if isinstance(loop.min, IntImm) and isinstance(loop.extent, IntImm):
@@ -140,4 +143,5 @@ def has(elements: Elements, indices: tuple[PrimExpr, ...], analyzer: Analyzer) -
 def lacks(elements: Elements, indices: tuple[PrimExpr, ...], analyzer: Analyzer) -> bool:
     """True if an element is proved not to be in the set."""
     left = unproved(elements, indices, analyzer)
+    # One condition that fails is enough, whichever it is; with nothing left to prove the element is in the set.
     return left is None or (bool(left) and analyzer.can_prove(any_of(*map(Not, left))))

@@ -68,6 +68,7 @@ class Lifetimes:
         life = self.lives.get(data)
         if life is None:
             return
+        # The outermost loop that doesn't own the buffer: its iterations hand it on to each other, so it lives as long as this loop.
         if len(self._open_loops) > life.depth:
             self._open_loops[life.depth][1].add(data)
         life.extend(self._position, self._position)

@@ -277,6 +277,7 @@ class FreeVars:
         found = parts[0].union(*parts[1:]) if parts else frozenset()
         if isinstance(expr, BufferLoad):
             return found | {expr.buffer.data}
+        # The variable is bound in the body, not in its own value.
         return (parts[1] - {expr.var}) | parts[0] if isinstance(expr, Let) else found
 
     def touches_memory(self, expr: PrimExpr) -> bool:
@@ -301,6 +302,7 @@ class Copier:
     def expr(self, expr: PrimExpr) -> PrimExpr:
         """The copy of an expression, folded where constants met."""
         if isinstance(expr, Var):
+            # Not from the memo: the mapping grows as the copy meets bindings.
             return self.mapping.get(expr, expr)
         known = self._exprs.get(expr)
         if known is None:

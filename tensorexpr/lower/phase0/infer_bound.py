@@ -42,6 +42,7 @@ def infer_bound(tree: ScheduleTree, bodies: Bodies, analyzer: Analyzer, whole: C
         DeclarationError: if a stage computes rows that read out of bounds.
     """
     inference = _Inference(tree, bodies, real_readers(tree), analyzer, {}, whole, _looks_back(tree))
+    # Readers first: the boxes that they read decide what the stages before them compute.
     for stage in reversed(tuple(tree.in_order())):
         if not stage.is_placeholder and not isinstance(stage.attach, Inline):
             inference.visit(stage)

@@ -247,6 +247,7 @@ class _Program:
 
     def _realized(self, stages: Sequence[StageNode], params: set[Key], rest: Stmt) -> Stmt:
         """The nests of `stages` before `rest`, each with storage that lasts to the end unless it is a parameter."""
+        # From the last on: a stage's storage is around its nest and all that follows, which may read it.
         for stage in reversed(stages):
             rest = seq(self._nest(stage, params), rest)
             for number in reversed(range(stage.origin.num_outputs)):

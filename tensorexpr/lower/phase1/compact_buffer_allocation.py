@@ -101,6 +101,7 @@ class _Compaction:
     def _box(self, buffer: Buffer, touched: Touched, inside: set[Var]) -> tuple[Range, ...]:
         whole = BufferRegion.full_region(buffer).region
         regions = [region.region for region in (touched.reads, touched.writes) if region is not None]
+        # Declared strides and offsets are those of the whole shape, not of a box.
         if buffer.strides or not regions or not is_const_int(buffer.elem_offset, 0):
             return whole
         return tuple(self._side(full, [region[d] for region in regions], inside) for d, full in enumerate(whole))
@@ -117,6 +118,7 @@ class _Compaction:
             if not analyzer.known_true(last <= high):
                 high = last if analyzer.known_true(high <= last) else full.min + full.extent - 1
         low, high = analyzer.simplify(low), analyzer.simplify(high)
+        # The storage is made before these variables have values.
         if (variables(low) | variables(high)) & inside or _reads_memory(low) or _reads_memory(high):
             return full
         if not self._is_strict:

@@ -129,6 +129,7 @@ def _fetch(buffer: Buffer, box: list[tuple[PrimExpr, PrimExpr]], analyzer: Analy
     total = analyzer.simplify(multiply(box[row][1], inner))
     is_one = isinstance(total, IntImm) and total.value == 1
     is_exact = is_one or _begins_line(buffer, [low if d <= row else IntImm(low.dtype, 0) for d, (low, _) in enumerate(box)], line, analyzer)
+    # From an unknown place in a line, n elements touch at most ceil((n - 1) / line) + 1 lines.
     steps.append((last, ceildiv(total, line) if is_exact else add(ceildiv(analyzer.simplify(total - 1), line), 1), line))
     indices = [low if d <= row else IntImm(low.dtype, 0) for d, (low, _) in enumerate(box)]
     return _loops(buffer, indices, [(d, analyzer.simplify(count), step) for d, count, step in steps])
@@ -157,6 +158,7 @@ def _loops(buffer: Buffer, indices: list[PrimExpr], steps: list[tuple[int, PrimE
         var = Var(f"line{len(loops)}", count.dtype)
         loops.append((var, count))
         indices[dimension] = add(indices[dimension], multiply(var, step))
+    # As LLVM's prefetch has them: to read, to stay in all caches, data.
     arguments = (BufferLoad(buffer, tuple(indices)), *(IntImm("int32", flag) for flag in (0, 3, 1)))
     stmt: Stmt = Evaluate(Call("int32", "tir.prefetch", arguments))
     calls = 1

@@ -165,6 +165,7 @@ def _check_iterations(loop: For, parts: Sequence[Part], own: set[Buffer], where:
     """What is not the iteration's own may not be touched by a later iteration before an earlier one is done with it."""
     for first in parts:
         for second in parts:
+            # `second` of iteration i + distance runs in turn i + distance + its stage: before `first` of i as far as the stages are apart.
             for distance in range(1, first.stage - second.stage + 1):
                 if distance == first.stage - second.stage and second.order > first.order:
                     continue

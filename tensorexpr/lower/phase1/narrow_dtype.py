@@ -93,6 +93,7 @@ class _Narrower:
         if loop.loop_var.dtype == self._dtype:
             return map_stmt(loop, self.stmt, self.expr)
         low, extent = self._narrow(loop.min), self._narrow(loop.extent)
+        # The counter reaches the end before the loop stops, so the end has to fit, too.
         if low is None or extent is None or not self._fits(loop.min + loop.extent) or not self._fits(loop.loop_var):
             return map_stmt(loop, self.stmt, self.expr)
         var = self._vars[loop.loop_var] = type(loop.loop_var)(loop.loop_var.name, self._dtype)
@@ -150,6 +151,7 @@ class _Narrower:
                 inner = self._narrow(value)
                 return None if inner is None else Broadcast(inner, lanes)
             case Ramp(base, stride, lanes):
+                # The first lane is the base, which is proved with it; the last one is the other end of the ramp.
                 if not self._fits(base + stride * (lanes - 1)):
                     return None
                 start, step = self._narrow(base), self._narrow(stride)

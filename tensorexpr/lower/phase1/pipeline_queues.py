@@ -73,6 +73,7 @@ class Queues:
         for number, step in enumerate(steps):
             if step.is_async:
                 queue = queues.setdefault(step.stage, _Queue())
+                # What comes behind a reader is no part of the commit that the reader waits for.
                 if not queue.groups or queue.waited_for:
                     queue.groups.append([])
                 queue.groups[-1].append(number)
@@ -98,6 +99,7 @@ class Queues:
             for stage in self._sources(step):
                 queue = queues[stage]
                 count = self._in_flight(step, analyzer, stage, queue, group_of)
+                # One wait in a turn: in front of the first reader, for what the strictest one needs.
                 if queue.wait is None or analyzer.known_less(count, queue.wait[1]):
                     queue.wait = (queue.wait[0] if queue.wait is not None else number, count)
             if step.is_async:
@@ -112,6 +114,7 @@ class Queues:
             for region in step.block.reads:
                 if region.buffer in self._written[stage]:
                     group = group_of[region.buffer]
+                    # Before this turn's own commit the newest result there can be is that of the turn before.
                     heads.setdefault(group, queue.head if region.buffer in queue.seen else queue.head - 1)
         total: PrimExpr = _ZERO
         for head in heads.values():
@@ -128,6 +131,7 @@ class Queues:
             if queue.wait is not None:
                 number, count = queue.wait
                 if queue.predicate is not None and not analyzer.known_true(queue.predicate):
+                    # In a turn that commits nothing no newer commit is there to be left under way.
                     count = if_then_else(queue.predicate, count, 0)
                 waiting = AttrStmt(_ZERO, "async_wait_inflight_count", count, bodies[number])
                 bodies[number] = AttrStmt(_ZERO, "async_wait_queue_scope", IntImm("int32", stage), waiting)

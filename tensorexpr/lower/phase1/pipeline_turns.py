@@ -69,6 +69,8 @@ class Pipeline:
         begun, end = low + self._stages, low + extent
         analyzer = Analyzer()
         surely_full = analyzer.known_less_equal(self._stages, extent)
+        # With fewer iterations than stages the prologue's turns reach past the last iteration, and the epilogue begins where they end.
+        # Where the extent isn't known, its turns ask whether the prologue had them.
         drained = maximum(begun, end) if not surely_full and isinstance(extent, IntImm) and isinstance(low, IntImm) else end
         late = None if surely_full or drained is not end else begun
         body = seq(

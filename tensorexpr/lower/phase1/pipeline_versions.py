@@ -129,6 +129,7 @@ class VersionUse:
         if old is None:
             return None
         new = self.moved[old]
+        # How far two versions are apart: the first stride where there are some, else all elements of one version.
         size: PrimExpr = new.strides[0] if new.strides else const(1, "int32")
         for extent in () if new.strides else old.shape:
             size = size * extent

@@ -131,6 +131,7 @@ def _place(found: _Uses, buffer: Buffer) -> Scope | None:
     path, declared = found.common.get(buffer.data), found.declared[buffer.data]
     if path is None:
         return None
+    # What is read first was left there by an earlier iteration: in a loop further in it would be lost.
     if found.first_is_read[buffer.data]:
         return declared[-1]
     while len(path) > len(declared) and not is_self_contained(_body(path[-1]), buffer, found.values):

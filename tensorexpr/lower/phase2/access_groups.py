@@ -62,6 +62,7 @@ class Slot:
         """This access followed by a later one."""
         first, second = (self, later) if self.predicate is later.predicate else (self.unmasked(), later.unmasked())
         guard = _weaker(first.guard, second.guard)
+        # A later access under weaker conditions may see the old value: `if a: X[0] = 1` and then `Y[0] = X[0]`.
         defined = first.defined and _equal_guards(first.guard, guard)
         return Slot(self.index, first.predicate, guard, defined, self.stored or later.stored)
 
@@ -213,6 +214,7 @@ class AccessGroups:
 
     def _store(self, stmt: BufferStore) -> Groups:
         result = self._of_exprs(stmt)
+        # After the loads: X[0] = X[0] + 1 needs the old value, so its first access is no store.
         merge(result, self._single(stmt.buffer, stmt.indices[0], Slot(stmt.indices[0], stmt.predicate, (), True, True)))
         return result
 
@@ -254,15 +256,18 @@ class AccessGroups:
         base, stride, lanes = (index.base, index.stride, index.lanes) if isinstance(index, Ramp) else (index, IntImm("int32", 1), 1)
         if parse_dtype(base.dtype).lanes > 1 or not isinstance(stride, IntImm) or self._free.touches_memory(base):
             return None
+        # A base without loads is the same value at each access: all its variables are bound outside, or the group ends at their binding.
         form = linear_form(base)
         return frozenset(form.terms.items()), self._free(base), (form.constant, stride.value, lanes)
 
     def _loop(self, loop: For) -> Groups:
         result = self._of_exprs(loop)
         inner = self._outside(self.of(loop.body), loop.loop_var)
+        # Iterations of other kinds may run at once, and a register belongs to one of them.
         if loop.kind is not ForKind.SERIAL:
             return {**result, **{data: None for data in inner}}
         trips = loop.extent > 0
+        # A loop may have no iterations, and then it accesses nothing: to load before it could be out of bounds.
         certain = self._analyzer.known_true(trips)
         for data, group in inner.items():
             if group is not None:
@@ -273,6 +278,7 @@ class AccessGroups:
 
     def _branch(self, stmt: IfThenElse) -> Groups:
         result = self._of_exprs(stmt)
+        # A condition that reads memory may be another one when it is tested before the run, or after it.
         unstable = self._free.touches_memory(stmt.condition)
         cases = [(stmt.then_case, stmt.condition), (stmt.else_case, None if stmt.else_case is None else logical_not(stmt.condition))]
         for case, condition in cases:

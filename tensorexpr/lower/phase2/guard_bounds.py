@@ -87,6 +87,7 @@ def hints_values(stmt: Stmt) -> bool:
 def excess(condition: CmpExpr) -> Linear:
     """The form that is <= 0 where the comparison holds."""
     a, b = (condition.b, condition.a) if isinstance(condition, (GT, GE)) else (condition.a, condition.b)
+    # Of integers, a < b is a - b + 1 <= 0.
     return linear_form(a).sub(linear_form(b)).shift(int(isinstance(condition, (LT, GT))))
 
 
@@ -118,6 +119,7 @@ class GuardBounds:
         """A form such that the guard holds for all iterations of the inner loops wherever the form is <= 0."""
         condition = guard.condition
         form = excess(condition)
+        # From the inside out: an inner loop's bounds may need the variables of the loops around it, which come next.
         for loop in reversed(guard.inner):
             factor = form.coefficient_of(loop.loop_var)
             if factor:
@@ -126,6 +128,7 @@ class GuardBounds:
         inner = {loop.loop_var: Range.from_min_extent(loop.min, loop.extent) for loop in guard.inner}
         if self.vars(form).isdisjoint(inner):
             return form
+        # A variable inside another term, as j in (i * 4 + j) // 8, leaves what intervals say, which is less exact.
         interval = relax(excess(condition).to_expr(condition.a.dtype), inner, self._analyzer)
         if interval is None:
             return None
@@ -135,6 +138,7 @@ class GuardBounds:
     def bound(self, loop: For, factor: int, rest: Linear, dtype: str) -> PrimExpr | None:
         """The value below which (positive factor), or from which on, factor*v + rest <= 0; within the loop's range."""
         if factor > 0:
+            # v <= -rest / factor rounded down, or v >= rest / -factor rounded up.
             value = floordiv(rest.scale(-1).to_expr(dtype), factor) + 1
         else:
             value = floordiv(rest.shift(-factor - 1).to_expr(dtype), -factor)
@@ -142,6 +146,7 @@ class GuardBounds:
         if isinstance(loop.extent, IntImm) and not isinstance(value, IntImm) and loop.kind is not ForKind.PARALLEL:
             return None  # a loop of constant extent is better guarded than of variable extent: it can be unrolled
         begin, end = loop.min, loop.min + loop.extent
+        # A bound outside of the loop's range would make the parts run iterations that the loop hasn't.
         if not self._analyzer.known_less_equal(value, end):
             value = minimum(value, end)
         if not self._analyzer.known_less_equal(begin, value):

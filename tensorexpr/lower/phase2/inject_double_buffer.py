@@ -73,6 +73,7 @@ def _plan(stmt: Stmt) -> _Plan:
         writers = [n for n, inner in enumerate(statements) if stmt.buffer_var in _written(inner)]
         if not writers:
             return _Plan((), (), stmt)
+        # All up to the last store into the buffer is its filling, for one moved ahead without the rest could miss values it reads.
         first, inner = statements[: writers[-1] + 1], _plan(seq(*statements[writers[-1] + 1 :]))
         return _Plan((stmt, *inner.buffers), (*first, *inner.filling), inner.rest)
     if isinstance(stmt, Allocate):
@@ -115,9 +116,11 @@ class _Injector:
             return False
         if any(has_pointers(stmt, filled) for stmt in (*plan.filling, plan.rest)):
             return False
+        # The filling of i + 1 comes before the rest of i: neither may see what the other writes.
         made = _written(plan.rest) | allocated(plan.rest)
         if not made.isdisjoint(self._used(inside) | filled):
             return False
+        # The allocation moves out of the loop, where the variable has no value.
         sizes = [expr for stmt in plan.buffers for expr in own_expressions(stmt)]
         return loop.loop_var not in self._used_by(sizes) and made.isdisjoint(self._used_by(sizes))
 
@@ -131,6 +134,7 @@ class _Injector:
         ahead = _Overlap(loop, plan, Copies(2))
         allocations = [ahead.copies.multiplied(stmt) for stmt in plan.buffers]
         result = seq(ahead.fill(loop.min, _ZERO), ahead.guarded() if self._split == 0 else ahead.peeled(self._split))
+        # The first filling and the last reading stand outside of the loop: without iterations they must not run.
         if not isinstance(loop.extent, IntImm):
             result = IfThenElse(loop.extent > 0, result)
         for allocation in reversed(allocations):
@@ -182,6 +186,7 @@ class _Overlap:
         outer = Var(f"{var.name}.outer", var.dtype)
         steps: list[Stmt] = []
         for number in range(group):
+            # Groups are even, so each starts with copy 0, and the turn is known without the group's number.
             now, turn, other = loop.min + outer * group + number, IntImm("int32", number % 2), IntImm("int32", (number + 1) % 2)
             steps += [self.fill(now + 1, other), self.read(now, turn)]
         return seq(replace(loop, loop_var=outer, min=IntImm(var.dtype, 0), extent=floordiv(count, group), body=seq(*steps)), main, last)

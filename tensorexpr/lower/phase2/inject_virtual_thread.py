@@ -101,6 +101,7 @@ def _differing(loop: For, free: FreeVars) -> set[Var]:
             survey(inner, differs or here)
 
     size = 0
+    # Until nothing is new: what a loop stores at its end may be read at its beginning.
     while len(found) > size:
         size = len(found)
         survey(loop.body, False)

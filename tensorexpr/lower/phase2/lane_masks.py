@@ -43,6 +43,7 @@ class Masks:
         shape = self._shape(condition) or 0
         if mask is None:
             return Mask(vector, condition, shape)
+        # The first lanes of some and the last of others are lanes in the middle, whose ends say nothing.
         return Mask(logical_and(mask.vector, vector), logical_and(mask.scalar, condition), shape if shape == mask.shape else 0)
 
     def some_lane(self, mask: Mask) -> PrimExpr | None:
@@ -50,6 +51,7 @@ class Masks:
         free = self.free(mask.scalar)
         if mask.shape == 0 or self.free.touches_memory(mask.scalar) or any(v in free for v in self._varying if v is not self._var):
             return None
+        # Lanes that run are the first ones, so some lane runs just where the first does; or the last ones, and the last does.
         end = self._low if mask.shape > 0 else self._low + (self._lanes - 1)
         condition = substituted(mask.scalar, {self._var: end})
         return IntImm("bool", 1) if self._analyzer.known_true(condition) else condition
@@ -73,6 +75,7 @@ class Masks:
 
     def _comparison_shape(self, condition: CmpExpr) -> int | None:
         form = linear_form(condition.a).sub(linear_form(condition.b))
+        # factor * var + rest < 0 with a positive factor holds up to some lane and then never again.
         factor = form.coefficient_of(self._var)
         if not factor or any(self.varies(atom) for atom in form.terms if atom is not self._var):
             return None

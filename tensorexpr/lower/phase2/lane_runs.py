@@ -60,6 +60,7 @@ def in_runs(load: BufferLoad) -> PrimExpr | None:
     elements = sorted({offsets[lane] for lane in live})
     runs = _pieces(elements)
     is_conditional = any(known[lane] is None for lane in live) and load.predicate is not None
+    # An element has one predicate: two lanes that read it could have different ones.
     if not live or len(runs) > _MOST or len(elements) < 2 * len(runs) or (is_conditional and len(elements) < len(live)):
         return None
     users = {offsets[lane]: lane for lane in live}
@@ -83,6 +84,7 @@ def _loaded(load: BufferLoad, base: PrimExpr, run: Sequence[int], users: dict[in
 
 def _zero(dtype: str) -> PrimExpr:
     scalar = parse_dtype(dtype).scalar
+    # Two lanes make it a vector; the shuffle takes the first.
     return Broadcast(FloatImm(str(scalar), 0.0) if scalar.is_float else IntImm(str(scalar), 0), 2)
 
 
@@ -127,6 +129,7 @@ def _lanes(expr: PrimExpr) -> tuple[PrimExpr | None, list[int]] | None:
             return scaled, [offset * factor for offset in inner[1]]
         case FloorDiv(a, Broadcast(IntImm(_, by))) | FloorMod(a, Broadcast(IntImm(_, by))) if by > 0:
             inner = _lanes(a)
+            # (x + offset) // by isn't x // by + offset // by: with an unknown x no lane's distance is a constant.
             if inner is None or inner[0] is not None:
                 return None
             return None, [offset // by if isinstance(expr, FloorDiv) else offset % by for offset in inner[1]]
@@ -152,6 +155,7 @@ def truths(mask: PrimExpr) -> list[bool | None]:
         case Broadcast(IntImm(_, value)):
             return [bool(value)] * count
         case And(a, b) | Or(a, b):
+            # One side can settle a lane without the other: False and unknown is False.
             decisive = isinstance(mask, Or)
             pairs = zip(truths(a), truths(b), strict=True)
             return [decisive if decisive in pair else None if None in pair else not decisive for pair in pairs]

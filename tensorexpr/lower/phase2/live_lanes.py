@@ -106,6 +106,7 @@ def live_lanes(condition: PrimExpr, analyzer: Analyzer) -> Lanes | None:
     if begins and ends:
         return Lanes(0, count, count)
     if begins:
+        # Between the lanes that surely run and those that surely don't may be some of which nothing is known.
         end = _boundary(order.holds, count - 1)
         return Lanes(0, end, count) if order.fails(end) else None
     if ends:
@@ -116,6 +117,7 @@ def live_lanes(condition: PrimExpr, analyzer: Analyzer) -> Lanes | None:
 
 def _boundary(holds: Callable[[int], bool], last: int) -> int:
     """The first lane up to `last` for which something isn't known, if it is known for all lanes before that one only."""
+    # Known lanes come first, so bisection finds the end with log2(lanes) proofs.
     low, high = 0, last
     while low < high:
         middle = (low + high) // 2
@@ -154,6 +156,7 @@ def _shortened(expr: PrimExpr, lanes: Lanes, kept: frozenset[Var]) -> PrimExpr |
             return None if inner is None else Cast(with_lanes(scalar_dtype(dtype), lanes.end), inner)
         case BinaryExpr() | CmpExpr() | Select() | BufferLoad():
             parts = [_shortened(operand, lanes, kept) for operand in operands(expr)]
+            # `map_expr` asks for the operands in their order, once each.
             made = iter([part for part in parts if part is not None])
             return None if None in parts else map_expr(expr, lambda _: next(made))
     return None

@@ -33,6 +33,7 @@ from ..scopes import inside_loop, under_conditions
 from .extrema import Extrema
 from .guard_bounds import Guard, GuardBounds, conjuncts, guards, hints_values, lazy_values
 
+# Stores and calls that any program may grow by: a multiple of a single store's size would forbid its first cut.
 _SMALL_PROGRAM = 64
 
 
@@ -118,6 +119,7 @@ class _Partitioner:
         self._analyzer = Analyzer()
         for fact in facts:
             with self._analyzer.constraint_scope(fact):
+                # The scope takes its fact back at its end; what is known of shapes holds for the whole function.
                 known = self._analyzer.facts
             self._analyzer.facts = known
         self._free = FreeVars()
@@ -191,6 +193,7 @@ class _Partitioner:
             return self._whole(loop)
         if PARTITION_HINT not in loop.annotations:
             return self._cut_loop(loop)
+        # The hint asks for guards without `likely`, too: inside as well, where most of them stand.
         outer, self._all_guards = self._all_guards, True
         kept = FrozenMap({key: value for key, value in loop.annotations.items() if key != PARTITION_HINT})
         result = self._cut_loop(replace(loop, annotations=kept))
@@ -201,6 +204,7 @@ class _Partitioner:
         if self._extrema is not None:
             with inside_loop(self._analyzer, loop):
                 loop = replace(loop, body=self._extrema.settled_in(loop.body))
+        # Iterations in which nothing runs go first: without them the guards may hold throughout, and there is nothing to cut.
         live = self._bounds.live_range(loop)
         if live is not None:
             begin, extent = (IntImm(loop.min.dtype, value) for value in (live[0], live[1] - live[0]))
@@ -214,6 +218,7 @@ class _Partitioner:
             return self._whole(loop)
         known = [guard for guard in cut.guards if guard not in self._assumed]
         self._assumed.update(known)
+        # No test is left: all guards of the cut hold in every iteration, and the loop stays whole.
         result = self._whole(loop) if isinstance(cut.test, IntImm) else self._parts(loop, cut, known)
         self._assumed.difference_update(known)
         return result
@@ -248,6 +253,7 @@ class _Partitioner:
             return NOP
         if isinstance(extent, IntImm) and extent.value == 1 and not loop.annotations:
             return self.stmt(Copier({loop.loop_var: begin}).stmt(loop.body))
+        # A fresh variable makes the copy's guards other expressions than those that are assumed for the main part.
         copied = Copier({}).stmt(replace(loop, min=begin, extent=extent))
         assert isinstance(copied, For)
         return self._cut_loop(copied) if again else self._whole(copied)
@@ -258,6 +264,7 @@ class _Partitioner:
             with under_conditions(self._analyzer, [cut.test]):
                 main = self.stmt(loop.body)
             self._assumed.difference_update(known)
+            # In the same loop the rest may have the very same guards, and there they don't always hold: none may be assumed.
             rest = self._remainder(loop, cut, interval)
         if is_no_op(rest) and interval is not None:
             return replace(loop, min=interval.min, extent=self._analyzer.simplify(interval.extent), body=main)
@@ -265,6 +272,7 @@ class _Partitioner:
 
     def _remainder(self, loop: For, cut: _Cut, interval: Range | None) -> Stmt:
         """The guarded body where the test fails; a single iteration that is left is a constant."""
+        # 2**n combinations, less the one in which all hold (the main body) and the one body that the rest has anyway.
         growth = _leaves(loop.body) * ((1 << len(cut.tests)) - 2)
         if interval is None and len(cut.tests) > 1 and growth <= self._growth:
             self._growth -= growth
@@ -285,6 +293,7 @@ class _Partitioner:
             return self._edges(loop, others, False)
         with under_conditions(self._analyzer, [~test]):
             failed = self._edges(loop, others, False)
+        # All tests before this one hold, so this one fails: to ask it would add a branch that is never taken.
         if one_fails and not others:
             return failed
         with under_conditions(self._analyzer, [test]):
@@ -307,14 +316,18 @@ class _Partitioner:
         """The cut that serves most guards within what the program may still grow; parallel loops test, others prefer an interval."""
         tests = {**found.bounding, **found.testing} if loop.kind is ForKind.PARALLEL else found.bounding or found.testing
         low = high = None
+        # Only if all tests are bounds does an interval say everything.
         if len(tests) == len(found.bounding):
             low, high = self._joined(maximum, found.lows), self._joined(minimum, found.highs)
         both = low is not None and high is not None
+        # One copy of the body for each side on which something is left.
         growth = _leaves(loop.body) * (2 if both else 1)
         if both and self._is_crossed(loop, low, high) and growth <= self._growth:
+            # i >= 4 and i < 3 in 7 iterations: cut at 3, then both parts have one border. One copy now, theirs are counted with their cuts.
             self._growth -= growth // 2
             tests = {guard: test for guard, test in tests.items() if guard in found.upper}
             return _Cut((*found.always, *tests), None, high, tuple(tests.values()), again=True)
+        # Bounds that may cross would make an extent below 0, and the rests would overlap.
         if tests and (growth > self._growth or (low is not None and high is not None and not self._analyzer.known_less(low, high))):
             tests, low, high = {}, None, None
         if tests:
@@ -346,8 +359,10 @@ class _Partitioner:
         test = worst.to_expr(dtype) <= 0
         if self._analyzer.known_true(test):
             found.always.append(guard.condition)
+        # Not the loop to cut, or one in which the worst case always fails: no iteration would be without a guard.
         elif loop.loop_var not in self._bounds.vars(worst) or self._analyzer.known_true(~test):
             return
+        # The variable is in another term, too, as in i // 8 * 4 + i: the condition can't be solved for it.
         elif loop.loop_var in self._bounds.vars(worst.without(loop.loop_var)):
             if self._spares_tests(guard):
                 found.testing[guard.condition] = self._analyzer.simplify(test)

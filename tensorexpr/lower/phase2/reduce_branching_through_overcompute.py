@@ -134,6 +134,7 @@ class _Search:
                 return None
             digits.append((stride, loop.extent.value))
         digits.sort()
+        # Smallest stride first: a stride beyond all that smaller digits reach keeps iterations apart (i + 4 * j with i < 4: 3 < 4).
         reach = 0
         for stride, extent in digits:
             if stride <= reach or extent < 1:
@@ -174,6 +175,7 @@ class _Search:
         result: dict[int, frozenset[PrimExpr]] = {}
         for data, stores in self._stores.items():
             shapes = {one.shape for one in stores}
+            # Only with one shape do equal strides in two guards name the same element.
             if data in self._unknown or len(shapes) != 1 or None in shapes or not all(self._may_run(data, one) for one in stores):
                 continue
             shared = set.intersection(*(set(one.meanings) for one in stores))
@@ -197,6 +199,7 @@ class _Search:
         (start, digits), inside = stores[0].shape, stores[0].inside
         elements = prod(extent for _, extent in digits)
         around = set(map(id, reader.loops))
+        # From 0 on, all inside and all different, and as many as there are: that is every element, before any is read.
         return start == 0 and elements == self._lengths[data][0] and len(inside) == len(digits) and around.isdisjoint(map(id, inside))
 
 
@@ -223,6 +226,7 @@ def _is_harmless(expr: PrimExpr) -> bool:
         return False
     if isinstance(expr, (Div, Mod, FloorDiv, FloorMod)) and parse_dtype(expr.dtype).is_int:
         divisor = expr.b
+        # The least integer divided by -1 overflows, which traps on x86 as a division by 0 does.
         if not isinstance(divisor, IntImm) or divisor.value in (0, -1):
             return False
     return all(map(_is_harmless, operands(expr)))

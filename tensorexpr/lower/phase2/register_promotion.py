@@ -100,6 +100,7 @@ class _Promoter:
                 if isinstance(expr, BufferLoad) and expr.buffer.data in active.homes:
                     buffer, index, mask = self._place(active, expr)
                     known = BufferLoad(buffer, (index,), mask)
+            # The memo belongs to these homes: with one more in registers the same expression becomes another.
             active.exprs[expr] = known
         return known
 
@@ -110,6 +111,7 @@ class _Promoter:
         buffer, number = home.slots[key]
         mask = access.predicate
         if mask is not None:
+            # A mask that all accesses share is applied once, by the loads before the run and the stores after it.
             mask = None if mask is home.masks[key] else self._expr(mask, active)
         return buffer, IntImm("int32", number), mask
 
@@ -136,6 +138,7 @@ class _Promoter:
         for key in group.slots:
             offset, stride, lanes = key
             for element in range(offset, offset + stride * lanes, stride) if stride else (offset,):
+                # X[0:8] and X[4:12] would be two registers, neither of which sees what is stored to the other.
                 if owner.setdefault(element, key) != key:
                     return None
         buffers: dict[str, tuple[Var, list[SlotKey]]] = {}
@@ -174,6 +177,7 @@ class _Promoter:
                 inside[i] = self._with(inside[i], run.group, home)
         result: list[Stmt] = []
         for i, part in enumerate(parts):
+            # For a loop alone `stmt` would look for the same runs again.
             moved = self._inner(part, inside[i]) if len(parts) == 1 else self.stmt(part, inside[i])
             result += [*before[i], moved, *after[i]]
         body = seq(*result)
@@ -203,12 +207,14 @@ class _Promoter:
                         continue
                 if current is not None and self._worth(current):
                     yield current
+                # The statement doesn't fit: the run ended before it, and it may be the first of another one.
                 current = None if group is None else _Run(number, number, group)
             if current is not None and self._worth(current):
                 yield current
 
     def _worth(self, run: _Run) -> bool:
         slots = run.group.slots.values()
+        # A slot without a known guard may never be accessed: then loading it before the run could be out of bounds.
         return run.group.in_loop and any(s.stored for s in slots) and all(s.guard is not None for s in slots)
 
     def _loads(self, group: Group, home: _Home) -> Iterator[Stmt]:

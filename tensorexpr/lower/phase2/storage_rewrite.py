@@ -84,11 +84,13 @@ class _Placer:
     def _shared(self, region: Lifetimes) -> list[_Host]:
         """Storage for a region, first come first served: the smallest dead one that suffices, else the largest, enlarged."""
         hosts: list[_Host] = []
+        # By their first accesses: what is dead by now is dead for all that follow.
         for life in sorted(region.lives.values(), key=lambda life: life.first):
             size = life.stmt.constant_size() or 0
             if life.first < 0:
                 continue  # nobody accesses it
             # One dtype and one scope: the host stands in for the buffer without a cast of its pointer.
+            # Dead before, not in the same statement: C[i] = A[n - i] in one memory would overwrite what it still reads.
             dead = [h for h in hosts if h.last < life.first and h.stmt.dtype == life.stmt.dtype and _scope(h.stmt) == _scope(life.stmt)]
             if not dead:
                 hosts.append(_Host(life.stmt, life.last, size))

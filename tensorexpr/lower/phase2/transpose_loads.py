@@ -83,6 +83,7 @@ def _strided(load: BufferLoad) -> _Strided | None:
     if parse_dtype(load.buffer.dtype).lanes > 1 or abs(index.stride.value) < 2:
         return None
     form = linear_form(index.base)
+    # Any order that is the same for equal terms will do: equal expressions are one object.
     base = tuple(sorted(form.terms.items(), key=lambda term: id(term[0])))
     return _Strided(load, base, form.constant, index.stride.value)
 
@@ -173,6 +174,7 @@ def _bound(
             if bindings is not None and id(bindings) not in bound:
                 bound.add(id(bindings))
                 wanted[-1].append(bindings)
+    # From the last on: a let is around all that follows, so a block's bindings reach every later store that reads its columns.
     for store, blocks in zip(reversed(stores), reversed(wanted), strict=True):
         widened = wide_store(store, whole) if any(node in whole for node in _nodes(own_expressions(store))) else None
         result.insert(0, widened or with_values(store, columns))
@@ -191,6 +193,7 @@ def _blocks(group: dict[int, _Strided], registers: RegisterFile) -> Iterable[lis
     start = 0
     while start < len(offsets):
         end = start + 1
+        # At most a stride: column S is column 0 one lane on, and rows of more elements would overlap.
         while end < len(offsets) and offsets[end] == offsets[start] + end - start and end - start < abs(some.stride):
             end += 1
         length = end - start
@@ -244,6 +247,7 @@ def _square(rows: Sequence[PrimExpr], block: int, shuffled: Callable[[_Pair, _Or
     """
     count = len(rows)
     vectors = list(rows)
+    # What lies in each lane. It is shuffled along, and says in the end which vector is which column.
     content = [[(row, column) for column in range(count)] for row in range(count)]
     distance = 1
     while distance < count:

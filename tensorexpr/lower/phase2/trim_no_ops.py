@@ -71,6 +71,7 @@ class _Trimmer:
         for high in bounds.highs:
             end = minimum(end, high)
         begin, end = self._analyzer.simplify(begin), self._analyzer.simplify(end)
+        # Bounds cross where no iteration does anything, as in the empty rows of a triangle: the extent is 0 then, not less.
         if not self._analyzer.known_less_equal(begin, end):
             end = self._analyzer.simplify(maximum(end, begin))
         return replace(loop, min=begin, extent=self._analyzer.simplify(end - begin), body=_without(loop.body, bounds.conditions))

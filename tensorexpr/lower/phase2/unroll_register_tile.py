@@ -100,6 +100,7 @@ class _Tiles:
         accesses = self._by_data.get(stmt.buffer_var, [])
         dtypes = {access.dtype for access in accesses}
         size = stmt.constant_size()
+        # With accesses of two widths, X[0:8] and X[3], one register would be a part of another.
         if size is None or len(dtypes) != 1 or stmt.buffer_var.type_annotation is None:
             return
         dtype = dtypes.pop()
@@ -148,6 +149,7 @@ class _Tiles:
         """The innermost loop that the element doesn't depend on and that stays a loop."""
         used = self._free(store.index)
         for loop in reversed(store.loops):
+            # Each iteration of a parallel loop may be another thread, so no register outlives it.
             if loop.kind is ForKind.PARALLEL:
                 return None
             if loop.loop_var not in used and loop.kind is ForKind.SERIAL and loop.loop_var not in self._unrolled:
@@ -166,6 +168,7 @@ class _Tiles:
             values += extents * self._registers.needed(store.value.dtype)
             operand_values += self._operand_registers(store, tile)
             chosen.update(loop.loop_var for loop in loops)
+        # One more for the operand that is broadcast: it lives as long as one of its products.
         if values + operand_values + 1 > self._registers.count:
             return
         self._unrolled |= chosen

@@ -34,6 +34,7 @@ def combined(stmt: BufferStore, index: PrimExpr, operator: type[BinaryExpr], lan
         whole = Var("lanes", lanes.dtype)
         bindings.append((whole, lanes))
         half = count // 2
+        # Of 7 lanes, 3 and 3 are combined; the odd one waits for the end.
         if count % 2:
             rest.append(Shuffle((whole,), (count - 1,)))
         lanes = operator(Shuffle((whole,), tuple(range(half))), Shuffle((whole,), tuple(range(half, 2 * half))))

@@ -144,6 +144,7 @@ class VectorValues:
             raise NoVectorFormError("a load that is a vector already")
         buffer = self.private(load.buffer) or load.buffer
         index = self.index(load.buffer, load.indices[0], mask)
+        # One load for all lanes. With a mask, maybe no lane runs, and then the element needn't exist.
         if isinstance(index, Broadcast) and mask is None:
             return Broadcast(BufferLoad(buffer, (index.value,)), self.lanes)
         return BufferLoad(buffer, (index,), None if mask is None else broadcast(mask.vector, self.lanes))
@@ -151,6 +152,7 @@ class VectorValues:
     def _binary(self, expr: BinaryExpr, mask: Mask | None) -> PrimExpr:
         a, b = self.expr(expr.a, mask), self.expr(expr.b, mask)
         if mask is not None and isinstance(expr, _DIVISIONS) and _unsafe_divisor(expr):
+            # A lane that doesn't run may divide by 0, which traps even if nobody looks at the quotient.
             b = Select(mask.vector, broadcast(b, self.lanes), const(1, with_lanes(b.dtype, self.lanes)))
         if isinstance(expr, (FloorDiv, FloorMod)) and isinstance(a, Ramp) and isinstance(b, IntImm):
             whole = self._block(expr, a, b)
@@ -189,6 +191,7 @@ class VectorValues:
     def _cast(self, expr: Cast, mask: Mask | None) -> PrimExpr:
         value = self.expr(expr.value, mask)
         wanted = parse_dtype(expr.dtype)
+        # Indices don't wrap in 32 bits; in 8 they may: 100, 150, 200 as int8 have no common stride.
         if isinstance(value, Ramp) and wanted.code == "int" and wanted.bits >= 32:
             return Ramp(convert_to(value.base, expr.dtype), convert_to(value.stride, expr.dtype), self.lanes)
         return convert_to(value, with_lanes(expr.dtype, self.lanes))
@@ -212,6 +215,7 @@ class VectorValues:
         if isinstance(chosen, IntImm):
             return self.expr(true_value if chosen.value else false_value, mask)
         if lanes_of(chosen) == 1:
+            # The call stays lazy where all lanes choose alike: the arm that isn't taken needs no mask.
             arms = [broadcast(self.expr(arm, mask), self.lanes) for arm in (true_value, false_value)]
             return if_then_else(chosen, arms[0], arms[1])
         taken = self.expr(true_value, self.masks.narrowed(mask, condition, chosen))

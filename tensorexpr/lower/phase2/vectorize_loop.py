@@ -91,6 +91,7 @@ class _Body:
             return Copier({}).stmt(replace(loop, kind=ForKind.SERIAL, body=stmt))
 
     def _each(self, stmt: Stmt, mask: Mask | None) -> Stmt:
+        # A loop over the lanes would run all of them: under a mask only the whole branch can fall back to one.
         return self.outermost(stmt) if mask is None else self._stmt(stmt, mask)
 
     def _stmt(self, stmt: Stmt, mask: Mask | None) -> Stmt:

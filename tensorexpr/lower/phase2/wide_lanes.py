@@ -46,6 +46,7 @@ def _widened(expr: PrimExpr, width: int, mask: PrimExpr, whole: Mapping[PrimExpr
         case BufferLoad(buffer, (Ramp(base, stride, _) as index,), None) if _is_contiguous(index):
             return BufferLoad(buffer, (Ramp(base, stride, width),), mask)
         case Add(a, b) | Sub(a, b) | Mul(a, b) | Div(a, b) | Max(a, b) | Min(a, b) if parse_dtype(expr.dtype).is_float:
+            # The lanes behind the last one compute with whatever is there: floats don't trap, a division of integers may.
             left, right = _widened(a, width, mask, whole), _widened(b, width, mask, whole)
             return None if left is None or right is None else type(expr)(left, right)
     return None
