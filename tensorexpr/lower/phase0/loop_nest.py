@@ -72,6 +72,7 @@ class LoopNest:
             stores = seq(*(BufferStore(b, substitute(v, roots), indices) for b, v in zip(self.buffers, self.bodies, strict=True)))
             return self.wrap(guarded(_where(self._stored(roots), stores), self.domain.guards), self.stage.leaf)
         update = _where(self._stored(roots), self._update(first, roots, indices))
+        # Before the outermost reduction loop: further in, each of its iterations would start again.
         split_at = next((n for n, axis in enumerate(self.stage.leaf) if self.stage.is_reduction(axis)), len(self.stage.leaf))
         inner = self.wrap(guarded(update, self.domain.guards), self.stage.leaf[split_at:])
         return self.wrap(seq(self.init(first, roots, indices, self.stage.leaf[split_at:]), inner), self.stage.leaf[:split_at])
@@ -104,6 +105,7 @@ class LoopNest:
         values = [substitute(value, roots) for value in (reduce.init or reduce.combiner.identity_element)]
         stores: Stmt = seq(*(BufferStore(b, value, indices) for b, value in zip(self.buffers, values, strict=True)))
         stores = _where(self._stored(roots), stores)
+        # A guard of a reduction axis says which terms exist; an element starts even if it has none.
         body = substitute(guarded(stores, (g for g in self.domain.guards if not g.reduction)), renaming)
         for axis in reversed(spatial):
             body = self.loop(axis, fresh[axis], body, with_pragmas=False)

@@ -36,6 +36,7 @@ def without_neutral_terms(domain: StageDomain, bodies: Sequence[PrimExpr], tree:
     identity = reduce.combiner.identity_element[0]
     kept = domain.guards
     for guard in domain.guards:
+        # Only guards that stay can be relied on: two could each be dropped because of the other.
         others = [other for other in kept if other is not guard]
         if guard.reduction and guard.short is None and _is_neutral(source, identity, guard, others, tree, analyzer):
             kept = tuple(others)

@@ -39,6 +39,7 @@ class Overcompute:
             return tuple(borders)
         kept = tuple(borders)
         for guard in borders:
+            # One after the other: a guard that has gone proves nothing for the next.
             without = tuple(other for other in kept if other is not guard)
             if self._reads_exist((*self.domain.guards, *without)):
                 kept = without

@@ -167,6 +167,7 @@ def _regions(domain: StageDomain, axis: int, analyzer: Analyzer) -> tuple[Region
     _check_guards(domain, set(ranges))
     spatial, reduction = (_region(domain, part, ranges, analyzer) for part in (stage.spatial, stage.reduction))
     points = _product(_extent(r) for r in ranges.values())
+    # More iterations than points would compute some of them twice, fewer would leave some out; the intrinsic does each once.
     if not analyzer.known_equal(points, _product((*spatial.extents, *reduction.extents))):
         raise Mismatch(
             f"the {points} iterations under it do not fill a box of {stage.name}'s axes "

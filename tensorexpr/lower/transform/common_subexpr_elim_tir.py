@@ -75,6 +75,7 @@ class _Eliminator:
                 for found in _largest(expr):
                     waiting.add(found)
         for expr, count in waiting:
+            # What uses a variable bound in here is named further in, where that one has a value.
             if count > 1 and not variables(expr) & bound:
                 self._count += 1
                 var = Var(f"cse_var_{self._count}", expr.dtype)
@@ -86,6 +87,7 @@ class _Eliminator:
                     for found in _largest(part):
                         waiting.add(found)
         result = map_stmt(stmt, self.stmt)
+        # The smallest were named last and so stand outermost: the larger ones are made of them.
         for var, value in lets:
             result = LetStmt(var, value, result)
         return result
@@ -139,6 +141,7 @@ def _largest(expr: PrimExpr) -> Iterator[PrimExpr]:
 def _may_be_named(expr: PrimExpr) -> bool:
     if isinstance(expr, (*_LEAVES, Ramp, Broadcast)):
         return False
+    # Stores change what loads give, and a division in front of its condition could be one by 0.
     return not any(isinstance(node, _STAYING) or (isinstance(node, _DIVISIONS) and not _by_constant(node)) for node in walk(expr))
 
 

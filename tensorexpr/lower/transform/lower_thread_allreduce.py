@@ -132,6 +132,7 @@ class _Lowerer:
         condition = call.args[1 + count]
         results = [load.buffer for load in call.args[2 + count : 2 + 2 * count] if isinstance(load, BufferLoad)]
         if not (isinstance(condition, IntImm) and condition.value):
+            # A thread that has nothing to add takes part all the same, with the value that changes nothing: all meet at barriers and shuffles.
             values = [Select(condition, value, idle) for value, idle in zip(values, reducer.identity_element, strict=True)]
         over, others, neighbours = self._split(call.args[2 + 2 * count :])
         step = _Step(reducer, over, others, self._warp, self._analyzer, self._target.kind.name == "metal")
@@ -154,6 +155,7 @@ class _Lowerer:
             raise LoweringError("a reduction over threads that are not launched around it (axes of one thread take no part)")
         rest = [entry for entry in present if entry not in wanted]
         others, over = self._flat(rest), self._flat(wanted)
+        # Axes of a single thread don't come between neighbours.
         first = [entry for entry in present if not (isinstance(entry[2], IntImm) and entry[2].value == 1)]
         real = [entry for entry in wanted if entry in first]
         return over, others, first[: len(real)] == real
@@ -311,6 +313,7 @@ class _Step:
             half *= 2
         while half > 1:
             half //= 2
+            # Of 6 elements, 2 have a partner 4 above them; what is left is 4, which halves evenly.
             active = extent - half if half * 2 > extent else half
             loads = [BufferLoad(buffer, (place,)) for buffer in buffers]
             there = self._place(self.over.index + const(half, "int32"), self.over.extent)

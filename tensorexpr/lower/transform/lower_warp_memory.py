@@ -57,6 +57,7 @@ class _Shares:
     def place(self, index: PrimExpr, analyzer: Analyzer) -> tuple[PrimExpr, PrimExpr]:
         """Where in its thread's part an element is, and the thread."""
         run, count = const(self.step, index.dtype), const(self.step * self.width, index.dtype)
+        # index is turn * (step * width) + thread * step + rest: runs of `step` elements are dealt out to the threads in turn.
         within, turn = floormod(index, count), floordiv(index, count)
         return analyzer.simplify(turn * run + floormod(within, run)), analyzer.simplify(floordiv(within, run))
 

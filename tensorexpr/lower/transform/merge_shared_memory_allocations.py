@@ -82,6 +82,7 @@ def _placed(lives: Iterable[Life]) -> tuple[dict[Var, PrimExpr], PrimExpr]:
         for low, high, other in sorted(taken, key=lambda place: place[0]):
             together = other.last >= life.first and life.last >= other.first
             if together and low < begin + count * item and begin < high:
+                # Accesses count in elements from the one pointer, so a place is a whole number of them.
                 begin = -(-high // item) * item
         taken.append((begin, begin + count * item, life))
         offsets[life.stmt.buffer_var] = IntImm("int32", begin)

@@ -79,6 +79,7 @@ class Needs:
         """Note that `expr` stands where `bits` are needed."""
         if (expr, bits) in self._done:
             return
+        # By bits, too: a shared expression may stand once more where it needs more of them.
         self._done.add((expr, bits))
         if parse_dtype(expr.dtype).code == "int":
             own = self._target if bits_of(expr) <= self._target or self._fits(expr) else 64

@@ -86,6 +86,7 @@ class _Kernel:
         """Whether different threads access different elements at two places."""
         if one.steps != other.steps or one.base is not other.base:
             return False
+        # Smallest step first: one beyond all that the smaller ones reach keeps threads apart (x + 4 * y with 4 threads x: 3 < 4).
         reach = max(one.high, other.high) - min(one.low, other.low)
         for step, count in sorted(zip(map(abs, one.steps), self.threads.values(), strict=True)):
             if count > 1 and step <= reach:

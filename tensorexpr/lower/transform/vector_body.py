@@ -265,6 +265,7 @@ class VectorBody:
             raise LoweringError(f"{expr}: {what} is not supported.")
         if is_vector(base) and not is_vector(stride) and isinstance(base, Ramp):
             step, inner = base.stride, expr.stride
+            # Lanes of 4 neighbours each, 4 apart, are one long ramp.
             if isinstance(step, IntImm) and isinstance(inner, IntImm) and step.value == inner.value * expr.lanes:
                 return Ramp(base.base, stride, expr.lanes * base.lanes)
         if is_vector(base) or is_vector(stride):
