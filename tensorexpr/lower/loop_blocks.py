@@ -93,4 +93,5 @@ def _role(var: Var, store: BufferStore) -> int:
     places: Sequence[PrimExpr] = store.indices
     if any(var in variables(index) for index in places):
         return IterVar.DATA_PAR
+    # A loop that neither names an element nor adds to one: its iterations depend on their order, as the last store stays.
     return IterVar.COMM_REDUCE if _reads_itself(store) else IterVar.Opaque

@@ -104,6 +104,7 @@ def _covered(part: Range, size: PrimExpr, loops: Mapping[Var, PrimExpr], paralle
         digit = _digit(atom, loops)
         if digit is None or step <= 0:
             return None
+        # Parallel iterations may not share an element, so their boxes only touch; those of serial loops may overlap.
         joins = analyzer.known_equal(covered, step) if digit.var in parallel else analyzer.known_less_equal(step, covered)
         if not joins:
             return None

@@ -45,6 +45,7 @@ class RollingPlan:
 
     def visit(self, first: Stmt, each: Stmt) -> Stmt:
         """The code of one visit, from the nests of both parts."""
+        # The parts share loop variables, and a variable has one binding: the first part gets its own.
         start = EQ(self.loop, IntImm(self.loop.dtype, 0))
         return seq(IfThenElse(start, Copier({}).stmt(first)), each)
 
@@ -90,6 +91,7 @@ def _plan(stage: StageNode, domain: StageDomain, loop: Var, target: str, analyze
         raise ScheduleError(
             f"{where}: the box moves along {name!r} by {step.value} per iteration, and a window only rolls forward; {remedy}"
         )
+    # Of 6 elements that move on by 2, the first visit computes 4 more than the others, which find them in the window.
     kept = IntImm(size.dtype, size.value - step.value)
     first = _part(domain, axis, Range.from_min_extent(low, kept), analyzer)
     each = _part(domain, axis, Range.from_min_extent(analyzer.simplify(low + kept), IntImm(size.dtype, step.value)), analyzer)

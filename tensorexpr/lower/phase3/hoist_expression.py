@@ -50,6 +50,7 @@ class _Hoister:
         with inside_loop(self._analyzer, stmt):
             result = map_stmt(result, self.stmt)
         cost = sum(self._registers.needed(value.dtype) for value in lets)
+        # Behind the loop its values' registers are free again.
         self._budget += cost
         for value, var in reversed(lets.items()):
             result = LetStmt(var, value, result)

@@ -102,6 +102,7 @@ class _Injector:
             return For(loop, const(0, loop.dtype), const(self._count, loop.dtype), ForKind.SERIAL, body)
         numbers = (const(number, self._var.dtype) for number in range(self._count))
         copies = [Renaming({self._var: number}, folding=False).apply(stmt) for number in numbers]
+        # A variable has one binding, so all copies but one get names of their own for what is defined inside.
         return seq(copies[0], *(Copier({}).stmt(copy) if _defines(copy) else copy for copy in copies[1:]))
 
     def _allocate(self, stmt: Allocate) -> Stmt:

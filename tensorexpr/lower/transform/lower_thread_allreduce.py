@@ -132,7 +132,7 @@ class _Lowerer:
         condition = call.args[1 + count]
         results = [load.buffer for load in call.args[2 + count : 2 + 2 * count] if isinstance(load, BufferLoad)]
         if not (isinstance(condition, IntImm) and condition.value):
-            # A thread that has nothing to add takes part all the same, with the value that changes nothing: all meet at barriers and shuffles.
+            # A thread with nothing to add takes part with the value that changes nothing: all threads meet at barriers and shuffles.
             values = [Select(condition, value, idle) for value, idle in zip(values, reducer.identity_element, strict=True)]
         over, others, neighbours = self._split(call.args[2 + 2 * count :])
         step = _Step(reducer, over, others, self._warp, self._analyzer, self._target.kind.name == "metal")

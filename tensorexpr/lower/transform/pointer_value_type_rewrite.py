@@ -52,6 +52,7 @@ class _Seen:
         (lanes,) = self.lanes
         if lanes < 2:
             return None
+        # Only then a scalar is in the same lane in every iteration: i * 8 + 1 is lane 1 of 4, i * 2 + 1 may be lane 1 or 3.
         fits = all(coefficient % lanes == 0 for coefficient, _ in self.coefficients)
         whole = all(isinstance(size, IntImm) and size.value % lanes == 0 for size in self.sizes)
         return lanes if fits and whole else None
@@ -102,7 +103,9 @@ class _Uses:
             known = self.analyzer.modular_set(index.base)
             lanes = int(index.lanes)
             aligned = known.coeff % lanes == 0 and known.base % lanes == 0
+            # Across two vector elements: 0 agrees with no width, and keeps the elements scalars.
             seen.lanes.add(lanes if aligned else 0)
+        # A scalar that is read is picked out of its vector; one that is stored would need the other lanes of it.
         elif parse_dtype(index.dtype).lanes != 1 or is_store:
             seen.lanes.add(0)
         else:
