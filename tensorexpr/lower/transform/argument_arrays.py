@@ -67,6 +67,7 @@ class ArrayArguments:
         size: PrimExpr = const(1, "int32" if not buffer.shape else buffer.shape[0].dtype)
         for extent in buffer.shape:
             size = size * extent
+        # An array without elements needs no memory.
         known = logical_or(compare(EQ, size, const(0, size.dtype)), ~is_null(buffer.data))
         self._check(known, f"{name} is expected to have non-NULL data pointer")
 
@@ -87,6 +88,7 @@ class ArrayArguments:
             for number in reversed(range(len(buffer.shape))):
                 size = buffer.shape[number]
                 found = compare(EQ, expected, cast(_element(strides, number), expected.dtype))
+                # Along an extent of 1 no step is ever taken, so any stride is compact.
                 compact.append(logical_or(compare(EQ, size, const(1, size.dtype)), found))
                 expected = expected * size
             if compact:
@@ -98,6 +100,7 @@ class ArrayArguments:
             wanted, size = buffer.strides[number], buffer.shape[number]
             stated = cast(_element(strides, number), size.dtype)
             value = if_then_else(missing, expected, stated)
+            # Stride 0: the one element stands for all along this dimension.
             if broadcast and not isinstance(size, IntImm):
                 value = if_then_else(compare(EQ, size, const(1, size.dtype)), const(0, value.dtype), value)
             self._bind(wanted, cast(value, wanted.dtype), f"{name}.strides[{number}]")

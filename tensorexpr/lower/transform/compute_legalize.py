@@ -42,6 +42,7 @@ def compute_legalize(func: PrimFunc, names: tuple[str, ...], wide: str) -> PrimF
 class _Legalizer:
     def __init__(self, body: Stmt, names: tuple[str, ...], wide: str) -> None:
         self._names, self._wide = names, wide
+        # Who gets a pointer expects elements of the declared type: only memory that nobody else sees is widened.
         opaque = {node for node in _pointers(body)}
         inside = (s for s in walk_statements(body) if isinstance(s, Allocate) and self._small(s.dtype))
         self._pointers = {

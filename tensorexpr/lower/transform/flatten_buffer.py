@@ -46,6 +46,7 @@ def _product(values: tuple[PrimExpr, ...]) -> PrimExpr:
 
 def flat_buffer(buffer: Buffer) -> Buffer:
     """The buffer over the same memory with one dimension for each physical axis."""
+    # A bool in memory is a byte.
     dtype = "int8" if buffer.dtype == "bool" else buffer.dtype
     groups = _groups(buffer)
     if not buffer.shape or (len(groups) == buffer.ndim and not buffer.strides and dtype == buffer.dtype):

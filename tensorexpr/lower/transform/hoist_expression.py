@@ -104,6 +104,7 @@ class _Plan:
                 self._depth[stmt.loop_var] = len(self._around)
                 self.stmt(stmt.body)
                 self._around.pop()
+            # Of `A; if c: B` only B is under c: a loop around both can't move into the branch.
             case SeqStmt():
                 with self._behind_barrier():
                     for inner in stmt.seq:

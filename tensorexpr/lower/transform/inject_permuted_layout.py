@@ -106,6 +106,7 @@ class _Permuter:
     def _column(self, buffer: Buffer, row: PrimExpr, column: PrimExpr) -> PrimExpr:
         """Where an element stands in its row."""
         size = _row_size(buffer)
+        # A row of 64 elements of 16 bits fills all banks, so each of 8 rows has its turn; of rows of 32, two fill them together.
         turn = floormod(row, _WIDTH) if size % 64 == 0 else floordiv(floormod(row, _WIDTH), 2)
         simplify = self._analyzer.simplify
         group = bitwise_xor(simplify(floordiv(column, _WIDTH)), simplify(turn))

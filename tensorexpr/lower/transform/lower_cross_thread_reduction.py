@@ -222,6 +222,7 @@ def _written_back(realize: BlockRealize, reduction: Reduction, results: Mapping[
     axes = tuple(replace(axis, var=fresh[axis.var]) for axis, _ in pairs)
     indices = tuple(substitute(index, fresh) for index in reduction.indices)
     reduced = {loop.loop_var for loop in loops}
+    # What the predicate says of reducing loops is about terms; the element is stored whatever the last of them was.
     conditions = [one for one in nested_operands(realize.predicate, And) if not variables(one) & reduced]
     if any(buffer.scope() != "local" for buffer in results):
         threads = [loop for loop in loops if loop.kind is ForKind.THREAD_BINDING]

@@ -99,6 +99,7 @@ class _Lowerer:
             case Allocate():
                 return self._allocate(stmt)
             case For() if stmt.kind is ForKind.PARALLEL:
+                # Iterations of a parallel loop run at once: their calls can't share a stack.
                 return replace(stmt, min=self._expr(stmt.min), extent=self._expr(stmt.extent), body=self._with_stack(stmt.body))
         return map_stmt(stmt, self._stmt, self._expr)
 
@@ -156,6 +157,7 @@ class _Lowerer:
         stack.most_values = max(stack.most_values, stack.values + 1)  # one for the result
         for number, value in enumerate(values, begin):
             self._argument(number, value, self._expr(value))
+        # Calls among the arguments had places behind these; after the call all of them are free for the next one.
         stack.values, stack.shapes, stack.arrays = held
         bounds = (const(begin, "int32"), const(begin + len(values), "int32"))
         rest = tuple(map(self._expr, call.args[end:]))

@@ -97,6 +97,7 @@ class _Packer:
         body = arrays.checked(body)
         if arrays.device_id is not None:
             body = device_attribute("device_id", arrays.device_id, device_attribute("device_type", IntImm("int32", device), body))
+        # From the inside out: arguments are bound before arrays, whose fields are read through them.
         for around in reversed([*self._arguments(), *arrays.bindings]):
             body = around(body)
         params = (self._args, self._codes, self._count, self._value, self._value_code, self._resource)
