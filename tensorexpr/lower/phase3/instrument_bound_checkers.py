@@ -67,6 +67,7 @@ def _inside(buffer: Buffer, index: PrimExpr, predicate: PrimExpr | None) -> Prim
     size = buffer.shape[0]
     lanes = lanes_of(index)
     if predicate is None and isinstance(index, Ramp):
+        # A ramp's lanes lie between its ends: two comparisons for all of them.
         last = index.base + index.stride * (lanes - 1)
         return all_of(*(_in_range(end, size) for end in (index.base, last)))
     conditions = []

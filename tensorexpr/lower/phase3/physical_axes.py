@@ -81,6 +81,7 @@ class _Splitter:
             size = const(extent, rest.dtype)
             found.append(self._analyzer.simplify(floormod(rest, size)))
             rest = self._analyzer.simplify(floordiv(rest, size))
+            # Lanes that run over the end of a row would need two indices on the axis outside.
             if lanes is not None and len(found) == 1 and not self._analyzer.known_less_equal(found[0] + (as_int(lanes) or 1), size):
                 raise _OneLine
         found.append(rest)

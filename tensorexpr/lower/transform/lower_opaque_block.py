@@ -72,6 +72,7 @@ def _extents(buffer: Buffer) -> tuple[PrimExpr, ...]:
     """The extents of storage in which the buffer's strides leave room."""
     if not buffer.strides:
         return buffer.shape
+    # Strides 20, 1 of the shape 4, 16 take 4 rows of 20: neighbouring strides say how much room a dimension has.
     return (buffer.shape[0], *(floordiv(outer, inner) for outer, inner in zip(buffer.strides, buffer.strides[1:], strict=False)))
 
 

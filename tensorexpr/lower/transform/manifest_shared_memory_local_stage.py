@@ -85,6 +85,7 @@ class _Staging:
         load = replace(realize, block=Block((), block.reads, (BufferRegion.from_point(local, place),), "", into))
         marks = FrozenMap({key: value for key, value in block.annotations.items() if key != _ANNOTATION})
         kept = replace(realize, block=replace(block, body=replace(store, value=BufferLoad(local, place)), annotations=marks))
+        # Two nests of the same loops: one of them gets variables of its own.
         return seq(Copier({}).stmt(nested(loops, load)), nested(loops, kept))
 
 

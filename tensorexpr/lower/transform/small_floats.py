@@ -75,6 +75,7 @@ def rounded_bits(value: PrimExpr, name: str) -> PrimExpr:
     word, kind = with_lanes(wide.storage, parsed.lanes), with_lanes(small.storage, parsed.lanes)
     shift = wide.mantissa - small.mantissa
     bits = reinterpreted(wide.storage, value)
+    # Half of the last bit that stays, less one where that bit is 0: a tie is rounded up only to make it even.
     half = bitwise_and(shift_right(bits, const(shift, word)), const(1, word)) + const((1 << (shift - 1)) - 1, word)
     bits = bits + half
     if small.bias == wide.bias:
