@@ -100,6 +100,7 @@ class Pipeline:
         alone = analyzer.known_equal(extent, 1)
         var = Var(self.loop.loop_var.name, self.loop.loop_var.dtype)
         turn: PrimExpr = start if alone else var
+        # The loop over the turns counts from where the old one did; this is how far the turns are from its variable.
         shift = start - self.loop.min
         analyzer.bind(var, Range.from_min_extent(start, extent))
         shifted = Analyzer()

@@ -122,6 +122,7 @@ class _Injector:
         stored = BufferStore(stmt.buffer, self._expr(stmt.value), indices, stmt.predicate)
         position = self._analyzer.simplify(binary(Sub, stmt.indices[window.dimension], window.low))
         var = window.loop.loop_var
+        # The first visit fills the whole window, the others what the one before them hasn't.
         first = compare(LT, var, const(1, var.dtype))
         fresh = compare(GE, position, const(window.overlap, position.dtype))
         return IfThenElse(likely(any_of(first, fresh)), stored)

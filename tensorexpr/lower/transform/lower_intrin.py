@@ -63,6 +63,7 @@ class _Lowerer:
         a, b, dtype = expr.a, expr.b, expr.dtype
         quotient = isinstance(expr, FloorDiv)
         scalar = parse_dtype(dtype).lanes == 1
+        # An arithmetic shift rounds down, as a floored quotient does: -3 >> 1 is -2. So does the mask: -3 & 1 is 1.
         if scalar and isinstance(b, IntImm) and b.value > 0 and b.value & (b.value - 1) == 0:
             if quotient:
                 return shift_right(a, const(b.value.bit_length() - 1, dtype))
@@ -74,6 +75,7 @@ class _Lowerer:
         if known and self._analyzer.known_nonnegative(a):
             return binary(Div if quotient else Mod, a, b)
         truncated, rest = Div(a, b), Mod(a, b)
+        # Truncation rounds towards 0: right where the remainder is 0 or has the divisor's sign, else one too high.
         whole = GE(rest, low) if known else Or(And(GE(b, low), GE(rest, low)), And(LT(b, low), LE(rest, low)))
         if quotient:
             return Select(whole, truncated, binary(Sub, truncated, const(1, dtype)))
