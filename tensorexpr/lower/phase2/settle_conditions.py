@@ -63,6 +63,7 @@ class _Settler:
         short = shortened(store, lanes, self._inner)
         if short is not None:
             return BufferStore(short.buffer, self.expr(short.value), short.indices)
+        # A mask without variables is a constant already, in whatever form.
         mask = lanes.mask() if self._free(store.predicate) else None
         return store if mask is None else BufferStore(store.buffer, store.value, store.indices, mask)
 

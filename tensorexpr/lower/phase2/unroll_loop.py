@@ -127,6 +127,7 @@ class _Unroller:
         body = self.stmt(loop.body, max_step)
         extent = loop.extent.value if isinstance(loop.extent, IntImm) else None
         wanted = extent is not None and self._wanted(loop, extent, body, max_step)
+        # A single iteration needs no mark: it becomes its body at once.
         if wanted and self._mark and extent != 1:
             marked = replace(loop, kind=ForKind.UNROLLED, body=body.stmt)
             return _Result(marked, body.steps * (extent or 0), body.loops, body.expanded + 1)
