@@ -114,8 +114,14 @@ def accumulation(stmt: BufferStore) -> tuple[type[BinaryExpr], PrimExpr] | None:
     # C[i] = C[i] + x and C[i] = x + C[i] are one.
     for old, term in ((value.a, value.b), (value.b, value.a)):
         if isinstance(old, BufferLoad) and old.buffer is stmt.buffer and old.indices == stmt.indices and old.predicate is None:
-            return type(value), term
+            return None if _reads(term, (stmt.buffer,)) else (type(value), term)
     return None
+
+
+def _reads(value: PrimExpr, buffers: Sequence[Buffer]) -> bool:
+    """Whether an expression reads the memory of buffers, be it through a view."""
+    memory = {buffer.data for buffer in buffers}
+    return any(isinstance(node, BufferLoad) and node.buffer.data in memory for node in walk(value))
 
 
 @dataclass(frozen=True)
@@ -152,7 +158,8 @@ def recognised(block: Block) -> Reduction | str:
     for order in (range(len(buffers)), range(len(buffers) - 1, -1, -1)):
         for law in LAWS:
             terms = _terms(law, _by(order, current), _by(order, shown))
-            if terms is not None and _starts_neutral(law, _by(order, first)):
+            # C[vi] + A[vi, vk] * C[vi] is no sum: each term depends on the terms before it.
+            if terms is not None and _starts_neutral(law, _by(order, first)) and not any(_reads(term, buffers) for term in terms):
                 return Reduction(law, _by(order, buffers), indices, _by(order, first), terms)
     return (
         "its update isn't known to be associative and commutative with its init as the neutral value (sum, product, min, max, argmax ...)"

@@ -10,6 +10,7 @@ from ..te.tensor import Tensor
 from ..tir import arithmetic, bitwise, intrin
 from ..tir.arithmetic import cast as cast_expr
 from ..tir.arithmetic import const, maximum, minimum
+from ..tir.dtype import parse_dtype
 from ..tir.expr import PrimExpr, Var
 from . import tag
 
@@ -108,12 +109,13 @@ def ceil_log2(x: Tensor) -> Tensor:
     """The smallest integer k with 2**k >= element; an integer tensor keeps its dtype, a float one gives floats."""
     if x.dtype.startswith("float"):
         return elementwise(x, lambda v: intrin.ceil(intrin.log2(v)), "T_ceil_log2")
-    bits = 32 if x.dtype.endswith("32") else 64
 
     def function(value: PrimExpr) -> PrimExpr:
-        # The length of value - 1 in bits: 5 -> 0b100 -> 3, and 4 -> 0b11 -> 2.
-        leading = intrin.clz(value - 1)
-        return intrin.select(value <= 1, const(0, x.dtype), cast_expr(const(bits, leading.dtype) - leading, x.dtype))
+        # The length of value - 1 in bits: 5 -> 0b100 -> 3, and 4 -> 0b11 -> 2. Beside 1 a narrow integer is an int32.
+        less = value - 1
+        leading = intrin.clz(less)
+        bits = const(parse_dtype(less.dtype).bits, leading.dtype)
+        return intrin.select(value <= 1, const(0, x.dtype), cast_expr(bits - leading, x.dtype))
 
     return elementwise(x, function, "T_ceil_log2")
 

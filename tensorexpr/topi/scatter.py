@@ -221,7 +221,9 @@ def strided_set(a: Tensor, v: Tensor, begin: Tensor, end: Tensor, strides: Tenso
             first, last = (_counted(bound(t, dim, d), extent) for t, d in ((begin, 0), (end, extent)))
             # Backwards, the end may lie in front of the first element, which is -1 here.
             low = intrin.select(step > 0, const(0), const(-1))
-            first = arithmetic.minimum(arithmetic.maximum(first, 0), extent - 1)
+            # Forwards, it may begin behind the last element, where nothing is set.
+            high = intrin.select(step > 0, arithmetic.convert(extent), extent - 1)
+            first = arithmetic.minimum(arithmetic.maximum(first, 0), high)
             last = arithmetic.minimum(arithmetic.maximum(last, low), extent)
             chosen.append(within_index(first, last, step, index))
             number = arithmetic.floordiv(index - first, step)

@@ -303,8 +303,9 @@ class ConfigSpace:
         old, dims = self.point2knob(point), self.dims
         moves = [(knob, value) for knob, size in enumerate(dims) for value in range(size) if value != old[knob]]
         random.shuffle(moves)
-        # Each knob is as likely, however many candidates it has.
-        moves.sort(key=lambda move: random.random() ** dims[move[0]])
+        # Each knob is as likely, however many candidates it has: the largest of n numbers u ** (1 / w) is each one's in proportion to its
+        # weight w (Efraimidis and Spirakis 2006), which is 1 / (candidates - 1) here.
+        moves.sort(key=lambda move: random.random() ** (dims[move[0]] - 1), reverse=True)
         for knob, value in moves:
             found = self.knob2point([*old[:knob], value, *old[knob + 1 :]])
             if self.is_index_valid(found):

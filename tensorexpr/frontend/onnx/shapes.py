@@ -144,6 +144,15 @@ def _np_remainder(a: Any, b: Any) -> Any:
     return np.mod(a, b)
 
 
+def _mod(context: Context, attrs: Attributes, given: Operands) -> Any:
+    """What division leaves; with `fmod` it has the sign of the dividend, which isn't said of expressions."""
+    if not attrs.bool("fmod", False):
+        return _elementwise(_remainder, _np_remainder)(context, attrs, given)
+    if any(one.dtype == object for one in given) or np.any(given[1] == 0):
+        raise Unknown
+    return np.fmod(*given)
+
+
 def _decided(comparison: Callable[[Any, Any], bool]) -> Callable[[Any, Any], Any]:
     """A comparison that may be of expressions: their difference decides it, or that extents aren't negative."""
 
@@ -294,7 +303,7 @@ _MEANING: Mapping[str, Callable[..., Any]] = {
     "LessOrEqual": _elementwise(_decided(lambda a, b: a <= b), np.less_equal),
     "Max": _elementwise(_expression_max, np.maximum),
     "Min": _elementwise(_expression_min, np.minimum),
-    "Mod": _elementwise(_remainder, _np_remainder),
+    "Mod": _mod,
     "Mul": _elementwise(lambda a, b: a * b, np.multiply),
     "Neg": lambda context, attrs, given: -given[0],
     "Not": lambda context, attrs, given: np.logical_not(given[0]),

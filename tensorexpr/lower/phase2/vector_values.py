@@ -181,9 +181,14 @@ class VectorValues:
             constant = a if isinstance(a, IntImm) else a.value
             decides = bool(cast(IntImm, constant).value) is isinstance(expr, Or)
             return a if decides else self.expr(expr.b, mask)
-        inner = mask
-        if self._may_trap(expr.b) and lanes_of(a) > 1:
-            conjunction = isinstance(expr, And)
+        inner, conjunction = mask, isinstance(expr, And)
+        if self._may_trap(expr.b) and lanes_of(a) == 1:
+            # n > 3 and A[i] > 0: one decision for all lanes, so a call that stays lazy, or A would be read whatever n is.
+            scalar = a.value if isinstance(a, Broadcast) else a
+            other = broadcast(self.expr(expr.b, mask), self.lanes)
+            decided = broadcast(const(int(not conjunction), "bool"), self.lanes)
+            return if_then_else(scalar, other, decided) if conjunction else if_then_else(scalar, decided, other)
+        if self._may_trap(expr.b):
             inner = self.masks.narrowed(mask, expr.a if conjunction else ~expr.a, a if conjunction else logical_not(a))
         b = self.expr(expr.b, inner)
         return cast(PrimExpr, type(expr)(broadcast(a, self.lanes), broadcast(b, self.lanes)))

@@ -213,15 +213,24 @@ class _Known(RelaxExpr):
         self.__dict__["struct_info"] = info
 
 
+def _cuts(extent: int, indices_or_sections: Any) -> Any:
+    """Where parts begin: NumPy and topi divide evenly or not at all; here the last part is what is left."""
+    if not isinstance(indices_or_sections, int):
+        return indices_or_sections
+    size = -(-extent // indices_or_sections)
+    return [size * n for n in range(1, indices_or_sections)]
+
+
 def _np_split(x: Any, indices_or_sections: Any, axis: int) -> Any:
-    if isinstance(indices_or_sections, int):
-        # NumPy divides evenly or not at all; here the last part is what is left.
-        size = -(-x.shape[axis] // indices_or_sections)
-        indices_or_sections = [size * n for n in range(1, indices_or_sections)]
-    return tuple(np.split(x, indices_or_sections, axis))
+    return tuple(np.split(x, _cuts(x.shape[axis], indices_or_sections), axis))
 
 
-@operator("split", Pattern.INJECTIVE, te=topi.split, numpy=_np_split)
+def _te_split(x: Any, indices_or_sections: Any, axis: int) -> Any:
+    extent = as_int(x.shape[axis])
+    return topi.split(x, indices_or_sections if extent is None else _cuts(extent, indices_or_sections), axis)
+
+
+@operator("split", Pattern.INJECTIVE, te=_te_split, numpy=_np_split)
 def split(x: Expr, indices_or_sections: int | Sequence[int], axis: int = 0) -> StructInfo:
     """A tuple of parts along an axis: so many of equal size, the last one what is left, or between indices."""
     operand = tensor(x, "x")

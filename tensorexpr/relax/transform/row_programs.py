@@ -18,6 +18,7 @@ from ...te.operation import ComputeOp, PlaceholderOp, loads
 from ...te.tensor import Tensor
 from ...tir.arithmetic import as_int
 from ...tir.expr import IterVar, PrimExpr, ProducerLoad
+from ...tir.rewriting import variables
 
 # Fewer rows leave threads of their reductions idle; a longer one, with what is kept of it, isn't in the nearest cache any more.
 _FEWEST_ROWS = 16
@@ -57,7 +58,7 @@ def rows_of(tensors: Sequence[Tensor]) -> Rows | None:
     outputs = [tensor for tensor in tensors if not isinstance(tensor.op, PlaceholderOp)]
     stages = [op for op in post_dfs_order([tensor.op for tensor in outputs]) if not isinstance(op, PlaceholderOp)]
     computes = [op for op in stages if type(op) is ComputeOp]
-    if len(outputs) != 1 or len(computes) != len(stages) or outputs[0].ndim == 0:
+    if len(outputs) != 1 or len(computes) != len(stages) or outputs[0].ndim == 0 or any(_is_product(op) or _turns(op) for op in computes):
         return None
     extents = tuple(as_int(extent) or 0 for extent in outputs[0].shape)
     shared = len(extents)
@@ -68,6 +69,18 @@ def rows_of(tensors: Sequence[Tensor]) -> Rows | None:
     least = max((_long(op.axis) for op in computes if op.reduce_axis), default=0)
     known = all(extents) and all(axis.dom is not None and as_int(axis.dom.extent) for op in computes for axis in op.reduce_axis)
     return Rows(shared, least, least > 0 or any(op.reduce_axis for op in computes), extents) if known and least <= shared else None
+
+
+def _is_product(op: ComputeOp) -> bool:
+    """Whether a sum is of all pairs of rows and columns: C[i, j] += A[i, k] * B[k, j], where B misses i and A misses j."""
+    long = [axis.var for axis in op.axis if axis.dom is None or as_int(axis.dom.extent) != 1] if op.reduce_axis else []
+    return any(var not in variables(load) for load in loads(op) for var in long) and len({load.producer for load in loads(op)}) > 1
+
+
+def _turns(op: ComputeOp) -> bool:
+    """Whether neighbours in a row of the result are apart in an operand: B[i, j] = A[j, i], which rows would read one by one."""
+    last = op.axis[-1].var if op.axis and not op.reduce_axis else None
+    return any(last in variables(load) and last not in variables(load.indices[-1]) for load in loads(op) if load.indices)
 
 
 def rows_read(tensors: Sequence[Tensor], argument: int) -> int:

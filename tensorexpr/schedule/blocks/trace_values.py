@@ -148,5 +148,5 @@ def _is_instruction(inst: Any) -> bool:
     """True for [kind, inputs, attrs, outputs] with names of blocks (b0), loops (l1) and values (v2) as outputs."""
     match inst:
         case [str(), list(), list(), list(outputs)] if isinstance(inst, list):
-            return all(isinstance(name, str) and name[:1] in "blv" for name in outputs)
+            return all(isinstance(name, str) and name.startswith(("b", "l", "v")) for name in outputs)
     return False

@@ -177,3 +177,12 @@ def test_features_of_a_population_are_those_of_its_programs() -> None:
     for row, seen, cycles in zip(rows, together.features, together.cycles, strict=True):
         alone = TemplateSpace(task, "itervar").features(row[None], task.target)
         assert np.allclose(alone.features[0], seen) and np.isclose(alone.cycles[0], cycles)
+
+
+def test_a_walk_moves_each_knob_as_often() -> None:
+    cfg = ConfigSpace()
+    cfg.define_knob("few", [0, 1])
+    cfg.define_knob("many", list(range(20)))
+    moves = [cfg.point2knob(cfg.random_walk(0)) for _ in range(400)]
+    few = sum(bool(knobs[0]) for knobs in moves)
+    assert 120 < few < 280  # 200 are expected; 80 more or less are eight standard deviations

@@ -175,6 +175,33 @@ def test_an_input_that_there_isnt() -> None:
         from_onnx(ADD, shape_dict={"q": [1]})
 
 
+@pytest.mark.parametrize("step", [-1, -3])
+def test_ranges_downwards_from_extents(step: int) -> None:
+    nodes = [
+        helper.make_node("Shape", ["x"], ["s"], start=1, end=2),
+        helper.make_node("Squeeze", ["s"], ["n"]),
+        helper.make_node("Constant", [], ["zero"], value_int=0),
+        helper.make_node("Constant", [], ["step"], value_int=step),
+        helper.make_node("Range", ["n", "zero", "step"], ["r"]),
+    ]
+    mod = from_onnx(model(nodes, [tensor("x", [1, "w"])], [tensor("r", kind=onnx.TensorProto.INT64)]))
+    for width in (4, 7):
+        np.testing.assert_array_equal(run(mod, np.zeros((1, width), "float32")), np.arange(width, 0, step))
+
+
+@pytest.mark.parametrize(("fmod", "wanted"), [(0, [2, -2]), (1, [-1, 1])])
+def test_remainders_of_known_numbers_have_the_sign_that_is_asked_for(fmod: int, wanted: list[int]) -> None:
+    nodes = [
+        helper.make_node("Constant", [], ["a"], value_ints=[-7, 7]),
+        helper.make_node("Constant", [], ["b"], value_ints=[3, -3]),
+        helper.make_node("Mod", ["a", "b"], ["r"], fmod=fmod),
+        helper.make_node("Cast", ["r"], ["f"], to=onnx.TensorProto.FLOAT),
+        helper.make_node("Add", ["x", "f"], ["y"]),
+    ]
+    mod = from_onnx(model(nodes, [tensor("x", [2])], [tensor("y")]))
+    np.testing.assert_array_equal(run(mod, np.zeros(2, "float32")), wanted)
+
+
 def test_ranges_of_floating_point_numbers_to_extents() -> None:
     """The grid of a detector: as many numbers as the image has columns, which aren't known."""
     nodes = [

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from tensorexpr import te
+from tensorexpr import te, tir
 from tensorexpr.errors import ScheduleError
 from tensorexpr.lower.phase0 import schedule_to_func
 from tensorexpr.schedule import Schedule, Trace, create_schedule
 from tensorexpr.schedule.steps import Annotate, RFactor, SamplePerfectTile, Split
+from tensorexpr.script import from_source
 from tensorexpr.te.combiner_laws import refuted_law
 from tensorexpr.te.tensor import Tensor
 from tensorexpr.testing.check import assert_schedule_correct
@@ -402,3 +403,22 @@ def test_reducers_of_every_dtype_may_be_regrouped(dtype: str) -> None:
         k = te.reduce_axis((0, 3), "k")
         b = te.compute((), lambda reducer=reducer, k=k: reducer(a[k], axis=k), name="B")
         assert refuted_law(b.op.body[0].combiner) is None
+
+
+READS_ITSELF = """
+@T.prim_func
+def main(A: T.Buffer((4, 8), "float32"), C: T.Buffer((4,), "float32")):
+    for i, k in T.grid(4, 8):
+        with T.block("C"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                C[vi] = T.float32(0)
+            C[vi] = C[vi] + A[vi, vk] * C[vi]
+"""
+
+
+def test_a_sum_whose_terms_read_it_is_none() -> None:
+    """C[i] = C[i] + A[i, k] * C[i] is a product of 1 + A[i, k]: each step needs the one before."""
+    sch = tir.Schedule(from_source(READS_ITSELF))
+    with pytest.raises(ScheduleError, match="associative"):
+        sch.rfactor(sch.get_loops(sch.get_block("C"))[1], 0)

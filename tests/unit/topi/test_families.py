@@ -267,3 +267,9 @@ def test_schedules_and_references_are_found_from_topi() -> None:
     assert topi.testing.softmax_python(np.zeros((1, 2))).sum() == 1
     with pytest.raises(AttributeError, match="no attribute 'schedule'"):
         topi.schedule  # noqa: B018
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64"])
+def test_ceil_log2_of_integers_of_any_width(dtype: str) -> None:
+    given = np.array([1, 2, 3, 4, 5, 9, 64, 65], dtype)
+    np.testing.assert_array_equal(run(topi.ceil_log2, given), [0, 1, 2, 2, 3, 4, 6, 7])

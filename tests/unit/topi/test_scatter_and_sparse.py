@@ -85,6 +85,14 @@ def test_strided_set_writes_what_a_slice_is(begin: tuple[int, ...], end: tuple[i
     np.testing.assert_array_equal(found, wanted)
 
 
+def test_strided_set_behind_the_end_writes_nothing() -> None:
+    data, new, bounds = randoms(5, 6), randoms(2, 6, seed=1), [te.placeholder((2,), "int64") for _ in range(3)]
+    A, V = te.placeholder(data.shape), te.placeholder(new.shape)
+    places = map(np.array, ((5, 0), (10, 6), (1, 1)))
+    [found] = run([A, V, *bounds], [data, new, *places], topi.strided_set(A, V, *bounds))
+    np.testing.assert_array_equal(found, data)
+
+
 def test_a_permutation_is_inverted() -> None:
     P = te.placeholder((4,), "int64", name="P")
     np.testing.assert_array_equal(run([P], [np.array([2, 0, 3, 1])], topi.invert_permutation(P))[0], [1, 3, 0, 2])

@@ -265,7 +265,9 @@ def arange(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     if isinstance(limit, PrimExpr) and start == 0 and delta == 1:
         count: Any = limit
     elif any(isinstance(one, PrimExpr) for one in (start, limit, delta)):
-        count = (limit - start + delta - 1) // delta
+        # Downwards it is the same count from the other end, so that what is divided isn't negative.
+        downwards = isinstance(delta, int) and delta < 0
+        count = (start - limit - delta - 1) // -delta if downwards else (limit - start + delta - 1) // delta
     else:
         count = max(0, int(np.ceil((limit - start) / delta)))
     dtype = ctx.dtype(0)
