@@ -67,8 +67,7 @@ def tune_tir(
         num_trials_per_iter: programs of a round.
         builder, runner, database, cost_model, measure_callbacks, task_scheduler, strategy: objects, or names of ours.
         space: a SpaceGenerator, its name, or a function of a schedule.
-        num_tuning_cores: a number, "physical" or "logical".
-        seed: of all random choices.
+        num_tuning_cores, seed: a number, "physical" or "logical"; of all random choices.
         module_equality: when two programs are the same workload.
         special_space: spaces of some functions, by name; None leaves a function out.
         task_name, task_weights: for messages, if there is one function; how much the time of each counts, by name, 1 if it isn't named.

@@ -92,3 +92,11 @@ def test_every_operator_is_drawn() -> None:
     meant = {row.name for row in ROWS.values() if row.numpy is not None and row.is_pure}
     elsewhere = {"shape_of", "quantize", "dequantize", "requantize", "narrow_cast"}
     assert {name for name in meant if not name.startswith(("nn.", "image."))} - elsewhere - set(CASES) == set()
+
+
+def test_the_last_part_of_a_split_is_what_is_left() -> None:
+    bb, x = BlockBuilder(), Var("x", TensorStructInfo((7,)))
+    with bb.function("main", [x]):
+        bb.emit_func_output(bb.emit(op.split(x, 3)))
+    values = np.arange(7, dtype="float32")
+    same(numpy_of(relax.VirtualMachine(relax.build(bb.get()))["main"](values)), (values[:3], values[3:6], values[6:]))

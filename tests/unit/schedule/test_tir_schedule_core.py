@@ -283,3 +283,8 @@ def test_reorder_of_no_loops_changes_nothing() -> None:
     before = sch.mod.script()
     sch.reorder()
     assert sch.mod.script() == before
+
+
+def test_an_output_without_a_name_is_a_record_error() -> None:
+    with pytest.raises(RecordError):
+        Trace.apply_json_to_schedule([[["GetBlock", [], ["C", "main"], [""]]], []], tir.Schedule(matmul()))
