@@ -21,6 +21,7 @@ from ..schedule.trace import Trace
 from ..target import Target, TargetLike
 from ..te.identity import dag_equal
 from ..te.tensor import Tensor
+from ..tune.contexts import inner_to_outer
 from ..tune.records import choose_best
 from ..tune.trial import fastest
 from .compute_dag import ComputeDAG
@@ -47,7 +48,7 @@ class DispatchContext:
     current: ClassVar[DispatchContext]
 
     def __init__(self) -> None:
-        self._outer: list[DispatchContext] = []
+        self._around: list[DispatchContext] = []
 
     def query(
         self, target: TargetLike, workload_key: str | None, dag: ComputeDAG, func_name: str = "", has_complex_op: bool = True
@@ -61,10 +62,9 @@ class DispatchContext:
             func_name: for messages.
             has_complex_op: accepted; simple workloads are looked up as well.
         """
-        found = self._query_inside(Target(target), workload_key, dag, func_name)
-        if found is None and self._outer:
-            return self._outer[-1].query(target, workload_key, dag, func_name)
-        return found
+        wanted = Target(target)
+        answers = (context._query_inside(wanted, workload_key, dag, func_name) for context in inner_to_outer(self, lambda one: one._around))
+        return next((found for found in answers if found is not None), None)
 
     def update(self, target: TargetLike, workload_key: str, state: State | Trace) -> None:
         """Fix the program of a workload on a target, whatever the records say."""
@@ -74,12 +74,12 @@ class DispatchContext:
         return None
 
     def __enter__(self) -> DispatchContext:
-        self._outer.append(DispatchContext.current)
+        self._around.append(DispatchContext.current)
         DispatchContext.current = self
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        DispatchContext.current = self._outer.pop()
+        DispatchContext.current = self._around.pop()
 
 
 class FallbackContext(DispatchContext):

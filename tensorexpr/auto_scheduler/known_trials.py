@@ -44,7 +44,7 @@ def known_of_tasks(tasks: Sequence[SearchTask], log_file: str | Path) -> list[Kn
 
 
 def _known(records: Sequence[LoadedRecord]) -> KnownTrials:
-    trials = [record.trace for record in records if "rounds" not in record.policy]  # not what was timed again
+    trials = [record.trace for record in records if not record.is_timed_again]
     best = choose_best(records)[0]
     if best is None:
         return KnownTrials(len(trials))

@@ -13,6 +13,17 @@ from .workers import LocalBuilder, LocalRPCMeasureContext, LocalRunner, RPCRunne
 if TYPE_CHECKING:
     from .callbacks import MeasureCallback
 
+__all__ = [
+    "HARDWARE",
+    "UNLIMITED",
+    "HardwareParams",
+    "LocalBuilder",
+    "LocalRPCMeasureContext",
+    "LocalRunner",
+    "RPCRunner",
+    "TuningOptions",
+    "checked_task",
+]
 
 HARDWARE = (
     "num_cores",
@@ -44,11 +55,6 @@ def checked_task(data: Any) -> tuple[Any, ...]:
         raise RecordError("the hardware parameters of a task are integers")
     return (*data, *_USUAL[len(data) :])
 
-
-__all__ = ["HARDWARE", "checked_task"]
-
-
-__all__ = ["UNLIMITED", "HardwareParams", "LocalBuilder", "LocalRPCMeasureContext", "LocalRunner", "RPCRunner", "TuningOptions"]
 
 _VECTOR_BYTES = (16, 32, 64)
 _OF_CPUS = ("num_cores", "vector_unit_bytes", "cache_line_bytes")

@@ -66,7 +66,9 @@ def _one_a_trial(records: Iterable[LoadedRecord]) -> list[LoadedRecord]:
     for record in records:
         key = (record.workload_key, record.dag_hash, record.target, record.trace)
         if record.is_timed_again and key in places:
-            made[places[key]] = record
+            # a second time that failed says nothing about the first: the worker may have been killed
+            if record.is_success:
+                made[places[key]] = record
         else:
             places[key] = len(made)
             made.append(record)
@@ -216,7 +218,7 @@ def compatible_record(
 def distill_record_file(in_file: str | Path, out_file: str | Path) -> int:
     """Keep the best record of each workload on each target with each layout of its inputs, and write them to another file.
 
-    That file is replaced.
+    The best is what `load_best_record` takes. That file is replaced.
 
     Returns:
         the number of records written.
@@ -225,16 +227,20 @@ def distill_record_file(in_file: str | Path, out_file: str | Path) -> int:
         RecordError: if the log can't be read, or holds no record that may be applied.
     """
     reader = LineReader()
-    best: dict[tuple[str, str, str, int, int], tuple[LoadedRecord, bytes]] = {}
+    tasks: dict[tuple[str, str, str, int, int], list[LoadedRecord]] = {}
+    lines: dict[int, bytes] = {}  # by the identity of records, which `tasks` keeps alive
     for record, line in read_log(in_file, lambda line: (reader(line), line)):
         key = (record.workload_key, record.dag_hash, record.target, record.num_threads, int(record.layout_rewrite_option))
-        if record.is_success and record.is_trusted and (key not in best or record.median < best[key][0].median):
-            best[key] = (record, line)
+        if record.is_success and record.is_trusted:
+            tasks.setdefault(key, []).append(record)
+            lines[id(record)] = line
+    # not the least time of each: what was timed again, in turn, counts instead of what was timed alone
+    best = [record for record in (choose_best(records)[0] for records in tasks.values()) if record is not None]
     if not best:
         raise RecordError(f"{in_file}: no record that ran and was verified, so there is nothing to keep")
     temporary = Path(f"{out_file}.{os.getpid()}.tmp")
     try:
-        temporary.write_bytes(b"".join(line + b"\n" for _, line in best.values()))
+        temporary.write_bytes(b"".join(lines[id(record)] + b"\n" for record in best))
         # in one step: whoever reads meanwhile meets the old file or the new one, and so does a crash
         os.replace(temporary, out_file)
     finally:

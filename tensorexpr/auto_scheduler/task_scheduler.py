@@ -293,7 +293,8 @@ class TaskScheduler:
             return options.round_size
         # every task must get a round of the warm-up
         explored = options.most_trials - final_phase.descent_trials(share, options.most_trials, len(self.tasks))
-        return min(options.num_measures_per_round, explored // len(self.tasks))
+        # a policy may keep nearly all trials for its descent: of 40 by two tasks at a share of 0.99 none is left to explore
+        return max(1, min(options.num_measures_per_round, explored // len(self.tasks)))
 
     def _restore(self, per_round: int) -> None:
         """Count what the log holds of the tasks."""

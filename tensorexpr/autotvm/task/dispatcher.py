@@ -11,6 +11,7 @@ from typing import IO, Any, ClassVar, TypeAlias
 
 from ...errors import TuningError
 from ...target import Target
+from ...tune.contexts import inner_to_outer
 from ..env import GLOBAL_SCOPE
 from .space import ConfigSpace, FallbackConfigEntity
 
@@ -27,7 +28,13 @@ class DispatchContext:
     warning_messages: ClassVar[set[str]] = set()
 
     def __init__(self) -> None:
-        self._old_ctx: DispatchContext | None = getattr(DispatchContext, "current", None)
+        self._made_within: list[DispatchContext] = [DispatchContext.current] if hasattr(DispatchContext, "current") else []
+        self._entered_within: list[DispatchContext] = []
+
+    @property
+    def _around(self) -> list[DispatchContext]:
+        """What it was entered within; for one that is set for good, what it was made within."""
+        return self._entered_within or self._made_within
 
     def query(self, target: Any, workload: Workload) -> Any:
         """The configuration of a workload.
@@ -36,12 +43,9 @@ class DispatchContext:
             target: what code is made for.
             workload: the name of a task and its arguments; None outside of templates.
         """
-        found = self._query_inside(target, workload)
-        if found is None:
-            outer = self._old_ctx
-            assert outer is not None, "the outermost context knows every workload"
-            found = outer.query(target, workload)
-        return found
+        answers = (context._query_inside(target, workload) for context in inner_to_outer(self, lambda one: one._around))
+        # the outermost context knows every workload
+        return next(found for found in answers if found is not None)
 
     def update(self, target: Any, workload: Workload, cfg: ConfigSpace) -> None:
         """Let a workload have a configuration from now on.
@@ -55,13 +59,12 @@ class DispatchContext:
         raise NotImplementedError
 
     def __enter__(self) -> DispatchContext:
-        self._old_ctx = DispatchContext.current
+        self._entered_within.append(DispatchContext.current)
         DispatchContext.current = self
         return self
 
     def __exit__(self, *_: object) -> None:
-        assert self._old_ctx is not None
-        DispatchContext.current = self._old_ctx
+        DispatchContext.current = self._entered_within.pop()
 
 
 class ApplyConfig(DispatchContext):
@@ -276,11 +279,10 @@ def pairs_of(records: Records) -> Iterable[tuple[Any, Any]]:
 
 def clear_fallback_cache(target: Any, workload: Workload) -> None:
     """Forget the fallback configuration of a workload, which a template may have changed."""
-    context: DispatchContext | None = DispatchContext.current
-    while context is not None and not isinstance(context, FallbackContext):
-        context = context._old_ctx
-    if context is not None:
-        context.clear_cache(target, workload)
+    contexts = inner_to_outer(DispatchContext.current, lambda one: one._around)
+    fallback = next((context for context in contexts if isinstance(context, FallbackContext)), None)
+    if fallback is not None:
+        fallback.clear_cache(target, workload)
 
 
 def current_query(workload: Workload) -> Any:

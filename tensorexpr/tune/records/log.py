@@ -153,19 +153,21 @@ def choose_best(
     """
     wanted = None if target is None else str(Target(target).resolved())
     others: Counter[str] = Counter()
-    again: dict[Trace, AnyRecord] = {}
+    again: dict[tuple[tuple[str, str, str], Trace], AnyRecord] = {}
     alone: dict[tuple[str, str, str], list[AnyRecord]] = {}
     for record in records:
         reason = misfit(record, workload_key, dag_hash, wanted)
         if reason:
             others[reason] += 1
             continue
+        task = (record.workload_key, record.dag_hash, record.target)
         if record.is_timed_again:
-            # the last time counts: a program may have been in several contests
-            again[record.trace] = record
-            alone.pop((record.workload_key, record.dag_hash, record.target), None)
+            # the last time counts: a program may have been in several contests. Programs of other tasks may have the same trace:
+            # a split by 8 is one of a product of any size
+            again[task, record.trace] = record
+            alone.pop(task, None)
         else:
-            alone.setdefault((record.workload_key, record.dag_hash, record.target), []).append(record)
+            alone.setdefault(task, []).append(record)
     best = min(chain(again.values(), *alone.values()), key=lambda record: record.median, default=None)
     return best, "" if best is not None else f"no record {_wish(workload_key, dag_hash, wanted)}; {_holdings(others)}"
 

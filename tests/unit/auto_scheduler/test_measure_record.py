@@ -6,6 +6,7 @@ import json
 import math
 import subprocess
 import sys
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -118,6 +119,20 @@ def test_distilling_keeps_the_best_line_of_each_workload_and_target_as_it_is(tmp
     assert set(out.read_text().splitlines()) <= set(log.read_text().splitlines())
     for read in auto_scheduler.load_records(out):
         assert auto_scheduler.load_best_record(log, read.workload_key, read.target).median == read.median
+
+
+def test_distilling_keeps_what_a_log_gives(tmp_path: Path) -> None:
+    """The lucky first time of a program that was timed again would be kept, and another program built than from the log."""
+    log, out, of = tmp_path / "log.json", tmp_path / "best.json", task()
+    save(log, of, (2, result(0.1)), (4, result(0.3)), (2, result(0.5, rounds=7)), (4, result(0.4, rounds=7)))
+    assert distill_record_file(log, out) == 1
+    assert auto_scheduler.load_best_record(out).trace == auto_scheduler.load_best_record(log).trace == trace(of, 4)
+
+
+def test_a_second_time_that_failed_leaves_the_first(tmp_path: Path) -> None:
+    log, of = tmp_path / "log.json", task()
+    save(log, of, (2, result(0.1)), (2, result(0, error=4, rounds=7)))
+    assert [record.costs for record in auto_scheduler.load_records(log)] == [(0.1,)]
 
 
 def test_the_command_runs_as_a_module_without_a_warning(tmp_path: Path) -> None:
@@ -248,6 +263,25 @@ def test_contexts_nest_and_the_inner_one_is_asked_first(tmp_path: Path) -> None:
     assert auto_scheduler.DispatchContext.current.query(TARGET, of.workload_key, of.compute_dag) is None
     with pytest.raises(TensorExprError, match=r"use auto_scheduler\.ApplyHistoryBest"):
         auto_scheduler.DispatchContext().update(TARGET, of.workload_key, Trace())
+
+
+@pytest.mark.parametrize("order", ["aa", "aba", "abab", "abcba", "bab"])
+def test_a_context_may_be_entered_within_itself(tmp_path: Path, order: str) -> None:
+    outer, of, other = tmp_path / "outer.json", task(), task(8, 8, 32)
+    save(outer, of, (2, result(0.1)))
+    contexts = {name: auto_scheduler.ApplyHistoryBest([]) for name in "abc"}
+    contexts["a"].update(TARGET, of.workload_key, Trace())
+    before = auto_scheduler.DispatchContext.current
+    with ExitStack() as stack:
+        stack.enter_context(auto_scheduler.ApplyHistoryBest(outer))
+        for name in order:
+            stack.enter_context(contexts[name])
+        for context in contexts.values():
+            assert context.query(TARGET, other.workload_key, other.compute_dag) is None
+        assert auto_scheduler.DispatchContext.current.query(TARGET, of.workload_key, of.compute_dag) == Trace()
+        contexts["a"]._chosen.clear()
+        assert auto_scheduler.DispatchContext.current.query(TARGET, of.workload_key, of.compute_dag) == trace(of, 2)
+    assert auto_scheduler.DispatchContext.current is before
 
 
 def test_a_context_leaves_as_it_came_when_something_is_raised(tmp_path: Path) -> None:

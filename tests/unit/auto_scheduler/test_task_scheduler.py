@@ -19,6 +19,7 @@ from tensorexpr.errors import TuningError
 from tensorexpr.schedule.trace import Trace
 from tensorexpr.te.tensor import Tensor
 from tensorexpr.tune.measure import FAILED_COST, MeasureErrorNo, MeasureResult
+from tensorexpr.tune.measure.results import TIMED_AGAIN
 from tensorexpr.tune.tuner import Trial
 
 TARGET = "llvm -mcpu=x86-64-v3 -num-cores=2"
@@ -185,6 +186,17 @@ def test_too_few_trials_for_a_descent_of_each_task_leave_it_out() -> None:
     assert all(policy.descends_from is None for policy in policies)
 
 
+def test_a_descent_of_nearly_all_trials_leaves_each_task_a_round(tmp_path: Path) -> None:
+    log = tmp_path / "log.json"
+    auto_scheduler.save_records(
+        log, [auto_scheduler.MeasureInput(task(8), Trace())], [MeasureResult((0.5,), MeasureErrorNo.NO_ERROR, "", 0.1, 1.0, True)]
+    )
+    made = scheduler(2, load_log_file=log)
+    policies = [MadeUp(lambda n: 0.1, descent_share=0.99) for _ in range(2)]
+    assert sum(tune(made, 40, policies, per_round=8)) == 39 and made.ct == 40
+    assert min(made.task_cts) > 0
+
+
 def test_a_task_without_a_program_gets_no_descent() -> None:
     made = scheduler(2)
     broken, works = MadeUp(lambda n: None, descent_share=0.25), MadeUp(lambda n: 0.1, descent_share=0.25)
@@ -235,14 +247,14 @@ def test_a_log_is_counted_before_it_goes_on(tmp_path: Path) -> None:
     assert made.task_trials[0] - trials[0] == 4
 
 
-def test_what_was_timed_again_is_no_trial_of_a_log_but_its_cost_counts(tmp_path: Path) -> None:
+@pytest.mark.parametrize("again", [{"rounds": 7}, {TIMED_AGAIN: True}])
+def test_what_was_timed_again_is_no_trial_of_a_log_but_its_cost_counts(tmp_path: Path, again: dict[str, Any]) -> None:
     log, known = tmp_path / "log.json", task(8)
-    again = {"rounds": 7}
     results = [MeasureResult((cost,), MeasureErrorNo.NO_ERROR, "", 0.1, 1.0, True, policy) for cost, policy in ((0.2, {}), (0.3, again))]
     auto_scheduler.save_records(log, [auto_scheduler.MeasureInput(known, Trace())] * 2, results)
     made = scheduler(2, load_log_file=log)
-    tune(made, 4, [MadeUp(lambda n: 0.5), MadeUp(lambda n: 0.1)])
-    assert made.ct == 4 and made.best_costs[0] == 0.3
+    trials = tune(made, 4, [MadeUp(lambda n: 0.5), MadeUp(lambda n: 0.1)])
+    assert sum(trials) == 3 and made.ct == 4 and made.best_costs[0] == 0.3
 
 
 def test_the_table_has_the_known_layout() -> None:

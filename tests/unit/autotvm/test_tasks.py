@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -127,3 +128,18 @@ def test_operators_carry_their_workload_to_their_schedule() -> None:
 def test_graphs_have_no_tasks_yet() -> None:
     with pytest.raises(TuningError, match=r"autotvm\.task\.create"):
         autotvm.task.extract_from_program(None, {}, "llvm")
+
+
+@pytest.mark.parametrize("order", ["aa", "aba", "abab", "bab"])
+def test_a_context_may_be_entered_within_itself(order: str) -> None:
+    task = autotvm.task.create("tests/matmul", (16,), TARGET)
+    outer, contexts = autotvm.apply_history_best(None), {name: autotvm.apply_history_best(None) for name in "ab"}
+    outer.update(task.target, task.workload, task.config_space.get(9))
+    before = autotvm.DispatchContext.current
+    with ExitStack() as stack:
+        for context in [outer, *(contexts[name] for name in order)]:
+            stack.enter_context(context)
+        assert autotvm.DispatchContext.current.query(task.target, task.workload) == task.config_space.get(9)
+        assert autotvm.DispatchContext.current.query(task.target, ("nobody",)).is_fallback
+        autotvm.task.clear_fallback_cache(task.target, ("nobody",))
+    assert autotvm.DispatchContext.current is before

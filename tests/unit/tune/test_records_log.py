@@ -10,11 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from tensorexpr.errors import RecordError
 from tensorexpr.target import Target
 from tensorexpr.tune.measure import FAILED_COST, MeasureErrorNo
-from tensorexpr.tune.records import Record, append_record, append_records, best_record, load_records
+from tensorexpr.tune.records import Record, append_record, append_records, best_record, choose_best, load_records
 
 from .test_records_record import RECORD
 
@@ -123,3 +125,18 @@ def test_what_lost_against_the_finalists_stays_lost_however_fast_the_machine_was
 def test_appending_to_what_is_no_file_is_an_os_error(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="directory"):
         append_record(tmp_path, RECORD)
+
+
+AGAIN = {"rounds": 5}
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(1, 9), st.booleans()), max_size=8))
+@example([(0, 1, True), (1, 9, True)])
+@example([(0, 1, False), (1, 9, True)])
+def test_the_best_of_several_tasks_is_the_best_of_their_bests(entries: list[tuple[int, int, bool]]) -> None:
+    """Programs of three tasks, all of one trace: what one task says of its program says nothing about the others'."""
+    tasks = ({"workload_key": '["other"]'}, {"target": "llvm -mcpu=other"}, {"dag_hash": "f" * 16})
+    records = [replace(RECORD, **tasks[task], costs=(float(cost),), policy=AGAIN if again else {}) for task, cost, again in entries]  # type: ignore[arg-type]
+    bests = [choose_best([record for record, entry in zip(records, entries, strict=True) if entry[0] == task])[0] for task in range(3)]
+    best, _ = choose_best(records)
+    assert (best and best.median) == min((one.median for one in bests if one is not None), default=None)
