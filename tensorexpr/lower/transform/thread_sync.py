@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ...arith import detect_linear_equation
+from ...errors import LoweringError
 from ...tir.arithmetic import as_int
 from ...tir.expr import BufferLoad, Call, IterVar, PrimExpr, Ramp, StringImm, Var
 from ...tir.function import PrimFunc
 from ...tir.rewriting import variables, walk
 from ...tir.scopes import parts
-from ...tir.stmt import AttrStmt, BufferStore, Evaluate, For, IfThenElse, SeqStmt, Stmt, seq
+from ...tir.stmt import AttrStmt, BufferStore, Evaluate, For, IfThenElse, SeqStmt, Stmt, While, seq
 from ..context import PassContext
 from ..passes import Pass
 from ..rebuild import map_stmt, own_expressions, pointer_scope, sub_statements, walk_statements
@@ -82,6 +83,11 @@ class _Kernel:
         found = _Place(tuple(numbers[: len(self.threads)]), base - shift, low, high)
         return found if self.are_apart(found, found) else None
 
+    def is_uniform(self, condition: PrimExpr) -> bool:
+        """Whether all threads that share memory find the same: `bx < 3` or `k > 0` of a constant loop k, not `tx < 3` or `n[0] > 2`."""
+        varying = self.threads.keys() | self.others
+        return not any(isinstance(node, (BufferLoad, Call)) or (isinstance(node, Var) and node in varying) for node in walk(condition))
+
     def are_apart(self, one: _Place, other: _Place) -> bool:
         """Whether different threads access different elements at two places."""
         if one.steps != other.steps or one.base is not other.base:
@@ -131,30 +137,88 @@ class _Planner:
             self._open = set()
             return stmt
         if isinstance(stmt, SeqStmt):
-            return seq(*map(self._stmt, stmt.seq))
+            return map_stmt(stmt, self._stmt)
         if isinstance(stmt, For):
             return self._loop(stmt)
+        if isinstance(stmt, While):
+            return self._while(stmt)
+        if isinstance(stmt, IfThenElse) and self._kernel.is_uniform(stmt.condition):
+            return self._branches(stmt)
+        # A divergent branch gets its barrier in front: one inside would wait for threads that never come.
+        whole = self._all(stmt) if isinstance(stmt, IfThenElse) or not list(sub_statements(stmt)) else self._own(stmt)
+        needed = self._clashes(whole)
+        if needed:
+            self._open = set()
+        if isinstance(stmt, IfThenElse):
+            self._check_divergent(stmt)
+        self._open.update(whole)
+        result = stmt if isinstance(stmt, IfThenElse) else map_stmt(stmt, self._stmt)
+        return seq(self._barrier(), result) if needed else result
+
+    def _branches(self, stmt: IfThenElse) -> Stmt:
+        """A condition on which all threads agree: they meet at barriers in the branch that they take."""
         own = self._own(stmt)
-        if isinstance(stmt, IfThenElse) or not list(sub_statements(stmt)):  # a barrier stands before branches, not in them
-            whole = self._all(stmt)
-            needed = self._clashes(whole)
-            if needed:
-                self._open = set()
-            self._open.update(whole)
-            return seq(self._barrier(), stmt) if needed else stmt
-        self._open.update(own)
-        return map_stmt(stmt, self._stmt)
+        needed = self._clashes(own)
+        before = own if needed else self._open | own
+        self._open, cases = set(), []
+        after: set[_Access] = set()
+        for case in (stmt.then_case, stmt.else_case):
+            self._open = set(before)
+            cases.append(None if case is None else self._stmt(case))
+            after |= self._open  # nobody knows which one was taken; without an else, none
+        self._open = after
+        changed = cases[0] is not stmt.then_case or cases[1] is not stmt.else_case
+        result = IfThenElse(stmt.condition, cases[0] or stmt.then_case, cases[1]) if changed else stmt
+        return seq(self._barrier(), result) if needed else result
+
+    def _check_divergent(self, stmt: IfThenElse) -> None:
+        """Refuse accesses that would need a barrier where some threads are absent, unless the branch has barriers of its own."""
+        calls = (node for inner in walk_statements(stmt) for expr in own_expressions(inner) for node in walk(expr))
+        if any(isinstance(node, Call) and node.op == _SYNC for node in calls):
+            return
+        outer = self._open
+        for case in (stmt.then_case, stmt.else_case):
+            self._open = set()
+            if case is not None and self._stmt(case) is not case:
+                raise LoweringError(
+                    f"ThreadSync: threads exchange {self._scope} memory under `{stmt.condition}`, which not all of them need to reach; "
+                    "a barrier there would never be passed. Take the exchange out of the branch, or split it into two"
+                )
+        self._open = outer
 
     def _loop(self, loop: For) -> Stmt:
-        waits = self._clashes(self._first(loop.body))
+        own = self._own(loop)
+        waits = self._clashes(own | self._first(loop.body))
         if waits:
             self._open = set()
+        self._open |= own
         before = set(self._open)
         body = self._stmt(loop.body)
         if self._clashes(self._first(body)):  # the next iteration's start meets this one's end
             self._open = before
             body = seq(self._barrier(), self._stmt(loop.body))
-        result = replace(loop, body=body)
+        if not as_int(loop.extent):
+            self._open |= before  # of no iterations, it has no barrier either
+        result = loop if body is loop.body else replace(loop, body=body)
+        return seq(self._barrier(), result) if waits else result
+
+    def _while(self, loop: While) -> Stmt:
+        own = self._own(loop)
+        waits = self._clashes(own)
+        if waits:
+            self._open = set()
+        self._open |= own
+        before = set(self._open)
+        body = self._stmt(loop.body)
+        # The condition is read again behind the body, where no barrier at the body's start helps.
+        if self._clashes(own):
+            body = seq(body, self._barrier())
+            self._open = set(own)
+        elif self._clashes(self._first(body)):
+            self._open = before
+            body = seq(self._barrier(), self._stmt(loop.body))
+        self._open |= before
+        result = loop if body is loop.body else replace(loop, body=body)
         return seq(self._barrier(), result) if waits else result
 
     def _clashes(self, later: set[_Access]) -> bool:

@@ -359,6 +359,38 @@ def test_what_other_variables_decide_may_be_anywhere() -> None:
     assert SYNC in shared(own + '    T.call_extern("int32", "f", T.tvm_access_ptr(T.type_annotation("float32"), s_data, 0, 1, 1))\n')
 
 
+OWN, OTHER = "s[ty * 8 + tx] = A[tx]\n", "s[15 - ty * 8 - tx]"
+
+
+def test_a_let_waits_for_what_other_threads_write() -> None:
+    text = shared(f"    {OWN}    x: T.float32 = {OTHER}\n    B[tx] = x\n")
+    assert text == [OWN.strip(), SYNC, f"x: T.float32 = {OTHER}", "B[tx] = x"]
+
+
+def test_iterations_of_a_while_wait_for_each_other() -> None:
+    text = shared(f"    while A[0] > 0.0:\n        B[tx] = {OTHER}\n        {OWN}")
+    assert [line for line in text if " T.Buffer(" not in line] == [SYNC, f"B[tx] = {OTHER}", SYNC, OWN.strip()]
+    # The condition is read again before the next iteration could wait.
+    text = shared(f"    while {OTHER} > 0.0:\n        {OWN}")
+    assert text == [f"while {OTHER} > T.float32(0.0):", SYNC, OWN.strip(), SYNC]
+
+
+def test_threads_meet_in_a_branch_that_all_take() -> None:
+    text = shared(f"    if bx < 1:\n        {OWN}        B[tx] = {OTHER}\n    {OWN}")
+    assert text == ["if bx < 1:", OWN.strip(), SYNC, f"B[tx] = {OTHER}", SYNC, OWN.strip()]
+    with pytest.raises(LoweringError, match="not all of them need to reach"):
+        shared(f"    if tx < 4:\n        {OWN}        B[tx] = {OTHER}\n")
+    assert SYNC not in shared(f"    if tx < 4:\n        {OWN}        B[tx] = s[ty * 8 + tx]\n")
+
+
+def test_a_loop_of_no_iterations_has_no_barrier() -> None:
+    def around(extent: str) -> list[str]:
+        return shared(f"    {OWN}    for i in range({extent}):\n        {SYNC}\n        A[tx] = 0.0\n    B[tx] = {OTHER}\n")
+
+    assert around("T.int32(A[0])")[-2:] == [SYNC, f"B[tx] = {OTHER}"]
+    assert around("3")[-2:] == ["A[tx] = T.float32(0.0)", f"B[tx] = {OTHER}"]
+
+
 def test_an_attribute_names_a_double_buffer_too() -> None:
     func = parsed("""def main(A: T.Buffer((32,), "float32"), C: T.Buffer((8,), "float32")):
     for i in range(8):
