@@ -11,10 +11,13 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
-from ...tir.expr import PrimExpr
-from ...tir.stmt import Allocate, AttrStmt, IfThenElse, SeqStmt, Stmt, seq
+from ...tir.buffer import Buffer
+from ...tir.expr import BufferLoad, Call, IterVar, PrimExpr, Var
+from ...tir.rewriting import variables, walk
+from ...tir.scopes import parts
+from ...tir.stmt import Allocate, AttrStmt, SeqStmt, Stmt, seq
 from ..passes import Pass
-from ..rebuild import map_stmt
+from ..rebuild import map_stmt, sub_statements
 
 
 def LiftAttrScope(attr_key: str) -> Pass:
@@ -34,6 +37,17 @@ class _Attribute:
     def same_as(self, other: _Attribute | None) -> bool:
         return other is not None and self.node is other.node and self.value is other.value
 
+    def uses(self, defined: Sequence[Var]) -> bool:
+        """Whether it speaks of a variable: in its value, as its node, or as the memory of a buffer."""
+        subject = self.node.data if isinstance(self.node, Buffer) else self.node.var if isinstance(self.node, IterVar) else self.node
+        used = variables(self.value) | (variables(subject) if isinstance(subject, PrimExpr) else set())
+        return any(var in used for var in defined)
+
+
+def _reads_memory(value: PrimExpr) -> bool:
+    """Whether a value may be another one a statement further out: `attr(None, key, n[0])` behind a store to n."""
+    return any(isinstance(node, (BufferLoad, Call)) for node in walk(value))
+
 
 class _Lifter:
     def __init__(self, key: str) -> None:
@@ -49,27 +63,18 @@ class _Lifter:
     def _lifted(self, stmt: Stmt) -> tuple[_Attribute | None, Stmt]:
         """The attribute that holds for all of `stmt`, and the statement without it."""
         match stmt:
-            case AttrStmt() if stmt.attr_key == self._key:
+            case AttrStmt() if stmt.attr_key == self._key and not _reads_memory(stmt.value):
                 return _Attribute(stmt.node, stmt.value), stmt.body
             case Allocate():
                 return None, replace(stmt, body=self.whole(stmt.body))
             case SeqStmt():
                 return self._sequence(stmt.seq)
-            case IfThenElse() if stmt.else_case is not None:
-                first, then_case = self._lifted(stmt.then_case)
-                second, else_case = self._lifted(stmt.else_case)
-                if first is not None and first.same_as(second):
-                    return first, IfThenElse(stmt.condition, then_case, else_case)
-                return None, IfThenElse(stmt.condition, self._wrap(first, then_case), self._wrap(second, else_case))
-        found: list[_Attribute | None] = []
-
-        def inside(inner: Stmt) -> Stmt:
-            attribute, body = self._lifted(inner)
-            found.append(attribute)
-            return body
-
-        result = map_stmt(stmt, inside)
-        return (found[0], result) if found else (None, result)
+        found = [self._lifted(inner) for inner in sub_statements(stmt)]
+        first = found[0][0] if found else None
+        # Arms of a condition, and the init of a block, leave together what they share; a loop keeps what its variable is part of.
+        shared = first is not None and all(first.same_as(one) for one, _ in found) and not first.uses(parts(stmt).defines)
+        bodies = iter([body if shared else self._wrap(one, body) for one, body in found])
+        return first if shared else None, map_stmt(stmt, lambda _: next(bodies))
 
     def _sequence(self, stmts: Sequence[Stmt]) -> tuple[_Attribute | None, Stmt]:
         """One attribute for all, or one around each run of neighbours that share it."""
