@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..auto_scheduler.workload import make_workload_key, workload_key_to_tensors
 from ..te.flops import flop_count
@@ -12,6 +12,18 @@ from ..te.operation import PlaceholderOp
 from ..te.tensor import Tensor
 from ..tir.arithmetic import as_int
 from ..tir.dtype import parse_dtype
+
+
+class Drawn(NamedTuple):
+    """How input `number` of a case is drawn: evenly from `low` on, below `high`; with `rising` these are its first and its last value.
+
+    Without one floats are small numbers around 0, and integers any: of indices, roots and ordered rows they would be none.
+    """
+
+    number: int
+    low: float
+    high: float
+    rising: bool = False
 
 
 @dataclass(frozen=True)
@@ -23,12 +35,14 @@ class Case:
         workload: the name of a registered workload.
         args: its arguments: numbers, strings and tuples of them.
         constants: positions of arguments of the kernel that stay the same from call to call (weights).
+        draws: of inputs that can't hold any numbers.
     """
 
     name: str
     workload: str
     args: tuple[Any, ...]
     constants: tuple[int, ...] = ()
+    draws: tuple[Drawn, ...] = ()
 
     @property
     def key(self) -> str:

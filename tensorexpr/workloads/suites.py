@@ -8,6 +8,7 @@ bert       the matrix products, norms and softmax of BERT-base (Devlin et al. 20
 memory     operators whose limit is the memory, not the arithmetic
 gemm       square matrix products, small to large, and low precision
 awkward    sizes that no tile divides: primes, 1, 7, 1000
+topi       operators of topi by themselves, of every family that has a peer in PyTorch
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections.abc import Callable
 from ..errors import WorkloadError
 from . import operators as _registers  # noqa: F401  (importing registers the workloads)
 from .case import Case
+from .topi_cases import topi_cases
 
 # Shapes for batch 1, as (name, workload, arguments); the first argument is the batch.
 _ANSOR: tuple[tuple[str, str, tuple[tuple[int, ...], ...]], ...] = (
@@ -238,7 +240,8 @@ def awkward() -> list[Case]:
 
 
 SUITES: dict[str, Callable[[], list[Case]]] = {
-    suite.__name__: suite for suite in (ansor, resnet50, mobilenet, bert, memory, gemm, awkward, resnet50_packed)
+    **{suite.__name__: suite for suite in (ansor, resnet50, mobilenet, bert, memory, gemm, awkward, resnet50_packed)},
+    "topi": topi_cases,
 }
 
 

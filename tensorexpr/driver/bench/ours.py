@@ -17,7 +17,7 @@ from ...runtime.build import build
 from ...target import Target
 from ...tir.dtype import to_numpy
 from ...topi.schedules import default_schedule
-from ...workloads import Case
+from ...workloads import Case, Drawn
 
 # Bytes of a cache line.
 _LINE = 64
@@ -90,20 +90,29 @@ def tune(case: Case, target: Target, log: Path, trials: int, budget: float | Non
 
 
 def random_inputs(case: Case, seed: int = 0) -> list[Any]:
-    """Arrays for the inputs of a case, small numbers around 0; integers over their whole range."""
+    """Arrays for the inputs of a case, small numbers around 0; integers over their whole range; or as the case says."""
     from ...te.operation import PlaceholderOp
 
     random = np.random.default_rng(seed)
-    arrays = []
+    drawn = {draw.number: draw for draw in case.draws}
+    arrays: list[Any] = []
     for tensor in case.tensors():
         if isinstance(tensor.op, PlaceholderOp):
-            values = _array(random, tuple(int(str(extent)) for extent in tensor.shape), tensor.dtype)
+            values = _array(random, tuple(int(str(extent)) for extent in tensor.shape), tensor.dtype, drawn.get(len(arrays)))
             arrays.append(aligned_empty(values.shape, tensor.dtype))
             arrays[-1][...] = values
     return arrays
 
 
-def _array(random: np.random.Generator, shape: Sequence[int], dtype: str) -> Any:
+def _array(random: np.random.Generator, shape: Sequence[int], dtype: str, drawn: Drawn | None = None) -> Any:
+    if drawn is not None and drawn.rising:
+        return np.linspace(drawn.low, drawn.high, math.prod(shape)).reshape(shape).astype(dtype)
+    if drawn is not None:
+        even = random.uniform(drawn.low, drawn.high, shape)
+        # Rounded down, an even draw from 0 to n is an index below n.
+        return (np.floor(even) if "int" in dtype else even).astype(dtype)
+    if dtype == "bool":
+        return random.integers(0, 2, shape).astype(dtype)
     if dtype.startswith(("int", "uint")):
         limits = np.iinfo(dtype)
         return random.integers(limits.min, limits.max, shape, endpoint=True).astype(dtype)
@@ -124,14 +133,15 @@ def empty_outputs(case: Case) -> list[Any]:
 
 
 def exact_result(case: Case, arrays: Sequence[Any]) -> Any:
-    """The first result of a case by its definition, as float64, where no difference from it is noise: of integers; else None."""
+    """The first result of a case by its definition, as float64, where no difference from it is noise and peers may saturate: integers
+    out of bytes; else None."""
     from ...te.operation import PlaceholderOp
     from ...te.reference import evaluate
 
     tensors = case.tensors()
     inputs = [tensor for tensor in tensors if isinstance(tensor.op, PlaceholderOp)]
     result = next(tensor for tensor in tensors if tensor not in inputs)
-    if not result.dtype.startswith(("int", "uint")):
+    if not result.dtype.startswith(("int", "uint")) or not any(tensor.dtype in ("int8", "uint8") for tensor in inputs):
         return None
     return np.asarray(evaluate([result], dict(zip(inputs, arrays, strict=True)))[0], np.float64)
 

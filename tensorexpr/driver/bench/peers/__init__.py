@@ -3,6 +3,7 @@
 base           what a peer is
 numpy_peer     NumPy, and its OpenBLAS with AVX-512 kernels where the CPU has them
 torch_peer     PyTorch, its compiler, and oneDNN with packed weights
+torch_operators  the operators of the suite topi, a row each
 torch_network  an ONNX model as a module of PyTorch
 onnx_peer      ONNX Runtime
 openvino_peer  OpenVINO

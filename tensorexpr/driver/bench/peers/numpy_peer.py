@@ -115,6 +115,16 @@ def _scores(case: Case, arrays: Sequence[Array]) -> Call:
     return lambda: np.matmul(left, right, out=out)
 
 
+def _operator(case: Case, arrays: Sequence[Array]) -> Call:
+    """Of the suite topi the orders, which NumPy has with AVX-512."""
+    (x,), name = arrays[:1], case.args[0]
+    if name == "sort":
+        return lambda: np.sort(x)
+    if name == "argsort":
+        return lambda: np.argsort(x, kind="stable")
+    raise Unsupported("measured for sort and argsort")
+
+
 _TABLE: dict[str, Make] = {
     "suite.gemm": _gemm,
     "suite.matvec": _gemm,
@@ -128,6 +138,7 @@ _TABLE: dict[str, Make] = {
     "suite.transpose": _transpose,
     "suite.norm": _norm,
     "suite.transpose_batch_gemm": _scores,
+    "suite.topi": _operator,
 }
 
 

@@ -12,6 +12,7 @@ from ....target import Target
 from ....workloads import Case
 from .base import Array, Call, Peer, Unsupported
 from .torch_network import torch_module
+from .torch_operators import OPERATORS
 
 Make = Callable[[Any, Case, Sequence[Any]], Call]
 
@@ -155,6 +156,13 @@ def _norm(torch: Any, case: Case, x: Sequence[Any]) -> Call:
     return lambda: torch.linalg.vector_norm(x[0].view(x[0].shape[0], -1), dim=1)
 
 
+def _operator(torch: Any, case: Case, x: Sequence[Any]) -> Call:
+    name, _, *attributes = case.args
+    if name not in OPERATORS:
+        raise Unsupported(f"PyTorch has no {name}")
+    return OPERATORS[name](torch, x, attributes)
+
+
 _TABLE: dict[str, Make] = {
     "suite.gemm": _gemm,
     "suite.gemm_low": _gemm_low,
@@ -179,6 +187,7 @@ _TABLE: dict[str, Make] = {
     "suite.reduce": _reduce,
     "suite.transpose": _transpose,
     "suite.norm": _norm,
+    "suite.topi": _operator,
 }
 _FUSED = ("suite.conv2d_bias_relu", "suite.conv2d_bias_relu_packed")
 # Workloads whose definition has channels last; PyTorch's result comes as a view with channels first.
