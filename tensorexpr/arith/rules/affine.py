@@ -14,6 +14,7 @@ from ..exact import exact_form, keeps_value
 from ..facts import Facts
 from ..linear import Linear, atom_form, constant_form
 from ..polynomial import expand, factors, is_product, merge_products, product
+from .floordiv import floordiv
 from .floormod import reduced
 
 
@@ -123,10 +124,17 @@ def _merge_remainder(facts: Facts, form: Linear, atom: FloorMod, k: int) -> Line
             if factor == k * c and _is_quotient(facts, other, atom.a, c):  # k*c*(y // c) + k*(x % c) == k*y where y % c == x % c
                 assert isinstance(other, FloorDiv)
                 return rest.without(other).add(plain_form(facts, other.a), k)
-            if factor == k * c and isinstance(other, FloorMod) and other.a is quotient and _joins(other.b, c):
-                # k*c*((x // c) % d) + k*(x % c) == k*(x % (c*d))
-                joined = FloorMod(atom.a, IntImm(atom.dtype, c * other.b.value))  # type: ignore[attr-defined]
-                return rest.without(other).add(atom_form(joined), k)
+            if factor == k * c and isinstance(other, FloorMod) and _joins(other.b, c):
+                # k*c*((y // c) % d) + k*(x % c) == k*(y % (c*d)) where y % c == x % c
+                whole_of = atom.a if other.a is quotient else other.a.a if _is_quotient(facts, other.a, atom.a, c) else None  # type: ignore[attr-defined]
+                if whole_of is not None:
+                    joined = FloorMod(whole_of, IntImm(atom.dtype, c * other.b.value))  # type: ignore[attr-defined]
+                    return rest.without(other).add(atom_form(joined), k)
+    if any(factor == k * c for factor in rest.terms.values()):
+        # What divides a divisor goes: of x = o*64 + i below 64 more, 3136*(o // 49) + x % 3136 is x, as x // 3136 is o // 49.
+        simplified = floordiv(facts, FloorDiv(atom.a, atom.b))
+        if simplified is not None and rest.terms.get(simplified) == k * c:
+            return rest.without(simplified).add(plain_form(facts, atom.a), k)
     without = _without_multiple(rest, plain_form(facts, atom.a), -k)
     if without is None:
         return None

@@ -309,6 +309,18 @@ def test_a_quotient_meets_a_remainder_that_was_simplified_further() -> None:
     assert "//" in simplified((pixel // 56) * 56 + other % 56)
 
 
+def test_a_vector_over_rows_of_another_length_is_one_index() -> None:
+    """Of planes of 3136 in rows of 56, by vectors of 64: each part of the index is simplified by itself before they meet."""
+    vector = f * 64 + ii
+    inside = Analyzer(RANGES | {ii: Range(0, 64)})
+    parts = vector // 3136 * 3136 + vector // 56 % 56 * 56 + (f * 8 + ii) % 56
+    assert str(inside.simplify(parts)) == "f * 64 + ii"
+    assert str(inside.simplify(f // 49 * 3136 + vector % 3136)) in ("f * 64 + ii", "ii + f * 64")
+    # Of 63 rows a multiple of 63 isn't one of 56, and of 48 vectors no quotient is that of the plane.
+    assert "//" in str(inside.simplify(f // 48 * 3136 + vector % 3136))
+    assert "//" in str(inside.simplify(vector // 56 % 56 * 56 + (f * 9 + ii) % 56))
+
+
 def test_a_sum_of_many_terms_takes_time_in_proportion() -> None:
     """Partial sums aren't brought into order one by one: 200 terms took two minutes."""
     terms = [op.maximum(x, step) for step in range(400)]
