@@ -6,16 +6,21 @@
 
 The box is that of all reads inside the loop, its variable moved on. It may reach past the end of the buffer: a prefetch
 of any address is legal. Where a row isn't known to begin a cache line, counted from the start of its buffer, one more line is fetched.
+
+Pixels that run on over the ends of rows are in several rows, whole ones as far as a box can tell, but next to each other in memory:
+
+    A[i, (48 * t + p) // 80, (48 * t + p) % 80] for p in 0..47        box: A[i, 48 * t // 80 .. , 0:80]        span: 48 elements
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from math import prod
 
 from ...arith.analyzer import Analyzer
 from ...arith.interval import Interval, extent_bound, relax
 from ...target import Target
-from ...tir.arithmetic import add, ceildiv, maximum, minimum, multiply
+from ...tir.arithmetic import add, as_int, ceildiv, maximum, minimum, multiply
 from ...tir.attrs import PREFETCH_SCOPE
 from ...tir.buffer import Buffer
 from ...tir.dtype import parse_dtype
@@ -29,8 +34,10 @@ from ..scopes import inside_loop
 
 # Bytes of a line where no target says: those of x86 and of most of ARM; on longer lines some are asked for twice, which costs a slot only.
 _LINE_BYTES = 64
-# Up to so many calls are written out; more are a loop.
-_UNROLLED = 8
+# Up to so many calls are written out; more are a loop, whose end is predicted wrongly in each iteration of the loop around it. Tiles of 6
+# rows by four vectors read 12 lines for three taps: 36 cycles of multiply-adds, which a loop's end delays by 20.
+_UNROLLED = 32
+_MOST = 1 << 31
 
 
 def inject_prefetch(func: PrimFunc, ctx: PassContext) -> PrimFunc:
@@ -75,7 +82,9 @@ class _Injector:
         if box is None:
             return seq()
         later: dict[Var, PrimExpr] = {loop: add(loop, offset)}
-        return _fetch(buffer, [(substitute(low, later), extent) for low, extent in box], self._analyzer, self._line)
+        boxes = [box, *self._span(buffer, body)]
+        moved = [[(substitute(low, later), extent) for low, extent in one] for one in boxes]
+        return min((_fetch(buffer, one, self._analyzer, self._line) for one in moved), key=_calls_made)
 
     def _box(self, buffer: Buffer, body: Stmt) -> list[tuple[PrimExpr, PrimExpr]] | None:
         """(first index, extent) per dimension of all reads of `buffer` in `body`; None if nothing is known of them."""
@@ -93,6 +102,23 @@ class _Injector:
             bound = extent_bound(Interval(low, high), self._analyzer)
             box.append((low, size if bound is None else IntImm(low.dtype, bound)))
         return box
+
+    def _span(self, buffer: Buffer, body: Stmt) -> Iterator[list[tuple[PrimExpr, PrimExpr]]]:
+        """The reads of `buffer` in `body` as one box along memory, counted from its first element; nothing if it isn't known."""
+        low: PrimExpr | None = None
+        high: PrimExpr | None = None
+        # Counted in the dtype of indices, so that a buffer of 2^31 elements and more has no span.
+        size = prod(as_int(extent) or _MOST for extent in buffer.shape)
+        for load, inside in _loads(body, buffer, {}) if len(buffer.shape) > 1 and not buffer.strides and size < _MOST else ():
+            found = relax(_flat(buffer, load.indices), inside, self._analyzer)
+            if found is None:
+                return
+            low = found.min if low is None else self._lower(low, found.min)
+            high = found.max if high is None else self._upper(high, found.max)
+        bound = None if low is None or high is None else extent_bound(Interval(low, high), self._analyzer)
+        if low is not None and bound is not None:
+            begin = IntImm(low.dtype, 0)
+            yield [*((begin, IntImm(low.dtype, 1)) for _ in buffer.shape[1:]), (low, IntImm(low.dtype, bound))]
 
     def _lower(self, a: PrimExpr, b: PrimExpr) -> PrimExpr:
         return a if self._analyzer.known_less_equal(a, b) else b if self._analyzer.known_less_equal(b, a) else minimum(a, b)
@@ -139,10 +165,24 @@ def _begins_line(buffer: Buffer, indices: list[PrimExpr], line: int, analyzer: A
     """Whether an element is a whole number of lines behind the first one of its buffer, which begins a line where `nd.empty` made it."""
     if buffer.strides or not indices:
         return False
+    return analyzer.known_divisible(analyzer.simplify(_flat(buffer, indices)), line)
+
+
+def _flat(buffer: Buffer, indices: Sequence[PrimExpr]) -> PrimExpr:
+    """How many elements an element is behind the first one of its buffer, which has no strides."""
     flat: PrimExpr = IntImm("int32", 0)
     for index, extent in zip(indices, buffer.shape, strict=True):
         flat = add(multiply(flat, extent), index)
-    return analyzer.known_divisible(analyzer.simplify(flat), line)
+    return flat
+
+
+def _calls_made(stmt: Stmt) -> int:
+    """How many prefetches a statement makes; as many as there may be where that isn't constant."""
+    calls = 1
+    while isinstance(stmt, For):
+        calls *= as_int(stmt.extent) or _MOST
+        stmt = stmt.body
+    return calls
 
 
 def _is_whole(part: tuple[PrimExpr, PrimExpr], size: PrimExpr, analyzer: Analyzer) -> bool:

@@ -129,3 +129,29 @@ def test_the_pass_is_offered_by_name() -> None:
     assert len(calls(mod["main"])) == 1
     again = tvm.tir.transform.InjectPrefetch()(mod)
     assert again["main"] is mod["main"]
+
+
+def test_pixels_that_run_on_over_row_ends_are_next_to_each_other_in_memory() -> None:
+    # 48 pixels of rows of 80: some of one or two rows, as a box of rows and columns sees them, so 5 or 10 lines.
+    a, w = te.placeholder((64, 6, 80), name="A"), te.placeholder((64,), name="W")
+    k = te.reduce_axis((0, 64), name="k")
+    b = te.compute((480,), lambda p: te.sum(a[k, p // 80, p % 80] * w[k], axis=k), name="B")
+    s = create_schedule(b.op)
+    tile = s.cache_write(b, "local")
+    many, _ = s[b].split(b.op.axis[0], factor=48)
+    s[tile].compute_at(s[b], many)
+    s[tile].reorder(k, tile.op.axis[0])
+    s[tile].prefetch(a, k, 16)
+    assert len(calls_without_loops(s, [a, w, b])) == 3
+
+
+def test_the_lines_of_a_step_of_a_register_tile_are_written_out() -> None:
+    # Three taps by four vectors: a loop over 12 lines would end in each step of the sum.
+    w = te.placeholder((64, 12, 16), name="W")
+    k, t = te.reduce_axis((0, 64), name="k"), te.reduce_axis((0, 12), name="t")
+    b = te.compute((16,), lambda c: te.sum(w[k, t, c], axis=[k, t]), name="B")
+    s = create_schedule(b.op)
+    s[b].reorder(k, t, b.op.axis[0])
+    s[b].prefetch(w, k, 16)
+    lowered = lower(s, [w, b])["main"]
+    assert len(calls(lowered)) == 12
