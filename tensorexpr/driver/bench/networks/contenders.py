@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from ..probes import Probes
 from ..rows import Row
 from ..timing import Contender, Rules, interleaved
 from .models import NETWORKS, flops, random_feeds
+from .real import REAL, missing_packages
 
 Array = Any
 # Of the largest value, in float32 through some hundred layers.
@@ -31,27 +34,33 @@ class Network:
     """A network to measure.
 
     Args:
-        name: of `NETWORKS`, or the path of an ONNX file.
+        name: of `NETWORKS` or of `REAL`, or the path of an ONNX file.
         shapes: of inputs whose sizes a file leaves open.
+        suite: "networks", or "real" for those that packages ship.
+        fills: numbers for inputs that aren't random.
+        file: the model's; None for one that is made here.
     """
 
     name: str
     shapes: Mapping[str, Sequence[int]]
+    suite: str = "networks"
+    fills: Mapping[str, float] = field(default_factory=dict)
+    file: Path | None = None
 
     def model(self) -> Any:
         """The ONNX model."""
-        if self.name in NETWORKS:
+        if self.file is None:
             return NETWORKS[self.name]()
         import onnx
 
-        return onnx.load(self.name)
+        return onnx.load(self.file)
 
 
 def chosen_networks(options: argparse.Namespace) -> list[Network]:
-    """What the options of the command name: the suite, and files.
+    """What the options of the command name: the suites, of which packages that aren't installed are named, and files.
 
     Raises:
-        TensorExprError: for a shape that isn't written as "name=1,3,224,224", or a file that isn't there.
+        TensorExprError: for a shape that isn't written as "name=1,3,224,224", a file that isn't there, or without any package.
     """
     shapes: dict[str, list[int]] = {}
     for text in options.shape or ():
@@ -62,7 +71,29 @@ def chosen_networks(options: argparse.Namespace) -> list[Network]:
     if missing := [path for path in options.model or () if not Path(path).is_file()]:
         raise TensorExprError(f"there is no file {', '.join(missing)}")
     names = list(NETWORKS) if "networks" in (options.suite or ()) else []
-    return [Network(name, shapes) for name in [*names, *(options.model or ())] if options.case in name]
+    made = [Network(name, shapes) for name in names if is_chosen(name, options.case)]
+    files = [Network(name, shapes, file=Path(name)) for name in options.model or () if is_chosen(name, options.case)]
+    return [*made, *(_shipped(options.case, shapes) if "real" in (options.suite or ()) else ()), *files]
+
+
+def _shipped(case: str, shapes: Mapping[str, Sequence[int]]) -> list[Network]:
+    """The networks of packages that are installed, and a line on the console for each package that isn't."""
+    chosen = {name: one for name, one in REAL.items() if is_chosen(name, case)}
+    found = [
+        Network(name, {**one.shapes, **shapes}, "real", one.fills, file)
+        for name, one in chosen.items()
+        if (file := one.found()) is not None
+    ]
+    missing = missing_packages(chosen)
+    if missing and not found:
+        raise TensorExprError("no package that ships a network of the suite real is installed:\n" + "\n".join(missing))
+    print("".join(f"{line}\n" for line in missing), end="", file=sys.stderr)
+    return found
+
+
+def is_chosen(name: str, wanted: str) -> bool:
+    """Whether a case has a text in its name; one with * or ? is a pattern for all of it."""
+    return fnmatchcase(name, wanted) if set(wanted) & set("*?") else wanted in name
 
 
 def ours(model: Any, feeds: Mapping[str, Array], target: Target) -> tuple[Call, float]:
@@ -85,11 +116,12 @@ def ours(model: Any, feeds: Mapping[str, Array], target: Target) -> tuple[Call, 
 def measure_network(
     network: Network, target: Target, peers: Sequence[Peer], options: argparse.Namespace, probes: Probes
 ) -> tuple[list[Row], float]:
-    """All contenders on one network, each checked against the first peer before it is timed, and the least that the FMA probe reached."""
+    """All contenders on one network, each checked against a peer before it is timed, and the least that the FMA probe reached."""
     model = network.model()
-    feeds = random_feeds(model, network.shapes)
+    feeds = random_feeds(model, network.shapes, network.fills)
     calls, notes = _peers_on(peers, model, feeds)
-    wanted = next((np.asarray(call(), np.float64) for call in calls.values()), None)
+    # ONNX Runtime runs the file itself; what PyTorch runs is a translation made here
+    wanted = next((np.asarray(calls[name](), np.float64) for name in ("onnxruntime", *calls) if name in calls), None)
     seconds: float | None = None
     try:
         call, seconds = ours(model, feeds, target)
@@ -98,7 +130,7 @@ def measure_network(
     else:
         calls = {"tensorexpr": call, **calls}
     for name, one in list(calls.items()):
-        # peers that differ stay in the table with a note; a wrong kernel of ours has no time worth telling
+        # peers that differ stay in the table with a note, and win nothing; a wrong kernel of ours has no time worth telling
         problem = "" if wanted is None else _difference(np.asarray(one(), np.float64), wanted)
         if problem:
             notes[name] = problem
@@ -111,8 +143,8 @@ def measure_network(
     for who, s in samples.items():
         note = f"other work on the cores in {s.disturbed} rounds: the FMA probe fell to {s.share:.0%} of its best" if s.disturbed else ""
         how: dict[str, Any] = {"schedule": "rules", "building": seconds} if who == "tensorexpr" else {}
-        rows.append(Row("networks", name, who, s.median, s.low, s.high, s.cold, work, size, notes.get(who, note), **how))
-    rows += [Row("networks", name, who, nan, nan, nan, nan, work, size, note) for who, note in notes.items() if who not in samples]
+        rows.append(Row(network.suite, name, who, s.median, s.low, s.high, s.cold, work, size, notes.get(who, note), **how))
+    rows += [Row(network.suite, name, who, nan, nan, nan, nan, work, size, note) for who, note in notes.items() if who not in samples]
     return rows, min((s.share for s in samples.values()), default=1.0)
 
 

@@ -119,15 +119,7 @@ def mobilenet_v2() -> Model:
 
     low, high = b.constant(np.float32(0)), b.constant(np.float32(6))
     value, channels = conv("x", 3, 32, 3, 2), 32
-    for factor, outputs, count, first in (
-        (1, 16, 1, 1),
-        (6, 24, 2, 2),
-        (6, 32, 3, 2),
-        (6, 64, 4, 2),
-        (6, 96, 3, 1),
-        (6, 160, 3, 2),
-        (6, 320, 1, 1),
-    ):
+    for factor, outputs, count, first in _INVERTED:
         for number in range(count):
             stride, wide = first if number == 0 else 1, channels * factor
             inner = conv(value, channels, wide, 1) if factor > 1 else value
@@ -179,11 +171,14 @@ NETWORKS: Mapping[str, Callable[[], Model]] = MappingProxyType(
 )
 
 
-def random_feeds(model: Model, shapes: Mapping[str, Sequence[int]] = MappingProxyType({})) -> dict[str, Array]:
+def random_feeds(
+    model: Model, shapes: Mapping[str, Sequence[int]] = MappingProxyType({}), fills: Mapping[str, float] = MappingProxyType({})
+) -> dict[str, Array]:
     """Arrays for the inputs of a model: floats around 0, integers from 0 to 99, booleans true.
 
     Args:
         shapes: of inputs whose sizes the model leaves open, which are 1 else.
+        fills: numbers for inputs that are no data, such as a mask.
     """
     import onnx
 
@@ -195,7 +190,8 @@ def random_feeds(model: Model, shapes: Mapping[str, Sequence[int]] = MappingProx
         kind = onnx.helper.tensor_dtype_to_np_dtype(one.type.tensor_type.elem_type)
         shape = tuple(shapes.get(one.name, [dim.dim_value or 1 for dim in one.type.tensor_type.shape.dim]))
         values = random.integers(0, 100, shape) if kind.kind in "iu" else random.standard_normal(shape)
-        feeds[one.name] = np.ones(shape, kind) if kind.kind == "b" else np.asarray(values).astype(kind)
+        fill = fills.get(one.name, True if kind.kind == "b" else None)
+        feeds[one.name] = np.asarray(values).astype(kind) if fill is None else np.full(shape, fill, kind)
     return feeds
 
 

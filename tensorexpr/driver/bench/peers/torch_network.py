@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .base import Unsupported
 
+# Under this name operators whose meaning changed find the version of the model; no attribute is called so.
+_OPSET = "opset version"
 # What an operator does: torch, its inputs (None where one is left out), its attributes.
 _Work = Callable[[Any, Sequence[Any], Mapping[str, Any]], Any]
 
@@ -59,14 +62,28 @@ def _slice(torch: Any, x: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     return x[0][tuple(places)]
 
 
+def _window(x: Sequence[Any], attrs: Mapping[str, Any]) -> tuple[list[int], list[int], list[int], bool]:
+    """The sizes, strides and padding of a window along two axes, and whether a last one that is cut off counts.
+
+    Raises:
+        Unsupported: for windows along other than two axes.
+    """
+    sizes = list(attrs["kernel_shape"])
+    if len(sizes) != 2:
+        raise Unsupported(f"windows along {len(sizes)} axes")
+    return sizes, list(attrs.get("strides", (1, 1))), _pads(attrs), bool(attrs.get("ceil_mode", 0))
+
+
 def _max_pool(torch: Any, x: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    is_ceil = bool(attrs.get("ceil_mode", 0))
-    return torch.nn.functional.max_pool2d(x[0], list(attrs["kernel_shape"]), list(attrs["strides"]), _pads(attrs), ceil_mode=is_ceil)
+    sizes, strides, pads, is_ceil = _window(x, attrs)
+    return torch.nn.functional.max_pool2d(x[0], sizes, strides, pads, list(attrs.get("dilations", (1, 1))), is_ceil)
 
 
 def _average_pool(torch: Any, x: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    strides = list(attrs.get("strides", (1, 1)))
-    return torch.nn.functional.avg_pool2d(x[0], list(attrs["kernel_shape"]), strides, _pads(attrs), count_include_pad=False)
+    sizes, strides, pads, is_ceil = _window(x, attrs)
+    if set(attrs.get("dilations", (1,))) != {1}:
+        raise Unsupported("averages of windows with gaps")
+    return torch.nn.functional.avg_pool2d(x[0], sizes, strides, pads, is_ceil, bool(attrs.get("count_include_pad", 0)))
 
 
 def _batch_norm(torch: Any, x: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
@@ -74,17 +91,52 @@ def _batch_norm(torch: Any, x: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
 
 
 def _softmax(torch: Any, x: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    if "axis" in attrs or x[0].dim() == 2:
-        return torch.softmax(x[0], attrs.get("axis", 1))
-    return torch.softmax(x[0].flatten(1), 1).reshape(x[0].shape)  # up to opset 12, all axes from the first on as one
+    if attrs[_OPSET] >= 13:
+        return torch.softmax(x[0], attrs.get("axis", -1))
+    axis = attrs.get("axis", 1) % x[0].dim()
+    return torch.softmax(x[0].flatten(axis), axis).reshape(x[0].shape)  # up to opset 12, all axes from this one on as one
 
 
 def _gemm(torch: Any, x: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    return torch.nn.functional.linear(x[0], x[1] if attrs.get("transB", 0) else x[1].t(), x[2] if len(x) > 2 else None)
+    left = x[0].t() if attrs.get("transA", 0) else x[0]
+    bias, alpha, beta = x[2] if len(x) > 2 else None, attrs.get("alpha", 1.0), attrs.get("beta", 1.0)
+    if alpha == 1 and (bias is None or (beta == 1 and bias.dim() == 1)):
+        return torch.nn.functional.linear(left, x[1] if attrs.get("transB", 0) else x[1].t(), bias)
+    product = torch.matmul(left, x[1].t() if attrs.get("transB", 0) else x[1]) * alpha
+    return product if bias is None else product + bias * beta
+
+
+def _gather(torch: Any, x: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    axis = attrs.get("axis", 0) % x[0].dim()
+    if axis == 0 and x[0].dim() == 2 and x[0].is_floating_point():
+        return torch.nn.functional.embedding(x[1] % x[0].shape[0], x[0])
+    # along an axis: [a, n, b] at [i, j] is [a, i, j, b]
+    places = (x[1] % x[0].shape[axis]).reshape(-1)
+    return x[0].index_select(axis, places).reshape(*x[0].shape[:axis], *x[1].shape, *x[0].shape[axis + 1 :])
+
+
+def _div(torch: Any, x: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    # integers are cut off towards 0, where torch makes floats
+    return x[0] / x[1] if x[0].is_floating_point() else torch.div(x[0], x[1], rounding_mode="trunc")
+
+
+def _flatten(torch: Any, x: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    axis = attrs.get("axis", 1)
+    return x[0].reshape(math.prod(x[0].shape[:axis]), -1)
+
+
+def _reshape(torch: Any, x: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    sizes = [int(one) for one in x[1]]
+    if not attrs.get("allowzero", 0):
+        sizes = [x[0].shape[place] if one == 0 else one for place, one in enumerate(sizes)]
+    return x[0].reshape(sizes)
 
 
 def _layer_norm(torch: Any, x: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    return torch.nn.functional.layer_norm(x[0], x[1].shape, x[1], x[2] if len(x) > 2 else None, attrs.get("epsilon", 1e-5))
+    shape, bias = x[0].shape[attrs.get("axis", -1) :], x[2] if len(x) > 2 else None
+    if x[1].shape != shape or (bias is not None and bias.shape != shape):
+        raise Unsupported(f"a norm over {tuple(shape)} with weights of {tuple(x[1].shape)}")
+    return torch.nn.functional.layer_norm(x[0], shape, x[1], bias, attrs.get("epsilon", 1e-5))
 
 
 def _unsqueeze(torch: Any, x: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
@@ -117,13 +169,13 @@ _WORK: Mapping[str, _Work] = {
     "Clip": _clip,
     "Concat": lambda torch, x, a: torch.cat(list(x), a["axis"]),
     "Conv": _conv,
-    "Div": lambda torch, x, a: x[0] / x[1],
+    "Div": _div,
     "Dropout": lambda torch, x, a: x[0],
     "Erf": lambda torch, x, a: torch.erf(x[0]),
-    "Flatten": lambda torch, x, a: x[0].flatten(1),
-    "Gather": lambda torch, x, a: torch.nn.functional.embedding(x[1], x[0]),
+    "Flatten": _flatten,
+    "Gather": _gather,
     "Gemm": _gemm,
-    "GlobalAveragePool": lambda torch, x, a: x[0].mean((2, 3), keepdim=True),
+    "GlobalAveragePool": lambda torch, x, a: x[0].mean(tuple(range(2, x[0].dim())), keepdim=True),
     "HardSigmoid": lambda torch, x, a: torch.clamp(x[0] * a.get("alpha", 0.2) + a.get("beta", 0.5), 0.0, 1.0),
     "HardSwish": lambda torch, x, a: torch.nn.functional.hardswish(x[0]),
     "Identity": lambda torch, x, a: x[0],
@@ -136,8 +188,8 @@ _WORK: Mapping[str, _Work] = {
     "ReduceMean": _mean,
     "ReduceMax": lambda torch, x, a: x[0].amax(_axes(x, a) or list(range(x[0].dim())), keepdim=bool(a.get("keepdims", 1))),
     "Relu": lambda torch, x, a: torch.relu(x[0]),
-    "Reshape": lambda torch, x, a: x[0].reshape([int(one) for one in x[1]]),
-    "Shape": lambda torch, x, a: torch.tensor(x[0].shape),
+    "Reshape": _reshape,
+    "Shape": lambda torch, x, a: torch.tensor(x[0].shape[a.get("start", 0) : a.get("end", x[0].dim())]),
     "Sigmoid": lambda torch, x, a: torch.sigmoid(x[0]),
     "Slice": _slice,
     "Softmax": _softmax,
@@ -146,7 +198,7 @@ _WORK: Mapping[str, _Work] = {
     "Sub": lambda torch, x, a: x[0] - x[1],
     "Sum": lambda torch, x, a: sum(x[1:], x[0]),
     "Tanh": lambda torch, x, a: torch.tanh(x[0]),
-    "Transpose": lambda torch, x, a: x[0].permute(list(a["perm"])),
+    "Transpose": lambda torch, x, a: x[0].permute(list(a.get("perm", range(x[0].dim())[::-1]))),
     "Unsqueeze": _unsqueeze,
 }
 # Inputs that are read when the module is made, so that it has no sizes or limits to look up when it runs.
@@ -171,11 +223,16 @@ def torch_module(model: Any) -> Any:
     if unknown:
         raise Unsupported(f"no {', '.join(unknown)} in PyTorch here")
     values |= {one.name: one for one in model.graph.initializer}
+    used = {name for node in nodes for name in node.input} | {one.name for one in model.graph.output}
     weights = {name: torch.from_numpy(onnx.numpy_helper.to_array(one).copy()) for name, one in values.items()}
     inputs = [one.name for one in model.graph.input if one.name not in weights]
+    opset = max((one.version for one in model.opset_import if one.domain in ("", "ai.onnx")), default=1)
     steps = []
     for node in nodes:
-        attrs = {one.name: onnx.helper.get_attribute_value(one) for one in node.attribute}
+        # outputs after the first are masks and statistics, which only training reads
+        if read := [name for name in node.output[1:] if name in used]:
+            raise Unsupported(f"{node.op_type} with more than one output: {', '.join(read)}")
+        attrs = {_OPSET: opset, **{one.name: onnx.helper.get_attribute_value(one) for one in node.attribute}}
         known = [place for place in _SETTLED.get(node.op_type, ()) if place < len(node.input) and node.input[place] in weights]
         settled = {place: weights[node.input[place]].tolist() for place in known}
         steps.append((_WORK[node.op_type], tuple(node.input), settled, attrs, node.output[0]))
