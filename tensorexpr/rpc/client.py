@@ -8,6 +8,7 @@ import socket
 import threading
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,25 +30,32 @@ class RPCSession(Devices):
 
     def __init__(self, connection: socket.socket, where: str) -> None:
         self._connection, self._where = connection, where
+        weakref.finalize(self, connection.close)
         self._turn = threading.Lock()
         self._unused: list[int] = []
 
     def ask(self, head: dict[str, Any], body: bytes = b"") -> tuple[dict[str, Any], bytes]:
         """The server's answer to a message.
 
+        An answer that doesn't come in time, or isn't waited for to its end, ends the session.
+
         Raises:
             RPCError: if it is an error, or the server is gone.
         """
+        message = protocol.packed(head, body)
         with self._turn:
             try:
-                # freed here, not in `release`: finalizers run at any moment, also within another message
-                if self._unused:
-                    numbers, self._unused = self._unused, []
+                # freed here, not in `release`: finalizers run at any moment, also within another message, and in between these two lines
+                if numbers := [self._unused.pop() for _ in range(len(self._unused))]:
                     protocol.send(self._connection, {"do": "free", "numbers": numbers})
                     protocol.receive(self._connection)
-                protocol.send(self._connection, head, body)
+                protocol.send_packed(self._connection, message, body)
                 answer, data = protocol.receive(self._connection)
-            except (EOFError, OSError) as error:
+            except BaseException as error:
+                # the answer may still come, also after Ctrl-C, and would be taken for that of the next question
+                self._connection.close()
+                if not isinstance(error, (EOFError, OSError)):
+                    raise
                 raise RPCError(f"the server at {self._where} is gone: {error}") from None
         if "error" in answer:
             raise RPCError(f"{answer.get('kind', 'error')} at {self._where}: {answer['error']}")
@@ -297,16 +305,17 @@ def connect(
         RPCError: if there is no server, or it refuses.
     """
     where = f"{url}:{port}"
-    try:
-        connection = socket.create_connection((url, port), timeout=session_timeout or None)
-        protocol.send(connection, {"version": protocol.VERSION, "key": key})
-        answer, _ = protocol.receive(connection)
-    except (OSError, EOFError) as error:
-        raise RPCError(f"no server at {where}: {error}") from None
-    if "error" in answer:
-        connection.close()
-        raise RPCError(f"the server at {where} refused: {answer['error']}")
-    return RPCSession(connection, where)
+    with ExitStack() as stack:
+        try:
+            connection = stack.enter_context(socket.create_connection((url, port), timeout=session_timeout or None))
+            protocol.send(connection, {"version": protocol.VERSION, "key": key})
+            answer, _ = protocol.receive(connection)
+        except (OSError, EOFError) as error:
+            raise RPCError(f"no server at {where}: {error}") from None
+        if "error" in answer:
+            raise RPCError(f"the server at {where} refused: {answer['error']}")
+        stack.pop_all()  # from here on the session holds the connection
+        return RPCSession(connection, where)
 
 
 def connect_tracker(url: str, port: int) -> Any:

@@ -15,16 +15,33 @@ _MOST_HEAD = 1 << 20
 _MOST_BODY = 1 << 34
 
 
+def packed(head: dict[str, Any], body: bytes = b"") -> bytes:
+    """What goes before the bytes of a message.
+
+    Raises:
+        TypeError, ValueError: for what is no JSON; nothing was sent then.
+    """
+    text = json.dumps(head).encode()
+    return _LENGTHS.pack(len(text), len(body)) + text
+
+
 def send(connection: socket.socket, head: dict[str, Any], body: bytes = b"") -> None:
     """Send one message."""
-    text = json.dumps(head).encode()
-    connection.sendall(_LENGTHS.pack(len(text), len(body)) + text)
+    send_packed(connection, packed(head, body), body)
+
+
+def send_packed(connection: socket.socket, message: bytes, body: bytes) -> None:
+    """Send one message, of what `packed` made for it."""
+    connection.sendall(message)
     if body:
         connection.sendall(body)
 
 
-def receive(connection: socket.socket) -> tuple[dict[str, Any], bytes]:
+def receive(connection: socket.socket, most_head: int = _MOST_HEAD, most_body: int = _MOST_BODY) -> tuple[dict[str, Any], bytes]:
     """The next message.
+
+    Args:
+        most_head, most_body: bytes; of a longer message nothing is read.
 
     Raises:
         EOFError: if the other side closed the connection.
@@ -32,7 +49,7 @@ def receive(connection: socket.socket) -> tuple[dict[str, Any], bytes]:
     """
     head_size, body_size = _LENGTHS.unpack(_read(connection, _LENGTHS.size))
     # before anything is read: other programs that connect send text, whose bytes are huge lengths
-    if head_size > _MOST_HEAD or body_size > _MOST_BODY:
+    if head_size > most_head or body_size > most_body:
         raise RPCError(f"a message of {head_size} and {body_size} bytes is too long; is the other side a server of tensorexpr?")
     try:
         head = json.loads(_read(connection, head_size))

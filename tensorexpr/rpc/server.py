@@ -16,6 +16,9 @@ from . import protocol
 from .commands import Commands
 
 _log = logging.getLogger(__name__)
+# The first message says a version and a key.
+_LONGEST_INTRODUCTION = 1 << 16
+_SECONDS_TO_INTRODUCE = 10.0
 
 
 class Server:
@@ -59,12 +62,11 @@ class Server:
 
     def terminate(self) -> None:
         """Stop listening and end all sessions."""
-        for connection in (self._socket, *self._sessions):
-            with suppress(OSError):
-                # closing alone doesn't wake a thread that waits in accept or recv
-                connection.shutdown(socket.SHUT_RDWR)
-            connection.close()
+        _end(self._socket)
+        # only then the sessions: whoever came in meanwhile is among them
         self._thread.join(timeout=10)
+        for connection in tuple(self._sessions):
+            _end(connection)
 
     def __enter__(self) -> Server:
         return self
@@ -86,12 +88,15 @@ class Server:
 
     def _serve(self, connection: socket.socket) -> None:
         try:
-            head, _ = protocol.receive(connection)
+            # whoever doesn't know the key yet gets no memory, and no thread for ever
+            connection.settimeout(_SECONDS_TO_INTRODUCE)
+            head, _ = protocol.receive(connection, _LONGEST_INTRODUCTION, 0)
+            connection.settimeout(None)
             if head.get("version") != protocol.VERSION:
                 protocol.send(connection, {"error": f"the server speaks version {protocol.VERSION} of the protocol"})
                 return
             # in constant time: how long a comparison takes would tell how much of a guess is right
-            if not hmac.compare_digest(str(head.get("key", "")).encode(), self._key.encode()):
+            if not hmac.compare_digest(_bytes(str(head.get("key", ""))), _bytes(self._key)):
                 protocol.send(connection, {"error": "the server has another key"})
                 return
             protocol.send(connection, {})
@@ -103,6 +108,18 @@ class Server:
         finally:
             self._sessions.discard(connection)
             connection.close()
+
+
+def _bytes(key: str) -> bytes:
+    # JSON may hold halves of surrogate pairs, which have no UTF-8
+    return key.encode("utf-8", "surrogatepass")
+
+
+def _end(connection: socket.socket) -> None:
+    with suppress(OSError):
+        # closing alone doesn't wake a thread that waits in accept or recv
+        connection.shutdown(socket.SHUT_RDWR)
+    connection.close()
 
 
 def _bound(host: str, port: int, port_end: int) -> socket.socket:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import gc
+import json
 import socket
+import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -134,3 +138,109 @@ def test_a_function_of_this_process_does_not_take_an_array_from_elsewhere(remote
     for args in ((near, far), (far, near), (far, far)):
         with pytest.raises(ArgumentError, match=r"lives on remote:cpu\(0\); call a function of its session"):
             func(*args)
+
+
+class Answers:
+    """A server that answers its first question late, as one does whose machine is busy."""
+
+    def __enter__(self) -> int:
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self._go_on, self._thread = threading.Event(), threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+        return int(self._socket.getsockname()[1])
+
+    def _serve(self) -> None:
+        connection, _ = self._socket.accept()
+        with connection, suppress(EOFError, OSError):
+            protocol.receive(connection)
+            protocol.send(connection, {})
+            for number in range(3):
+                protocol.receive(connection)
+                if number == 0:
+                    self._go_on.wait(20)
+                protocol.send(connection, {"names": f"answer {number}"})
+
+    def answer(self) -> None:
+        """Let the late answer go."""
+        self._go_on.set()
+
+    def __exit__(self, *_: object) -> None:
+        self.answer()
+        self._socket.close()
+        self._thread.join(20)
+
+
+def test_the_late_answer_to_a_question_is_not_that_to_the_next() -> None:
+    late = Answers()
+    with late as port:
+        session = rpc.connect("127.0.0.1", port, session_timeout=0.2)
+        with pytest.raises(RPCError, match="timed out"):
+            session.listdir()
+        late.answer()
+        for _ in range(2):
+            with pytest.raises(RPCError, match="is gone"):
+                session.listdir()
+
+
+def test_a_question_that_was_interrupted_ends_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    late = Answers()
+    with late as port:
+        session, receive = rpc.connect("127.0.0.1", port), protocol.receive
+
+        def interrupted(connection: socket.socket) -> Any:
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+            patched.setattr(protocol, "receive", interrupted)
+            session.listdir()
+        assert protocol.receive is receive
+        late.answer()
+        with pytest.raises(RPCError, match="is gone"):
+            session.listdir()
+
+
+def test_a_question_that_cannot_be_sent_leaves_the_session(remote: rpc.RPCSession) -> None:
+    with pytest.raises(TypeError):
+        remote.ask({"do": "list", "more": object()})
+    assert remote.listdir() == ""
+
+
+def test_nothing_is_read_for_those_who_may_not_know_the_key() -> None:
+    """A stranger who announces much is sent away before it comes; an answer would be to all of it."""
+    text = json.dumps({"version": protocol.VERSION, "key": ""}).encode()
+    with rpc.Server(port=0, port_end=0, key="open", silent=True) as server:
+        for sizes in ((len(text), 1 << 20), (1 << 19, 0)):
+            with socket.create_connection(("127.0.0.1", server.port), timeout=20) as stranger:
+                stranger.sendall(protocol._LENGTHS.pack(*sizes) + text)
+                with suppress(ConnectionResetError):
+                    assert stranger.recv(1) == b""
+
+
+def test_a_key_may_be_any_text_that_json_holds() -> None:
+    with rpc.Server(port=0, port_end=0, key="\ud800", silent=True) as server:
+        assert rpc.connect("127.0.0.1", server.port, key="\ud800").listdir() == ""
+        with pytest.raises(RPCError, match="another key"):
+            rpc.connect("127.0.0.1", server.port, key="\udfff")
+
+
+def test_those_who_say_nothing_are_sent_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tensorexpr.rpc.server._SECONDS_TO_INTRODUCE", 0.05)
+    with rpc.Server(port=0, port_end=0, silent=True) as server:
+        with socket.create_connection(("127.0.0.1", server.port), timeout=20) as stranger:
+            assert stranger.recv(1) == b""
+        session = rpc.connect("127.0.0.1", server.port)
+        threading.Event().wait(0.2)  # a session may be silent for longer
+        assert session.listdir() == ""
+
+
+def test_no_connection_is_left_by_one_that_failed(recwarn: pytest.WarningsRecorder) -> None:
+    with rpc.Server(port=0, port_end=0, key="open", silent=True) as server:
+        with pytest.raises(RPCError):
+            rpc.connect("127.0.0.1", server.port)
+        rpc.connect("127.0.0.1", server.port, key="open")  # a session that nobody holds
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with pytest.raises(RPCError, match="no server"):
+            rpc.connect("127.0.0.1", port, session_timeout=0.05)
+    gc.collect()
+    assert not [one for one in recwarn if issubclass(one.category, ResourceWarning)]
