@@ -115,7 +115,7 @@ from tensorexpr.te.serialize import dag_from_json
 {checking}
 # {_one_line(failure.message)}
 DAG = json.loads({json.dumps(dag_to_json(dag.tensors))!r})
-STEPS = json.loads("""[
+STEPS = json.loads(r"""[
     {steps}
 ]""")
 

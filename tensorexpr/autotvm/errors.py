@@ -17,6 +17,10 @@ class KnobError(TuningError, KeyError):
         return str(self.args[0]) if self.args else ""
 
 
+class LengthError(TuningError, OverflowError):
+    """A space of more points than `len` can tell."""
+
+
 class PointError(TuningError, IndexError):
     """An index or a row that is outside of a space, or left out by its filters."""
 

@@ -13,6 +13,7 @@ from ..errors import DeclarationError
 from ..runtime.registry import register_func
 from ..te.extern import extern
 from ..te.tensor import Tensor
+from ..tir.conversion import as_int
 from ..tir.foreign import call_packed
 
 _MATMUL, _BATCH_MATMUL = "tvm.contrib.cblas.matmul", "tvm.contrib.cblas.batch_matmul"
@@ -33,7 +34,17 @@ register_func(_BATCH_MATMUL, _multiply, override=True)
 def _product(name: str, lhs: Tensor, rhs: Tensor, transa: bool, transb: bool, kwargs: dict[str, Any]) -> Tensor:
     if lhs.dtype != rhs.dtype or lhs.dtype not in _KINDS:
         raise DeclarationError(f"{name}: operands of {lhs.dtype} and {rhs.dtype}; both are float32 or both are float64")
-    rows, columns = lhs.shape[-1 if transa else -2], rhs.shape[-2 if transb else -1]
+    rank = 2 if name == _MATMUL else 3
+    if len(lhs.shape) != rank or len(rhs.shape) != rank:
+        raise DeclarationError(f"{name}: operands of {len(lhs.shape)} and {len(rhs.shape)} dimensions; both have {rank}")
+    (rows, terms), (others, columns) = lhs.shape[-2:][:: -1 if transa else 1], rhs.shape[-2:][:: -1 if transb else 1]
+    # else NumPy would say so when it runs, or, of a batch of 1, multiply it by all of the other's
+    for left, right, what in (
+        (terms, others, "terms"),
+        *((left, right, "matrices") for left, right in zip(lhs.shape[:-2], rhs.shape[:-2], strict=True)),
+    ):
+        if as_int(left) is not None and as_int(right) is not None and as_int(left) != as_int(right):
+            raise DeclarationError(f"{name}: {left} {what} on the left, {right} on the right")
     shape = (*lhs.shape[:-2], rows, columns)
 
     def call(ins: Any, outs: Any) -> Any:

@@ -86,19 +86,30 @@ def fixture(func: Callable[..., Any] | None = None, *, cache_return_value: bool 
     return made if func is None else made(func)
 
 
+def _named(args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[tuple[Any, Any]]:
+    """Arguments with what tells them apart: places and names."""
+    return [*enumerate(args), *sorted(kwargs.items())]
+
+
 def _kept(func: Callable[..., Any]) -> Callable[..., Any]:
     kept: dict[Any, Any] = {}
 
     @wraps(func)
     def call(*args: Any, **kwargs: Any) -> Any:
-        key = (args, tuple(sorted(kwargs.items())))
+        # with their types: 1, 1.0 and True are one key, and so are 0.0 and -0.0 but for their texts
+        key = tuple((name, type(value), repr(value) if isinstance(value, float) else value) for name, value in _named(args, kwargs))
         try:
-            if key not in kept:
-                kept[key] = func(*args, **kwargs)
-            # the first one gets a copy too, as it may change it
-            return copy.deepcopy(kept[key])
-        except TypeError:  # arguments that are no keys, or a value that can't be copied
+            is_known = key in kept
+        except TypeError:  # arguments that are no keys
             return func(*args, **kwargs)
+        value = kept[key] if is_known else func(*args, **kwargs)
+        try:
+            # the first one gets a copy too, as it may change it
+            made = copy.deepcopy(value)
+        except Exception:  # what can't be copied says so by many errors; it is made anew each time
+            return value
+        kept[key] = value
+        return made
 
     return call
 

@@ -7,13 +7,14 @@ space may have any number of them.
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import prod
 from typing import Any
 
 from ...errors import RecordError, TuningError
 from ...tune.records.v02 import entities_of
-from ..errors import InstantiationError, KnobError, PointError
+from ..errors import InstantiationError, KnobError, LengthError, PointError
 from .knobs import (
     ENTITY_CODES,
     AnnotateEntity,
@@ -183,11 +184,29 @@ class ConfigSpace:
         """The number of points, those left out by `multi_filter` included."""
         return prod(self.dims)
 
-    def __len__(self) -> int:
-        """The number of points that pass all filters; with a `multi_filter` they are counted one by one, once."""
+    @property
+    def size(self) -> int:
+        """The number of points that pass all filters, however large; with a `multi_filter` they are counted one by one, once."""
         if self._length is None:
             self._length = self.subrange_length(0, self.range_length)
         return self._length
+
+    def __len__(self) -> int:
+        """The `size`.
+
+        Raises:
+            LengthError: above `sys.maxsize`, which is as far as `len` of any object goes.
+        """
+        if self.size > sys.maxsize:
+            raise LengthError(
+                f"this space has {self.size} points, more than len() can tell; space.size and space.range_length are such numbers"
+            )
+        return self.size
+
+    def __bool__(self) -> bool:
+        """Whether any point passes all filters."""
+        # without it Python would ask for the length, and count all points to know of one
+        return any(map(self._accepts, range(self.range_length))) if self._filters else self.range_length > 0
 
     def subrange_length(self, start: int, end: int) -> int:
         """The number of points from `start` up to, without, `end` that pass all filters.
@@ -313,7 +332,8 @@ class ConfigSpace:
         raise PointError(f"no other point of the space differs from point {point} in one knob")
 
     def __repr__(self) -> str:
-        length = len(self) if not self._filters or self._length is not None or self.range_length <= _WALKED else "?"
+        # counting the points that filters leave takes a run of each filter on each point: too long for a text from some thousands on
+        length = self.size if not self._filters or self._length is not None or self.range_length <= _DRAWS else "?"
         lines = "\n".join(f"  {place:2d} {name}: {space}" for place, (name, space) in enumerate(self.space_map.items()))
         return f"ConfigSpace (len={length}, range_length={self.range_length}, space_map=\n{lines}\n)"
 

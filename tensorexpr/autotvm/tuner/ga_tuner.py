@@ -39,7 +39,7 @@ class GATuner(Tuner):
         if not 0 <= elite_num <= pop_size or pop_size < 1:
             raise TuningError(f"GATuner takes pop_size of at least elite_num and 1, not {pop_size} and {elite_num}")
         countable = not self.space.has_filters or self.space.range_length <= _COUNTED
-        self._points = len(self.space) if countable else self.space.range_length
+        self._points = self.space.size if countable else self.space.range_length
         self.pop_size = min(pop_size, self._points)
         self.elite_num = elite_num
         self.mutation_prob = mutation_prob

@@ -43,6 +43,7 @@ class SQLiteDatabase(Database, kind="sqlite"):
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._equality = equality_of(module_equality)
         self._known: dict[int, Workload] = {}
+        self._unreadable: set[int] = set()
         try:
             self._file = sqlite3.connect(self.path, timeout=30.0)
             self._file.executescript(_TABLES)
@@ -55,11 +56,15 @@ class SQLiteDatabase(Database, kind="sqlite"):
 
     def _workload(self, number: int) -> Workload | None:
         """The workload of a row; None if it can't be read."""
+        if number in self._unreadable:
+            return None
         if number not in self._known:
             row = self._file.execute("select hash, data from workload where id = ?", (number,)).fetchone()
             try:
                 self._known[number] = Workload.from_json([row[0], row[1]] if row else None)
             except TensorExprError as error:
+                # once: each of its records asks for it again
+                self._unreadable.add(number)
                 logger.warning("%s: skipped workload %d: %s", self.path, number, error)
                 return None
         return self._known[number]
@@ -83,11 +88,15 @@ class SQLiteDatabase(Database, kind="sqlite"):
         number = self._number(mod)
         if number is None:
             made = Workload(mod, self._equality.hash(mod))
+            key, data = made.as_json()
             with self._file:
-                key, data = made.as_json()
-                added = self._file.execute("insert into workload (hash, data) values (?, ?)", (key, data))
-            number = int(added.lastrowid or 0)
-            self._known[number] = made
+                # looked up again within the transaction: a second row, added by another process meanwhile, would hide its records
+                self._file.execute("begin immediate")
+                number = self._number(mod)
+                if number is None:
+                    added = self._file.execute("insert into workload (hash, data) values (?, ?)", (key, data))
+                    number = int(added.lastrowid or 0)
+                    self._known[number] = made
         return self._known[number]
 
     def commit_tuning_record(self, record: TuningRecord) -> None:

@@ -51,8 +51,14 @@ class UnionDatabase(Database, kind="union"):
         raise TuningError(f"a {type(self).__name__} only answers questions; add to one of its databases")
 
     def get_top_k(self, workload: Workload, top_k: int) -> list[TuningRecord]:
-        """The fastest records of a workload in all databases."""
-        found = [r for database in self.databases if not isinstance(database, UnionDatabase) for r in database.get_top_k(workload, top_k)]
+        """The fastest records of a workload in all databases, those in unions among them too."""
+        found: list[TuningRecord] = []
+        for database in self.databases:
+            if isinstance(database, UnionDatabase):
+                found += database.get_top_k(workload, top_k)
+            elif database.has_workload(workload.mod):
+                # each database knows a program by a workload of its own; nothing is added, as it is known
+                found += database.get_top_k(database.commit_workload(workload.mod), top_k)
         return sorted(found, key=lambda record: record.mean)[: max(0, top_k)]
 
 

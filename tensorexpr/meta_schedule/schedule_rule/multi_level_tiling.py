@@ -176,12 +176,16 @@ class MultiLevelTiling(PyScheduleRule):
         for level in reuse.levels:
             sch = state.sch.copy()
             around = [loop for tiles in state.tiles[:level] for loop in tiles]
-            for place in operands:
-                cache = sch.cache_read(state.block, place, reuse.scope, [state.block])
-                sch.compute_at(cache, around[-1], preserve_unit_loops=True)
-                load_together(sch, cache, self.vector_load_lens)
+            try:
+                for place in operands:
+                    cache = sch.cache_read(state.block, place, reuse.scope, [state.block])
+                    sch.compute_at(cache, around[-1], preserve_unit_loops=True)
+                    load_together(sch, cache, self.vector_load_lens)
+            # IndexError: no loops stand around that level
+            except (ScheduleError, IndexError):
+                continue
             found.append(Tiled(sch, state.block, state.tiles))
-        return found
+        return found or [state]
 
     def _pipelined(self, state: Tiled) -> list[Tiled]:
         """The state, and with its loads ahead of what is computed, where the target has such loads."""

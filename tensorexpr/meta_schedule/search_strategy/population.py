@@ -90,7 +90,11 @@ class Programs:
             if not self._mutators:
                 return self._redrawn(parent)
             mutator = self.rng.choices([m for m, _ in self._mutators], [p for _, p in self._mutators])[0]
-            trace = mutated(mutator, parent.trace, self.rng.randrange(1, 1 << 31))
+            try:
+                trace = mutated(mutator, parent.trace, self.rng.randrange(1, 1 << 31))
+            except TensorExprError as error:
+                self.refused(f"{type(mutator).__name__}: {error}")
+                return None
             # None: this mutator found nothing to vary, another one may
             if trace is not None:
                 return self._made(trace, set())

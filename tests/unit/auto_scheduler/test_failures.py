@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import os
 import subprocess
 import sys
@@ -25,7 +27,7 @@ from tensorexpr.auto_scheduler import (
 from tensorexpr.auto_scheduler.failures import Failure, failures_of, minimised_by_measuring, repeating_program
 from tensorexpr.lower.context import PassContext
 from tensorexpr.lower.plain_context import arguments_of_words
-from tensorexpr.schedule.steps import Annotate, Split
+from tensorexpr.schedule.steps import Annotate, Pragma, Split
 from tensorexpr.schedule.trace import Trace
 from tensorexpr.tune.measure import FAILED_COST, MeasureErrorNo
 
@@ -88,6 +90,16 @@ def test_a_wrong_answer_is_repeated_by_comparing(tmp_path: Path) -> None:
     program = repeating_program(task().compute_dag, task().target, Failure(0, "WrongAnswerError", "C differs", "", Trace()))
     assert "assert_schedule_correct" in program
     assert run(program, tmp_path).stdout == "no failure\n"
+
+
+@pytest.mark.parametrize("word", ['say "x"', "a\\b", "\u00e9\n", '"""', "end\\"])
+def test_words_of_a_trace_survive_in_the_program(tmp_path: Path, word: str) -> None:
+    """A JSON text in a Python text: what both escape comes through both."""
+    trace = Trace((Pragma(2, 0, "debug", word),))
+    program = repeating_program(task().compute_dag, task().target, Failure(0, "RuntimeDeviceError", "", "", trace))
+    (steps,) = (one.value for one in ast.parse(program).body if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == "STEPS")
+    assert isinstance(steps, ast.Call)
+    assert Trace.from_json(json.loads(ast.literal_eval(steps.args[0]))) == trace
 
 
 def test_what_only_a_run_shows_is_minimised_by_running() -> None:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tensorexpr import te
+from tensorexpr import autotvm, te
+from tensorexpr.autotvm.errors import LengthError
 from tensorexpr.autotvm.task.space import ConfigEntity, ConfigSpace, FallbackConfigEntity, get_factors, get_pow2s
 from tensorexpr.autotvm.template_space import TemplateSpace, point_of
 from tensorexpr.errors import TensorExprError
 from tensorexpr.schedule.steps import Knob
+from tensorexpr.schedule.te_schedule import Schedule
 from tensorexpr.schedule.trace import Trace
+from tensorexpr.te.tensor import Tensor
 from tests.autotvm_templates import TARGET
 
 Space = ConfigSpace
@@ -186,3 +190,53 @@ def test_a_walk_moves_each_knob_as_often() -> None:
     moves = [cfg.point2knob(cfg.random_walk(0)) for _ in range(400)]
     few = sum(bool(knobs[0]) for knobs in moves)
     assert 120 < few < 280  # 200 are expected; 80 more or less are eight standard deviations
+
+
+@given(st.integers(0, 40), st.booleans())
+@example(16, True)
+@example(15, False)
+def test_a_space_of_any_size_says_how_large_it_is(knobs: int, filtered: bool) -> None:
+    """16 knobs of 16 values make 2 to the 64 points, more than `len` of any object may be."""
+    space = ConfigSpace()
+    for number in range(knobs):
+        space.define_knob(f"k{number}", list(range(16)))
+    if filtered:
+        space.multi_filter(lambda point: True)
+    assert space and space.range_length == 16**knobs
+    assert f"range_length={16**knobs}" in repr(space)
+    if filtered and knobs > 2:
+        return  # counted one by one
+    assert space.size == 16**knobs
+    if space.size <= sys.maxsize:
+        assert len(space) == space.size
+    else:
+        with pytest.raises(LengthError, match=r"space\.size and space\.range_length"):
+            len(space)
+
+
+def test_no_point_no_truth() -> None:
+    space = ConfigSpace()
+    space.define_knob("a", [1, 2])
+    space.multi_filter(lambda point: point["a"].val == 3)
+    assert not space and space.size == len(space) == 0
+
+
+@autotvm.template("tests/vast")
+def vast(n: int) -> tuple[Schedule, list[Tensor]]:
+    """A product whose space has more points than 64 bits can number."""
+    cfg = autotvm.get_config()
+    a = te.placeholder((n,), name="A")
+    b = te.compute((n,), lambda i: a[i] + 1.0, name="B")
+    for number in range(20):
+        cfg.define_knob(f"k{number}", list(range(16)))
+    return te.create_schedule(b.op), [a, b]
+
+
+@pytest.mark.parametrize("kind", ["GATuner", "RandomTuner", "GridSearchTuner", "XGBTuner", "DropletTuner"])
+def test_tuners_take_spaces_of_any_size(kind: str) -> None:
+    task = autotvm.task.create("tests/vast", (16,), "llvm")
+    assert task.config_space.size == 16**20
+    tuner = getattr(autotvm.tuner, kind)(task)
+    batch = tuner.next_batch(4)
+    assert batch and all(0 <= one.index < 16**20 for one in batch)
+    assert repr(task)

@@ -172,6 +172,24 @@ def test_products_of_numpys_blas_are_stages(transposed: bool) -> None:
     assert cblas.batch_matmul(te.placeholder((2, 5, 3)), te.placeholder((2, 3, 4))).shape[1] is c.shape[0]
 
 
+@pytest.mark.parametrize(
+    ("operator", "left", "right", "message"),
+    [
+        (cblas.matmul, (5, 3), (4, 6), "3 terms on the left, 4 on the right"),
+        (cblas.matmul, (3,), (3, 4), "operands of 1 and 2 dimensions; both have 2"),
+        (cblas.matmul, (2, 5, 3), (2, 3, 4), "both have 2"),
+        (cblas.batch_matmul, (5, 3), (3, 4), "both have 3"),
+        (cblas.batch_matmul, (2, 5, 3), (2, 4, 6), "3 terms on the left, 4 on the right"),
+        (cblas.batch_matmul, (1, 5, 3), (2, 3, 4), "1 matrices on the left, 2 on the right"),
+    ],
+)
+def test_products_that_do_not_fit_are_refused(operator: Any, left: tuple[int, ...], right: tuple[int, ...], message: str) -> None:
+    with pytest.raises(DeclarationError, match=message):
+        operator(te.placeholder(left), te.placeholder(right))
+    sizes = te.var("m"), te.var("n")
+    assert str(cblas.matmul(te.placeholder((5, sizes[0])), te.placeholder((sizes[1], 4))).shape[0]) == "5"  # open sizes may agree
+
+
 def test_functions_take_foreign_arrays() -> None:
     class Foreign:
         """An array of a framework."""

@@ -176,6 +176,49 @@ def test_unions_answer_with_the_best_or_the_first() -> None:
     assert UnionDatabase(empty).query_schedule(mod, "llvm") is None
 
 
+def test_unions_find_the_records_of_a_program_in_each_of_their_databases(tmp_path: Path) -> None:
+    """Each database knows a program by a workload of its own, and a union may hold unions."""
+    mod, first, second, third = matmul(), MemoryDatabase(), KINDS["json"](tmp_path), KINDS["sqlite"](tmp_path)
+    for database, seconds in ((first, 3.0), (second, 1.0), (third, 2.0)):
+        record(database, mod, [seconds])
+    empty, workload = MemoryDatabase(), first.commit_workload(mod)
+    nested = UnionDatabase(empty, UnionDatabase(second, OrderedUnionDatabase(third)), first)
+    assert [one.run_secs for one in nested.get_top_k(workload, 5)] == [[1.0], [2.0], [3.0]]
+    assert [one.run_secs for one in nested.get_top_k(workload, 2)] == [[1.0], [2.0]]
+    assert nested.get_top_k(workload, 0) == [] and not empty.has_workload(mod)
+
+
+def test_two_processes_that_meet_a_program_at_once_share_its_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mod, path = matmul(), str(tmp_path / "database.sqlite")
+    mine, others = SQLiteDatabase(path), SQLiteDatabase(path)
+    look = mine._number
+    times: list[int | None] = []
+
+    def between(wanted: tvm.IRModule) -> int | None:
+        found = look(wanted)
+        if not times:  # the other one adds it just after it wasn't found
+            record(others, wanted, [1.0])
+        times.append(found)
+        return found
+
+    monkeypatch.setattr(mine, "_number", between)
+    record(mine, mod, [2.0])
+    assert [one.run_secs for one in mine.get_top_k(mine.commit_workload(mod), 5)] == [[1.0], [2.0]]
+    assert [one.run_secs for one in others.get_top_k(others.commit_workload(mod), 5)] == [[1.0], [2.0]]
+
+
+def test_a_workload_that_cannot_be_read_is_named_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    database = SQLiteDatabase(str(tmp_path / "database.sqlite"))
+    for seconds in (1.0, 2.0, 3.0):
+        record(database, matmul(), [seconds])
+    database._file.execute("update workload set data = 'AAAA'")
+    database._file.commit()
+    with caplog.at_level(logging.WARNING):
+        again = SQLiteDatabase(str(tmp_path / "database.sqlite"))
+        assert again.get_all_tuning_records() == [] and not again.has_workload(matmul())
+    assert caplog.text.count("skipped workload") == 1
+
+
 def test_a_function_may_be_the_database() -> None:
     def known(sch: tir.Schedule) -> bool:
         if sch.mod["main"].params[0].name == "nothing":

@@ -110,6 +110,18 @@ def tiled(target: str, func: tir.PrimFunc | None = None) -> list[tir.Schedule]:
     )
 
 
+@pytest.mark.parametrize("levels", [[], [0], [9], [0, 4]])
+def test_a_level_without_loops_holds_no_cache(levels: list[int]) -> None:
+    """Level 0 is around all loops: there is no tile to read; without a level left the tiles stay, as caches that are written do."""
+    made = spaces(
+        product(64),
+        ms.schedule_rule.MultiLevelTiling("SSRSRS", reuse_read=ms.schedule_rule.ReuseType("must", levels, "global")),
+        target="llvm",
+    )
+    assert len(made) == 1
+    assert ("A_global" in str(made[0].mod)) == (4 in levels or 9 in levels)
+
+
 def test_tiles_are_bound_and_loads_are_marked() -> None:
     (sch,) = tiled(OLD)
     assert [tag for tag, _ in bound(sch)] == ["blockIdx.x", "vthread.x", "threadIdx.x"]

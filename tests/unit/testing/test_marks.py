@@ -6,7 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tensorexpr.testing import CompareBeforeAfter
+from tensorexpr.testing.parameters import _kept
 
 PROGRAM = """
 import pytest
@@ -127,3 +130,34 @@ def test_the_fixture_of_a_program_alone() -> None:
     """Base classes of tests normalise a program by this name, without a transform."""
     made = CompareBeforeAfter._normalize_before(lambda: None)
     assert CompareBeforeAfter._normalize_before(made) is made, "a fixture stays what it is"
+
+
+def test_kept_values_are_of_arguments_of_one_type() -> None:
+    """1, 1.0 and True are equal, and no fixture wants the one for the other."""
+    kept = _kept(lambda *args, **named: [repr((args, named))])
+    for arguments in ((1,), (1.0,), (True,), (0.0,), (-0.0,), ("1",)):
+        for _ in range(2):
+            assert kept(*arguments) == [repr((arguments, {}))]
+            assert kept(n=arguments[0]) == [repr(((), {"n": arguments[0]}))]
+
+
+def test_what_a_fixture_raises_it_raises_once() -> None:
+    calls: list[int] = []
+
+    def broken(n: int) -> None:
+        calls.append(n)
+        raise TypeError("the fixture's own")
+
+    with pytest.raises(TypeError, match="own"):
+        _kept(broken)(3)
+    assert calls == [3]
+
+
+def test_what_cannot_be_kept_is_made_anew() -> None:
+    class Stubborn:
+        def __deepcopy__(self, memo: object) -> None:
+            raise NotImplementedError
+
+    made = _kept(lambda *_: Stubborn())
+    assert made(1) is not made(1)
+    assert _kept(lambda given: given)([1]) == [1]  # a list is no key
