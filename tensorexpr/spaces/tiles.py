@@ -60,10 +60,10 @@ class Tiles:
         if plan.dot is not None and not has_whole_groups(self.contraction, plan.dot.group):
             self._group_left(tile)
         spatial = self._columns_last(tile)
-        place, innermost, rows = self._loops_of_result()
+        place, innermost, rows, width = self._loops_of_result()
         # With the sum cut in blocks each result is added to once for each, so the sums of all rows are kept meanwhile.
         s[tile].compute_at(s[self.result], place if plan.block else innermost)
-        blocks = self._accumulate(tile, spatial, rows)
+        blocks = self._accumulate(tile, spatial, rows, width)
         if panel is not None and plan.pack is Pack.PANEL:
             s[panel].compute_at(*((s[self.result], place) if blocks is None else (s[tile], blocks)))
         if plan.prefetched and data is not None and not isinstance(s.tree[s[data].id].attach, Inline):
@@ -125,8 +125,8 @@ class Tiles:
         if plan.parallel:
             s[copy].parallel(s[copy].fuse(*others))
 
-    def _loops_of_result(self) -> tuple[IterVar, IterVar, Factor]:
-        """The loops of the result; returns those at which a panel and a tile are computed, and the rows of a tile."""
+    def _loops_of_result(self) -> tuple[IterVar, IterVar, Factor, Factor]:
+        """The loops of the result; returns those at which a panel and a tile are computed, and the rows and vectors of a tile."""
         plan, contraction, stage, op = self.plan, self.contraction, self.s[self.result], compute_of(self.s, self.result)
         batches, groups = [op.axis[axis] for axis in contraction.batch], plan.row_groups
         rows = [stage.fuse(*(op.axis[axis] for axis in group)) for group in groups]
@@ -143,13 +143,16 @@ class Tiles:
         vectors, lane = stage.split(column, factor=plan.lanes) if plan.blocks is None else (op.axis[plan.blocks], column)
         # A panel's layout is made of the tile's vectors; without one any number will do.
         is_open = plan.pack is Pack.NONE and self.windows is None
-        width = decided(stage, vectors, plan.tile.vectors, several) if is_open else plan.tile.vectors
+        width: Factor = decided(stage, vectors, plan.tile.vectors, several) if is_open else plan.tile.vectors
         panel, vector = stage.split(vectors, factor=width, balanced=plan.blocks is not None)
         tiles, each, size = self._tiles_of_rows(stage, rows)
         packed, innermost = panel, tiles[-1]
         # a task packs several panels, so that a tile of rows is fetched once for all of them
         if plan.pack is Pack.PANEL and plan.order is Order.CHUNKS and not plan.block:
             packed, innermost = stage.split(panel, factor=decided(stage, panel, 1, self._panels_together))
+            tiles.append(innermost)
+        elif plan.parts:
+            packed, innermost = stage.split(panel, nparts=plan.parts)
             tiles.append(innermost)
         tasks, inside = {
             Order.CHUNKS: ([*batches, *chunks, packed], phases),
@@ -169,7 +172,7 @@ class Tiles:
         tile_loops(stage, [*tasks, *inside, *tiles], each, vector, lane, last)
         for axis in (*each, vector) if last and self.windows is not None else ():
             stage.unroll(axis)
-        return in_tasks(self.s, self.result, tasks, plan.parallel, self.copy), innermost, size
+        return in_tasks(self.s, self.result, tasks, plan.parallel, self.copy), innermost, size, width
 
     def _tiles_of_rows(self, stage: Stage, rows: Sequence[IterVar]) -> tuple[list[IterVar], list[IterVar], Factor]:
         """Cut rows into tiles: the loops over tiles, those over the rows of one, and how many of the last axis a tile has."""
@@ -224,8 +227,8 @@ class Tiles:
         """The innermost summed axis that moves an index of an operand; -1 if none does."""
         return max((place for place, axis in enumerate(self.contraction.summed) if axis in operand.moved[index]), default=-1)
 
-    def _accumulate(self, tile: Tensor, spatial: list[int], rows: Factor) -> IterVar | None:
-        """Each step of the sum updates a whole tile of so many rows; returns the loop over blocks of the sum if it is cut in some."""
+    def _accumulate(self, tile: Tensor, spatial: list[int], rows: Factor, width: Factor) -> IterVar | None:
+        """Each step of the sum updates a whole tile of so many rows and vectors; returns the loop over blocks of the sum, if any."""
         stage, op, plan, contraction = self.s[tile], compute_of(self.s, tile), self.plan, self.contraction
         *others, column = op.axis
         if self.windows is not None:
@@ -243,6 +246,9 @@ class Tiles:
             blocks, step = stage.split(step, factor=plan.block if plan.dot is not None else decided(stage, step, plan.block, parts))
             tiles, row = stage.split(others.pop(spatial.index(contraction.row)), factor=rows, balanced=True)
             outer, others = [blocks, *others, tiles], [row]
+        if plan.parts:  # tiles of rows meet the rows of a panel's block while these are near
+            panel, vector = stage.split(vector, factor=width)
+            outer.insert(1, panel)
         if plan.dot is None:
             stage.reorder(*outer, step, *others, vector, lane)
             stage.vectorize(lane)

@@ -150,6 +150,30 @@ def test_sums_in_blocks(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     check(tensors, small, compiled=True, phases=(0,))
 
 
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("m, n, k", [(33, 19, 7), (48, 40, 9)])
+def test_blocks_of_the_sum_around_all_tiles(name: str, m: int, n: int, k: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if a row were a page and two of them were translated at once: 3 or 4 blocks, of which the last one is shorter."""
+    monkeypatch.setattr(machine, "machine_of", lambda target, cores: replace(machine_of(target, cores), page_bytes=1, translations=2))
+    monkeypatch.setattr(contraction_plan, "_WORTH_A_COPY", 10_000)
+    tensors = PROGRAMS[name](m, n, k)
+    plan = plan_of(tensors)
+    # panels that are transposed or summed over two axes are copied
+    assert plan.pack is not Pack.NONE or (plan.parts > 0) == (name not in ("two sums", "scores"))
+    check(tensors, NARROW, compiled=True, phases=(0,))
+
+
+def test_few_rows_and_many_pages_go_block_by_block() -> None:
+    found = plan_of(matmul(24, 1024, 1024), HOST)
+    assert found.parts == HOST.num_cores and found.block == HOST.machine.translations and found.pack is Pack.NONE
+    # sums and rows of the operand stay in the second cache
+    far = plan_of(matmul(24, 1 << 16, 1024), HOST)
+    width = -(-(1 << 16) // far.parts)
+    assert far.parts % HOST.num_cores == 0 and 2 * 4 * width * (24 + far.block) <= HOST.l2_cache_size_bytes
+    for tensors in (matmul(64, 1024, 1024), matmul(2, 1024, 1024), matmul(24, 1024, 100), matmul(24, 64, 1024)):
+        assert not plan_of(tensors, HOST).parts  # enough rows for copies; one tile; few steps; few pages
+
+
 def test_blocks_are_whole_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contraction_plan, "_WORTH_A_COPY", 1)
     small = Target(f"{DOTS} -l2=512/8")
