@@ -14,8 +14,8 @@ from ..te.operation import ComputeOp, Operation
 from ..te.tensor import Tensor
 from ..tir.arithmetic import as_int
 from ..tir.dtype import parse_dtype
-from ..tir.expr import Call, IterVar, PrimExpr, ProducerLoad, Select, Var
-from ..tir.rewriting import children, walk
+from ..tir.expr import Call, FloorDiv, FloorMod, IntImm, IterVar, PrimExpr, ProducerLoad, Select, Var
+from ..tir.rewriting import children, variables, walk
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,18 @@ def bordered(op: Operation) -> ProducerLoad | None:
             plain = not any(isinstance(node, ProducerLoad) for part in (where, border) for node in walk(part))
             return load if plain and access is not None and access.is_elementwise else None
     return None
+
+
+def panel_along(load: ProducerLoad, axis: Var) -> int:
+    """How many neighbours along an axis lie in each panel of what is read; 0 if it has no panels.
+
+    Example:
+        W[o // 32, k, o % 32] along o: 32.
+    """
+    match [index for index in load.indices if axis in variables(index)]:
+        case [FloorDiv(panel, IntImm() as size), FloorMod(within, IntImm() as block) as last] if last is load.indices[-1]:
+            return block.value if panel is within is axis and size is block else 0
+    return 0
 
 
 def _mentions(body: PrimExpr, axes: set[Var]) -> bool:

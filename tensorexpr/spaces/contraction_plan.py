@@ -14,6 +14,7 @@ from ..schedule.layout_rewrite import layout_free_inputs
 from ..schedule.tree import ScheduleTree, StageNode
 from ..target import Target
 from ..target.machine import Machine
+from .access import panel_along
 from .contractions import Contraction, contractions_of
 from .dot_products import DotProduct, dot_product_of
 from .machine import lanes_of
@@ -302,4 +303,5 @@ def _shape_of(plan: Plan, machine: Machine) -> Shape:
         widest=4 if dot is None or columns % lanes == 0 else min(4, columns // lanes),
         load=LOAD if not contraction.plane else _ROWS if whole else _OVER_LINES,
         ends=PLANES if contraction.plane else 1.0,
+        panel=panel_along(contraction.left[0].load, contraction.axis(contraction.row).var),
     )

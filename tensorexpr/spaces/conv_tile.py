@@ -13,8 +13,7 @@ from math import prod
 
 from ..target import Target
 from ..target.machine import is_fused
-from ..tir.expr import FloorDiv, FloorMod, IntImm
-from ..tir.rewriting import variables
+from .access import panel_along
 from .convolutions import Convolution
 from .machine import lanes_of
 from .tile_cycles import PLANES, RegisterTile, balanced_sizes, end_cycles, steps_cycles
@@ -63,11 +62,7 @@ def panel_of(convolution: Convolution) -> int:
     Example:
         W[o // 32, r, k, o % 32]: 32.
     """
-    axis, indices = convolution.axis(convolution.column).var, convolution.right.load.indices
-    match [index for index in indices if axis in variables(index)]:
-        case [FloorDiv(panel, IntImm() as size), FloorMod(within, IntImm() as block) as last] if last is indices[-1]:
-            return block.value if panel is within is axis and size is block else 0
-    return 0
+    return panel_along(convolution.right.load, convolution.axis(convolution.column).var)
 
 
 def has_free_register(tile: RegisterTile, target: Target) -> bool:
@@ -102,10 +97,14 @@ def waits_for_pixels(convolution: Convolution, tile: RegisterTile, target: Targe
     by two vectors of AVX-512 are 14 cycles of multiply-adds for 2 of them, 6 by two vectors of AVX2 are 6 for 3.
     """
     machine, rows = target.machine, tile.sizes[-1]
-    span = ((rows - 1) * convolution.stride_of(convolution.rows[-1]) + 1) * convolution.bytes
-    lines = 1 + (span - 1) / machine.line_bytes
-    refill = lines * machine.line_bytes / machine.caches[0].fill_bytes
+    refill = _lines(convolution, rows, target) * machine.line_bytes / machine.caches[0].fill_bytes
     return refill > _REFILL * machine.step_cycles(rows * tile.vectors, rows + tile.vectors)
+
+
+def _lines(convolution: Convolution, pixels: int, target: Target) -> float:
+    """About how many lines of the cache so many pixels side by side lie in, of one channel."""
+    span = ((pixels - 1) * convolution.stride_of(convolution.rows[-1]) + 1) * convolution.bytes
+    return 1 + (span - 1) / target.machine.line_bytes
 
 
 def is_near(convolution: Convolution, block: int, target: Target) -> bool:
@@ -142,6 +141,9 @@ def all_cycles(
     far = _FAR_PANEL * block / vectors * convolution.bytes / target.machine.line_bytes if tiles * batches >= USES else _FAR_WEIGHTS
     load = _WEIGHTS if is_near(convolution, block, target) else far
     cycles = channels * steps_cycles(sizes, vectors, load, target.machine)
+    if convolution.size(*convolution.taps) == 1 and 2 * convolution.data.step(convolution.summed[-1]) > target.machine.page_bytes:
+        pixels = convolution.size(*convolution.rows) // tiles
+        cycles += target.machine.far_line * channels * tiles * _lines(convolution, pixels, target)
     if channels > FEW_SUMMED:
         cycles += _LOOP * max(0, sum(count for size, count in sizes.items() if size) / together - tiles)
     if stored:

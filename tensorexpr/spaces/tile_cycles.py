@@ -23,6 +23,7 @@ LOAD = 0.1  # cycles that a load from the nearest cache delays the multiply-adds
 _TILE = 20.0  # cycles to start a tile, and to end it apart from its stores: a mispredicted branch out of the loop over the sum
 _STORE = 1.0  # cycles for each vector of a tile that is stored: one pipe
 PLANES = 2.0  # ... times as many of both, where what a tile reads and writes lies in many planes, each on a page of its own
+_ADDRESSES = 10  # registers for addresses of rows, of the 16 of x86-64
 _PACKING = 2.0  # cycles to load and store a vector, from wherever it is
 _TRANSPOSING = 5.0  # ... with log2(lanes) shuffles on the way
 _GROUPING = 10.0  # ... with a store for each group of small numbers
@@ -42,6 +43,7 @@ class Shape:
         widest: the most vectors that a tile may have for other reasons than registers.
         load: cycles that loading a vector of the right operand, from where it lies, delays the multiply-adds beside it.
         ends: times as many cycles as where a tile lies in rows of one matrix that starting and storing it takes.
+        panel: rows of the left operand that lie at one distance, where it lies in panels of them; 0 if all do.
     """
 
     batch: int
@@ -56,6 +58,7 @@ class Shape:
     widest: int = 4
     load: float = LOAD
     ends: float = 1.0
+    panel: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +115,9 @@ def _cycles(tile: RegisterTile, shape: Shape, machine: Machine, cores: int) -> f
     loads = 1 if shape.aligned else 2
     rows = -(-shape.rows // tile.chunks)
     sizes = dict(balanced_sizes(rows, tile.rows))
-    steps = steps_cycles(sizes, tile.vectors, shape.load * loads, machine, loads) * shape.depth
+    # rows of two panels lie at no constant distance, so that each has an address of its own
+    apart = shape.panel > 0 and any(shape.panel % size for size in sizes)
+    steps = steps_cycles(sizes, tile.vectors, shape.load * loads, machine, loads, apart) * shape.depth
     steps += shape.ends * end_cycles(sum(sizes.values()), rows * tile.vectors)
     share = -(-shape.batch * panels * tile.chunks // cores)
     return share * (steps * shape.repeats + shape.packing * tile.vectors * shape.depth)
@@ -123,7 +128,7 @@ def end_cycles(tiles: int, stored: int) -> float:
     return _TILE * tiles + _STORE * stored
 
 
-def steps_cycles(sizes: Mapping[int, int], vectors: int, load: float, machine: Machine, loads: int = 1) -> float:
+def steps_cycles(sizes: Mapping[int, int], vectors: int, load: float, machine: Machine, loads: int = 1, apart: bool = False) -> float:
     """Cycles of a step of the sum on each of some tiles: its multiply-adds and loads, and what loads delay them.
 
     Args:
@@ -132,12 +137,14 @@ def steps_cycles(sizes: Mapping[int, int], vectors: int, load: float, machine: M
         load: cycles that a vector of the panel delays what is beside it, where one from the nearest cache delays it `LOAD`.
         machine: that it is for.
         loads: of each vector, two if it lies across lines of the cache.
+        apart: each row has an address of its own; those that there are no registers for are loaded, too.
     """
     delay = machine.load_delay
     of_vectors = (load + loads * (delay - LOAD)) * vectors
     return sum(
-        count * (machine.step_cycles(rows * vectors, rows + loads * vectors) + delay * rows + of_vectors)
+        count * (machine.step_cycles(rows * vectors, of_rows + loads * vectors) + delay * of_rows + of_vectors)
         for rows, count in sizes.items()
+        for of_rows in (rows + (max(0, rows - _ADDRESSES) if apart else 0),)
         if rows
     )
 

@@ -199,7 +199,9 @@ def _tile_result(s: Schedule, result: Tensor, op: ComputeOp, target: Target) -> 
         stage.parallel(outermost)
     if not target.machine.mask_registers:
         stage.pragma(outermost, "loop_partition_hint")
-    if s.tree[stage.id].is_output and outgrows_cache(target, bytes_of(result)):
+    # A line of which but a part is stored before others are goes to memory in parts (Ice Lake server, two: 10 ms instead of 2.4).
+    whole_lines = width * element_bytes(result.dtype) % target.machine.line_bytes == 0
+    if whole_lines and s.tree[stage.id].is_output and outgrows_cache(target, bytes_of(result)):
         stage.store_nontemporal()
     return column
 
@@ -209,7 +211,9 @@ def _tile(op: ComputeOp, extents: Sequence[int], lanes: int, target: Target) -> 
 
     Vectors along which the window moves load every element for each of its columns, so one long axis of rows shares most.
     Where vectors are channels, a tile of both axes of the window shares more with as many accumulators; two registers of
-    channels then fetch lines in pairs, where the lines of neighbours in the tile are far apart.
+    channels then fetch lines in pairs, where the lines of neighbours in the tile are far apart. Where they are near, and come
+    from beyond the second cache, a tile of one column goes along some rows without a step back, which prefetchers follow (Ice Lake
+    server, 112 x 112 pixels of 32 and 64 channels, 16 images: 1.16 and 1.25 times as fast, one image 1.00 and 1.13).
     """
     moved = set(_moved_axes(op).values())
     places = [number for number, axis in enumerate(op.axis[:-1]) if axis.var in moved] or [len(op.axis) - 2]
@@ -221,11 +225,15 @@ def _tile(op: ComputeOp, extents: Sequence[int], lanes: int, target: Target) -> 
         return 1, {places[-1]: _even(extents[places[-1]], most)}
     # Registers in pairs where a page holds no more pixels than a tile reads in a row.
     pixel_bytes = extents[-1] * element_bytes(op.output(0).dtype)
-    registers = 2 if _PIXELS * pixel_bytes >= target.machine.page_bytes else 1
+    is_far = _PIXELS * pixel_bytes >= target.machine.page_bytes
+    moved_bytes = bytes_of(op.output(0)) + sum(bytes_of(load.producer) for load in loads(op) if isinstance(load.producer, Tensor))
+    streams = not is_far and moved_bytes > target.num_cores * target.l2_cache_size_bytes
+    registers = 2 if is_far or (streams and extents[-1] >= 2 * lanes) else 1
     first, second = places[-2:]
     budget = max(_LEAST_ROWS, min(target.vector_registers // 2, _TILE_TERMS // terms))
-    width = _even(extents[second], min(4, budget))
-    return registers, {first: _even(extents[first], max(1, budget // (width * registers))), second: width}
+    width = 1 if streams else _even(extents[second], min(4, budget))
+    rows = min(_LEAST_ROWS, budget // registers) if streams else budget // (width * registers)
+    return registers, {first: _even(extents[first], max(1, rows)), second: width}
 
 
 def _even(extent: int, most: int) -> int:

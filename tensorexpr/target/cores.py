@@ -8,7 +8,8 @@ Research". Bytes per cycle beyond the first cache are what one core sustains: on
 others rounded down from their guides. Waits are those of a chain of loads, measured on znver1 alone (12, 37 to 46 and 300 to 370
 cycles); those of the other rows, and their reorder buffers, are round numbers of the order that the guides have, not looked up one by
 one. What loads delay multiply-adds is 0.44 cycles each in loops of register tiles on an icelake-server beside other work; its row has 0.2,
-the best of three values for a suite of convolutions. Third levels differ between models of a family; the row has a common one.
+the best of three values for a suite of convolutions; its lines of 14 pixels 3 KB apart delay them by some 4 to 7 cycles, of which 1 is
+enough to tell what is faster. Third levels differ between models of a family; the row has a common one.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ class Core:
         page: bytes of a page.
         line: bytes of a cache line.
         load_delay: cycles that a load from the first cache, of a whole vector or of a number to all its lanes, delays multiply-adds.
+        far_line: ... that a line of few numbers delays them, which lies too far from the line before it for a prefetcher.
     """
 
     fma: tuple[int, int]
@@ -52,6 +54,7 @@ class Core:
     page: int = 4096
     line: int = 64
     load_delay: float = 0.1
+    far_line: float = 0.0
 
 
 _ZEN1 = Core((2, 128), 5, (2, 128), (1, 128), 18.0, "32K/8", "512K/8", "8M/16", (32, 10, 4), (12, 40, 300), 192, 64)
@@ -63,7 +66,7 @@ _HASWELL = Core((2, 256), 5, (2, 256), (1, 256), 1.0, "32K/8", "256K/8", "8M/16"
 _SKYLAKE = Core((2, 256), 4, (2, 256), (1, 256), 1.0, "32K/8", "256K/4", "8M/16", (32, 10, 4), (12, 42, 250), 224, 64)
 _SKYLAKE_SERVER = Core((2, 512), 4, (2, 512), (1, 512), 1.0, "32K/8", "1M/16", "24M/11", (64, 10, 4), (14, 68, 300), 224, 64)
 _ICELAKE_SERVER = Core(
-    (2, 512), 4, (2, 512), (1, 512), 1.0, "48K/12", "1280K/20", "36M/12", (32, 10, 4), (14, 70, 350), 352, 64, load_delay=0.2
+    (2, 512), 4, (2, 512), (1, 512), 1.0, "48K/12", "1280K/20", "36M/12", (32, 10, 4), (14, 70, 350), 352, 64, load_delay=0.2, far_line=1.0
 )
 _ICELAKE_CLIENT = Core((1, 512), 4, (2, 512), (1, 512), 1.0, "48K/12", "512K/8", "8M/16", (64, 12, 4), (13, 42, 250), 352, 64)
 _SAPPHIRE_RAPIDS = Core((2, 512), 4, (2, 512), (1, 512), 1.0, "48K/12", "2M/16", "60M/15", (32, 8, 4), (15, 100, 400), 512, 96)

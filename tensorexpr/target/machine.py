@@ -87,6 +87,7 @@ class Machine:
         page_bytes, translations: of the first-level TLB.
         fork_join_cycles: to start all threads and wait for them.
         load_delay: cycles that a load from the first cache delays the multiply-adds beside it.
+        far_line: ... that a line of few numbers does that is more than half a page from the line before it.
     """
 
     cores: int
@@ -106,6 +107,7 @@ class Machine:
     translations: int
     fork_join_cycles: float = _FORK_JOIN_CYCLES
     load_delay: float = 0.1
+    far_line: float = 0.0
 
     @property
     def vector_bytes(self) -> int:
@@ -153,6 +155,7 @@ def machine_of(target: Target, cores: int) -> Machine:
         page_bytes=row.page,
         translations=row.translations,
         load_delay=row.load_delay,
+        far_line=row.far_line,
     )
 
 

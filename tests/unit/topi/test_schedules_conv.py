@@ -324,6 +324,16 @@ def test_vectors_of_pixels_are_chosen_where_they_fill_registers() -> None:
         assert flat is not None and (flat.tile.cycles < plan_of(tensors).tile.cycles) is pixels
 
 
+def test_lines_of_a_few_pixels_far_apart_delay_what_a_machine_says() -> None:
+    """Vectors of pixels read whole lines; planes of 14 x 14 are less than half a page, so that prefetchers follow."""
+    near, far = (Target(f"llvm -mcpu={cpu} -num-cores=2") for cpu in ("skylake-avx512", "icelake-server"))
+    assert not near.machine.far_line and far.machine.far_line
+    for plane, pixels in ((28, True), (14, False)):
+        tensors = bias_relu(1, 512, plane, plane, 256, 1)
+        flat = flat_of(tensors, far)
+        assert flat is not None and (flat.tile.cycles < plan_of(tensors, far).tile.cycles) is pixels
+
+
 def test_what_follows_may_read_other_tensors() -> None:
     data, weight = te.placeholder((1, 4, 5, 5), name="data"), te.placeholder((16, 4, 3, 3), name="weight")
     other = te.placeholder((1, 16, 5, 5), name="other")

@@ -313,6 +313,15 @@ def shape(**changed: Any) -> Shape:
     return Shape(**{**known, "row_bytes": 3840, "packing": 0.0, "aligned": True, **changed})
 
 
+def test_rows_of_two_panels_have_addresses_of_their_own() -> None:
+    """Of 14 rows in two panels; tiles of few rows, or of a whole part of a panel, are counted as before."""
+    target = Target("llvm -mcpu=icelake-server -num-cores=2")
+    whole, panels = (ranked_tiles(shape(rows=512, columns=784, panel=panel), target, 1) for panel in (0, 32))
+    cycles = [{tile.vectors: tile for tile in tiles}[2] for tiles in (whole, panels)]
+    assert cycles[0].rows == 14 and cycles[1].cycles > cycles[0].cycles
+    assert panels[0].rows <= 10 or 32 % panels[0].rows == 0
+
+
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(st.integers(1, 100), st.integers(1, 200), st.sampled_from((64, 2048, 4096, 4100)), st.sampled_from(("znver5", "haswell")))
 def test_tiles_fit_the_registers_and_the_rows_the_cache(rows: int, columns: int, row_bytes: int, cpu: str) -> None:

@@ -275,6 +275,27 @@ def test_rows_go_on_together_where_weights_do_not_stay_in_registers(cpu: str, st
     assert_schedule_correct(default_schedule(args, f"llvm -mcpu={cpu} -num-cores=2"), args, phases=(2,))
 
 
+@pytest.mark.parametrize(
+    ("caches", "vector", "columns", "stored_past"),
+    [("-l3=32M/16", 16, 1, True), ("-l2=64M/16 -l3=256M/16", 8, 4, False), ("-l2=64M/16 -l3=32M/16", 8, 4, False)],
+)
+def test_channels_from_memory_go_along_rows_in_whole_lines(caches: str, vector: int, columns: int, stored_past: bool) -> None:
+    """Registers of 8 lanes are half a line: they come in pairs, or nothing is stored past the caches."""
+    x, w = data(16, 112, 112, 32), data(3, 3, 32, 1, name="w")
+    args = [x, w, topi.nn.depthwise_conv2d_nhwc(x, w, 1, 1, 1)]
+    steps = str(default_schedule(args, f"llvm -mcpu=znver3 -num-cores=2 {caches}").trace)
+    assert (f"sizes=(8, 16, 24, 32), decision={vector})" in steps) is (vector > 8)
+    assert re.search(rf"SampleTile\(stage=3, axis=2, sizes=[^)]+\), decision={columns}\)", steps)
+    assert ("StoreNontemporal" in steps) is stored_past
+
+
+@pytest.mark.parametrize("channels", [8, 24, 48])
+def test_rows_of_channels_that_no_cache_holds(channels: int) -> None:
+    x, w = data(1, 9, 8, channels), data(3, 3, channels, 1, name="w")
+    args = [x, w, topi.nn.depthwise_conv2d_nhwc(x, w, 1, 1, 1)]
+    assert_schedule_correct(default_schedule(args, "llvm -mcpu=haswell -num-cores=2 -l2=1K/8 -l3=2K/8"), args, phases=(2,))
+
+
 def test_every_second_column_is_shuffled_out_of_whole_vectors() -> None:
     x, w = data(1, 8, 32, 64), data(8, 1, 3, 3, name="w")
     text = llvm_text([x, w, topi.nn.depthwise_conv2d_nchw(x, w, 2, 1, 1)])
