@@ -108,6 +108,9 @@ def inline_cheap_stages(s: Schedule) -> None:
             continue
         # looked up again: inlining other stages has changed who reads what
         readers = s.tree.consumers(s.tree[stage.id])
+        # Loops of an operator's own, such as a sort's, read memory; a step of a scan stays where the time loop finds it.
+        if stage.id in s.tree.carried or not all(reader.has_loops for reader in readers):
+            continue
         once = len(readers) == 1 and isinstance(readers[0].op, ComputeOp) and not readers[0].op.reduce_axis
         # a reader of more elements than the stage has would compute some of them again
         if is_strictly_inlineable(stage.op) or is_view(stage.op) or (once and _elements(readers[0]) <= _elements(stage)):

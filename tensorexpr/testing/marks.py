@@ -9,7 +9,7 @@ import importlib.util
 import inspect
 import platform
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..runtime import enabled
@@ -92,24 +92,30 @@ def enabled_targets() -> list[tuple[str, Device]]:
 
 
 def parametrize_targets(*args: Any) -> Any:
-    """A decorator: the test, which takes `target` and `dev`, runs once for each target; targets that aren't here are skipped.
+    """A decorator: a test, or each test of a class, runs once for each target; targets that aren't here are skipped.
+
+    Tests take `target`, and `dev` if they want its device. In a class in which some don't, `dev` is the fixture of `testing.plugin`.
 
     Args:
         args: targets, or the test itself for all that are here.
     """
-    import pytest
-
     if len(args) == 1 and callable(args[0]):
         return parametrize_targets(*(target for target, _ in enabled_targets()))(args[0])
-    rows = [
-        pytest.param(
-            target,
-            device(str(Target(target).kind)),
-            marks=[] if device_enabled(target) else [pytest.mark.skip(reason=f"{target} is not here")],
-        )
-        for target in args
-    ]
-    return pytest.mark.parametrize("target, dev", rows)
+    return lambda test: _for_targets(test, args)
+
+
+def _for_targets(test: Any, targets: Sequence[Any]) -> Any:
+    import pytest
+
+    methods = [getattr(test, name) for name in dir(test) if name.startswith("test")] if inspect.isclass(test) else [test]
+    # pytest refuses values for an argument that a test doesn't take.
+    with_device = all("dev" in inspect.signature(method).parameters for method in methods)
+    rows = []
+    for target in targets:
+        marks = [] if device_enabled(target) else [pytest.mark.skip(reason=f"{target} is not here")]
+        values = (target, device(str(Target(target).kind))) if with_device else (target,)
+        rows.append(pytest.param(*values, marks=marks))
+    return pytest.mark.parametrize("target, dev" if with_device else "target", rows)(test)
 
 
 def main() -> None:

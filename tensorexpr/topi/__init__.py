@@ -15,7 +15,7 @@ image            resizes, crops, morphological dilation; sampling: grids; layout
 linalg           matmul, tensordot, einsum
 nn/              convolutions, dense layers, pooling, norms, softmax, activations
 utils            arguments: constants, axes, paddings
-schedules        default schedules, by rules; generic, x86: the same by the names that programs call; loaded when they are first asked for
+schedules        default schedules, by rules; generic, x86, cuda: the same by name; loaded when first asked for
 testing/         what operators compute, in plain NumPy
 """
 
@@ -300,4 +300,4 @@ __all__ = [
     "x86",
 ]
 
-__getattr__, __dir__ = later(__name__, {}, submodules="generic random schedules testing x86")
+__getattr__, __dir__ = later(__name__, {}, submodules="cuda generic random schedules testing x86")

@@ -76,17 +76,41 @@ def _listed(axes: Any) -> Sequence[int]:
     return axes if isinstance(axes, (list, tuple)) else (axes,)
 
 
+# Letters for the axes that "..." stands for: none that a term may hold.
+_UNNAMED = "0123456789"
+
+
+def _without_dots(subscripts: str, operand: Sequence[Tensor]) -> tuple[list[str], str]:
+    """The terms and the result, with a digit for each axis of "...": "...ij,j" of ranks 3 and 1 is "0ij,j"."""
+    inputs, arrow, output = subscripts.replace(" ", "").partition("->")
+    terms = inputs.split(",")
+    plain = [term.replace("...", "", 1) for term in (*terms, output)]
+    if len(terms) != len(operand) or not all(letter.isalpha() for term in plain for letter in term):
+        raise DeclarationError(
+            f"einsum: {subscripts!r} with {len(operand)} operands; one term of letters, or of letters and '...', for each"
+        )
+    unnamed = [max(0, tensor.ndim - len(term)) if "..." in whole else 0 for whole, term, tensor in zip(terms, plain, operand, strict=False)]
+    most = max(unnamed)
+    if most > len(_UNNAMED):
+        raise DeclarationError(f"einsum: '...' stands for {most} axes in {subscripts!r}; it takes {len(_UNNAMED)}")
+    # The last axes of each operand are the same ones: of ranks 2 and 1 they are "01" and "1".
+    made = [term.replace("...", _UNNAMED[most - count : most]) for term, count in zip(terms, unnamed, strict=True)]
+    if not arrow:
+        named = "".join(made)
+        output = "..." + "".join(letter for letter in sorted(set(named) - set(_UNNAMED)) if named.count(letter) == 1)
+    return made, output.replace("...", _UNNAMED[:most])
+
+
 def einsum(subscripts: str, *operand: Tensor) -> Tensor:
     """Einstein's sum: einsum("bij,bjk->bik", a, b); without an arrow the letters that occur once, in their order.
 
+    "..." stands for the axes that a term doesn't name, of several operands from the last one on; the result has them first unless it
+    says where.
+
     Raises:
-        DeclarationError: for subscripts that don't fit the operands; "..." isn't taken.
+        DeclarationError: for subscripts that don't fit the operands.
     """
-    text = subscripts.replace(" ", "")
-    inputs, arrow, output = text.partition("->")
-    terms = inputs.split(",")
-    if len(terms) != len(operand) or "." in text or not all(letter.isalpha() for term in (*terms, output) for letter in term):
-        raise DeclarationError(f"einsum: {subscripts!r} with {len(operand)} operands; one term of letters for each operand, without '...'")
+    terms, output = _without_dots(subscripts, operand)
     extents: dict[str, Any] = {}
     for term, tensor in zip(terms, operand, strict=True):
         need_rank("einsum", f"the operand of {term!r}", tensor, len(term))
@@ -96,8 +120,6 @@ def einsum(subscripts: str, *operand: Tensor) -> Tensor:
                 extents[letter] = extent
             elif not equal_const_int(extent, 1):
                 need_equal("einsum", f"the extents of {letter!r}", extents[letter], extent)
-    if not arrow:
-        output = "".join(letter for letter in sorted(extents) if inputs.count(letter) == 1)
     if len(set(output)) != len(output) or not set(output) <= set(extents):
         raise DeclarationError(f"einsum: the result {output!r} of {subscripts!r} takes letters of the operands, each once")
     over = {letter: te.reduce_axis((0, extent), name=f"k_{letter}") for letter, extent in extents.items() if letter not in output}

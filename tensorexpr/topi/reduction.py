@@ -73,7 +73,8 @@ def _reduce(
 ) -> Tensor:
     axes = positive_axes(name.removeprefix("T_"), axis, data.ndim)
     if not axes:
-        return data
+        # A tensor of its own, as every operator makes: the input itself would be no result that a function can compute.
+        return compute(data.shape, lambda *i: prepare(data(*i)) if prepare else data(*i), name, tag.ELEMWISE)
     over = reduce_axes(data, axes)
 
     def body(*i: Var) -> PrimExpr:

@@ -54,8 +54,8 @@ class Case:
         return workload_key_to_tensors(self.key)
 
     def flops(self) -> float:
-        """Floating point operations of one call, counted on the definition."""
-        return float(flop_count(outputs_of(self.tensors())))
+        """Arithmetic of one call, counted on the definition; 0 of loops that have no count, such as a sort's."""
+        return max(0.0, float(flop_count(outputs_of(self.tensors()))))
 
     def bytes_touched(self) -> int:
         """Bytes of all arguments: what a call moves at least if nothing is in a cache."""

@@ -18,7 +18,7 @@ from ...tir import intrin
 from ...tir.arithmetic import cast, const, maximum
 from ...tir.expr import PrimExpr, Var
 from .. import tag
-from ..math import axis_names
+from ..math import axis_names, identity
 from ..reduction import full_index, reduce_axes
 from ..utils import extent_value, get_const_int, need_equal, positive_axes, positive_axis
 from .padding import pad
@@ -55,7 +55,8 @@ def batch_norm(
         need_equal("batch_norm", f"the channels of {data.name} and {vector.name}", data.shape[place], vector.shape[0])
     tiny = const(1e-5 if epsilon is None else epsilon, data.dtype)
     mean, variance = moving_mean, moving_var
-    results = [moving_mean, moving_var]
+    # Tensors of their own: whoever builds a function takes inputs and results as arguments, each once.
+    results = [identity(vector) for vector in (moving_mean, moving_var)]
     if training:
         others = tuple(n for n in range(data.ndim) if n != place)
         mean, variance = mean_and_variance(data, others)
@@ -218,8 +219,16 @@ def rms_norm(data: Tensor, weight: Tensor, axis: Any, epsilon: float = 1e-5) -> 
     return compute(data.shape, body, "T_rms_norm", tag.INJECTIVE, varargs_names=axis_names(data.ndim))
 
 
-def instance_norm(data: Tensor, gamma: Tensor, beta: Tensor, channel_axis: int, axis: Any, epsilon: float = 1e-5) -> Tensor:
-    """`layer_norm` over `axis` with gamma and beta along the channels, which `axis` doesn't hold."""
+def instance_norm(data: Tensor, gamma: Tensor, beta: Tensor, channel_axis: Any = None, axis: Any = None, epsilon: float = 1e-5) -> Tensor:
+    """`layer_norm` over `axis` with gamma and beta along the channels, which `axis` doesn't hold.
+
+    Programs of TVM up to 0.19 name no channels: `instance_norm(data, gamma, beta, axis, epsilon)`, with gamma and beta of the extents
+    of `axis`.
+    """
+    if channel_axis is None:
+        return layer_norm(data, gamma, beta, axis, epsilon)
+    if isinstance(channel_axis, (list, tuple)):
+        return layer_norm(data, gamma, beta, channel_axis, epsilon if axis is None else axis)
     return _channel_norm("instance_norm", data, gamma, beta, positive_axis("instance_norm", channel_axis, data.ndim), axis, epsilon)
 
 

@@ -161,7 +161,9 @@ def _check_type(where: str, pool_type: str) -> None:
 def _places(where: str, data: Tensor, layout: str, spatial: str) -> list[int]:
     letters = [letter for letter in layout if letter.isalpha()]
     if len(letters) != data.ndim or any(letters.count(letter) != 1 for letter in spatial):
-        raise DeclarationError(f"{where}: layout {layout!r} doesn't name the {data.ndim} axes of {data.name}, {spatial} among them")
+        raise DeclarationError(
+            f"Unsupported layout {layout}: {where} can't find the {data.ndim} axes of {data.name} in it, {spatial} among them, each once"
+        )
     return [letters.index(letter) for letter in spatial]
 
 

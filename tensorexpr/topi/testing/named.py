@@ -110,10 +110,14 @@ def poolnd_python(
     count_include_pad: bool = True,
     ceil_mode: bool = False,
     dtype: str = "float32",
+    layout: str | None = None,
 ) -> Array:
-    """The maximum or the mean of each window; data is channels first."""
+    """The maximum or the mean of each window; data is channels first, or of a layout such as "NHWC"."""
     pairs = list(zip(padding_before, padding_after, strict=True))
-    return pool_python(np_data, kernel, strides, dilation, pairs, pool_type, ceil_mode, count_include_pad).astype(dtype)
+    first = "NC" + "DHW"[3 - len(pairs) :] if len(pairs) > 1 else "NCW"
+    order = [(layout or first).index(letter) for letter in first]
+    pooled = pool_python(np_data.transpose(order), kernel, strides, dilation, pairs, pool_type, ceil_mode, count_include_pad)
+    return np.asarray(pooled.transpose(np.argsort(order)).astype(dtype))
 
 
 def layer_norm_python(data: Array, gamma: Array, beta: Array | None, axis: Any, epsilon: float = 1e-5) -> Array:

@@ -44,6 +44,18 @@ def test_some(target, dev):
 def test_all(target, dev):
     assert tvm.testing.device_enabled(target) and dev.exist
 
+@tvm.testing.parametrize_targets("llvm", "cuda")
+def test_without_a_device(target):
+    assert target == "llvm"
+
+@tvm.testing.parametrize_targets("llvm")
+class TestSomeWithADevice:
+    def test_with(self, target, dev):
+        assert dev == tvm.cpu(0)
+
+    def test_without(self, target):
+        assert target == "llvm"
+
 def test_parameters(size, doubled, named):
     assert doubled == 2 * size and named == 1
 
@@ -121,7 +133,7 @@ def test_a_file_of_marked_tests_runs_by_itself(tmp_path: Path) -> None:
     path.write_text(PROGRAM)
     done = subprocess.run([sys.executable, str(path), "-rs", "-p", "no:cacheprovider"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "19 passed, 3 skipped, 1 xfailed" in done.stdout
+    assert "22 passed, 4 skipped, 1 xfailed" in done.stdout
     for reason in ("a CUDA GPU is not here", "the package nobody_has_this is not here", "cuda is not here"):
         assert reason in done.stdout
 

@@ -1,0 +1,92 @@
+"""Operators called as programs of several releases call them: results that are tensors of their own, other signatures, other places."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tensorexpr import topi
+from tensorexpr.errors import DeclarationError
+from tensorexpr.runtime.build import build
+from tensorexpr.te.declare import placeholder
+from tensorexpr.topi import testing
+from tensorexpr.topi.schedules import default_schedule
+from tests.operators import assert_same, run, values
+
+
+def test_batch_norm_gives_vectors_that_are_no_inputs() -> None:
+    x = placeholder((2, 3, 4), name="x")
+    vectors = [placeholder((3,), name=name) for name in ("gamma", "beta", "mean", "variance")]
+    outputs = topi.nn.batch_norm(x, *vectors)
+    function = build(default_schedule([x, *vectors, *outputs]), [x, *vectors, *outputs])
+    given = [values(2, 3, 4), *(np.abs(values(3)) + 0.5 for _ in range(4))]
+    made = [np.zeros((2, 3, 4), "float32"), np.zeros(3, "float32"), np.zeros(3, "float32")]
+    function(*given, *made)
+    assert_same(made[1], given[3])
+    assert_same(made[2], given[4])
+
+
+@pytest.mark.parametrize("name", ["all", "any", "sum", "max"])
+def test_a_reduction_over_no_axes_is_computed(name: str) -> None:
+    x = values(3, 4) > 0 if name in ("all", "any") else values(3, 4)
+    assert_same(run(lambda t: getattr(topi, name)(t, ()), x), x)
+
+
+@pytest.mark.parametrize(
+    ("subscripts", "shapes"),
+    [
+        ("...j->...", [(2, 3, 4)]),
+        ("...j, j", [(2, 3, 4), (4,)]),
+        ("..., ...", [(2, 3), (3,)]),
+        ("...ij, ...jk -> ...ik", [(2, 3, 4), (4, 5)]),
+        ("...ik, ...jk -> i...j", [(2, 3, 4), (2, 5, 4)]),
+        ("ij...,j...->i...", [(2, 3, 4), (3, 4)]),
+    ],
+)
+def test_einsum_with_axes_that_have_no_letter(subscripts: str, shapes: list[tuple[int, ...]]) -> None:
+    arrays = [values(*shape) for shape in shapes]
+    assert_same(run(lambda *x: topi.einsum(subscripts, *x), *arrays), np.einsum(subscripts, *arrays), 1e-4)
+
+
+def test_einsum_without_a_term_for_an_operand() -> None:
+    x = placeholder((2, 3), name="x")
+    with pytest.raises(DeclarationError, match=r"einsum: 'ij,jk' with 1 operands"):
+        topi.einsum("ij,jk", x)
+
+
+def test_instance_norm_without_channels_is_a_layer_norm() -> None:
+    x, gamma, beta = values(2, 3, 4), values(3, 4), values(3, 4)
+    found = run(lambda t, g, b: topi.nn.instance_norm(t, g, b, (1, 2), 1e-4), x, gamma, beta)
+    assert_same(found, testing.layer_norm_python(x, gamma, beta, (1, 2), 1e-4), 1e-4)
+
+
+@pytest.mark.parametrize("layout", ["NWC", "NCW"])
+def test_the_reference_of_pooling_takes_layouts(layout: str) -> None:
+    x = values(1, 9, 2) if layout == "NWC" else values(1, 2, 9)
+    found = run(lambda t: topi.nn.pool1d(t, (3,), (2,), (1,), (1, 1), "max", layout=layout), x)
+    assert_same(found, testing.poolnd_python(x, [3], [2], [1], [1], [1], "max", layout=layout))
+
+
+def test_names_of_gpus_and_of_the_helpers_of_networks() -> None:
+    from tensorexpr.topi.nn.utils import get_pad_tuple
+
+    assert get_pad_tuple("SAME", (3, 3)) == (1, 1, 1, 1)
+    x = placeholder((3, 5), name="x")
+    out: Any = topi.cuda.cumsum(x, 1)
+    s = topi.cuda.schedule_scan(out)
+    made, given = np.zeros((3, 5), "float32"), values(3, 5)
+    build(s, [x, out])(given, made)
+    assert_same(made, np.cumsum(given, 1), 1e-5)
+
+
+def test_what_loops_of_an_operator_read_is_not_inlined() -> None:
+    boxes = placeholder((1, 4, 6), name="boxes")
+    count, places = placeholder((1,), "int32", "count"), placeholder((1, 4), "int32", "places")
+    kept = topi.vision.non_max_suppression(boxes, count, places, return_indices=False)
+    function = build(topi.generic.schedule_nms([kept]), [boxes, count, places, kept])
+    rows = np.array([[[0, 0.9, 0, 0, 2, 2], [0, 0.8, 0, 0, 2, 2.1], [0, 0.7, 5, 5, 6, 6], [-1, -1, -1, -1, -1, -1]]], "float32")
+    made = np.zeros((1, 4, 6), "float32")
+    function(rows, np.array([3], "int32"), np.arange(4, dtype="int32")[None], made)
+    assert made[0, :, 1].tolist() == pytest.approx([0.9, -1, 0.7, -1])
