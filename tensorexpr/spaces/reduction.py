@@ -17,7 +17,7 @@ from ..te.operation import ComputeOp, loads
 from ..te.tensor import Tensor
 from ..tir.arithmetic import as_int
 from ..tir.expr import IterVar, Reduce, Var
-from .access import flat_access
+from .access import flat_access, stage_reads
 from .machine import accumulators, is_parallel, lanes_of
 from .sizes import decided, registers, vector_of, written_rows
 from .stages import compute_of
@@ -74,9 +74,13 @@ def schedule_reduction(s: Schedule, tensor: Tensor, target: Target) -> list[Tens
 
 def _lanes_over_reduction(s: Schedule, tensor: Tensor, axis: IterVar, body: Reduce, target: Target) -> list[Tensor]:
     lanes = lanes_of(target, tensor.dtype)
-    (extent,) = extents_of((axis,))
-    if not _is_regrouped(body) or extent < lanes:
+    if not _is_regrouped(body):
         return []
+    whole = _continued(s, tensor, axis)
+    extent = prod(extents_of(whole))
+    if extent < lanes:
+        return []
+    axis = s[tensor].fuse(*whole) if len(whole) > 1 else axis
     most = accumulators(target, len(body.source))
     _, inner = s[tensor].split(axis, factor=vector_of(s[tensor], axis, extent, most, target))
     partial = _factored(s, tensor, inner, -1)
@@ -88,6 +92,26 @@ def _lanes_over_reduction(s: Schedule, tensor: Tensor, axis: IterVar, body: Redu
     (combined,) = s[tensor].op.reduce_axis
     s[tensor].vectorize(combined)
     return [partial]
+
+
+def _continued(s: Schedule, tensor: Tensor, axis: IterVar) -> list[IterVar]:
+    """A reduction axis behind those that every read goes on through in memory: the pixels of a plane are one sum.
+
+    Of planes of 7 x 7 rows alone would fill less than half a register.
+    """
+    reads = stage_reads(s.tree, s.tree[s[tensor].id])
+    own = list(s[tensor].op.reduce_axis)
+    found = [axis]
+    # Where an axis stands outside of indices, as in argmax, a fused loop would divide to tell it.
+    if not reads.axes_only_index or not all(access.is_affine for access in reads.accesses):
+        return found
+    while own and own[0] is not found[0]:
+        outer = own[next(n for n, other in enumerate(own) if other is found[0]) - 1]
+        (extent,) = extents_of((found[0],))
+        if any(access.stride(outer.var) != access.stride(found[0].var) * extent for access in reads.accesses):
+            break
+        found.insert(0, outer)
+    return found
 
 
 def _is_regrouped(body: Reduce) -> bool:

@@ -24,8 +24,8 @@ class Rows:
         self.buffer = ib.buffer_ptr(buffer)
         self.length = buffer.shape[place]
         self._builder = ib
-        self._inner, outer = product(buffer.shape[place + 1 :]), product(buffer.shape[:place])
-        self.count = outer * self._inner
+        self.inner, outer = product(buffer.shape[place + 1 :]), product(buffer.shape[:place])
+        self.count = outer * self.inner
 
     @contextmanager
     def parallel(self) -> Iterator[PrimExpr]:
@@ -35,8 +35,8 @@ class Rows:
 
     def _at(self, row: Any, i: Any) -> PrimExpr:
         # Neighbouring rows are neighbours in memory: row r of axis 1 of [2, 3, 4] begins at (r // 4) * 12 + r % 4.
-        outer, inner = arithmetic.floordiv(row, self._inner), arithmetic.floormod(row, self._inner)
-        return (outer * self.length + arithmetic.convert(i)) * self._inner + inner
+        outer, inner = arithmetic.floordiv(row, self.inner), arithmetic.floormod(row, self.inner)
+        return (outer * self.length + arithmetic.convert(i)) * self.inner + inner
 
     def load(self, row: Any, i: Any) -> PrimExpr:
         """Element i of a row."""

@@ -90,3 +90,32 @@ def test_what_loops_of_an_operator_read_is_not_inlined() -> None:
     made = np.zeros((1, 4, 6), "float32")
     function(rows, np.array([3], "int32"), np.arange(4, dtype="int32")[None], made)
     assert made[0, :, 1].tolist() == pytest.approx([0.9, -1, 0.7, -1])
+
+
+@pytest.mark.parametrize(
+    ("shape", "axis", "exclusive"), [((3, 5, 32), 1, False), ((3, 5, 32), 1, True), ((7, 64), 0, False), ((5, 3), 0, False)]
+)
+def test_running_sums_of_rows_that_are_neighbours(shape: tuple[int, ...], axis: int, exclusive: bool) -> None:
+    x = values(*shape)
+    wanted = np.cumsum(x, axis) - (x if exclusive else 0)
+    assert_same(run(lambda t: topi.cumsum(t, axis, exclusive=exclusive), x), wanted, 1e-4)
+
+
+def test_a_running_sum_begins_with_the_first_element() -> None:
+    x = np.full((2, 16), -0.0, "float32")
+    assert np.signbit(run(lambda t: topi.cumsum(t, 0), x)).all()
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 7, 7), (2, 3, 14, 14), (1, 2, 3, 50)])
+@pytest.mark.parametrize("name", ["max", "sum", "argmax"])
+def test_planes_are_reduced_as_one_axis(name: str, shape: tuple[int, ...]) -> None:
+    """Rows of 7 fill no register; planes of 49 elements do, and the loops over both are one unless the position is asked for."""
+    x = values(*shape)
+    wanted = {"max": x.max((2, 3)), "sum": x.sum((2, 3)), "argmax": x.reshape(*shape[:2], -1).argmax(-1)}[name]
+    tensor = placeholder(shape, name="x")
+    out = getattr(topi, name)(tensor, (2, 3))
+    made = np.zeros(shape[:2], out.dtype)
+    s = default_schedule([tensor, out], "llvm -mcpu=haswell")
+    assert any("fused" in str(axis) for stage in s.stages for axis in stage.leaf_iter_vars) or name == "argmax"
+    build(default_schedule([tensor, out]), [tensor, out])(x, made)
+    assert_same(made, wanted, 1e-4)
