@@ -19,7 +19,7 @@ from tests.operators import assert_same, run, values
 def test_batch_norm_gives_vectors_that_are_no_inputs() -> None:
     x = placeholder((2, 3, 4), name="x")
     vectors = [placeholder((3,), name=name) for name in ("gamma", "beta", "mean", "variance")]
-    outputs = topi.nn.batch_norm(x, *vectors)
+    outputs = topi.nn.batch_norm(x, vectors[0], vectors[1], vectors[2], vectors[3])
     function = build(default_schedule([x, *vectors, *outputs]), [x, *vectors, *outputs])
     given = [values(2, 3, 4), *(np.abs(values(3)) + 0.5 for _ in range(4))]
     made = [np.zeros((2, 3, 4), "float32"), np.zeros(3, "float32"), np.zeros(3, "float32")]
