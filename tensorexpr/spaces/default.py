@@ -10,7 +10,7 @@ from ..schedule.steps import ComputeInline
 from ..schedule.te_schedule import Schedule, create_schedule
 from ..schedule.tree import StageNode
 from ..target import Target, TargetLike
-from ..te.access import is_strictly_inlineable
+from ..te.access import is_costly, is_strictly_inlineable
 from ..te.operation import ComputeOp, PlaceholderOp
 from ..te.tensor import Tensor
 from .access import is_view
@@ -110,6 +110,9 @@ def inline_cheap_stages(s: Schedule) -> None:
         readers = s.tree.consumers(s.tree[stage.id])
         # Loops of an operator's own, such as a sort's, read memory; a step of a scan stays where the time loop finds it.
         if stage.id in s.tree.carried or not all(reader.has_loops for reader in readers):
+            continue
+        # A table, such as the waves of a Fourier transform: a sum reads each of its elements for many results.
+        if is_costly(stage.op) and any(isinstance(reader.op, ComputeOp) and reader.op.reduce_axis for reader in readers):
             continue
         once = len(readers) == 1 and isinstance(readers[0].op, ComputeOp) and not readers[0].op.reduce_axis
         # a reader of more elements than the stage has would compute some of them again

@@ -64,10 +64,11 @@ def is_strictly_inlineable(op: Operation) -> bool:
     reads = list(loads(op))
     accesses = [simple_access(op, load.indices) for load in reads]
     plain = all(access is not None and access.same_order and not access.axis_duplicated for access in accesses)
-    return not reads or (plain and not _is_costly(op))
+    return not reads or (plain and not is_costly(op))
 
 
-def _is_costly(op: ComputeOp) -> bool:
+def is_costly(op: ComputeOp) -> bool:
+    """True if an element takes an exp or a branch: more than computing it again may cost."""
     nodes = (node for body in op.body for node in walk(body))
     return any(isinstance(n, Select) or (isinstance(n, Call) and n.op in ("tir.if_then_else", *_EXPENSIVE)) for n in nodes)
 

@@ -33,25 +33,32 @@ def dft(re_data: Tensor, im_data: Tensor, inverse: Any) -> list[Tensor]:
     if re_data.ndim != im_data.ndim:
         raise DeclarationError(f"dft: the parts have the shapes {shape_text(re_data)} and {shape_text(im_data)}; they must be equal")
     size, dtype = re_data.shape[-1], re_data.dtype
-    sign = 2.0 * pi if bool(inverse) else -2.0 * pi
     k = [reduce_axis((0, size), name="k") for _ in range(2)]
-
-    def angle(j: Var, number: int) -> PrimExpr:
-        turns = arithmetic.floormod(j * k[number].var, size)  # an exact fraction of a turn, whatever the product
-        return const(sign, dtype) * cast(turns, dtype) / cast(size, dtype)
+    cosines, sines = _waves((size, size), size, 1.0 if bool(inverse) else -1.0, dtype)
 
     def real(*i: Var) -> Any:
         at = (*i[:-1], k[0].var)
-        return te_sum(re_data(*at) * intrin.cos(angle(i[-1], 0)) - im_data(*at) * intrin.sin(angle(i[-1], 0)), axis=k[0])
+        return te_sum(re_data(*at) * cosines(k[0].var, i[-1]) - im_data(*at) * sines(k[0].var, i[-1]), axis=k[0])
 
     def imaginary(*i: Var) -> Any:
         at = (*i[:-1], k[1].var)
-        return te_sum(re_data(*at) * intrin.sin(angle(i[-1], 1)) + im_data(*at) * intrin.cos(angle(i[-1], 1)), axis=k[1])
+        return te_sum(re_data(*at) * sines(k[1].var, i[-1]) + im_data(*at) * cosines(k[1].var, i[-1]), axis=k[1])
 
     parts = [compute(re_data.shape, part, name=name, tag="dft") for part, name in ((real, "dft_re"), (imaginary, "dft_im"))]
     if not bool(inverse):
         return parts
     return [compute(p.shape, lambda *i, p=p: p(*i) / cast(size, dtype), name=f"{p.name}_scaled", tag="elemwise") for p in parts]
+
+
+def _waves(shape: tuple[Any, Any], size: Any, sign: float, dtype: str) -> tuple[Tensor, Tensor]:
+    """Cosines and sines of the angles j * k / size, [j, k]: computed once for all rows and windows, as each costs more than its product."""
+
+    def angle(j: Var, k: Var) -> PrimExpr:
+        turns = arithmetic.floormod(j * k, size)  # an exact fraction of a turn, whatever the product
+        return const(sign * 2.0 * pi, dtype) * cast(turns, dtype) / cast(size, dtype)
+
+    cosines = compute(shape, lambda j, k: intrin.cos(angle(j, k)), name="cosines", tag="dft")
+    return cosines, compute(shape, lambda j, k: intrin.sin(angle(j, k)), name="sines", tag="dft")
 
 
 def stft(
@@ -76,13 +83,18 @@ def stft(
     k = reduce_axis((0, n_fft), name="k")
     scale = 1.0 / math.sqrt(n_fft) if normalized else 1.0
 
+    shape = tuple(output_shape)
+    cosines, sines = _waves((n_fft, shape[-3]), n_fft, -1.0, data.dtype)
+    # Windowed once, not for each frequency; real and imaginary parts side by side, as the result has them.
+    windowed = compute(
+        (n_fft, shape[-3], 2), lambda j, f, part: window(j) * intrin.select(part == 0, cosines(j, f), sines(j, f)), name="waves"
+    )
+
     def body(*i: Var) -> Any:
         frequency, frame, part = i[-3:]
-        turns = cast(arithmetic.floormod(frequency * k.var, n_fft), data.dtype) * const(2.0 * pi / n_fft, data.dtype)
-        wave = intrin.select(arithmetic.convert(part == 0), intrin.cos(turns), -intrin.sin(turns))
-        return te_sum(data(*i[:-3], frame * hop_length + k.var) * window(k) * wave, axis=k)
+        return te_sum(data(*i[:-3], frame * hop_length + k.var) * windowed(k.var, frequency, part), axis=k)
 
-    sums: Tensor = compute(tuple(output_shape), body, name="stft", tag="stft")
+    sums: Tensor = compute(shape, body, name="stft", tag="stft")
     if not normalized:
         return sums
     return compute(sums.shape, lambda *i: sums(*i) * const(scale, data.dtype), name="stft_scaled", tag="elemwise")
