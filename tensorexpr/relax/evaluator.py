@@ -185,7 +185,7 @@ class _Frame:
             case Var():
                 return self._values[expr]
             case Constant():
-                return expr.data.numpy()
+                return expr.view()
             case ShapeExpr(values):
                 return extents_of(values, self._symbols)
             case PrimValue(value):

@@ -97,6 +97,16 @@ class Constant(RelaxExpr):
 
             _set(self, data=array(np.asarray(self.data)))
 
+    def view(self) -> Any:
+        """The values as an array of NumPy on the same memory, which can't be written through it; a copy of data that lives elsewhere."""
+        own = getattr(self.data, "_array", None)
+        if not isinstance(own, np.ndarray):
+            return self.data.numpy()
+        # Weights are looked at by a dozen rules: a copy for each takes longer than what they compute.
+        shown = own.view()
+        shown.flags.writeable = False
+        return shown
+
     def _derived(self) -> StructInfo:
         return self.stated or TensorStructInfo(self.data.shape, str(self.data.dtype))
 
@@ -429,6 +439,13 @@ def const(value: Any, dtype: str | None = None) -> Constant:
     from ..runtime.ndarray import array
 
     return Constant(array(given, dtype=dtype) if dtype else array(given))
+
+
+def owned(values: Any) -> Constant:
+    """A constant of an array of NumPy that nobody else writes, without a copy where it stands in memory as kernels want it."""
+    from ..runtime.ndarray import adopted
+
+    return Constant(adopted(values))
 
 
 def extern(name: str, struct_info: StructInfo | None = None) -> ExternFunc:

@@ -191,6 +191,7 @@ class _Packer(Mutator):
         super().__init__()
         self._layouts = layouts
         self._made: dict[tuple[int, str], tuple[Constant, Constant]] = {}
+        self._extents: dict[tuple[str, tuple[int, ...]], list[int]] = {}  # layers alike have weights alike
 
     def rewrite(self, expr: Any) -> Any:
         """A call with the constants that its kernel wants packed."""
@@ -206,10 +207,13 @@ class _Packer(Mutator):
         key = id(constant), str(layout)
         if key not in self._made:
             given = constant.data._array
-            packed = empty([as_int(extent) or 0 for extent in layout.map_shape(given.shape)], constant.data.dtype)
+            alike = str(layout), given.shape
+            if alike not in self._extents:
+                self._extents[alike] = [as_int(extent) or 0 for extent in layout.map_shape(given.shape)]
+            packed = empty(self._extents[alike], constant.data.dtype)
             # A layout of blocks has room behind the last element: 20 columns by 16 take 32.
             packed._array[...] = 0
-            layout.map_ndarray(given, out=packed._array)
+            layout.map_ndarray(given, self._extents[alike], packed._array)
             # With the given constant, which keeps its id.
             self._made[key] = constant, Constant(packed)
         return self._made[key][1]

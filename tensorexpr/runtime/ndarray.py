@@ -210,6 +210,14 @@ def wrapped(storage: _Array, dtype: str) -> NDArray:
     return made
 
 
+def adopted(values: _Array) -> NDArray:
+    """An array of NumPy that nobody else writes as an NDArray: on its memory where that is compact and aligned as that of `empty`,
+    else a copy."""
+    if values.flags.c_contiguous and values.flags.writeable and values.ctypes.data % _ALIGNMENT == 0:
+        return wrapped(values, from_numpy(values.dtype))
+    return array(values)
+
+
 _HERE = cpu()
 
 

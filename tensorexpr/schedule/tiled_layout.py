@@ -12,7 +12,7 @@ from math import prod
 from ..arith.analyzer import Analyzer
 from ..arith.linear import linear_form
 from ..tir.arithmetic import as_int
-from ..tir.expr import PrimExpr, ProducerLoad, Var
+from ..tir.expr import FloorDiv, PrimExpr, ProducerLoad, Var
 from ..tir.rewriting import substitute
 from .tree import At, AxisExpression, FuseRelation, Inline, ScheduleTree, SplitRelation, StageNode
 
@@ -113,11 +113,23 @@ def _loops_around(tree: ScheduleTree, stage: StageNode, attach: At) -> list[_Pie
     loops = _loops(tree, target, attach.axis)
     if loops is None:
         return None
-    axes = {target.axes[axis].var: axis for axis in target.spatial}
+    axes: dict[PrimExpr, int] = {target.axes[axis].var: axis for axis in target.spatial}
     reads = set(_reads_of(tree, target, stage))
     read = reads.pop() if len(reads) == 1 else ()
-    same = {axes[index]: place for place, index in enumerate(read) if isinstance(index, Var) and index in axes}
-    return [_Piece(same[piece.of], piece.step, piece.extent) for piece in loops if piece.of in same]
+    found = {}
+    for place, index in enumerate(read):
+        var, size = _whole_part(index)
+        if var in axes:
+            found[axes[var]] = place, size
+    # A stage whose own layout is blocks of 64 is read at `f // 64`: a loop of whole blocks moves that axis, one inside a block doesn't.
+    moving = [(piece, *found[piece.of]) for piece in loops if piece.of in found]
+    return [_Piece(place, piece.step // size, piece.extent) for piece, place, size in moving if piece.step % size == 0]
+
+
+def _whole_part(index: PrimExpr) -> tuple[PrimExpr, int]:
+    """An axis in steps: `f // 64` as f and 64; another index as itself and 1."""
+    size = as_int(index.b) if isinstance(index, FloorDiv) else None
+    return (index.a, size) if isinstance(index, FloorDiv) and size else (index, 1)
 
 
 def _reads_of(tree: ScheduleTree, reader: StageNode, stage: StageNode) -> Iterator[tuple[PrimExpr, ...]]:

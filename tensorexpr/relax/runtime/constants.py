@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ...runtime.ndarray import NDArray
+from ...runtime.ndarray import NDArray, wrapped
 from ...tir.function import IRModule
 from ..expr import Constant, Function
 from ..visitor import Mutator, walk
+
+_SAMPLED = 64  # elements
 
 
 def bytes_of(array: NDArray) -> Any:
@@ -24,6 +26,12 @@ def _constants(functions: Iterable[Function]) -> list[NDArray]:
     """The arrays of functions, each once."""
     found = {id(n.data): n.data for f in functions for n in walk(f.body) if isinstance(n, Constant) and isinstance(n.data, NDArray)}
     return list(found.values())
+
+
+def _sample(array: NDArray) -> bytes:
+    """Some bytes of an array, in which weights differ: layers of a network have equal shapes, and all of them would be hashed."""
+    flat = array._array.reshape(-1)
+    return bytes_of(wrapped(flat[:: max(1, flat.size // _SAMPLED)], array.dtype)).tobytes()
 
 
 class _Sharing(Mutator):
@@ -47,7 +55,7 @@ def with_shared_constants(mod: IRModule) -> IRModule:
     functions: list[tuple[Any, Any]] = [(var, func) for var, func in mod.functions_items() if isinstance(func, Function)]
     alike: dict[Any, list[NDArray]] = {}
     for array in _constants(func for _, func in functions):
-        alike.setdefault((array.dtype, array.shape), []).append(array)
+        alike.setdefault((array.dtype, array.shape, _sample(array)), []).append(array)
     one_of: dict[int, NDArray] = {}
     for group in alike.values():
         first: dict[bytes, NDArray] = {}

@@ -48,7 +48,7 @@ def key(expr: Any) -> Any:
             inner = key(value)
             return None if inner is None else (TupleGetItem, inner, index)
         case Constant(data):
-            values = data.numpy()
+            values = expr.view()
             content = values.tobytes() if values.dtype != object and values.nbytes <= _LARGEST_COMPARED else id(data)
             return Constant, str(data.dtype), tuple(data.shape), content
         case Var():

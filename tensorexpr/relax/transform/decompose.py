@@ -35,8 +35,10 @@ def _normalized(given: dict[str, Any], info: TensorStructInfo, axes: list[int], 
         return expand_dims(vector, axes)
 
     epsilon = const(given["epsilon"], info.dtype)
-    found: Any = divide(subtract(given["data"], wide(centre)), sqrt(add(wide(spread), epsilon)))
-    found = multiply(found, wide(given["gamma"])) if given["scale"] else found
+    found: Any = subtract(given["data"], wide(centre))
+    deviation = sqrt(add(wide(spread), epsilon))
+    # One factor of vectors: two would go through the weights of a convolution in front one after the other.
+    found = multiply(found, divide(wide(given["gamma"]), deviation)) if given["scale"] else divide(found, deviation)
     return add(found, wide(given["beta"])) if given["center"] else found
 
 

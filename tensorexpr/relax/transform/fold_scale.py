@@ -17,7 +17,9 @@ from typing import Any
 import numpy as np
 
 from ...lower.passes import ModulePass
-from ..expr import Call, Constant, const
+from ...runtime.ndarray import empty
+from ...tir.dtype import from_numpy
+from ..expr import Call, Constant, const, owned
 from ..ops.elementwise import add, multiply
 from ..struct_info import TensorStructInfo
 from .rewriting import Rewriter, Rules, rule_pass
@@ -32,7 +34,7 @@ def array(graph: Rewriter, expr: Any) -> Any:
     found = graph.value(expr)
     if not isinstance(found, Constant):
         return None
-    values = found.data.numpy()
+    values = found.view()
     return values if values.dtype.kind == "f" else None
 
 
@@ -53,10 +55,10 @@ def along(values: Any, ndim: int, axis: int) -> Any:
 
 
 def made(values: Any, like: Any) -> Constant | None:
-    """A constant of the dtype of another, unless it overflows."""
+    """New values as a constant of the dtype of another, unless it overflows."""
     with np.errstate(all="ignore"):
-        found = values.astype(like.dtype)
-    return const(found) if np.isfinite(found).all() else None
+        found = values.astype(like.dtype, copy=False)
+    return owned(found) if np.isfinite(found).all() else None
 
 
 def _channels(call: Call) -> tuple[int, int]:
@@ -79,18 +81,25 @@ def _weights(graph: Rewriter, call: Call) -> Any:
     return weights if plain else None
 
 
+def _times(weights: Any, factor: Any) -> Any:
+    """A product of the shape of the weights, in memory that kernels can read."""
+    if weights.dtype != factor.dtype:
+        return weights * factor
+    return np.multiply(weights, factor, out=empty(weights.shape, from_numpy(weights.dtype))._array)
+
+
 def _scaled(call: Call, weights: Any, factor: Any, of_output: bool) -> Any:
     """Weights with a factor for each output or input channel."""
     if factor.ndim == 0:
-        return weights * factor
+        return _times(weights, factor)
     if call.op == "relax.matmul":
-        return weights * (factor if of_output else factor[:, None])
+        return _times(weights, factor if of_output else factor[:, None])
     layout, groups = str(call.attrs["kernel_layout"]), int(call.attrs["groups"])
     wanted, other = ("O", "I") if of_output else ("I", "O")
     whole = "I" if call.op in TRANSPOSED else "O"  # the axis that has the channels of all groups
     place = layout.index(wanted)
     if wanted == whole or groups == 1:
-        return weights * factor.reshape([-1 if n == place else 1 for n in range(weights.ndim)])
+        return _times(weights, factor.reshape([-1 if n == place else 1 for n in range(weights.ndim)]))
     # With groups the other axis counts channels of one group alone: weights [G * m, n] and a factor of G * n numbers, n for each m rows.
     first = np.moveaxis(weights, [layout.index(other), place], [0, 1])
     parts = first.reshape(groups, -1, *first.shape[1:]) * factor.reshape(groups, 1, -1, *[1] * (weights.ndim - 2))
@@ -201,7 +210,7 @@ def _as_product(graph: Rewriter, call: Call) -> Any:
         inverse = made(1 / values, values)
     # A subnormal inverse has lost digits: that of 3e38 has 22 bits, not 24.
     tiny = np.finfo(values.dtype).tiny
-    return multiply(call.args[0], inverse) if inverse is not None and (np.abs(inverse.data.numpy()) >= tiny).all() else None
+    return multiply(call.args[0], inverse) if inverse is not None and (np.abs(inverse.view()) >= tiny).all() else None
 
 
 RULES: Rules = {

@@ -52,7 +52,7 @@ def composed(func: Function, mod: IRModule) -> tuple[list[Tensor], list[Tensor]]
             case TupleGetItem(whole, index):
                 return value(whole)[index]
             case Constant() if expr.data.ndim == 0:
-                return number(expr.data.numpy().item(), str(expr.data.dtype))
+                return number(expr.view().item(), str(expr.data.dtype))
             case Call() if isinstance(expr.op, Op) and expr.op == "relax.call_tir" and len(expr.args) == 2:
                 callee: Any = mod[expr.args[0]]
                 found = _applied(plain_tensors(callee), value(expr.args[1]))

@@ -34,7 +34,7 @@ def number(value: float) -> DFPattern:
     """A constant that is this number everywhere."""
 
     def holds(found: Any) -> bool:
-        values = found.data.numpy()
+        values = found.view()
         # np.allclose of no elements is true.
         return bool(values.size and values.dtype.kind == "f" and np.allclose(values, value, _TOLERANCE, 0))
 
@@ -123,7 +123,7 @@ def _mean(x: DFPattern) -> DFPattern:
     return call("mean", x).where(lambda found: bool(found.attrs["keepdims"]))
 
 
-_EPSILON = is_const().where(lambda found: found.data.numpy().size == 1)
+_EPSILON = is_const().where(lambda found: found.view().size == 1)
 _MEAN = _mean(X)
 _CENTRED = call("subtract", X, _MEAN)
 _VARIANCE = _mean(power(_CENTRED, 2)) | call("variance", X).where(lambda found: bool(found.attrs["keepdims"]))
@@ -164,13 +164,13 @@ def _vector(graph: Rewriter, expr: Any, extents: Sequence[int]) -> Any:
         return expr
     # (1, 1, 768) is (768,), and (768, 1, 1) isn't.
     if isinstance(value, Constant) and prod(own) == prod(extents) and own[len(own) - len(extents) :] == list(extents):  # type: ignore[arg-type]
-        return const(value.data.numpy().reshape(extents))
+        return const(value.view().reshape(extents))
     return None
 
 
 def _layer_norm(with_scale: bool) -> Callable[[Rewriter, Call, dict[DFPattern, Any]], Any]:
     def make(graph: Rewriter, expr: Call, found: dict[DFPattern, Any]) -> Any:
-        x, epsilon = found[X], float(graph.value(found[_EPSILON]).data.numpy().reshape(()))
+        x, epsilon = found[X], float(graph.value(found[_EPSILON]).view().reshape(()))
         mean = graph.value(found[_MEAN]) if _MEAN in found else None
         axes = None if mean is None else _axes(mean, x)
         if axes is None or x.struct_info != expr.struct_info or not _same_axes(graph, found, axes):
@@ -205,7 +205,7 @@ def _rms_norm(graph: Rewriter, expr: Call, found: dict[DFPattern, Any]) -> Any:
     if axes is None or x.struct_info != expr.struct_info or is_layer_norm:
         return None
     gamma = _vector(graph, found[_GAMMA], [as_int(x.struct_info.extents[n]) or 0 for n in axes])
-    epsilon = float(graph.value(found[_EPSILON]).data.numpy().reshape(()))
+    epsilon = float(graph.value(found[_EPSILON]).view().reshape(()))
     return None if gamma is None else op.nn.rms_norm(x, gamma, [n - x.struct_info.ndim for n in axes], epsilon)
 
 

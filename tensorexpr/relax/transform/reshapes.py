@@ -55,8 +55,8 @@ def _behind(graph: Rewriter, call: Call) -> Any:
 
 def _one_number(arg: Any) -> Any:
     """An operand; one number with one axis at most, which it is beside tensors of any shape."""
-    is_one = isinstance(arg, Constant) and len(arg.data.shape) > 1 and arg.data.numpy().size == 1
-    return const(arg.data.numpy().reshape(1)) if is_one else arg
+    is_one = isinstance(arg, Constant) and len(arg.data.shape) > 1 and arg.view().size == 1
+    return const(arg.view().reshape(1)) if is_one else arg
 
 
 def _fits(arg: Any, last: int | None) -> bool:
@@ -64,7 +64,7 @@ def _fits(arg: Any, last: int | None) -> bool:
     info = arg.struct_info if isinstance(arg, RelaxExpr) else None
     if not isinstance(info, TensorStructInfo):
         return True
-    if info.ndim == 0 or (isinstance(arg, Constant) and arg.data.numpy().size == 1):
+    if info.ndim == 0 or (isinstance(arg, Constant) and arg.view().size == 1):
         return True
     return isinstance(arg, Constant) and info.ndim == 1 and last is not None and as_int(info.extents[0]) == last  # type: ignore[index]
 

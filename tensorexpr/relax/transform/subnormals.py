@@ -24,7 +24,7 @@ _LEAST = np.finfo(np.float32).smallest_normal
 def _without(graph: Rewriter, operand: Any) -> Constant | None:
     """A constant without its subnormal numbers; None if it has none, or is no float32 constant."""
     found = graph.value(operand)
-    values = found.data.numpy() if isinstance(found, Constant) else None
+    values = found.view() if isinstance(found, Constant) else None
     if values is None or values.dtype != np.float32:
         return None
     dropped = (np.abs(values) < _LEAST) & (values != 0)

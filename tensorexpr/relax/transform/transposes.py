@@ -109,7 +109,7 @@ def _turned(graph: Rewriter, arg: Any, order: Sequence[int]) -> Any:
             return None
         extents = [IntImm("int64", 1)] * (len(order) - info.ndim) + list(info.extents)
         return reshape(arg, [extents[order.index(n)] for n in range(len(order))])  # no element moves
-    values = value.data.numpy().reshape((1,) * (len(order) - info.ndim) + tuple(value.data.shape))
+    values = value.view().reshape((1,) * (len(order) - info.ndim) + tuple(value.data.shape))
     back = sorted(range(len(order)), key=lambda n: order[n])
     return const(values.transpose(back).copy())
 

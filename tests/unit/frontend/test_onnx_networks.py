@@ -122,3 +122,32 @@ def test_windows_over_four_axes_are_refused() -> None:
     graph = helper.make_graph([node[1]], "g", [info], [onnx.ValueInfoProto(name="y")])
     with pytest.raises(ModelError, match="windows over 4 axes; there are kernels for one to three"):
         from_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)]))
+
+
+@pytest.mark.parametrize("of_columns", [False, True])
+def test_recurrent_weights_of_eight_bits(of_columns: bool) -> None:
+    """An LSTM with quantised weights is the one of what they stand for."""
+    rng, hidden, inputs = np.random.default_rng(0), 3, 5
+    scales = (2, 4 * hidden) if of_columns else (2,)
+    levels = {"w": rng.integers(0, 255, (2, inputs, 4 * hidden)), "r": rng.integers(0, 255, (2, hidden, 4 * hidden))}
+    initial = {name: value.astype("uint8") for name, value in levels.items()}
+    floats: dict[str, Any] = {"b": rng.standard_normal((2, 8 * hidden)).astype("float32")}
+    for name, value in levels.items():
+        scale, zero = rng.uniform(0.004, 0.006, scales).astype("float32"), rng.integers(100, 150, scales).astype("uint8")
+        initial |= {f"{name}_scale": scale, f"{name}_zero": zero}
+        wide = (2, 1, -1)
+        real = (value.astype("float32") - zero.reshape(wide)) * scale.reshape(wide)
+        floats[name] = np.ascontiguousarray(real.transpose(0, 2, 1))
+    x = rng.standard_normal((4, 2, inputs)).astype("float32")
+    attrs = {"hidden_size": hidden, "direction": "bidirectional"}
+    rest = ["w_scale", "w_zero", "r_scale", "r_zero"]
+    quantised = helper.make_node("DynamicQuantizeLSTM", ["x", "w", "r", "b", "", "", "", "", *rest], ["y"], domain="com.microsoft", **attrs)
+    plain = helper.make_node("LSTM", ["x", "w", "r", "b"], ["y"], **attrs)
+    found = []
+    for node, weights in ((quantised, {**initial, "b": floats["b"]}), (plain, floats)):
+        given = [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, x.shape)]
+        out = [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None)]
+        graph = helper.make_graph([node], "g", given, out, [onnx.numpy_helper.from_array(v, n) for n, v in weights.items()])
+        opsets = [helper.make_opsetid("", 14), helper.make_opsetid("com.microsoft", 1)]
+        found.append(relax.VirtualMachine(relax.build(from_onnx(helper.make_model(graph, opset_imports=opsets))))["main"](x).numpy())
+    np.testing.assert_allclose(*found, rtol=1e-5, atol=1e-6)

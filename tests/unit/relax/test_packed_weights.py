@@ -80,3 +80,12 @@ def test_functions_that_others_may_call_take_what_they_say() -> None:
     assert constant_arguments(legal) == {"matmul": (1,)}
     legal.update_func("matmul", legal["matmul"].with_attr("global_symbol", "matmul"))
     assert constant_arguments(legal) == {"matmul": ()}
+
+
+def test_a_panel_of_weights_lies_together() -> None:
+    """Its rows a whole width of the weights apart, each line of a panel would come from a page of its own."""
+    w = weight(256, 64, 1, 1)
+    packed = relax.build(module(lambda e, x: e(op.nn.conv2d(x, w)), (1, 64, 14, 14)), TARGET, upto=4)
+    (shape,) = [one for one in constants(packed) if len(one) > 2]
+    assert shape[0] > 1  # panels
+    assert 64 in shape[1:]  # sums inside of these

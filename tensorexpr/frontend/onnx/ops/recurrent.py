@@ -11,6 +11,7 @@ from .... import relax
 from ..attributes import Attributes
 from ..context import Context, Inputs
 from ..registry import onnx_op
+from ..values import Value, constant_value
 
 R = relax.op
 
@@ -22,11 +23,17 @@ _PARAMETERS = {
 _TAKES = {"affine": (1, 1), "leakyrelu": (1, 0), "thresholdedrelu": (1, 0), "scaledtanh": (1, 1), "hardsigmoid": (1, 1), "elu": (1, 0)}
 _DEFAULT = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh"), "RNN": ("Tanh",)}
 _GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
+_QUANTIZED = "DynamicQuantize"
+
+
+def _kind(ctx: Context) -> str:
+    """Which of the three a node is; that of a quantised one computes with the same steps."""
+    return str(ctx.node.op_type).removeprefix(_QUANTIZED)
 
 
 def _activations(ctx: Context, attrs: Attributes, directions: int) -> list[dict[str, Any]]:
     """The functions of each direction with their parameters, which stand in lists for those that have some."""
-    default = list(_DEFAULT[ctx.node.op_type])
+    default = list(_DEFAULT[_kind(ctx)])
     names = attrs.strings("activations", None) or default * directions
     if len(names) != len(default) * directions:
         ctx.fail(f"{len(names)} activations for {directions} directions of {len(default)}")
@@ -62,7 +69,7 @@ def _vector(ctx: Context, value: Any, first: int, count: int) -> Any:
 
 def _bias(ctx: Context, inputs: Inputs, number: int, hidden: int) -> tuple[Any, Any]:
     """The bias of all gates, and of "GRU" that of the product of the state, which isn't among the first."""
-    kind, width = ctx.node.op_type, _GATES[ctx.node.op_type] * hidden
+    kind, width = _kind(ctx), _GATES[_kind(ctx)] * hidden
     zeros = relax.const(np.zeros(hidden, ctx.dtype(0)))
     if not ctx.has(3):
         return None, zeros
@@ -77,7 +84,7 @@ def _bias(ctx: Context, inputs: Inputs, number: int, hidden: int) -> tuple[Any, 
 
 
 def _direction(ctx: Context, inputs: Inputs, number: int, options: dict[str, Any], data: Any, starts: Sequence[Any]) -> Any:
-    kind = ctx.node.op_type
+    kind = _kind(ctx)
     hidden = int(ctx.extents(2)[2])
     weight, recurrence = _part(ctx, inputs[1], number), _part(ctx, inputs[2], number)
     bias, state_bias = _bias(ctx, inputs, number, hidden)
@@ -110,7 +117,7 @@ def _ranked(ctx: Context, batch_first: bool) -> None:
 
 def _layer(ctx: Context, inputs: Inputs, attrs: Attributes) -> list[Any]:
     """All directions, and their results side by side."""
-    kind, batch_first = ctx.node.op_type, attrs.bool("layout", False)
+    kind, batch_first = _kind(ctx), attrs.bool("layout", False)
     direction = attrs.string("direction", "forward")
     if direction not in ("forward", "reverse", "bidirectional"):
         ctx.fail(f"no direction {direction!r}")
@@ -147,3 +154,28 @@ def _layer(ctx: Context, inputs: Inputs, attrs: Attributes) -> list[Any]:
 
 for _name in _DEFAULT:
     onnx_op(_name)(_layer)
+
+
+def _weights(ctx: Context, index: int, scale: int) -> Value:
+    """Quantised weights [directions, inputs, gates] as floats [directions, gates, inputs].
+
+    Their scales and zeros are one for each direction, or one for each column of it.
+    """
+    levels, factors = ctx.constant(index), ctx.constant(scale).astype(np.float32)
+    zeros = ctx.constant(scale + 1) if ctx.has(scale + 1) else np.zeros(factors.shape, levels.dtype)
+    if levels.ndim != 3 or factors.shape not in ((levels.shape[0],), (levels.shape[0], levels.shape[2])) or zeros.shape != factors.shape:
+        ctx.fail(f"weights of shape {levels.shape} have scales of shape {factors.shape} and zeros of shape {zeros.shape}")
+    wide = (-1, 1, factors.shape[1] if factors.ndim == 2 else 1)
+    values = (levels.astype(np.float32) - zeros.astype(np.float32).reshape(wide)) * factors.reshape(wide)
+    return constant_value(np.ascontiguousarray(values.transpose(0, 2, 1)))
+
+
+@onnx_op(f"{_QUANTIZED}LSTM", domain="com.microsoft")
+def dynamic_quantize_lstm(ctx: Context, inputs: Inputs, attrs: Attributes) -> list[Any]:
+    """An LSTM whose weights are integers of eight bits, by ONNX Runtime's description of its contrib operators.
+
+    That quantises data and states anew at each step, to have products of integers. Here they stay floats, so that results are those of
+    the weights, without the error of 1/255 of the largest value that quantised data have.
+    """
+    ctx.values[1], ctx.values[2] = _weights(ctx, 1, 8), _weights(ctx, 2, 10)
+    return _layer(ctx, inputs, attrs)
