@@ -44,19 +44,24 @@ def _fill(blocks: Any, source: Any, digits: Sequence[tuple[int, ...]]) -> None:
     for axis, extents in enumerate(digits):
         if not extents:  # one element
             continue
-        before, after = (slice(None),) * axis, (slice(None),) * first
         inner = math.prod(extents[1:])
         count, left = divmod(source.shape[axis], inner)
+        whole, behind = _at(axis, slice(count * inner)), _at(axis, slice(count * inner, None))
         if left and count:
-            _fill(blocks, source[(*before, slice(count * inner))], digits)
+            _fill(blocks, source[whole], digits)
         if left:
             # The rest has one value of the highest digit, and digits of its own below.
             rest = tuple(one[1:] if n == axis else one for n, one in enumerate(digits))
-            _fill(blocks[(*after, count)], source[(*before, slice(count * inner, None))], rest)
+            _fill(blocks[_at(first, count)], source[behind], rest)
             return
-        blocks = blocks[(*after, slice(count))]
+        blocks = blocks[_at(first, slice(count))]
         first += len(extents)
     blocks[...] = source.reshape(blocks.shape)
+
+
+def _at(axis: int, index: slice | int) -> tuple[slice | int, ...]:
+    """An index of one axis."""
+    return (*(slice(None),) * axis, index)
 
 
 def digit_layout(old: Sequence[Var], new: Sequence[PrimExpr], shape: Sequence[int]) -> DigitLayout | None:

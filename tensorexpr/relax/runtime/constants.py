@@ -31,7 +31,7 @@ def _constants(functions: Iterable[Function]) -> list[NDArray]:
 def _sample(array: NDArray) -> bytes:
     """Some bytes of an array, in which weights differ: layers of a network have equal shapes, and all of them would be hashed."""
     flat = array._array.reshape(-1)
-    return bytes_of(wrapped(flat[:: max(1, flat.size // _SAMPLED)], array.dtype)).tobytes()
+    return bytes(bytes_of(wrapped(flat[:: max(1, flat.size // _SAMPLED)], array.dtype)))
 
 
 class _Sharing(Mutator):

@@ -150,4 +150,4 @@ def test_recurrent_weights_of_eight_bits(of_columns: bool) -> None:
         graph = helper.make_graph([node], "g", given, out, [onnx.numpy_helper.from_array(v, n) for n, v in weights.items()])
         opsets = [helper.make_opsetid("", 14), helper.make_opsetid("com.microsoft", 1)]
         found.append(relax.VirtualMachine(relax.build(from_onnx(helper.make_model(graph, opset_imports=opsets))))["main"](x).numpy())
-    np.testing.assert_allclose(*found, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-5, atol=1e-6)
