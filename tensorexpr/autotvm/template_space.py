@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ScheduleError, TensorExprError
+from ..schedule.given_layouts import declared_arguments
 from ..schedule.legality import check_tree
 from ..schedule.steps import Knob, SampleCategorical, Split, Step
 from ..schedule.te_schedule import Schedule
@@ -51,6 +52,15 @@ class Instance:
 
     schedule: Schedule
     args: tuple[Tensor, ...]
+
+    @staticmethod
+    def of(schedule: Schedule, args: Sequence[Tensor]) -> Instance:
+        """What a template gives. Arguments that its schedule takes in other layouts stand here as they were declared: those differ from
+        configuration to configuration, and what is computed doesn't.
+
+        s[kernel].transform_layout(lambda o, i: [o // 16, i, o % 16]) ; return s, s.arguments([kernel, ...])
+        """
+        return Instance(schedule, tuple(declared_arguments(schedule.tree, args)))
 
     @property
     def outputs(self) -> tuple[Operation, ...]:
@@ -88,7 +98,7 @@ class TemplateSpace:
             InstantiationError: if no configuration makes one.
         """
         schedule, args = self.task.example or self.task.instantiate(self.config.get(self.config.get_rand_index()))
-        made = Instance(schedule, tuple(args))
+        made = Instance.of(schedule, args)
         _check_arguments(made)
         return made
 
@@ -162,7 +172,7 @@ class TemplateSpace:
         if found is None:
             try:
                 schedule, args = self.task.instantiate(self.entity(row))
-                found = Instance(schedule, tuple(args))
+                found = Instance.of(schedule, args)
                 _check_arguments(found)
                 check_tree(schedule.tree)
             except TensorExprError as error:

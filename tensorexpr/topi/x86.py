@@ -1,12 +1,14 @@
 """Operators and schedules for x86 by the names that programs call.
 
 Operators are those of `topi.nn` under the arguments that they take here (a tuner's configuration is passed by AutoTVM, not by programs);
-schedules are the default schedules, which are made for the target's vectors and caches. The products of `cblas`, `mkl` and `dnnl` are those
+schedules are the default schedules, which are made for the target's vectors and caches, unless a log of AutoTVM that is applied knows the
+operator's workload: then they are the log's (`topi.tasks`). The products of `cblas`, `mkl` and `dnnl` are those
 of the BLAS inside NumPy, see `tensorexpr.contrib.cblas`.
 """
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections import namedtuple
 from collections.abc import Callable
@@ -62,6 +64,13 @@ _COMPUTES: dict[str, tuple[Callable[..., Any], str]] = {
     "roi_align_nchw": (vision.roi_align_nchw, "data rois pooled_size spatial_scale mode sample_ratio"),
 }
 
+# Operators that are tasks of AutoTVM too.
+_TASK_NAMES = """
+batch_matmul conv2d_NCHWc conv2d_NCHWc_int8 conv3d_ncdhw conv3d_ndhwc dense_int8 dense_nopack dense_pack depthwise_conv2d_NCHWc
+group_conv2d_nchw
+"""
+_TASKS = frozenset(_TASK_NAMES.split())
+
 Workload3D = namedtuple(
     "Workload3D",
     "in_dtype out_dtype depth height width in_filter groups out_filter dkernel hkernel wkernel dpad hpad wpad dstride hstride wstride",
@@ -87,6 +96,10 @@ def _renamed(name: str, function: Callable[..., Any], names: str) -> Callable[..
     def operator(*args: Any, **kwargs: Any) -> Any:
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
+        if name in _TASKS and _is_task(name, bound.args):
+            from .tasks.dispatch import declare
+
+            return declare(name, bound.args)
         # By their places: the function knows these arguments by other names.
         return function(*bound.args)
 
@@ -98,6 +111,11 @@ def _renamed(name: str, function: Callable[..., Any], names: str) -> Callable[..
     )
     operator.__signature__ = signature  # type: ignore[attr-defined]
     return operator
+
+
+def _is_task(name: str, args: Any) -> bool:
+    """Whether the task of a name is what is asked for: that of small numbers takes packed weights, the operator others too."""
+    return all(isinstance(arg, Tensor) for arg in args[:2]) and (name != "dense_int8" or args[1].ndim == 4)
 
 
 globals().update({name: _renamed(name, function, names) for name, (function, names) in _COMPUTES.items()})
@@ -195,3 +213,20 @@ def infer_pad3d(data: Tensor, data_pad: Tensor | None, layout: str) -> tuple[int
 __all__ = [*_OWN, *_COMPUTES, *(f"schedule_{operator}" for operator in OPERATORS)]
 
 define_schedules(globals(), OPERATORS)
+
+
+def _by_log(name: str, default: Callable[..., Any]) -> Callable[..., Any]:
+    """The schedule of an operator that is a task: that of the log in force, or the default one."""
+
+    @functools.wraps(default)
+    def scheduled(outs: Any, layout: str | None = None) -> Any:
+        from .tasks.dispatch import schedule
+
+        outputs = [outs] if isinstance(outs, Tensor) else outs
+        tensors = isinstance(outputs, (list, tuple)) and outputs and all(isinstance(out, Tensor) for out in outputs)
+        return schedule(name, list(outputs)) if tensors else default(outs, layout)
+
+    return scheduled
+
+
+globals().update({f"schedule_{name}": _by_log(name, globals()[f"schedule_{name}"]) for name in _TASKS if name in OPERATORS})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -36,6 +37,17 @@ __all__ = [
 
 # The name of a task -> what makes its schedule of arguments and the configuration in force.
 TASK_TABLE: dict[str, Callable[..., Any]] = {}
+# Where tasks of these names are registered: loaded when one is asked for first, as few programs tune operators by name.
+_LIBRARIES = {".x86": "tensorexpr.topi.tasks"}
+
+
+def known_task(name: str) -> Callable[..., Any]:
+    """What makes a task's schedules; a `MissingTask` if nothing of this name is registered."""
+    if name not in TASK_TABLE:
+        for ending, module in _LIBRARIES.items():
+            if name.endswith(ending):
+                importlib.import_module(module)
+    return TASK_TABLE.get(name) or MissingTask(name)
 
 
 class FlopCalculationError(TensorExprError):
@@ -84,7 +96,7 @@ class Task:
         self.args = serialize_args(args)
         self.kwargs: dict[str, Any] = {}
         self.config_space: Any = None
-        self.func: Callable[..., Any] = TASK_TABLE.get(name) or MissingTask(name)
+        self.func: Callable[..., Any] = known_task(name)
         self.flop: float = 0
         self.target: Any = None
         self.target_host: Any = None
@@ -171,10 +183,15 @@ class TaskTemplate:
         if self.fcompute is None or self.fschedule is None:
             lacking = "compute" if self.fcompute is None else "schedule"
             raise MissingTaskError(f"this task is half registered: register_topi_{lacking} gives it its other part")
-        out = self.fcompute(*args, **kwargs)
-        outs = list(out) if isinstance(out, (list, tuple)) else [out]
-        schedule = self.fschedule(outs)
-        return schedule, [*outs, *_inputs(args)]
+        # operators look at the switch: as tasks they take operands packed, which packing would else be timed with
+        tuning, GLOBAL_SCOPE.in_tuning = GLOBAL_SCOPE.in_tuning, True
+        try:
+            out = self.fcompute(*args, **kwargs)
+            outs = list(out) if isinstance(out, (list, tuple)) else [out]
+            schedule = self.fschedule(outs)
+        finally:
+            GLOBAL_SCOPE.in_tuning = tuning
+        return schedule, schedule.arguments([*outs, *_inputs(args)])
 
 
 def _inputs(args: Sequence[Any]) -> list[Tensor]:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from ...errors import TuningError
+from ...te.extern import ExternOp
 from ...te.operation import ComputeOp, Operation
 from ...te.tensor import Tensor
 from .args import args_to_workload
@@ -145,7 +146,7 @@ def _marked(tensor: Tensor, workload: tuple[Any, ...]) -> Tensor:
     """The tensor of an operation that carries its workload."""
     op = tensor.op
     # an operator that calls another one's function keeps the inner one's mark
-    if not isinstance(op, ComputeOp) or _KEY in op.attrs:
+    if not isinstance(op, (ComputeOp, ExternOp)) or _KEY in op.attrs:
         return tensor
     # As text: attributes travel with the computation, and a workload holds None.
     return replace(op, attrs=op.attrs.set(**{_KEY: json.dumps(workload)})).output(tensor.value_index)
@@ -169,7 +170,7 @@ def get_workload(outs: Any, task_name: str | None = None) -> tuple[Any, ...] | N
         if op in seen:
             continue
         seen.add(op)
-        found = op.attrs.get(_KEY) if isinstance(op, ComputeOp) else None
+        found = op.attrs.get(_KEY) if isinstance(op, (ComputeOp, ExternOp)) else None
         if found is not None and (task_name is None or _plain(found)[0] == task_name):
             return _plain(found)
         pending += [tensor.op for tensor in op.input_tensors]

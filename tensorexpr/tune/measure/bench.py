@@ -33,7 +33,8 @@ class WrongAnswer(TuningError):
 class Kernel:
     """A candidate's machine code in memory: its packed entry, the messages of the codes that it returns, and its arguments.
 
-    `words` are the addresses of the arguments, `packed` those inputs that it takes in a layout of its own, `arrays` the others.
+    `words` are the addresses of the arguments, `packed` those inputs that it takes in a layout of its own, `outputs` its results, in
+    their layout, `arrays` the task's arguments.
     """
 
     entry: int
@@ -41,6 +42,7 @@ class Kernel:
     code: engine.LoadedCode
     words: Any
     packed: Sequence[GuardedArray]
+    outputs: Sequence[_Output]
     arrays: Arrays
 
 
@@ -68,6 +70,12 @@ class Arrays:
     offset: int
     memory: Sequence[GuardedArray]
     outputs: Sequence[_Output]
+
+    @property
+    def places(self) -> list[int]:
+        """Which arguments the outputs are."""
+        known = {id(output.memory) for output in self.outputs}
+        return [place for place, memory in enumerate(self.memory) if id(memory) in known]
 
 
 class Bench:
@@ -114,12 +122,16 @@ class Bench:
         code, arrays = engine.load_object(data, [entry]), self._arrays_at(offset)
         words: Any = (ctypes.c_uint64 * max(1, len(arrays.memory)))(*(memory.address for memory in arrays.memory))
         packed: list[GuardedArray] = []
+        outputs = dict(zip(arrays.places, arrays.outputs, strict=True))
         for place, argument in enumerate(arguments):
-            if argument.layout is not None:
+            if argument.layout is not None and place in outputs:
+                outputs[place] = _relaid(outputs[place], argument, offset)
+                words[place] = outputs[place].memory.address
+            elif argument.layout is not None:
                 packed.append(frozen_copy(argument.packed(arrays.memory[place].array), offset))
                 # the address doesn't keep the array alive: the kernel holds it in `packed`
                 words[place] = packed[-1].address
-        return Kernel(code[entry], errors, code, words, packed, arrays)
+        return Kernel(code[entry], errors, code, words, packed, list(outputs.values()), arrays)
 
     def measure(self, kernel: Kernel, best: float) -> BenchResult:
         """Run a candidate, compare its results before and after timing it.
@@ -137,8 +149,8 @@ class Bench:
         seconds["time"] = time.perf_counter() - start
         # once more: a candidate may be right on poisoned results and wrong on those of the call before, which it adds to
         if not timing.raced:
-            _compare(kernel.arrays)
-        return BenchResult(timing, all(output.expected is not None for output in kernel.arrays.outputs), seconds)
+            _compare(kernel.outputs)
+        return BenchResult(timing, all(output.expected is not None for output in kernel.outputs), seconds)
 
     def check(self, kernel: Kernel, best: float = math.inf) -> float:
         """Run a candidate once and compare its results; the seconds of the call.
@@ -149,7 +161,7 @@ class Bench:
             WrongAnswer: if they differ from the definition's, or it wrote beside its arrays.
             TuningError: if it reports an error itself.
         """
-        for output in kernel.arrays.outputs:
+        for output in kernel.outputs:
             output.memory.poison()
         limit = self._policy.first_call_limit(best)
         # 0 sets no alarm. What SIGALRM does by default ends native code too, in which no handler of Python's would run
@@ -158,7 +170,7 @@ class Bench:
             first = self.run(kernel, 1)
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0.0)
-        _compare(kernel.arrays)
+        _compare(kernel.outputs)
         return first
 
     def run(self, kernel: Kernel, number: int) -> float:
@@ -168,7 +180,8 @@ class Bench:
             TuningError: if the code returns an error.
         """
         if self._policy.flush_caches:
-            drop_from_caches([(memory.address, memory.array.nbytes) for memory in (*kernel.arrays.memory, *kernel.packed)])
+            touched = (*kernel.arrays.memory, *kernel.packed, *(output.memory for output in kernel.outputs))
+            drop_from_caches([(memory.address, memory.array.nbytes) for memory in touched])
         seconds, code = repeat(kernel.entry, kernel.words, number)
         if code:
             known = 0 < code <= len(kernel.errors)
@@ -176,8 +189,21 @@ class Bench:
         return seconds / number
 
 
-def _compare(arrays: Arrays) -> None:
-    for output in arrays.outputs:
+def _relaid(output: _Output, argument: ArrayArgument, offset: int) -> _Output:
+    """An output where code stores it in a layout of its own: what is expected is packed, so that the layout is verified too.
+
+    Raises:
+        TuningError: if the layout has places that no element goes to: what they hold would be compared too.
+    """
+    memory = GuardedArray(argument.shape, output.memory.array.dtype, offset)
+    if memory.array.size != output.memory.array.size:
+        raise TuningError(f"{output.name}: results are measured in layouts without padding, not as {list(argument.shape)}")
+    expected = None if output.expected is None else frozen_copy(argument.packed(output.expected.array))
+    return _Output(output.name, memory, expected, output.tolerance)
+
+
+def _compare(outputs: Sequence[_Output]) -> None:
+    for output in outputs:
         if not output.memory.is_intact:
             raise WrongAnswer(f"{output.name}: bytes beside the array were written")
         if output.expected is None:

@@ -10,7 +10,7 @@ from ...lower.context import PassContext
 from ...lower.pipeline import lower
 from ...lower.plain_context import context_from_json
 from ...schedule.axis_expression import encode
-from ...schedule.given_layouts import given_inputs
+from ...schedule.given_layouts import given_inputs, relaid
 from ...schedule.te_schedule import Schedule
 from ...schedule.trace import Trace
 from ...target import Target
@@ -58,8 +58,8 @@ class CandidateCompiler:
 
 
 def _layout(schedule: Schedule, arg: Tensor) -> Layout | None:
-    """The layout in which an input is passed, if it isn't its own."""
-    if arg not in given_inputs(schedule.tree):
+    """The layout in which an argument is passed, if it isn't its own."""
+    if arg not in given_inputs(schedule.tree) and relaid(schedule.tree, arg) is arg:
         return None
     layout = schedule.layout_of(arg)
     numbers = {var: axis for axis, var in enumerate(layout.initial_indices)}
