@@ -1,6 +1,7 @@
 """Products by libraries as AutoTVM's tasks for x86: they have no knobs, and stand in logs beside those that have.
 
-All of them are the products of the BLAS inside NumPy; see `topi.x86`.
+There is nothing to tune in them, and they aren't measured: they call Python functions, which the measuring processes don't have. All of
+them are the products of the BLAS inside NumPy; see `topi.x86`.
 """
 
 from __future__ import annotations

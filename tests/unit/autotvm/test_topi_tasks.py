@@ -113,7 +113,6 @@ RUN = {
     ),
     "small dense": ("dense_int8.x86", (of(6, 12, **U8), of(2, 3, 16, 4, **I8), None, "int32")),
     "small batch": ("batch_matmul_int8.x86", (of(3, 6, 12, **U8), of(3, 32, 12, **I8), None, "int32", False, True)),
-    "library": ("batch_matmul_cblas.x86", (of(3, 6, 10), of(3, 9, 10), None, "float32", False, True)),
 }
 
 
