@@ -7,8 +7,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple, NoReturn
 
+import numpy as np
+
 from ...errors import RPCError, TensorExprError, TuningError
 from ...schedule.trace import Trace
+from ...te.operation import PlaceholderOp
 from ...tir.arithmetic import as_int
 from ...tune.measure import MeasureErrorNo, MeasureOptions, Measurer, MeasureTask, Program, TimingPolicy
 from ...tune.measure.builder import Build, Failure
@@ -116,6 +119,10 @@ class LocalRunner(Runner):
         enable_cpu_cache_flush: measure with cold caches.
         module_loader: refused: code is loaded by our workers.
 
+    Attributes:
+        ref_input: an array for each argument of the task, in order, where random inputs don't do: indices of a sparse operator, say. Those
+            of results are ignored.
+
     Raises:
         TuningError: for a module_loader.
     """
@@ -135,6 +142,7 @@ class LocalRunner(Runner):
             raise TuningError("LocalRunner: workers of this machine load code themselves; a module_loader is for devices")
         self.number, self.repeat, self.min_repeat_ms = number, repeat, min_repeat_ms
         self.cooldown_interval, self.enable_cpu_cache_flush = cooldown_interval, enable_cpu_cache_flush
+        self.ref_input: Sequence[Any] | None = None
 
     def get_build_kwargs(self) -> dict[str, Any]:
         """Nothing: programs run where they are built."""
@@ -148,7 +156,7 @@ class LocalRunner(Runner):
         """
         made: dict[int, MeasureResult] = {}
         for space, places in _by_task(measure_inputs):
-            with Measurer(measure_task(space), measure_options(LocalBuilder(), self)) as measurer:
+            with Measurer(measure_task(space, self), measure_options(LocalBuilder(), self)) as measurer:
                 for place in places:
                     built = build_results[place]
                     if not isinstance(built, _Built):
@@ -212,13 +220,24 @@ def _program(space: TemplateSpace, made: MeasureInput) -> Program:
     return Program(made.config.index, found.trace, found.dag) if isinstance(found, Computed) else Program(made.config.index, found)
 
 
-def measure_task(space: TemplateSpace) -> MeasureTask:
-    """A task in the form that workers get.
+def measure_task(space: TemplateSpace, runner: LocalRunner | None = None) -> MeasureTask:
+    """A task in the form that workers get, with the inputs that a runner has for it.
 
     Raises:
         InstantiationError: if the template makes no program to take arguments from.
+        TuningError: for inputs that don't fit.
     """
-    return MeasureTask(space.example.args, space.task.target)
+    args, given = space.example.args, None if runner is None else runner.ref_input
+    if given is None:
+        return MeasureTask(args, space.task.target)
+    if len(given) != len(args):
+        raise TuningError(f"ref_input has {len(given)} arrays for the {len(args)} arguments {', '.join(arg.op.name for arg in args)}")
+    arrays = {
+        arg: np.asarray(array.numpy() if hasattr(array, "numpy") else array)
+        for arg, array in zip(args, given, strict=True)
+        if isinstance(arg.op, PlaceholderOp)
+    }
+    return MeasureTask(args, space.task.target, arrays)
 
 
 def measure_options(builder: LocalBuilder, runner: LocalRunner) -> MeasureOptions:

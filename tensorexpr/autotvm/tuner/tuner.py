@@ -238,7 +238,7 @@ def _measurer(space: TemplateSpace, builder: Any, runner: Any) -> Iterator[Measu
         # a subclass with a `build` or `run` of its own expects to be asked
         ours = type(builder).build is LocalBuilder.build and type(runner).run is LocalRunner.run
         if ours:
-            with Measurer(measure_task(space), measure_options(builder, runner)) as measurer:
+            with Measurer(measure_task(space, runner), measure_options(builder, runner)) as measurer:
                 yield measurer
             return
     with builder.workers(space) if isinstance(builder, LocalBuilder) else nullcontext():

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tensorexpr import autotvm, te
+from tensorexpr import autotvm, relax, te
 from tensorexpr.autotvm.errors import InstantiationError, MissingTaskError
 from tensorexpr.autotvm.task.task import FlopCalculationError, compute_flop
 from tensorexpr.errors import TensorExprError, TuningError
@@ -125,7 +125,34 @@ def test_operators_carry_their_workload_to_their_schedule() -> None:
         _scale(data, factor=2.0)
 
 
-def test_graphs_have_no_tasks_yet() -> None:
+def test_graphs_have_the_tasks_that_tvm_extracts() -> None:
+    info = relax.TensorStructInfo
+    shapes = {"x": (1, 32, 14, 14), "w": (64, 32, 3, 3), "d": (64, 1, 3, 3), "g": (8, 16, 1, 1), "m": (14, 10), "b": (1, 8, 10, 5)}
+    x, w, d, g, m, b = (relax.Var(name, info(shape, "float32")) for name, shape in shapes.items())
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x, w, d, g, m, b]):
+        one = builder.emit(relax.op.nn.conv2d(x, w, padding=(1, 1)))
+        each = builder.emit(relax.op.nn.conv2d(one, d, padding=1, groups=64))
+        grouped = builder.emit(relax.op.nn.conv2d(each, g, groups=4))
+        layer = builder.emit(relax.op.matmul(grouped, m))
+        builder.emit_func_output(builder.emit(relax.op.matmul(layer, b)))
+    mod, one_by_one = builder.get(), ((1, 1), (1, 1, 1, 1), (1, 1), "NCHW", "NCHW", "float32")
+
+    def of(*shape: int) -> tuple[Any, ...]:
+        return ("TENSOR", shape, "float32")
+
+    tasks = autotvm.task.extract_from_program(mod, {}, TARGET)
+    assert [task.workload for task in tasks] == [
+        ("conv2d_NCHWc.x86", of(1, 32, 14, 14), of(64, 32, 3, 3), *one_by_one),
+        ("depthwise_conv2d_NCHWc.x86", of(1, 64, 14, 14), of(64, 1, 3, 3), *one_by_one),
+        ("group_conv2d_nchw.x86", of(1, 64, 14, 14), of(8, 16, 1, 1), (1, 1), (0, 0, 0, 0), (1, 1), 4, "float32"),
+        ("dense_nopack.x86", of(112, 14), of(10, 14), None, "float32"),
+        ("dense_pack.x86", of(112, 14), of(10, 14), None, "float32"),
+        ("batch_matmul.x86", of(8, 14, 10), of(8, 10, 5), (8, 14, 5), "float32", 0, 0),
+    ]
+    assert all(task.config_space.range_length > 1 for task in tasks)
+    twice = autotvm.task.extract_from_multiple_program([mod, mod], {}, TARGET, ops=["nn.dense", "relax.nn.conv3d"])
+    assert [task.name for task in twice] == ["dense_nopack.x86", "dense_pack.x86"]
     with pytest.raises(TuningError, match=r"autotvm\.task\.create"):
         autotvm.task.extract_from_program(None, {}, "llvm")
 

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tensorexpr import autotvm
+from tensorexpr import autotvm, te
 from tensorexpr.autotvm.logs import load_from_file
 from tensorexpr.autotvm.tuner.droplet_tuner import t_test
 from tensorexpr.errors import TuningError
+from tensorexpr.schedule.te_schedule import Schedule
 from tests.autotvm_templates import TARGET, made_up
 
 LOCAL = {"builder": autotvm.LocalBuilder(n_parallel=1), "runner": autotvm.LocalRunner(number=1, repeat=1, min_repeat_ms=1)}
@@ -166,3 +167,28 @@ def test_builders_and_runners_work_alone() -> None:
     inputs = [autotvm.MeasureInput(task.target, task, task.config_space.get(index)) for index in (0, 7)]
     measure_batch = autotvm.measure.create_measure_batch(task, LOCAL)
     assert [int(result.error_no) for result in measure_batch(inputs)] == [0, 0]
+
+
+@autotvm.template("tests/gather")
+def gathered(n: int) -> tuple[Schedule, list[te.Tensor]]:
+    """Rows of a table by indices, which random numbers would take from outside of it."""
+    table, rows = te.placeholder((4, n), "float32", name="table"), te.placeholder((n,), "int32", name="rows")
+    out = te.compute((n, n), lambda i, j: table[rows[i], j] * 2.0, name="out")
+    s = te.create_schedule(out.op)
+    cfg = autotvm.get_config()
+    cfg.define_split("tile", out.op.axis[1], num_outputs=2)
+    cfg["tile"].apply(s, out, out.op.axis[1])
+    return s, [table, rows, out]
+
+
+def test_runners_measure_on_the_inputs_given() -> None:
+    task = autotvm.task.create("tests/gather", (8,), TARGET)
+    runner = autotvm.LocalRunner(timeout=100, number=1, repeat=1, min_repeat_ms=1)
+    runner.ref_input = [np.ones((4, 8), np.float32), np.array([0, 3] * 4, np.int32), np.zeros((8, 8), np.float32)]
+    found: list[Any] = []
+    option = autotvm.measure_option(autotvm.LocalBuilder(timeout=100), runner)
+    autotvm.tuner.GridSearchTuner(task).tune(2, option, callbacks=[lambda tuner, inputs, results: found.extend(results)])
+    assert [(int(result.error_no), result.verified) for result in found] == [(0, True)] * 2
+    runner.ref_input = runner.ref_input[:2]
+    with pytest.raises(TuningError, match="2 arrays for the 3 arguments table, rows, out"):
+        autotvm.tuner.GridSearchTuner(task).tune(1, option)
