@@ -127,6 +127,8 @@ class LocalRunner(Runner):
         TuningError: for a module_loader.
     """
 
+    ref_input: Sequence[Any] | None = None
+
     def __init__(
         self,
         timeout: float = 10,
@@ -142,7 +144,6 @@ class LocalRunner(Runner):
             raise TuningError("LocalRunner: workers of this machine load code themselves; a module_loader is for devices")
         self.number, self.repeat, self.min_repeat_ms = number, repeat, min_repeat_ms
         self.cooldown_interval, self.enable_cpu_cache_flush = cooldown_interval, enable_cpu_cache_flush
-        self.ref_input: Sequence[Any] | None = None
 
     def get_build_kwargs(self) -> dict[str, Any]:
         """Nothing: programs run where they are built."""
