@@ -223,7 +223,7 @@ def masked_fill(x: Any, mask: Any, value: Any) -> Call:
 
 # Activations: elementwise, by names of their own.
 relu = _unary("nn.relu", topi.nn.relu, reference.relu)
-silu = _unary("nn.silu", lambda x: topi.multiply(x, topi.sigmoid(x)), reference.silu, floats=True)
+silu = _unary("nn.silu", reference.te_silu, reference.silu, floats=True)
 gelu = _unary("nn.gelu", partial(reference.te_gelu, tanh=False), reference.gelu, floats=True)
 gelu_tanh = _unary("nn.gelu_tanh", partial(reference.te_gelu, tanh=True), reference.gelu_tanh, floats=True)
 

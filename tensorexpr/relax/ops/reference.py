@@ -9,8 +9,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ... import topi
+from ...tir import intrin
 from ...tir.arithmetic import const
 from ...tir.dtype import to_numpy
+from ...topi.math import elementwise
 
 Array: TypeAlias = Any
 _erf = np.vectorize(math.erf, otypes=[np.float64])
@@ -84,6 +86,19 @@ def te_gelu(x: Any, tanh: bool) -> Any:
     else:
         inside = topi.erf(topi.multiply(x, number(math.sqrt(0.5))))
     return topi.multiply(x, topi.multiply(number(0.5), topi.add(number(1.0), inside)))
+
+
+def te_silu(x: Any) -> Any:
+    """x times its sigmoid, elements of a tensor; of float32 below -87, where that is -1.4e-36 at most, 0.
+
+    From -92 on the product is below the least normal number, and the multiply-adds of the convolution behind it take a hundred times as
+    long on each: 3,352 of 204,800 elements made one of 0.13 ms one of 2.8 ms (Ice Lake server, two cores).
+    """
+    if x.dtype != "float32":
+        return topi.multiply(x, topi.sigmoid(x))
+    least, zero = const(-87.0, x.dtype), const(0.0, x.dtype)
+    # NaN isn't below anything, so it stays what it is.
+    return elementwise(x, lambda v: intrin.select(v < least, zero, v * intrin.sigmoid(v)), "T_silu")
 
 
 def softmax(x: Array, axis: int) -> Array:

@@ -133,6 +133,25 @@ def test_rows_of_infinities_have_infinite_extremes(name: str, value: float) -> N
     assert found.tolist() == [value, 2.0, float(x[2, 0])]
 
 
+def test_silu_leaves_no_numbers_below_the_least_normal_one() -> None:
+    # Each would take a hundred times as long in the convolution that reads it.
+    x = Var("x", TensorStructInfo((64,), F))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            out = bb.emit_output(op.nn.silu(x))
+        bb.emit_func_output(out)
+    given = np.linspace(-110, 20, 64).astype(np.float32)
+    given[:3] = np.nan, np.inf, -np.inf
+    found = relax.VirtualMachine(relax.build(bb.get()))["main"](given).numpy()
+    assert np.isnan(found[0])
+    assert found[1] == np.inf
+    assert found[2] == 0
+    assert not ((np.abs(found) < np.finfo(F).smallest_normal) & (found != 0)).any()
+    wide = given[3:].astype(np.float64)
+    np.testing.assert_allclose(found[3:], wide / (1 + np.exp(-wide)), rtol=1e-5, atol=2e-36)
+
+
 def test_every_row_is_tested() -> None:
     """Those that networks are made of; tests/property/test_operators.py has the others."""
     _, evaluator = machine()
