@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from tensorexpr import relax
+from tensorexpr.lower.rebuild import walk_statements
 from tensorexpr.relax import BlockBuilder, TensorStructInfo, Var, op
 from tensorexpr.tir.expr import Call
 from tensorexpr.tir.rewriting import walk
+from tensorexpr.tir.stmt import Evaluate, For, SeqStmt
 
 CPUS = ("x86-64-v4", "znver3")
 
@@ -46,6 +48,29 @@ def test_what_stays_in_the_cache_or_follows_in_memory_is_not_asked_for(cpu: str)
     rows = relax.const(np.zeros((512, 512), np.float32))
     assert "x" not in asked(lambda x: op.matmul(x, rows), (128, 512), cpu)
     assert asked(lambda x: op.nn.softmax(x), (512, 512), cpu) == set()
+
+
+@pytest.mark.parametrize(("channels", "kernel", "plane"), [(64, 3, (112, 15)), (192, 1, (6, 80)), (32, 1, (80, 80))])
+def test_asking_is_no_loop_inside_a_step_and_for_no_more_than_the_step_reads(channels: int, kernel: int, plane: tuple[int, int]) -> None:
+    """A loop over lines ends, predicted wrongly, in each step; tiles that run on over row ends read parts of two rows, not all of both."""
+    x = Var("x", TensorStructInfo((1, channels, *plane)))
+    bb = BlockBuilder()
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            out = bb.emit_output(convolution(channels, kernel)(x))
+        bb.emit_func_output(out)
+    mod = relax.build(bb.get(), "llvm -mcpu=icelake-server", upto=4)
+    kernels: list[Any] = [func for var, func in mod.functions_items() if var.name_hint != "main"]
+    loops = [one for kernel in kernels for one in walk_statements(kernel.body) if isinstance(one, For)]
+    steps = [[child.value for child in one.body.seq if _asks(child)] for one in loops if isinstance(one.body, SeqStmt)]
+    assert any(steps)
+    assert not any(_asks(one.body) for one in loops)
+    lines = [sum(call.args[0].buffer.data.name.startswith("x") for call in step) for step in steps]
+    assert max(lines) <= 4
+
+
+def _asks(stmt: Any) -> bool:
+    return isinstance(stmt, Evaluate) and isinstance(stmt.value, Call) and stmt.value.op == "tir.prefetch"
 
 
 def test_results_stay_what_they_are() -> None:
