@@ -61,8 +61,9 @@ def test_asking_is_no_loop_inside_a_step_and_for_no_more_than_the_step_reads(cha
         bb.emit_func_output(out)
     mod = relax.build(bb.get(), "llvm -mcpu=icelake-server", upto=4)
     kernels: list[Any] = [func for var, func in mod.functions_items() if var.name_hint != "main"]
-    loops = [one for kernel in kernels for one in walk_statements(kernel.body) if isinstance(one, For)]
-    steps = [[child.value for child in one.body.seq if _asks(child)] for one in loops if isinstance(one.body, SeqStmt)]
+    loops: list[Any] = [one for kernel in kernels for one in walk_statements(kernel.body) if isinstance(one, For)]
+    bodies: list[Any] = [one.body for one in loops if isinstance(one.body, SeqStmt)]
+    steps = [[child.value for child in body.seq if _asks(child)] for body in bodies]
     assert any(steps)
     assert not any(_asks(one.body) for one in loops)
     lines = [sum(call.args[0].buffer.data.name.startswith("x") for call in step) for step in steps]
