@@ -1,4 +1,4 @@
-"""Conversions between dtypes, and the float32 detour of the 16-bit floats.
+"""Conversions between dtypes, and the float32 detour of the floats of 16 and 8 bits.
 
 Integers wrap; floats become integers by truncation, beyond the range its nearest end, NaN zero; anything becomes a
 bool by comparison with zero.
@@ -13,7 +13,7 @@ from ..tir.expr import Broadcast, Cast, FloatImm, Max, Min, PrimExpr
 from .context import FunctionContext
 from .lanes import Lanes
 from .low_precision import from_single, round_to_odd, to_single
-from .types import LOW_PRECISION, VALUE_TYPE, computed, splat, suffix
+from .types import LOW_PRECISION, VALUE_TYPE, splat, suffix
 
 _LARGEST = 2147483520  # the last number below 2**31 that float32 has
 
@@ -75,8 +75,6 @@ def convert(ctx: FunctionContext, source: str, wanted: str, value: str) -> str:
     if source == wanted:
         return value
     have, want = parse_dtype(source), parse_dtype(wanted)
-    computed(have)
-    computed(want)
     if have.is_float and want.is_float:
         return _float_to_float(ctx, have, want, value)
     from_type, to_type = VALUE_TYPE[source], VALUE_TYPE[wanted]
@@ -85,7 +83,7 @@ def convert(ctx: FunctionContext, source: str, wanted: str, value: str) -> str:
     if have.is_float:
         return _float_to_int(ctx, have, want, value)
     if want.is_float:
-        if want.bits == 16:
+        if want.bits <= 16:
             # An int16 fits the 24 bits of a float32; of an int32 the rounding to float32 would be one too many.
             middle = DataType("float", 32 if have.bits < 32 else 64, want.lanes)
             return convert(ctx, str(middle), wanted, convert(ctx, source, str(middle), value))
@@ -102,14 +100,14 @@ def _to_bool(ctx: FunctionContext, have: DataType, from_type: str, value: str) -
     nothing = "zeroinitializer" if have.lanes > 1 else "null" if have.code == "handle" else "0"
     if not have.is_float:
         return ctx.text.value(f"icmp ne {from_type} {value}, {nothing}")
-    if have.bits == 16:
+    if have.bits <= 16:
         from_type, value = widen(ctx, str(have), value)
     return ctx.text.value(f"fcmp une {from_type} {value}, {splat(from_type, '0x0000000000000000', 1) if have.lanes == 1 else nothing}")
 
 
 def _float_to_int(ctx: FunctionContext, have: DataType, want: DataType, value: str) -> str:
     from_type, to_type = VALUE_TYPE[str(have)], VALUE_TYPE[str(want)]
-    if have.bits == 16:
+    if have.bits <= 16:
         from_type, value = widen(ctx, str(have), value)
     if have.lanes > 1 and have.bits < 64 and want.bits < 32:
         return _limited(ctx, replace(have, code="float", bits=32), want, value)
@@ -128,11 +126,11 @@ def _limited(ctx: FunctionContext, single: DataType, want: DataType, value: str)
 
 def _float_to_float(ctx: FunctionContext, have: DataType, want: DataType, value: str) -> str:
     single = DataType("float", 32, have.lanes)
-    if have.bits == 16 and want != single:
+    if have.bits <= 16 and want != single:
         return convert(ctx, str(single), str(want), convert(ctx, str(have), str(single), value))
-    if have.bits == 16:
+    if have.bits <= 16:
         return to_single(ctx, have.code, have.lanes, value)
-    if want.bits == 16:
+    if want.bits <= 16:
         once = round_to_odd(ctx, have.lanes, value) if have.bits == 64 else value
         return from_single(ctx, want.code, have.lanes, once)
     instruction = "fpext" if have.bits < want.bits else "fptrunc"

@@ -2,7 +2,7 @@
 
 A value of dtype bool is an `i1` (a vector of them is a mask); in memory it takes a byte. float16 and bfloat16 are their
 bits, an `i16`: LLVM would carry them between blocks as floats, and round them by calls of a library that no process has,
-wherever the machine lacks the type. The float8 types are bits that are only moved.
+wherever the machine lacks the type. The float8 types are bits that are moved and converted.
 """
 
 from __future__ import annotations
@@ -59,7 +59,9 @@ def computed(dtype: DataType) -> None:
         CodegenError: for float8.
     """
     if dtype.is_float and dtype.bits == 8:
-        raise CodegenError(f"code moves {dtype}, but computes in wider types: tir.transform.FP8ComputeLegalize casts around operations")
+        raise CodegenError(
+            f"code moves and converts {dtype}, but computes in wider types: cast the operands to float32, and the result back"
+        )
 
 
 @cache

@@ -10,7 +10,10 @@ FP8 = ("e4m3_float8", "e5m2_float8")
 
 
 def FP8ComputeLegalize(promote_dtype_str: str = "float32") -> Pass:
-    """No arithmetic on 8 bit floats.
+    """No arithmetic on 8 bit floats: operands are widened bit by bit, as TVM does it.
+
+    That is right for normal numbers alone; zero of e4m3 becomes 2**-7 (float32 or float16). Where zeros, denormals or NaN count, leave
+    the pass out and write `T.Cast("float32", x)` around operations: code generation converts all numbers exactly.
 
     Args:
         promote_dtype_str: what is computed in: "float32" or "float16".

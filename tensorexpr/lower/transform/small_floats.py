@@ -1,7 +1,8 @@
 """The bits of floats that machines don't compute with: widened for arithmetic, rounded for memory, kept as integers.
 
 A format has `mantissa` bits behind an exponent with `bias`; `storage` is the integer that holds it. Rounding is to the
-nearest, ties to even. Numbers too small for the format become zero, and there is no treatment of infinities or NaN.
+nearest, ties to even. The steps are TVM's, which programs compare: normal numbers alone are right. Smaller ones are widened as if
+they were normal (e4m3's 0 to 2**-7) and rounded to zero, infinities and NaN are no exception. Code generation's casts are exact.
 """
 
 from __future__ import annotations
