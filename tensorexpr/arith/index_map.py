@@ -203,13 +203,18 @@ class IndexMap:
             return tuple(const(extent, index.dtype) for extent, index in zip(blocks, self.final_indices, strict=True))
         ranges = self.map_ranges(self._ranges(shape))
         analyzer = Analyzer()
-        extents = []
+        extents: list[PrimExpr] = []
+        # Ranges have one value at least; what an axis of none moves takes none.
+        empty = {var for var, size in zip(self.initial_indices, shape, strict=True) if as_int(_extent(size)) == 0}
         for index, found in zip(self.final_indices, ranges, strict=True):
             if not analyzer.known_nonnegative(found.min):
                 raise DeclarationError(f"the index map {self} has the index {index}, which starts at {found.min}; indices start at 0")
             # A divisor that varies with the indices is no extent.
             blocked = isinstance(index, FloorMod) and not variables(index.b) & {*self.initial_indices}
             size = index.b if blocked else analyzer.simplify(found.min + found.extent)  # type: ignore[attr-defined]
+            if not blocked and variables(index) & empty:
+                extents.append(const(0, index.dtype))
+                continue
             extents.append(self._rounded_up(index, shape) if isinstance(index, FloorDiv) and not isinstance(size, IntImm) else size)
         return tuple(extents)
 
@@ -223,7 +228,11 @@ class IndexMap:
 
         `shape` is that of the new layout, where it has more padding than the map alone asks for, as after two maps in a row; `out` is an
         array of zeros of NumPy in that layout, to be filled and returned.
+
+        Raises:
+            DeclarationError: for a map with free variables or other operations than + - * // %, and one that leaves the new layout.
         """
+        self.check_closed()
         if hasattr(arr_src, "numpy"):
             return importlib.import_module("tensorexpr.runtime.ndarray").array(self.map_ndarray(arr_src.numpy(), shape))
         extents = [as_int(convert(extent)) for extent in (self.map_shape(arr_src.shape) if shape is None else shape)]
@@ -236,6 +245,9 @@ class IndexMap:
         for index, extent in zip(self.final_indices, made.shape, strict=True):
             if not np.all(((values := np.asarray(_evaluated(index, points))) >= 0) & (values < extent)):
                 raise DeclarationError(f"{self} of an array of shape {arr_src.shape} leaves the shape {made.shape}")
+        if not made.flags.c_contiguous:  # flattened, it would be a copy that nobody sees
+            made[...] = self.map_ndarray(arr_src, made.shape)
+            return made
         # One place for each element: an axis alone moves most indices, so that the sums stay small until the last.
         steps = [stride // made.itemsize for stride in made.strides]
         flat = made.reshape(-1)

@@ -10,13 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from ...errors import LoweringError
-from ...tir.arithmetic import as_int, cast, compare, const
+from ...tir.arithmetic import as_int, cast, compare, const, logical_not
 from ...tir.buffer import Buffer, decl_buffer
 from ...tir.dtype import parse_dtype
-from ...tir.expr import NE, BufferLoad, Call, Cast, IntImm, Mul, PrimExpr, StringImm, Var
+from ...tir.expr import NE, BufferLoad, Call, Cast, IntImm, Let, Mul, PrimExpr, StringImm, Var
 from ...tir.foreign import ARRAY, SHAPE
 from ...tir.function import PrimFunc
-from ...tir.stmt import Allocate, AttrStmt, BufferStore, DeclBuffer, Evaluate, For, ForKind, IfThenElse, LetStmt, Stmt, seq
+from ...tir.rewriting import variables, walk
+from ...tir.stmt import Allocate, AttrStmt, BufferStore, DeclBuffer, Evaluate, For, ForKind, IfThenElse, LetStmt, Stmt, While, seq
 from ..passes import Pass
 from ..rebuild import map_expr, map_stmt, pointer_scope
 from .array_fields import ArgCode, Field, get, is_null, null, pointer, put, type_fields
@@ -86,7 +87,11 @@ class _Lowerer:
 
     def _stmt(self, stmt: Stmt) -> Stmt:
         before, self._before = self._before, []
+        # Whatever stands around has made its calls when this one runs, so all places are free.
+        stack = self._stack
+        held, (stack.values, stack.shapes, stack.arrays) = (stack.values, stack.shapes, stack.arrays), (0, 0, 0)
         result = self._lowered(stmt)
+        stack.values, stack.shapes, stack.arrays = held
         result, self._before = seq(*self._before, result), before
         return result
 
@@ -101,6 +106,10 @@ class _Lowerer:
             case For() if stmt.kind is ForKind.PARALLEL:
                 # Iterations of a parallel loop run at once: their calls can't share a stack.
                 return replace(stmt, min=self._expr(stmt.min), extent=self._expr(stmt.extent), body=self._with_stack(stmt.body))
+            case While():
+                condition = self._expr(stmt.condition)
+                # What its calls take is stored again for each time that the condition is asked.
+                return While(condition, seq(self._stmt(stmt.body), *self._before))
         return map_stmt(stmt, self._stmt, self._expr)
 
     def _under(self, name: str, stmt: AttrStmt) -> Stmt:
@@ -146,19 +155,40 @@ class _Lowerer:
                 return self._shape(expr)
             if expr.op == ARRAY:
                 return self._array(expr)
+            if expr.op == "tir.if_then_else":
+                return self._choice(expr)
+        if isinstance(expr, Let) and any(expr.var in variables(call) for call in walk(expr.body) if _needs_stack(call)):
+            # Arguments are stored in front of the statement, where the variable has no value yet.
+            raise LoweringError(f"LowerTVMBuiltin: {expr.var.name} of a Let stands in a packed call; bind it by a statement (LetStmt)")
         return map_expr(expr, self._expr)
+
+    def _choice(self, call: Call) -> PrimExpr:
+        """Arguments of a call that may not be made are not computed either: `if_then_else(i < 4, f(A[i]), 0)`."""
+        condition, *cases = call.args
+        chosen = [self._expr(condition)]
+        for case, holds in zip(cases, (chosen[0], logical_not(chosen[0])), strict=True):
+            outer, self._before = self._before, []
+            chosen.append(self._expr(case))
+            stored, self._before = self._before, outer
+            if stored and any(_needs_stack(node) for node in walk(condition)):
+                raise LoweringError("LowerTVMBuiltin: packed calls decide on packed calls in one expression; use a statement (if)")
+            if stored:
+                self._before.append(IfThenElse(holds, seq(*stored)))
+        return call if all(a is b for a, b in zip(chosen, call.args, strict=True)) else Call(call.dtype, call.op, tuple(chosen))
 
     def _packed(self, call: Call) -> PrimExpr:
         lowered, kept = _CALLS[str(call.op)]
         end = len(call.args) - kept
         values, stack = call.args[1:end], self._stack
-        held, begin = (stack.values, stack.shapes, stack.arrays), stack.values
-        stack.values += len(values)
-        stack.most_values = max(stack.most_values, stack.values + 1)  # one for the result
+        begin = stack.values
+        stack.values += len(values) + 1  # one for the result
+        stack.most_values = max(stack.most_values, stack.values)
         for number, value in enumerate(values, begin):
+            held = stack.values, stack.shapes, stack.arrays
             self._argument(number, value, self._expr(value))
-        # Calls among the arguments had places behind these; after the call all of them are free for the next one.
-        stack.values, stack.shapes, stack.arrays = held
+            if isinstance(value, Call) and value.op in _CALLS:  # it is over when its result is stored here; arrays are used later
+                stack.values, stack.shapes, stack.arrays = held
+        # `f(1) + g(2)`: both are called when all arguments are stored, so these places are taken until the end of the statement.
         bounds = (const(begin, "int32"), const(begin + len(values), "int32"))
         rest = tuple(map(self._expr, call.args[end:]))
         return Call(call.dtype, lowered, (call.args[0], stack.value, stack.codes.data, *bounds, *rest))
@@ -216,6 +246,10 @@ class _Lowerer:
         )
         self._before += [put(stack.array, index, which, value) for which, value in fields]
         return get(stack.array, index, Field.ADDRESS, "handle")
+
+
+def _needs_stack(node: object) -> bool:
+    return isinstance(node, Call) and (node.op in _CALLS or node.op in (SHAPE, ARRAY))
 
 
 def _alloca(var: Var, kind: str, count: int, body: Stmt) -> Stmt:

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field, replace
 from typing import cast as typing_cast
 
 from ...arith.index_analyzer import Analyzer
-from ...tir.arithmetic import binary, const
+from ...tir.arithmetic import binary, const, is_const_int
 from ...tir.buffer import Buffer
 from ...tir.dtype import parse_dtype, with_lanes
 from ...tir.expr import BufferLoad, Call, Div, IntImm, PointerType, PrimExpr, PrimType, Ramp, Range, Shuffle, Var
 from ...tir.function import PrimFunc
 from ...tir.rewriting import children
-from ...tir.stmt import Allocate, BufferStore, DeclBuffer, For, LetStmt, Stmt
+from ...tir.stmt import Allocate, AllocateConst, AttrStmt, BufferStore, DeclBuffer, For, LetStmt, Stmt
 from ..context import PassContext
 from ..passes import Pass
 from ..rebuild import map_expr, map_stmt, own_expressions, pointer_scope, sub_statements
@@ -73,7 +73,9 @@ class _Uses:
         if isinstance(stmt, For):
             self.analyzer.bind(stmt.loop_var, Range.from_min_extent(stmt.min, stmt.extent), allow_override=True)
         elif isinstance(stmt, BufferStore):
-            self._access(stmt.buffer, stmt.indices, True)
+            self._access(stmt.buffer, stmt.indices, True, stmt.predicate)
+        elif isinstance(stmt, AllocateConst):
+            self._of(stmt.buffer_var).opaque = True  # its elements are given as scalars
         elif isinstance(stmt, LetStmt) and stmt.var.dtype == "handle":
             self._of(stmt.var).opaque = True
         elif isinstance(stmt, Allocate):
@@ -89,15 +91,16 @@ class _Uses:
         if isinstance(expr, Call) and expr.op == "tir.address_of" and isinstance(expr.args[0], BufferLoad):
             self._of(expr.args[0].buffer.data).opaque = True
         elif isinstance(expr, BufferLoad):
-            self._access(expr.buffer, expr.indices, False)
+            self._access(expr.buffer, expr.indices, False, expr.predicate)
         for child in children(expr):
             self._expr(typing_cast(PrimExpr, child))
 
-    def _access(self, buffer: Buffer, indices: tuple[PrimExpr, ...], is_store: bool) -> None:
+    def _access(self, buffer: Buffer, indices: tuple[PrimExpr, ...], is_store: bool, predicate: PrimExpr | None) -> None:
         seen = self._of(buffer.data)
         index = indices[-1] if indices else const(0, "int32")
         seen.sizes += buffer.shape[-1:]
-        if parse_dtype(buffer.dtype).lanes != 1 or buffer.strides:
+        # An offset counts elements, which become longer; a mask has no lanes to choose from in one element.
+        if parse_dtype(buffer.dtype).lanes != 1 or buffer.strides or not is_const_int(buffer.elem_offset, 0) or predicate is not None:
             seen.opaque = True
         if isinstance(index, Ramp) and isinstance(index.stride, IntImm) and index.stride.value == 1 and isinstance(index.lanes, int):
             known = self.analyzer.modular_set(index.base)
@@ -155,6 +158,10 @@ class _Rewriter:
                 return replace(stmt, buffer_var=self._pointer(stmt.buffer_var), dtype=dtype, extents=extents, body=self._stmt(stmt.body))
             case DeclBuffer():
                 return DeclBuffer(self._buffer(stmt.buffer), self._stmt(stmt.body))
+            case AttrStmt() if isinstance(stmt.node, (Var, Buffer)):
+                node = self._pointer(stmt.node) if isinstance(stmt.node, Var) else self._buffer(stmt.node)
+                mapped = typing_cast(AttrStmt, map_stmt(stmt, self._stmt, self._expr))
+                return mapped if node is stmt.node else replace(mapped, node=node)
             case BufferStore() if stmt.buffer.data in self._widths:
                 return BufferStore(self._buffer(stmt.buffer), self._expr(stmt.value), self._place(stmt.buffer, stmt.indices)[0])
         return map_stmt(stmt, self._stmt, self._expr)

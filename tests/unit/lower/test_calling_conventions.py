@@ -111,6 +111,42 @@ def test_arguments_of_packed_calls_are_stored_with_their_kinds() -> None:
     assert not any("device_type" in line for line in text)
 
 
+def packed(body: str) -> list[str]:
+    head = 'def main(A: T.Buffer((4,), "int32"), n: T.int32):\n' + DEVICE.format(device=1)
+    text = lines(transform.LowerTVMBuiltin(), head + body)
+    return [
+        line
+        for line in text[next(i for i, line in enumerate(text) if "alloca" in line) :]
+        if "T.Buffer" not in line and "alloca" not in line
+    ]
+
+
+def test_calls_of_one_statement_have_places_of_their_own() -> None:
+    text = packed('    A[0] = T.tvm_call_packed("f", 1, dtype="int32") + T.tvm_call_packed("g", 2, dtype="int32")\n')
+    assert [line for line in text if "struct_set" in line] == [
+        'T.tvm_struct_set(stack_value, 0, 12, T.Cast("int64", 1))',
+        'T.tvm_struct_set(stack_value, 2, 12, T.Cast("int64", 2))',  # 1 is for f's result
+    ]
+    assert '("f", stack_value, stack_tcode, 0, 1)' in text[-1] and '("g", stack_value, stack_tcode, 2, 3)' in text[-1]
+    # One after the other they may share, and the result of an argument is stored before the next one is computed.
+    text = packed('    T.evaluate(T.tvm_call_packed("f", 1))\n    T.evaluate(T.tvm_call_packed("g", 2))\n')
+    assert sum(line.startswith("T.tvm_struct_set(stack_value, 0,") for line in text) == 2
+
+
+def test_a_condition_of_a_loop_stores_its_arguments_each_time() -> None:
+    text = packed('    while T.tvm_call_packed("f", A[0], dtype="int32") > 0:\n        A[0] = A[0] - 1\n')
+    stored = 'T.tvm_struct_set(stack_value, 0, 12, T.Cast("int64", A[0]))'
+    first, between = text.index(stored), text.index("A[0] = A[0] - 1")
+    assert first < between < text.index(stored, between)
+
+
+def test_arguments_of_a_call_that_is_not_made_are_not_read() -> None:
+    text = packed('    for i in range(8):\n        A[0] = T.if_then_else(i < 4, T.tvm_call_packed("f", A[i], dtype="int32"), 0)\n')
+    assert text[text.index("for i in range(8):") + 1 :][:2] == ["if i < 4:", 'T.tvm_struct_set(stack_value, 0, 12, T.Cast("int64", A[i]))']
+    with pytest.raises(LoweringError, match="bind it by a statement"):
+        packed('    A[0] = T.Let(T.tvm_call_packed("f", x, dtype="int32"), where={x: A[1]})\n')
+
+
 def test_arrays_for_calls_are_made_on_the_stack() -> None:
     head = 'def main(A: T.Buffer((4,), "int8"), n: T.int32):\n' + DEVICE.format(device=1)
     call = "T.tvm_stack_make_array(A.data, T.tvm_stack_make_shape(2, n), 0, 2, T.int8(0), 3)"
