@@ -53,6 +53,8 @@ class _Nest:
             raise _Reason(f"Expected innermost loop to have BufferStore body, not a {type(inner).__name__}")
         if not isinstance(inner.value, BufferLoad):
             raise _Reason(f"Expected BufferStore's value to be BufferLoad, not {inner.value}")
+        if inner.predicate is not None or inner.value.predicate is not None:
+            raise _Reason("a mask leaves elements out")
         self.store, self.load = inner, inner.value
 
     def copy(self) -> Copy:
@@ -63,7 +65,7 @@ class _Nest:
             if extent is None:
                 raise _Reason(f"the loop runs {side.extent} times, which is no constant")
             iterations *= extent
-        places = {}
+        places, starts = {}, {}
         for name, access in (("src", self.load), ("dst", self.store)):
             place = self._flat(access.buffer, access.indices)
             steps = self._steps(place)
@@ -72,10 +74,22 @@ class _Nest:
             touched = 1 + sum(abs(step) * ((as_int(self.ranges[var].extent) or 1) - 1) for var, step in steps.items())
             if touched != iterations:
                 raise _Reason(f"Mismatch between loop iterations ({iterations}) and number of {name} indices touched ({touched})")
-            places[name] = steps
+            # None twice: each step is what the smaller ones fill. i + 3 * j + 3 * k of 2 each spans 8 elements and leaves 2 out.
+            filled = 1
+            for var, step in sorted(steps.items(), key=lambda item: (abs(item[1]), as_int(self.ranges[item[0]].extent) or 1)):
+                extent = as_int(self.ranges[var].extent) or 1
+                if extent > 1 and abs(step) != filled:
+                    raise _Reason(f"the {name} index {place} does not form a bijective transform of the loops")
+                filled *= extent
+            places[name], starts[name] = steps, place
         # Either side alone may be consecutive; in another order than the other it is a transposition.
         if places["src"] != places["dst"]:
             raise _Reason(f"the loops reach different source and destination elements: {self.load} and {self.store.buffer.name} differ")
+        if self.load.buffer.data is self.store.buffer.data:
+            # A[i + 1] = A[i] hands A[0] on to all; memory that is moved as a whole doesn't.
+            apart = as_int(self.analyzer.simplify(starts["dst"] - starts["src"]))
+            if apart is None or 0 < abs(apart) < iterations:
+                raise _Reason(f"the loops store to elements of {self.store.buffer.name} that they load later, or may do so")
         return self._region(self.load.buffer, self.load.indices), self._region(self.store.buffer, self.store.indices)
 
     def _flat(self, buffer: Buffer, indices: tuple[PrimExpr, ...]) -> PrimExpr:

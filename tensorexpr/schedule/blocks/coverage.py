@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
 
 from ...arith import Interval, linear_form, relax
 from ...arith.analyzer import Analyzer
@@ -76,10 +77,28 @@ def is_covered(program: BlockProgram, region: BufferRegion, consumer: Node, prod
     needed = touched_box(region, realized(consumer), [*threads, *below], analyzer)
     boxes: list[list[Interval]] = []
     for producer in producers:
-        inner = program.loops_above(producer)[len(shared) :]
-        for made in (made for made in realized(producer).block.writes if made.buffer is buffer):
-            boxes += _produced(made, realized(producer), [*threads, *inner], analyzer)[:1]
+        realize, inner = narrowed(realized(producer), [*threads, *program.loops_above(producer)[len(shared) :]])
+        # `if i % 2 == 0` within an axis leaves holes in any box
+        if why_beyond_domain(realize, [*shared, *inner]) is not None:
+            continue
+        for made in (made for made in realize.block.writes if made.buffer is buffer):
+            boxes += _met(_produced(made, realize, inner, analyzer), analyzer)
     return any(_inside(needed, box, buffer, analyzer) for box in _united(boxes, analyzer))
+
+
+def _met(boxes: list[list[Interval]], analyzer: Analyzer) -> list[list[Interval]]:
+    """What several boxes have in common, as one box; none of none."""
+    if len(boxes) < 2:
+        return boxes
+    return [
+        [
+            Interval(
+                analyzer.simplify(reduce(maximum, [side.min for side in sides])),
+                analyzer.simplify(reduce(minimum, [side.max for side in sides])),
+            )
+            for sides in zip(*boxes, strict=True)
+        ]
+    ]
 
 
 def _united(boxes: list[list[Interval]], analyzer: Analyzer) -> list[list[Interval]]:

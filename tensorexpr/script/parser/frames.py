@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import zip_longest
 from typing import Any
 
 from ...errors import DeclarationError
 from ...target import Target
+from ...tir.arithmetic import as_int
 from ...tir.attrs import FrozenMap
 from ...tir.buffer import Buffer, BufferRegion, pointer_var
 from ...tir.dtype import parse_dtype
@@ -168,10 +170,18 @@ def _arm(what: str) -> Callable[[Context], Pending]:
     return build
 
 
+def _bounds(place: slice, extent: PrimExpr | None) -> Bounds:
+    step = 1 if place.step is None else as_int(place.step)
+    if step is None or step < 1:
+        raise DeclarationError("the step of a slice is a positive constant; for another one write T.Ramp(first, step, lanes)")
+    return Bounds(0 if place.start is None else place.start, extent if place.stop is None else place.stop, step)
+
+
 def buffer_store(buffer: Buffer, value: Any, indices: Any, predicate: Any = None) -> Stmt:
     """``T.buffer_store(A, value, [i, j])``: the statement A[i, j] = value."""
     places = indices if isinstance(indices, (list, tuple)) else (indices,)
-    access = Access(buffer, tuple(Bounds(place.start, place.stop) if isinstance(place, slice) else place for place in places))
+    bounds = (_bounds(place, extent) if isinstance(place, slice) else place for place, extent in zip_longest(places, buffer.shape))
+    access = Access(buffer, tuple(bounds)[: len(places)])
     return store(buffer, access.indices(), value, None if predicate is None else as_expr(predicate))
 
 

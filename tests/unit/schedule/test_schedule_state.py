@@ -12,6 +12,7 @@ from tensorexpr import tir
 from tensorexpr.errors import ScheduleError
 from tensorexpr.schedule.blocks import DepKind, ScheduleState, StmtSRef
 from tensorexpr.schedule.blocks.state import CachedFlags
+from tensorexpr.script import from_source
 from tensorexpr.script import tir as T
 from tensorexpr.tir.rewriting import walk
 
@@ -174,3 +175,21 @@ def test_a_schedule_has_a_state() -> None:
 def test_an_unknown_mask_is_refused() -> None:
     with pytest.raises(ValueError, match="'all', 'none' or a number"):
         tir.Schedule(rotated, debug_mask="some")
+
+
+@pytest.mark.parametrize(("where", "covered"), [("i % 2 == 0", False), ("i < 8", False), ("i < 16", True)])
+def test_a_predicate_leaves_holes(where: str, covered: bool) -> None:
+    func = from_source(f"""@T.prim_func
+def main(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
+    B = T.alloc_buffer((16,))
+    for i in range(16):
+        with T.block("B"):
+            vi = T.axis.spatial(16, i)
+            T.where({where})
+            B[vi] = A[vi]
+    for i in range(16):
+        with T.block("C"):
+            vi = T.axis.spatial(16, i)
+            C[vi] = B[vi]
+""")
+    assert flags(func, "C").region_cover is covered

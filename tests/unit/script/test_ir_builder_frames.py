@@ -156,3 +156,19 @@ def test_words_without_a_builder() -> None:
         T.block("x")
     with pytest.raises(DeclarationError, match="no IRBuilder is active"):
         T.prim_func()
+
+
+def test_slices_of_stores_have_steps() -> None:
+    with IRBuilder() as ib, T.prim_func():
+        T.func_name("main")
+        A = T.arg("A", T.Buffer((16,), "float32"))
+        T.buffer_store(A, T.Broadcast(T.float32(1), 4), [slice(0, 8, 2)])
+        T.buffer_store(A, T.Broadcast(T.float32(2), 8), [slice(None, None, 2)])
+        with pytest.raises(DeclarationError, match="positive constant"):
+            T.buffer_store(A, T.Broadcast(T.float32(1), 4), [slice(8, 0, -2)])
+    text = """@T.prim_func
+def main(A: T.Buffer((16,), "float32")):
+    A[0:8:2] = T.Broadcast(T.float32(1), 4)
+    A[0:16:2] = T.Broadcast(T.float32(2), 8)
+"""
+    assert_structural_equal(ib.get(), from_source(text))

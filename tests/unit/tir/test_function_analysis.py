@@ -58,6 +58,26 @@ def test_copies_of_memory() -> None:
     assert "does not form a bijective transform" in reason(0, buffers[0][i])
     assert "different source" in reason(i, buffers[0][7 - i])
     assert "to be BufferLoad" in reason(i, buffers[0][i] + 1.0)
+    # A[0] is handed on to all elements.
+    assert "that they load later" in reason(i + 1, buffers[1][i])
+    masked = tir.BufferLoad(buffers[0], (i,), i < 4)
+    assert "a mask" in reason(i, masked)
+
+
+def test_a_span_with_holes_is_no_copy() -> None:
+    i, j, k = (tir.Var(name) for name in "ijk")
+    a, b = (tir.decl_buffer((64,), name=name) for name in "AB")
+
+    def copied(*steps: int) -> Any:
+        at = i * steps[0] + j * steps[1] + k * steps[2]
+        body: tir.Stmt = tir.BufferStore(b, a[at], (at,))
+        for var in (k, j, i):
+            body = For(var, tir.const(0), tir.const(2), tir.ForKind.SERIAL, body)
+        return analysis.identify_memcpy(body)[0]
+
+    assert str(copied(4, 2, 1)) == "(A[0:8], B[0:8])" == str(copied(1, 4, 2))
+    # 0, 1, 3, 4, 3, 4, 6, 7: a span of 8 elements, of which 2 and 5 are missing
+    assert "bijective" in copied(1, 3, 3).value
 
 
 def test_purity() -> None:
