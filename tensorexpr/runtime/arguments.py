@@ -16,7 +16,7 @@ import numpy as np
 from ..codegen.signature import BufferParam, Signature
 from ..errors import ArgumentError
 from ..tir.dtype import int_limits, parse_dtype, to_numpy
-from ..tir.expr import IntImm
+from ..tir.expr import IntImm, SizeVar
 from . import binding, dlpack
 from .binding import Define, Fixed, Formula, Match, Place, Solve
 from .layout import data_pointer
@@ -148,7 +148,10 @@ class ArgumentChecker:
         if parse_dtype(param.dtype).is_float:
             if not isinstance(arg, (int, float, np.number)) or isinstance(arg, np.complexfloating):
                 self._fail(position, f"is a {type(arg).__name__}, needs a number ({param.dtype})")
-            return arg, int(struct.unpack("<Q", struct.pack("<d", arg))[0])
+            try:
+                return arg, int(struct.unpack("<Q", struct.pack("<d", arg))[0])
+            except (OverflowError, struct.error):
+                self._fail(position, f"is an integer of {int(arg).bit_length()} bits, which {param.dtype} can't hold", "pass float('inf')")
         try:
             # NumPy's bool is no index to Python, though Python's own is.
             value = operator.index(arg) if not isinstance(arg, np.bool_) else int(arg)
@@ -216,6 +219,8 @@ class ArgumentChecker:
         if rest:
             self._fail(place.param, f"has {self._where(place)} {number}, but no {var.name} gives {binding.text(rule.expr)} = {number}")
         self._check_limit(place, rule.slot, result, rule.limit)
+        if result < 0 and isinstance(var, SizeVar):  # code was simplified with var >= 0; an array of n + 3 elements may be shorter
+            self._fail(place.param, f"has {self._where(place)} {number}, so {var.name} would be {result}; a size is 0 or more")
         return result
 
     def _check_formula(self, place: Place, number: int, evaluate: binding.Evaluate, expr: Any, values: list[int]) -> None:

@@ -155,8 +155,18 @@ def cast(value: Any, dtype: str) -> PrimExpr:
         return Broadcast(cast(expr.value, scalar_dtype(dtype)), expr.lanes)
     if isinstance(expr, IntImm):
         if wanted.is_float:
-            return FloatImm(dtype, rounded_float(float(expr.value), dtype))
+            return FloatImm(dtype, rounded_float(_sticky(expr.value, dtype), dtype))
         return IntImm(dtype, int(expr.value != 0) if wanted.code == "bool" else wrap_int(expr.value, dtype))
     if isinstance(expr, FloatImm) and wanted.is_float:
         return FloatImm(dtype, rounded_float(float(expr), dtype))
     return Cast(dtype, expr)
+
+
+def _sticky(value: int, dtype: str) -> float:
+    """An integer as a float64 that rounds to a narrower `dtype` as the integer does: 2**60 + 2**36 + 1 is above the tie of float32."""
+    cut = abs(value).bit_length() - 53
+    if cut <= 0 or dtype == "float64":
+        return float(value)
+    # What doesn't fit leaves its trace in the last bit: rounding to odd (Boldo and Melquiond).
+    kept = (abs(value) >> cut) | bool(abs(value) & ((1 << cut) - 1))
+    return float(kept << cut) if value > 0 else -float(kept << cut)

@@ -46,7 +46,7 @@ def _pow(x: Array, y: Array) -> Array:
     return np.where(np.equal(y, 0.5) & (np.isinf(x) | np.equal(x, 0)), np.abs(x), np.power(x, y))
 
 
-def _fma(a: Array, b: Array, c: Array) -> Array:
+def fused_multiply_add(a: Array, b: Array, c: Array) -> Array:
     """a*b + c with one rounding: of float64 by exact fractions, of narrower floats by rounding the float64 sum to odd."""
     a, b, c = np.asarray(a), np.asarray(b), np.asarray(c)
     if a.dtype == np.float64:
@@ -135,7 +135,7 @@ _ROWS = (
     Intrinsic("fmod", 2, "float", np.fmod),
     Intrinsic("copysign", 2, "float", np.copysign),
     Intrinsic("nextafter", 2, "float", np.nextafter),
-    Intrinsic("fma", 3, "float", _fma),
+    Intrinsic("fma", 3, "float", fused_multiply_add),
     Intrinsic("ldexp", 2, "special", lambda x, n: np.ldexp(x, np.asarray(n).astype(np.int32))),
     Intrinsic("popcount", 1, "int", _popcount),
     Intrinsic("clz", 1, "int", _clz),

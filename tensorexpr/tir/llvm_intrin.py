@@ -16,6 +16,7 @@ from ..errors import DeclarationError
 from .arithmetic import convert
 from .dtype import parse_dtype
 from .expr import Call, IntImm, PrimExpr, StringImm
+from .intrin import fused_multiply_add
 
 Array = Any
 PURE_CALL, CALL = "tir.call_llvm_pure_intrin", "tir.call_llvm_intrin"
@@ -163,13 +164,10 @@ def _amd_dots() -> list[LLVMIntrinsic]:
     return [LLVMIntrinsic("llvm.amdgcn.sdot4", evaluate, ("i32", "i32", "i32", "i1"), "i32", ("dot1-insts",))]
 
 
-def _fused(a: Array, b: Array, c: Array) -> Array:
-    return (np.asarray(a, np.float64) * b + c).astype(np.asarray(a).dtype)
-
-
 _OVERLOADED: dict[str, Callable[..., Array]] = {
     "sqrt": np.sqrt, "fabs": np.abs, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "rint": np.rint, "nearbyint": np.rint,
-    "copysign": np.copysign, "minnum": np.fmin, "maxnum": np.fmax, "fma": _fused, "fmuladd": _fused, "smin": np.minimum,
+    "copysign": np.copysign, "minnum": np.fmin, "maxnum": np.fmax, "fma": fused_multiply_add,
+    "fmuladd": fused_multiply_add, "smin": np.minimum,
     "smax": np.maximum, "umin": np.minimum, "umax": np.maximum,
 }  # fmt: skip
 LLVM_INTRINSICS: dict[str, LLVMIntrinsic] = {

@@ -12,6 +12,8 @@ from dataclasses import dataclass, fields
 from hashlib import blake2b
 from typing import Any, cast
 
+import numpy as np
+
 from .block import Block
 from .buffer import Buffer
 from .dtype import IntValue
@@ -160,6 +162,8 @@ class Comparison:
             return self._push(tuple(getattr(a, n) for n in _names(type(a))), tuple(getattr(b, n) for n in _names(type(a))))
         if type(a) is type(b) and hasattr(a, "numpy"):
             return a is b or _array_key(a) == _array_key(b)
+        if isinstance(a, (float, np.floating)):
+            return type(a) is type(b) and repr(a) == repr(b)  # as of FloatImm, and as they are hashed
         return type(a) is type(b) and bool(a == b)
 
     def _push(self, left: tuple[Any, ...], right: tuple[Any, ...]) -> bool:
@@ -343,7 +347,7 @@ class _Digest:
 
     def of(self, root: Any) -> bytes:
         """The digest of any value."""
-        self._todo.append(root)
+        self._todo.append(_plain_map(root))
         while self._todo:
             item = self._todo.pop()
             if isinstance(item, _Action):
@@ -367,7 +371,7 @@ class _Digest:
             self._special(node)
         elif (bound := _bound(node)) is not None:
             self._scoped(node, *bound)
-        elif (operands := _operands(node)) is not None:
+        elif (operands := self._entries(node) if isinstance(node, Mapping) else _operands(node)) is not None:
             self._todo.append(_Action(lambda: self._combine(node, len(operands))))
             self._todo.extend(reversed(operands))
         elif hasattr(node, "numpy"):
@@ -375,6 +379,15 @@ class _Digest:
             self._results.append(_hash("array", dtype, str(shape), data))
         else:
             self._results.append(_hash("int" if isinstance(node, IntValue) else type(node).__name__, repr(node)))
+
+    def _entries(self, node: Mapping[Any, Any]) -> list[Any]:
+        """Keys and values in an order that equal mappings share: of variables that of their definitions, whatever they are called."""
+
+        def place(key: Any) -> tuple[str, int, str]:
+            levels = self._levels.get(key) if isinstance(key, Var) else None
+            return type(key).__name__, levels[-1] if levels else -1, str(key)
+
+        return [item for key in sorted(node, key=place) for item in (key, _plain_map(node[key]))]
 
     def _combine(self, node: Any, count: int, *extra: str) -> None:
         """Replace the digests of the operands by the digest of the node."""
@@ -467,15 +480,17 @@ class _Action:
     run: Callable[[], None]
 
 
+def _plain_map(value: Any) -> Any:
+    """Mappings inside of values are equal whatever their class is; those that are fields of nodes have one class anyway."""
+    return dict(value) if isinstance(value, Mapping) else value
+
+
 def _operands(node: Any) -> list[Any] | None:
     """The values that a node without variables of its own is made of, or None if it is hashed as one."""
     if isinstance(node, IterVar):
         return [node.var, node.dom, node.iter_type, node.thread_tag]
     if isinstance(node, (tuple, list)):
-        return list(node)
-    if isinstance(node, Mapping):
-        # Equality takes mappings in any order of their keys, so the hash must.
-        return [item for key in sorted(node, key=str) for item in (key, node[key])]
+        return [_plain_map(item) for item in node]
     if isinstance(node, IRModule):
         return [dict(node.attrs), *([node.global_infos] if node.global_infos else []), _functions(node)]
     if isinstance(node, Buffer):

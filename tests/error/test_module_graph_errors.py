@@ -85,3 +85,9 @@ def test_what_lowering_alone_makes_is_not_written() -> None:
     view = tir.BufferBind(tir.decl_buffer((2,), name="V"), buffer[0:2], tir.Evaluate(tir.const(0)))
     with pytest.raises(RecordError, match="no node for a BufferBind"):
         module_to_graph(tvm.IRModule({"main": tir.PrimFunc((), view)}))
+
+
+def test_what_a_function_returns_is_kept() -> None:
+    func = tvm.script.from_source("@T.prim_func\ndef main(n: T.int32) -> T.int32:\n    T.ret(n + 1)")
+    again = module_from_graph(module_to_graph(tir.IRModule({"main": func})))  # type: ignore[dict-item]
+    assert str(again["main"].ret_type) == "T.int32"

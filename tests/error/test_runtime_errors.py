@@ -13,7 +13,7 @@ from tensorexpr.runtime import ndarray as nd
 from tensorexpr.runtime.arguments import ArgumentChecker
 from tensorexpr.runtime.build import build, compile_functions
 from tensorexpr.target import Target
-from tensorexpr.tir.expr import IntImm, Var
+from tensorexpr.tir.expr import IntImm, SizeVar, Var
 from tensorexpr.tir.function import IRModule
 
 N = Var("n")
@@ -162,3 +162,16 @@ def test_building_nothing() -> None:
 def test_building_for_several_targets() -> None:
     with pytest.raises(ArgumentError, match="a mapping of targets to modules has one entry here, for the CPU; got 2"):
         build({"llvm": IRModule(), "llvm -num-cores=1": IRModule()})
+
+
+def test_an_integer_beyond_all_floats() -> None:
+    with pytest.raises(ArgumentError, match=r"argument scale .* is an integer of 1329 bits, which float32 can't hold"):
+        CHECKER.block(arguments(scale=10**400))
+
+
+def test_a_size_below_zero() -> None:
+    size = SizeVar("n")
+    checker = ArgumentChecker(Signature("f", (BufferParam("A", "float32", (size + 3,), (), ZERO, 4, True, False),), (size,)))
+    assert len(checker.block((np.zeros(3, np.float32),))[1]) == 1
+    with pytest.raises(ArgumentError, match="extent 0 1, so n would be -2; a size is 0 or more"):
+        checker.block((np.zeros(1, np.float32),))

@@ -12,7 +12,7 @@ from typing import Any
 from ...errors import RecordError
 from ..block import Block, BlockRealize, MatchBufferRegion
 from ..buffer import Buffer, BufferRegion
-from ..expr import BufferLoad, CommReducer, IterVar, PrimExpr, Range, Reduce, TupleType, Var
+from ..expr import BufferLoad, CommReducer, IterVar, PointerType, PrimExpr, PrimType, Range, Reduce, TupleType, Var
 from ..function import GlobalVar, IRModule, PrimFunc
 from ..stmt import (
     Allocate,
@@ -120,7 +120,7 @@ _FUNCTION = (
     _many("params", Var),
     _one("body", Stmt),
     # TVM's void: a tuple of no fields.
-    Field("ret_type", TupleType, get=lambda func: TupleType()),
+    Field("ret_type", (TupleType, PrimType, PointerType), get=lambda func: func.ret_type or TupleType()),
     Field("buffer_map", dict),
     Field("attrs", Attributes, get=lambda func: Attributes(func.attrs)),
     _nothing("_checked_type_"),

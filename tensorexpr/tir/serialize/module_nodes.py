@@ -11,7 +11,7 @@ from ..attrs import EMPTY, FrozenMap
 from ..block import Block
 from ..buffer import Buffer
 from ..dtype import parse_dtype
-from ..expr import BufferLoad, CommReducer, FloatImm, IntImm, IterVar, PrimExpr, Range, Reduce, StringImm, TupleType, Var
+from ..expr import BufferLoad, CommReducer, FloatImm, IntImm, IterVar, PrimExpr, Range, Reduce, StringImm, TupleType, Type, Var
 from ..function import GlobalVar, PrimFunc
 from ..stmt import Allocate, AttrStmt, BufferRealize, BufferStore, For, ForKind, LetStmt, SeqStmt, Stmt
 from .rows import shown
@@ -210,16 +210,15 @@ def make_block(annotations: dict[Any, Any], **values: Any) -> Stmt:
     return Block(annotations=plain_annotations(annotations), **values)
 
 
-def make_function(
-    attrs: Attributes, body: Stmt, buffer_map: dict[Any, Any], params: tuple[Var, ...], ret_type: TupleType, **_: Any
-) -> PrimFunc:
+def make_function(attrs: Attributes, body: Stmt, buffer_map: dict[Any, Any], params: tuple[Var, ...], ret_type: Type, **_: Any) -> PrimFunc:
     """A function whose buffers are those of its parameters."""
     for var, buffer in buffer_map.items():
         if not isinstance(var, Var) or var not in params or not isinstance(buffer, Buffer):
             raise RecordError("the buffers of a function are those of its parameters")
-    if ret_type.fields:
-        raise RecordError("a function of loops returns nothing")
-    return PrimFunc(params, body, None, buffer_map, plain_annotations(attrs.items))
+    if isinstance(ret_type, TupleType) and ret_type.fields:
+        raise RecordError("a function of loops returns nothing, or one number")
+    returned = None if isinstance(ret_type, TupleType) else ret_type
+    return PrimFunc(params, body, returned, buffer_map, plain_annotations(attrs.items))
 
 
 def make_module(attrs: Attributes, functions: dict[Any, Any], **others: Any) -> SavedModule:

@@ -50,7 +50,9 @@ def test_wide_numbers_are_rounded_to_the_nearest(small: str) -> None:
     numbers = np.sort(np.arange(128, dtype="uint8").view(SMALL[small]).astype("float32"))
     numbers = numbers[np.isfinite(numbers)]
     between = (numbers[1:] + numbers[:-1]) / 2  # ties
-    beyond = np.float32([464, 472, 479.99, 480, 496, 511, 512, 57344, 61439, 61440, 65536, 1e30, np.inf, np.nan, 1e-40, 2**-10, 2**-17])
+    beyond = np.array(
+        [464, 472, 479.99, 480, 496, 511, 512, 57344, 61439, 61440, 65536, 1e30, np.inf, np.nan, 1e-40, 2**-10, 2**-17], "float32"
+    )
     exact = np.concatenate([numbers, between, beyond])
     around = np.concatenate([exact, np.nextafter(exact, np.float32(0)), np.nextafter(exact, np.float32(np.inf))])
     values = np.concatenate([around, -around])

@@ -12,7 +12,7 @@ import tensorexpr
 from tensorexpr import nd, tir
 from tensorexpr.tir.dtype import to_numpy
 from tensorexpr.tir.interpreter import interpret
-from tensorexpr.tir.llvm_intrin import LLVM_INTRINSICS
+from tensorexpr.tir.llvm_intrin import LLVM_INTRINSICS, llvm_intrinsic
 
 FEATURES = tensorexpr.target.Target("llvm").features
 HAS_ALL = "llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=sapphirerapids"
@@ -113,3 +113,18 @@ def test_an_array_whose_address_is_taken_stays_in_memory() -> None:
     given = nd.array(np.zeros(4, np.float32))
     tensorexpr.build(tir.PrimFunc((handle,), body, None, {handle: out}), target="llvm")(given)
     np.testing.assert_array_equal(given.numpy(), [1, 2, 3, 8])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_meaning_of_fma_rounds_once(dtype: str) -> None:
+    evaluate = llvm_intrinsic("llvm.fma").evaluate  # type: ignore[union-attr]
+    bits = np.finfo(dtype).nmant + 1
+    a = np.array([1 + 2.0 ** (1 - bits)], dtype)
+    # a * a = 1 + 2 e + e**2, of which e**2 alone is left
+    c = np.array([-(1 + 2.0 ** (2 - bits))], dtype)
+    assert evaluate(a, a, c)[0] == 2.0 ** (2 - 2 * bits)
+    if dtype == "float32":
+        # above the tie of 1 and the next one by less than float64 has
+        args = [np.array([x], dtype) for x in (2.0**-24, 1 + 2.0**-22, 1.0)]
+        assert evaluate(*args)[0] == np.float32(1 + 2.0**-23)
+        assert evaluate(np.array([2.0**-80], dtype), np.array([1.0], dtype), np.array([1 + 2.0**-23], dtype))[0] == np.float32(1 + 2.0**-23)

@@ -290,3 +290,11 @@ def test_float_constants_keep_what_was_written() -> None:
     assert tir.const(np.float32(0.1)) is tir.const(0.1) is tir.const(0.10000000149011612)
     assert tir.const(0.10009765625, "bfloat16").value == 0.1
     assert tir.max_value("e4m3_float8").value == 448.0
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_an_integer_constant_becomes_a_float_with_one_rounding(sign: int) -> None:
+    value = sign * (2**60 + 2**36 + 1)  # a little above the tie, which float64 doesn't see
+    made: Any = language.const(value, "int64").astype("float32")
+    assert made.value == float(np.float32(np.int64(value))) == sign * (2**60 + 2**37)
+    assert language.const(value, "int64").astype("float64").value == float(value)
