@@ -176,8 +176,9 @@ def to_array(value: Any) -> _Array:
         raise ArgumentError(f"expected an object with __dlpack__ or an unused DLPack capsule, got {type(value).__name__}")
     managed = _ManagedTensor.from_address(_capsule_pointer(capsule, _NAME))
     array = _view(managed.tensor, Owner(capsule, managed))
-    # Last: until then an error leaves the capsule to its own destructor.
-    _capsule_rename(capsule, _USED_NAME)
+    # Last: until then an error leaves the capsule to its own destructor, as does an array of nothing, which has memory of its own.
+    if array.size:
+        _capsule_rename(capsule, _USED_NAME)
     return array
 
 

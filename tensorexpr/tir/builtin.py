@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from ..errors import DeclarationError, TypeMismatchError
 from . import arithmetic
-from .arithmetic import binary, cast, const, convert, to_bool
+from .arithmetic import as_int, binary, cast, const, convert, to_bool
 from .bitwise import shift_left, shift_right
 from .dtype import int_limits, parse_dtype, scalar_dtype, with_lanes
 from .expr import Add, BufferLoad, Call, IntImm, Mul, PrimExpr, Shuffle
@@ -56,7 +56,11 @@ def q_multiply_shift_per_axis(
         total = binary(Add, total, cast(rs, wide))
     # A right shift rounds down; half of its last place, added before, makes that the nearest, and halves upwards.
     one = cast(const(1, "int64"), wide)
-    half = shift_left(one, binary(Add, total, cast(const(-1, "int64"), wide)))
+    # Without fractional bits the total may be 0, and no machine shifts by -1: 1 << 0 >> 1 is the half of nothing.
+    some = (as_int(convert(q)) or 0) > 0
+    half = (
+        shift_left(one, binary(Add, total, cast(const(-1, "int64"), wide))) if some else shift_right(shift_left(one, total), cast(1, wide))
+    )
     product = binary(Add, binary(Mul, value, cast(second, wide)), half)
     return cast(shift_right(product, total), with_lanes("int32", parse_dtype(wide).lanes))
 

@@ -5,6 +5,7 @@ In JSON: {"expression": ["FloorDiv", "v4", 2]}.
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,6 +22,7 @@ _BINARY = (
 )
 _BY_NAME: dict[str, Any] = {kind.__name__: kind for kind in _BINARY}
 _MOST_NODES = 1_000
+_DEEPEST = 100  # each level takes Python two frames of its thousand, beside those of whoever reads the trace
 
 
 def in_other_handles(value: PrimExpr, meaning: Mapping[RV, RV]) -> PrimExpr:
@@ -52,15 +54,17 @@ def expression_to_json(value: PrimExpr, names: Mapping[RV, str]) -> dict[str, An
         RecordError: if it has more in it than sampled numbers, integers, arithmetic and comparisons.
     """
 
-    def written(node: PrimExpr) -> Any:
+    def written(node: PrimExpr, depth: int = 0) -> Any:
+        if depth > _DEEPEST:
+            raise RecordError(f"a trace has expressions of at most {_DEEPEST} levels; this one is deeper")
         if isinstance(node, Var) and node in names:
             return names[node]
         if isinstance(node, IntImm):
             return node.value
         if isinstance(node, Not):
-            return ["Not", written(node.a)]
+            return ["Not", written(node.a, depth + 1)]
         if isinstance(node, _BINARY):
-            return [type(node).__name__, written(node.a), written(node.b)]
+            return [type(node).__name__, written(node.a, depth + 1), written(node.b, depth + 1)]
         raise RecordError(f"a trace has expressions of sampled numbers and integers alone, not {str(value)[:80]}")
 
     return {KEY: written(value)}
@@ -74,22 +78,21 @@ def expression_from_json(value: Any, meaning: Mapping[str, RV]) -> PrimExpr:
     """
     left = _MOST_NODES
 
-    def read(given: Any) -> PrimExpr:
+    def read(given: Any, depth: int = 0) -> PrimExpr:
         nonlocal left
-        # counts nodes, which bounds the depth of the recursion as well
-        left -= 1
+        left = left - 1 if depth <= _DEEPEST else -1
         if type(given) is int and abs(given) < 1 << 31 and left >= 0:
             return IntImm("int32", given)
         if isinstance(given, str) and isinstance(found := meaning.get(given), Var):
             return found
         if left >= 0 and isinstance(given, list) and given and isinstance(given[0], str):
-            parts = [read(part) for part in given[1:]]
+            parts = [read(part, depth + 1) for part in given[1:]]
             if given[0] == "Not" and len(parts) == 1 and parts[0].dtype == "bool":
                 return Not(parts[0])
             if given[0] in _BY_NAME and len(parts) == 2 and _fits(given[0], parts):
                 made: PrimExpr = _BY_NAME[given[0]](*parts)
                 return made
-        raise RecordError(f"this is no expression of sampled numbers: {str(given)[:80]}")
+        raise RecordError(f"this is no expression of sampled numbers: {reprlib.repr(given)[:80]}")
 
     return read(value)
 

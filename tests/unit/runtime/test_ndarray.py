@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import weakref
 from typing import Any
 
@@ -13,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tensorexpr.errors import ArgumentError, TargetError, TypeMismatchError
+from tensorexpr.runtime import dlpack
 from tensorexpr.runtime import ndarray as nd
 from tensorexpr.runtime.ndarray import NDArray
 
@@ -212,3 +214,14 @@ def test_an_array_may_be_referenced_weakly() -> None:
     array = None
     gc.collect()
     assert reference() is None
+
+
+@pytest.mark.parametrize("extents", [(0,), (3, 0), (3,)])
+def test_an_imported_array_is_let_go(extents: tuple[int, ...]) -> None:
+    array = np.zeros(extents, "float32")
+    before = sys.getrefcount(array)
+    borrowed = dlpack.to_array(dlpack.export(array, "float32"))
+    assert borrowed.shape == extents
+    del borrowed
+    gc.collect()
+    assert sys.getrefcount(array) == before

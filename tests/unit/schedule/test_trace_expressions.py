@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from tensorexpr import te, tir
 from tensorexpr.errors import RecordError, ScheduleError
 from tensorexpr.schedule.blocks import Trace
+from tensorexpr.schedule.blocks.trace_expressions import expression_from_json, expression_to_json
 from tensorexpr.tir.interpreter import interpret
 from tensorexpr.tir.structural import structural_equal
 from tests.meta_schedule_programs import matmul
@@ -124,3 +126,17 @@ def test_a_replay_that_finds_other_loops_is_refused_with_the_reason() -> None:
     assert sch.trace is not None
     with pytest.raises(ScheduleError, match="get_loops gives 1 values here and 3 in the trace"):
         sch.trace.apply_to_schedule(other, False)
+
+
+def test_depth_has_an_end() -> None:
+    v = tir.Var("v", "int32")
+    value: Any = v
+    for step in range(120):
+        value = tir.Min(value, v) if step % 2 else tir.Max(value + 1, v)
+    with pytest.raises(RecordError, match="at most 100 levels"):
+        expression_to_json(value, {v: "v0"})  # type: ignore[dict-item]
+    nested: Any = 1
+    for _ in range(990):
+        nested = ["Not", nested]
+    with pytest.raises(RecordError, match="no expression"):
+        expression_from_json(nested, {})
