@@ -78,7 +78,7 @@ def _c_type(param: Param) -> str:
     if not isinstance(param, BufferParam):
         return "double " if parsed.is_float else "int64_t "
     if parsed.is_float:
-        element = _FLOATS.get(str(parsed), "uint16_t")
+        element = _FLOATS.get(str(parsed), f"uint{parsed.bits}_t")  # C has no name for the smaller ones: their bits
     else:
         element = "uint8_t" if parsed.code == "bool" else f"{parsed.code}{parsed.bits}_t"
     return f"{element} *" if param.is_written else f"const {element} *"

@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 
 import tensorexpr as tvm
+from tensorexpr.codegen.signature import BufferParam, Signature
+from tensorexpr.runtime.header import c_header
 from tensorexpr.target import Target
+from tensorexpr.tir.expr import IntImm
 
 SMALL = {"e4m3_float8": ml_dtypes.float8_e4m3fn, "e5m2_float8": ml_dtypes.float8_e5m2}
 CONVERT = """
@@ -70,3 +73,9 @@ def test_integers_and_conditions() -> None:
     floats = floats[np.isfinite(floats.astype("float32"))]
     np.testing.assert_array_equal(converted(floats, "e5m2_float8", "int32"), floats.astype("float32").astype("int32"))
     np.testing.assert_array_equal(converted(floats, "e5m2_float8", "bool"), floats.astype("float32") != 0)
+
+
+@pytest.mark.parametrize(("dtype", "element"), [("e5m2_float8", "uint8_t"), ("bfloat16", "uint16_t"), ("float32", "float")])
+def test_headers_name_elements_by_their_width(dtype: str, element: str) -> None:
+    param = BufferParam("A", dtype, (IntImm("int32", 4),), (), IntImm("int32", 0), 4, True, False)
+    assert f"const {element} *A" in c_header([Signature("f", (param,), ())], "lib")
