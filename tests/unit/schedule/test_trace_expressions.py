@@ -134,7 +134,7 @@ def test_depth_has_an_end() -> None:
     for step in range(120):
         value = tir.Min(value, v) if step % 2 else tir.Max(value + 1, v)
     with pytest.raises(RecordError, match="at most 100 levels"):
-        expression_to_json(value, {v: "v0"})  # type: ignore[dict-item]
+        expression_to_json(value, {v: "v0"})
     nested: Any = 1
     for _ in range(990):
         nested = ["Not", nested]

@@ -297,4 +297,5 @@ def test_an_integer_constant_becomes_a_float_with_one_rounding(sign: int) -> Non
     value = sign * (2**60 + 2**36 + 1)  # a little above the tie, which float64 doesn't see
     made: Any = language.const(value, "int64").astype("float32")
     assert made.value == float(np.float32(np.int64(value))) == sign * (2**60 + 2**37)
-    assert language.const(value, "int64").astype("float64").value == float(value)
+    wide: Any = language.const(value, "int64").astype("float64")
+    assert wide.value == float(value)

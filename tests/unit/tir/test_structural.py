@@ -177,10 +177,10 @@ def test_equal_mappings_hash_alike() -> None:
     plain, frozen = {"a": {"b": [1, 2]}}, FrozenMap({"a": FrozenMap({"b": (1, 2)})})
     assert tir.structural_equal(plain, frozen) and tir.structural_hash(plain) == tir.structural_hash(frozen)
     x, y = tir.Var("x"), tir.Var("y")
-    one = tir.PrimFunc([x], tir.Evaluate(x)).with_attr("a", plain)
-    other = tir.PrimFunc([y], tir.Evaluate(y)).with_attr("a", frozen["a"])
+    one = tir.PrimFunc((x,), tir.Evaluate(x)).with_attr("a", plain)
+    other = tir.PrimFunc((y,), tir.Evaluate(y)).with_attr("a", frozen["a"])
     assert tir.structural_equal(one, one) and tir.structural_hash(one) != tir.structural_hash(other)
-    other = tir.PrimFunc([y], tir.Evaluate(y)).with_attr("a", frozen)
+    other = tir.PrimFunc((y,), tir.Evaluate(y)).with_attr("a", frozen)
     assert tir.structural_equal(one, other) and tir.structural_hash(one) == tir.structural_hash(other)
     # numbers as in the program itself: by bits
     assert not tir.structural_equal({"a": 0.0}, {"a": -0.0})
@@ -190,7 +190,13 @@ def test_equal_mappings_hash_alike() -> None:
 def test_variables_as_keys_count_by_what_they_are_bound_to() -> None:
     def func(first: str, second: str) -> tir.PrimFunc:
         a, b = tir.Var(first), tir.Var(second)
-        return tir.PrimFunc([a, b], tir.Evaluate(a + b)).with_attr("m", {a: 1, b: 2})
+        return tir.PrimFunc(
+            (
+                a,
+                b,
+            ),
+            tir.Evaluate(a + b),
+        ).with_attr("m", {a: 1, b: 2})
 
     one, other = func("x", "y"), func("z", "a")
     assert tir.structural_equal(one, other) and tir.structural_hash(one) == tir.structural_hash(other)
