@@ -143,7 +143,10 @@ class ApplyHistoryBest(DispatchContext):
         chosen = self._chosen.get((str(target.resolved()), workload_key or dag.workload_key()))
         if chosen is not None:
             return chosen
-        known = [record for record in self._records.get(dag.hash_key(), ()) if _is_of(record, dag)]
+        alike = self._records.get(dag.hash_key(), ())
+        # once for each workload: declaring one takes milliseconds, and a log has thousands of records of it
+        confirmed = {key for key, record in {record.workload_key: record for record in alike}.items() if _is_of(record, dag)}
+        known = [record for record in alike if record.workload_key in confirmed]
         # times with packed inputs lack the packing
         packed = LayoutRewriteOption.REWRITE_FOR_PRE_TRANSFORMED
         best, _ = choose_best([r for r in known if r.layout_rewrite_option != packed] or known, workload_key, dag.hash_key(), target)

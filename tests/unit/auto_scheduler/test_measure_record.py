@@ -14,6 +14,7 @@ import pytest
 
 import tests.v06_workloads  # noqa: F401  (registers the workloads)
 from tensorexpr import auto_scheduler, te
+from tensorexpr.auto_scheduler import loaded
 from tensorexpr.auto_scheduler.measure_record import (
     distill_record_file,
     dump_record_to_string,
@@ -247,6 +248,20 @@ def test_a_hash_is_confirmed_by_comparing(tmp_path: Path) -> None:
     log.write_text(log.read_text().replace(of.compute_dag.hash_key(), other.compute_dag.hash_key()))
     with auto_scheduler.ApplyHistoryBest(log):
         assert auto_scheduler.best_schedule(other.compute_dag, TARGET) is None
+
+
+def test_a_workload_is_declared_once_however_many_records_it_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log, of = tmp_path / "log.json", task()
+    declared: list[str] = []
+    save(log, of, *((2, result(n / 10)) for n in range(1, 9)))
+
+    def declare(key: str) -> auto_scheduler.ComputeDAG:
+        declared.append(key)
+        return auto_scheduler.ComputeDAG(key)
+
+    monkeypatch.setattr(loaded, "ComputeDAG", declare)
+    assert auto_scheduler.ApplyHistoryBest(log).query(TARGET, of.workload_key, of.compute_dag) == trace(of, 2)
+    assert len(declared) == 1
 
 
 def test_contexts_nest_and_the_inner_one_is_asked_first(tmp_path: Path) -> None:
