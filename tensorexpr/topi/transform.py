@@ -10,12 +10,12 @@ from ..later import later
 from ..te.declare import compute
 from ..te.tensor import Tensor
 from ..tir import arithmetic, intrin
-from ..tir.arithmetic import const
+from ..tir.arithmetic import const, convert
 from ..tir.expr import PrimExpr, Var
 from ..tir.operators import ExprOp
 from . import tag
 from .math import axis_names
-from .utils import equal_const_int, extent_value, get_const_int, get_const_tuple, need_equal, positive_axis, shape_text
+from .utils import equal_const_int, extent_value, get_const_int, get_const_tuple, need_equal, positive_axis, shape_text, taken
 
 
 def injective(shape: Sequence[Any], body: Callable[..., ExprOp], name: str, kind: str = tag.INJECTIVE) -> Tensor:
@@ -258,14 +258,15 @@ def strided_slice(
     strided: list[int] = [1] * a.ndim
     shape: list[Any] = [*a.shape]
     for place, first, last, step in zip(which, begin, end, steps, strict=True):
-        extent = get_const_int(a.shape[place])
-        low = get_const_int(first)
-        stop = get_const_int(last)
+        extent, low, stop = a.shape[place], extent_value(first), extent_value(last)
         if slice_mode == "size":
-            low, step = (low % extent if extent else 0), 1
-            stop = extent if stop < 0 else low + stop
-        taken = range(extent)[low:stop:step]
-        starts[place], strided[place], shape[place] = const(taken.start), step, len(taken)
+            size = get_const_int(extent)
+            low, step = (get_const_int(first) % size if size else 0), 1
+            stop = size if get_const_int(last) < 0 else low + get_const_int(last)
+        found = taken(extent, low, stop, step)
+        if found is None:
+            raise DeclarationError(f"strided_slice: sizes decide whether [{low}:{stop}:{step}] lies within {extent}, so its extent has no formula")
+        starts[place], strided[place], shape[place] = convert(found[0]), step, found[1]
 
     def body(*i: Var) -> PrimExpr:
         return a(*(index * step + start for index, step, start in zip(i, strided, starts, strict=True)))

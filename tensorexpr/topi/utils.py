@@ -9,11 +9,15 @@ from ..errors import DeclarationError
 from ..later import later
 from ..target import Target
 from ..te.tensor import Tensor
-from ..tir.arithmetic import as_int, convert, floordiv, floormod
-from ..tir.expr import IntImm, PrimExpr
+from ..tir.arithmetic import as_int, const, convert, floordiv, floormod
+from ..tir.expr import IntImm, PrimExpr, Range
+from ..tir.rewriting import variables
 from .tag import is_injective
 
 _LAYOUTS = "get_shape nchw_pack_layout nchw_xc_layout ncw_pack_layout ncw_xc_layout"
+# Ends from here on mean "to the end": exporters write the largest int64, and no axis is so long.
+_NO_END = 1 << 62
+_LARGEST_SIZE = (1 << 31) - 1
 
 
 class InvalidShapeError(DeclarationError):
@@ -89,6 +93,41 @@ def positive_axes(where: str, axis: Any, ndim: int) -> tuple[int, ...]:
     if len(set(axes)) != len(axes):
         raise DeclarationError(f"{where}: axis {tuple(given)} names an axis twice")
     return tuple(axes)
+
+
+def taken(extent: Any, begin: Any, end: Any, step: int) -> tuple[Any, Any] | None:
+    """Where `[begin:end:step]` of an axis starts, and how many elements it takes, with Python's meaning of negative and large numbers.
+
+    Args:
+        extent, begin, end: integers, or expressions of sizes.
+        step: not 0.
+
+    Returns:
+        (start, count), or None where sizes decide whether a bound lies inside, so that no formula without minima says it.
+    """
+    if any(isinstance(extent_value(one), PrimExpr) for one in (extent, begin, end)):
+        return _taken_symbolic(convert(extent), begin, end, step) if step > 0 else None
+    size, low, high = (int(extent_value(one)) for one in (extent, begin, end))
+    places = range(size)[low:high:step]
+    return places.start, len(places)
+
+
+def _taken_symbolic(extent: PrimExpr, begin: Any, end: Any, step: int) -> tuple[PrimExpr, PrimExpr] | None:
+    from ..arith.analyzer import Analyzer
+
+    def place(bound: Any) -> PrimExpr:
+        number = extent_value(bound)
+        if isinstance(number, int) and number >= _NO_END:
+            return extent
+        return extent + number if isinstance(number, int) and number < 0 else convert(bound, extent.dtype)
+
+    low, high = place(begin), place(end)
+    sizes = {var for one in (extent, low, high) for var in variables(one)}
+    # Sizes aren't negative, and that is all: of n elements the last one is none if n is 0, so [-1:] has no formula.
+    analyzer = Analyzer({var: Range.from_min_extent(const(0, var.dtype), const(_LARGEST_SIZE, var.dtype)) for var in sizes})
+    if not all(analyzer.known_true(a <= b) for a, b in ((const(0, extent.dtype), low), (low, high), (high, extent))):
+        return None
+    return analyzer.simplify(low), analyzer.simplify(floordiv(high - low + (step - 1), step))
 
 
 def need_rank(where: str, name: str, tensor: Any, ndim: int) -> None:

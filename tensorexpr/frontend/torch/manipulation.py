@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ... import relax
 from ...errors import DeclarationError
+from ...te.declare import compute
+from ...te.tensor import Tensor
+from ...tir import arithmetic
 from ...tir.expr import PrimExpr
 from .table import CONVERTERS, Context, aten
 
@@ -98,13 +102,28 @@ def _roll(c: Context, input: Any, shifts: Sequence[int], dims: Sequence[int] = (
         flat = c.reshape(input, [_product(c.shape_of(input))])
         return c.reshape(_roll(c, flat, shifts, [0]), c.shape_of(input))
     for shift, dim in zip(shifts, dims, strict=True):
-        axis = c.axis(input, dim)
-        extent = c.shape_of(input)[axis]
-        # What is behind `split` comes to the front: 5 elements moved by -1 are cut at 1.
-        split = extent - shift % extent if isinstance(extent, int) else extent - shift
-        parts = [_sliced(c, input, axis, split, extent), _sliced(c, input, axis, 0, split)]
-        input = c.op("concat", parts, axis=axis)
+        input = _rolled(c, input, shift, c.axis(input, dim))
     return input
+
+
+def _rolled(c: Context, input: Any, shift: Any, axis: int) -> Any:
+    extent = c.shape_of(input)[axis]
+    if not isinstance(extent, int) or not isinstance(shift, int):
+        # Where an axis is cut depends on its size, shift % n, so that the parts have no extents: each element says where it comes from.
+        return c.builder.emit_te(partial(_te_roll, shift=shift, axis=axis), input, primfunc_name_hint="roll")
+    # What is behind `split` comes to the front: 5 elements moved by -1 are cut at 1. Of none there is nothing to move.
+    split = extent - shift % extent if extent else 0
+    parts = [_sliced(c, input, axis, split, extent), _sliced(c, input, axis, 0, split)]
+    return c.op("concat", parts, axis=axis) if 0 < split < extent else input
+
+
+def _te_roll(x: Tensor, shift: Any, axis: int) -> Tensor:
+    """`x` moved by `shift` places along an axis, what leaves it at the end comes in at the front."""
+
+    def body(*i: Any) -> Any:
+        return x(*i[:axis], arithmetic.floormod(i[axis] - shift, x.shape[axis]), *i[axis + 1 :])
+
+    return compute(x.shape, body, "T_roll", "injective")
 
 
 def _product(extents: Sequence[Any]) -> Any:

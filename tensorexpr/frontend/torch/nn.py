@@ -126,7 +126,9 @@ def _group_norm(c: Context, input: Any, groups: int, weight: Any = None, bias: A
 @aten("rms_norm")
 def _rms_norm(c: Context, input: Any, shape: Sequence[int], weight: Any = None, eps: float | None = None) -> Any:
     scale = weight if weight is not None else c.op("ones", list(shape), c.dtype)
-    return c.op("nn.rms_norm", input, scale, axes=[n - len(shape) for n in range(len(shape))], epsilon=eps or 2**-23)
+    # Without one PyTorch takes the epsilon of the dtype that it sums in, float32 for half precision. An eps of 0 is one, too.
+    least = (2.0**-52 if c.dtype == "float64" else 2.0**-23) if eps is None else eps
+    return c.op("nn.rms_norm", input, scale, axes=[n - len(shape) for n in range(len(shape))], epsilon=least)
 
 
 @aten("softmax", "_softmax", "softmax.int")

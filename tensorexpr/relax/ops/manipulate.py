@@ -11,7 +11,7 @@ import numpy as np
 from ... import topi
 from ...arith.analyzer import Analyzer
 from ...errors import DeclarationError
-from ...tir.arithmetic import as_int
+from ...tir.arithmetic import as_int, convert
 from ...tir.expr import IntImm, PrimExpr
 from ..expr import Expr as AnyExpr
 from ..expr import PrimValue, Tuple
@@ -261,6 +261,12 @@ def _constants(values: Any) -> list[int] | None:
     return None if None in found else found  # type: ignore[return-value]
 
 
+def _bounds(values: Any) -> list[Any]:
+    """Bounds of an argument that is a tuple, as integers or expressions."""
+    items = values.fields if isinstance(values, Tuple) else values if isinstance(values, (tuple, list)) else (values,)
+    return [one.value if isinstance(one, PrimValue) else one for one in items]
+
+
 def _te_slice(x: Any, axes: Any, begin: Any, end: Any, strides: Any = None, assume_inbound: bool = False) -> Any:
     return topi.strided_slice(x, begin, end, strides or [1] * len(axes), axes, assume_inbound=assume_inbound)
 
@@ -277,7 +283,7 @@ def _np_slice(x: Any, axes: Any, begin: Any, end: Any, strides: Any = None, assu
 def strided_slice(x: Expr, axes: Exprs, begin: Exprs, end: Exprs, strides: Exprs | None = None, assume_inbound: bool = False) -> StructInfo:
     """The elements from `begin` to before `end` along axes, each so many apart; indices count from the end if negative."""
     operand = tensor(x, "x")
-    places, low, high = _constants(axes), _constants(begin), _constants(end)
+    places, low, high = _constants(axes), _bounds(begin), _bounds(end)
     steps = [1] * len(places or ()) if strides is None else _constants(strides)
     if places is None or not len(places) == len(axes) == len(begin) == len(end):
         raise DeclarationError("relax.op.strided_slice: as many constant axes as there are begins, ends and strides")
@@ -286,13 +292,14 @@ def strided_slice(x: Expr, axes: Exprs, begin: Exprs, end: Exprs, strides: Exprs
     new = list(operand.extents)
     for n, axis in enumerate(places):
         place = operand.axis(axis)
-        extent = as_int(new[place])
-        if extent is None or low is None or high is None or steps is None:
+        if steps is None:
             return operand.like(None, ndim=operand.ndim)
         if steps[n] == 0:
             raise DeclarationError("relax.op.strided_slice: a stride of 0")
-        stop = None if steps[n] < 0 and high[n] < -extent else high[n]
-        new[place] = IntImm("int64", len(range(extent)[low[n] : stop : steps[n]]))
+        found = topi.utils.taken(new[place], low[n], high[n], steps[n])
+        if found is None:
+            return operand.like(None, ndim=operand.ndim)
+        new[place] = convert(found[1], "int64")
     return operand.like(new)
 
 

@@ -6,11 +6,12 @@ Each operator of the table says what its operands' adjoints are by that of its r
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from ...errors import DeclarationError
 from ...lower.passes import ModulePass
 from ...tir.arithmetic import as_int
+from ...tir.expr import IntImm, PrimExpr
 from ...tir.function import IRModule
 from .. import op
 from ..analysis import remove_all_unused
@@ -103,11 +104,13 @@ def _permuted(call: Call, result: Any, adjoint: Any) -> Sequence[Any]:
 
 
 def _concat(call: Call, result: Any, adjoint: Any) -> Sequence[Any]:
-    axis, ends = int(call.attrs["axis"] or 0), list[int]()
-    for field in call.args[0].fields[:-1]:
-        ends.append((ends[-1] if ends else 0) + (as_int(extents(field)[axis]) or 0))
-    parts = op.split(adjoint, ends, axis)
-    return [Tuple(tuple(TupleGetItem(parts, n) for n in range(len(call.args[0].fields))))]
+    axis, parts, begin = int(call.attrs["axis"] or 0), list[Any](), cast(PrimExpr, IntImm("int64", 0))
+    for field in call.args[0].fields:
+        # By slices, since `split` takes constants only: of [n, 3] and [m, 3] the parts are [0:n] and [n:n + m].
+        end = begin + extents(field)[axis]
+        parts.append(op.strided_slice(adjoint, [axis], [begin], [end]))
+        begin = end
+    return [Tuple(tuple(parts))]
 
 
 def _softmax(call: Call, result: Any, adjoint: Any) -> Sequence[Any]:

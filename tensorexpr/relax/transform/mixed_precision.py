@@ -9,7 +9,7 @@ from typing import Any
 from ...errors import DeclarationError
 from ...lower.passes import ModulePass
 from ..analysis import remove_all_unused
-from ..expr import Binding, Call, Constant, DataflowVar, Function, Tuple, Var, VarBinding, const
+from ..expr import Binding, BindingBlock, Call, Constant, DataflowBlock, DataflowVar, Function, SeqExpr, Tuple, Var, VarBinding, const
 from ..ops.elementwise import astype
 from ..ops.row import Pattern, row_of
 from ..struct_info import StructInfo, TensorStructInfo
@@ -104,6 +104,23 @@ class _Mixed(Rewriter):
         if self._follows(value):
             return self._half(binding, Call(value.op, [self._halved(arg) for arg in value.args], value.attrs, value.sinfo_args))
         return self._kept(binding, value)
+
+    def block(self, block: BindingBlock) -> BindingBlock:
+        """A block rewritten; the casts of a dataflow block end with it."""
+        outer = dict(self._narrow), dict(self._wide)
+        made = super().block(block)
+        if isinstance(block, DataflowBlock):
+            self._narrow, self._wide = outer
+        return made
+
+    def _mapped(self, expr: Any) -> Any:
+        """An expression rewritten; the casts of a branch, or of an inner function, aren't there outside of it."""
+        outer = dict(self._narrow), dict(self._wide)
+        made = super()._mapped(expr)
+        if isinstance(expr, SeqExpr):
+            # if c: h = half(x); conv(h, ..)   else: conv(h, ..) would read what the other branch never made.
+            self._narrow, self._wide = outer
+        return made
 
     def _follows(self, call: Call) -> bool:
         """Whether a call is computed in the precision of its operands, which all are halves or constants."""

@@ -89,6 +89,7 @@ MOVING: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "splits": (lambda x: (*x.split(2), *x.chunk(3, 1), *x.split([1, 2], 0), *x.unbind(0)), (X,)),
     "joins": (lambda x, y: (torch.cat([x, y[None]]), torch.stack([x, x], 1), torch.cat([x, x], -1)), (X, Y)),
     "repetitions": (lambda x: (x.expand(2, 3, 4), x.repeat(2, 1, 3), x[:1].expand(5, -1)), (X,)),
+    "turns of nothing and by whole lengths": (lambda x: (x[:0].roll(2, 0), x.roll(3, 0), x.roll((1, -1), (0, 1))), (X,)),
     "orders": (lambda x: (x.permute(1, 0), x.flip(0, 1), x.roll(1, 0), x.roll(-2), x.movedim(0, 1)), (X,)),
     "gathers": (lambda x: (x[torch.tensor([2, 0, -1])], x[:, torch.tensor([1, 1])], x.index_select(1, torch.tensor([3, 0]))), (X,)),
     "places of several axes": (lambda x: (x[torch.tensor([2, 0]), torch.tensor([1, -1])], x.gather(1, torch.tensor([[0], [3]]))), (X,)),
@@ -113,6 +114,8 @@ LAYERS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "instance norm": (torch.nn.InstanceNorm2d(6), (IMAGE,)),
     "layer norm": (torch.nn.LayerNorm([7, 8]), (IMAGE,)),
     "rms norm": (torch.nn.RMSNorm(8), (IMAGE,)),
+    "rms norm of small float64": (torch.nn.RMSNorm(8, dtype=torch.float64), (IMAGE.double() * 1e-5,)),
+    "rms norm without an epsilon": (torch.nn.RMSNorm(8, eps=0.0), (IMAGE * 1e-5,)),
     "embedding": (torch.nn.Embedding(10, 3), (torch.tensor([[1, 9], [0, 3]]),)),
     "bilinear": (torch.nn.Upsample(scale_factor=2, mode="bilinear", align_corners=True), (IMAGE,)),
     "nearest": (torch.nn.Upsample(size=(10, 12)), (IMAGE,)),
@@ -253,6 +256,17 @@ def test_sizes_may_be_symbols() -> None:
         x = numbers(count, 2, 4)
         with torch.no_grad():
             np.testing.assert_allclose(machine["main"](x.numpy()).numpy(), module(x).numpy(), rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("shift", [3, -1, 0])
+def test_turns_of_a_size_that_is_a_symbol(shift: int) -> None:
+    module = Wrapped(lambda x: (x.roll(shift, 0), x.roll(shift), x[1:], x[-2:], x[::2]))
+    mod = from_exported_program(exported(module, numbers(6, 3), dynamic_shapes=(({0: torch.export.Dim("n", min=4)},),)))
+    machine = relax.VirtualMachine(relax.build(mod, "llvm"))
+    for rows in (4, 5, 9):
+        x = numbers(rows, 3)
+        for found, wanted in zip(arrays_of(machine["main"](x.numpy())), module(x), strict=True):
+            np.testing.assert_array_equal(found, wanted.numpy())
 
 
 def test_weights_may_stay_parameters() -> None:

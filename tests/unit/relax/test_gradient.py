@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tensorexpr import relax
+from tensorexpr import relax, tir
 from tensorexpr.errors import DeclarationError
 from tensorexpr.relax import const, op, transform
 from tensorexpr.relax.evaluator import Evaluator
@@ -106,3 +106,18 @@ def test_which_derivatives() -> None:
 def test_what_has_no_derivative(make: Any, message: str, given: Any) -> None:
     with pytest.raises(DeclarationError, match=message):
         transform.Gradient(**{"func_name": "main", **given})(graph(make, (2,)))
+
+
+def test_parts_of_a_join_may_have_symbolic_extents() -> None:
+    n, bb = tir.Var("n", "int64"), relax.BlockBuilder()
+    a, b = (relax.Var(name, relax.TensorStructInfo(shape, "float64")) for name, shape in (("a", (n, 3)), ("b", (2, 3))))
+    with bb.function("main", [a, b]):
+        with bb.dataflow():
+            out = bb.emit_output(op.sum(op.concat([a * a, b * b], 0) * op.concat([a, b], 0)))
+        bb.emit_func_output(out)
+    made: Any = transform.Gradient("main")(bb.get())
+    x, y = np.random.default_rng(3).random((4, 3)), np.random.default_rng(4).random((2, 3))
+    _, found = Evaluator(made)("main_adjoint", x, y)
+    np.testing.assert_allclose(found[0], 3 * x * x)
+    np.testing.assert_allclose(found[1], 3 * y * y)
+    assert relax.VirtualMachine(relax.build(made, "llvm"))["main_adjoint"](x, y)[1][0].shape == (4, 3)

@@ -13,6 +13,7 @@ from tensorexpr import relax
 from tensorexpr.relax import BlockBuilder, TensorStructInfo, Var, const, op, transform
 from tensorexpr.relax.evaluator import Evaluator
 from tensorexpr.relax.testing.networks import bert_layer
+from tensorexpr.script import from_source
 
 
 def residual() -> Any:
@@ -62,3 +63,38 @@ def test_kernels_are_near_float32(network: str, dtype: str, sums: str) -> None:
     assert got.dtype == np.float32
     error = np.abs(got - expected).max() / np.abs(expected).max()
     assert 0 < error <= BOUNDS[dtype, sums]  # what is equal was computed in float32
+
+
+BRANCHES = """
+@I.ir_module
+class Module:
+    @R.function
+    def main(
+        c: R.Tensor((), "bool"), x: R.Tensor((4, 4), "float32"), y: R.Tensor((4, 4), "float32")
+    ) -> R.Tensor((4, 4), "float32"):
+        if c:
+            p = R.matmul(x, y)
+            z = R.exp(p)
+        else:
+            q = R.matmul(y, x)
+            z = R.tanh(q)
+        with R.dataflow():
+            a = R.matmul(x, z)
+            b = R.exp(a)
+            R.output(b)
+        with R.dataflow():
+            d = R.matmul(b, x)
+            R.output(d)
+        return d
+"""
+
+
+@pytest.mark.parametrize("condition", [True, False])
+def test_what_is_cast_in_a_branch_or_a_block_stays_there(condition: bool) -> None:
+    mod = from_source(BRANCHES)
+    made: Any = transform.ToMixedPrecision()(mod)
+    assert relax.analysis.well_formed(made)
+    rng = np.random.default_rng(2)
+    x, y = (rng.standard_normal((4, 4)).astype("float32") * 0.3 for _ in range(2))
+    given = [np.array(condition), x, y]
+    np.testing.assert_allclose(Evaluator(made)("main", *given), Evaluator(mod)("main", *given), rtol=0.03, atol=0.03)
