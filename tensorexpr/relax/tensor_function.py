@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from .. import te
+from ..arith.analyzer import Analyzer
 from ..errors import DeclarationError, TensorExprError, TypeMismatchError
+from ..te.checked import free_variables
 from ..te.from_prim_func import tensors_of
-from ..te.operation import PlaceholderOp
+from ..te.operation import ComputeOp, PlaceholderOp
 from ..te.tensor import Tensor
 from ..te.to_prim_func import create_prim_func
 from ..tir.arithmetic import as_int
+from ..tir.expr import IntImm, PrimExpr
 from ..tir.expr import Var as Symbol
 from ..tir.function import PrimFunc
-from ..tir.rewriting import variables
+from ..tir.rewriting import post_order_rewrite, substitute, variables
 from ..tir.structural import structural_equal, structural_hash
 from .expr import Constant, PrimValue, RelaxExpr, Tuple, TupleGetItem
 from .struct_info import ShapeExpr, StructInfo, TensorStructInfo, TupleStructInfo
@@ -82,6 +85,115 @@ class TensorFunction:
         self.func, self.args, self.symbols, self.result = func, args, symbols, result
 
 
+class Sizes:
+    """Symbols of a function's own, in place of extents that its arguments would not determine.
+
+        [(h + 1) // 2, w], [(h + 1) // 2]    ->    [size, w], [size]
+
+    Of an array of (h + 1) // 2 rows nobody can tell h. Functions of layers that halve their sizes differently become equal so, too. An
+    expression of symbols that are extents themselves stays: [n], [n + 2] says how the two are related.
+
+    Args:
+        shapes: of all tensors that are arguments.
+    """
+
+    def __init__(self, shapes: Sequence[Sequence[PrimExpr]]) -> None:
+        self.settled = {extent for shape in shapes for extent in shape if isinstance(extent, Symbol)}
+        self.own: dict[PrimExpr, Symbol] = {}
+
+    def extent(self, extent: PrimExpr) -> PrimExpr:
+        """An extent of an argument."""
+        if isinstance(extent, (IntImm, Symbol)) or self.settled.issuperset(variables(extent)):
+            return extent
+        # Simplified, since equal extents have to be one symbol: (h - 1) // 2 + 1 is (h + 1) // 2.
+        return self.own.setdefault(Analyzer().simplify(extent), Symbol(f"size{len(self.own)}", extent.dtype))
+
+    def value(self, value: PrimExpr) -> PrimExpr:
+        """A number that is no extent of an argument, such as one of a shape to bring it into."""
+        return post_order_rewrite(Analyzer().simplify(value), lambda node: self.own.get(node)) if self.own else value  # type: ignore[arg-type,call-overload]
+
+    def unknown(self, tensors: Sequence[Tensor]) -> set[Symbol]:
+        """The symbols of results and their definitions that no argument determines."""
+        known, found, seen = {*self.settled, *self.own.values()}, set[Symbol](), set[Any]()
+        waiting = [tensor.op for tensor in tensors]
+        while waiting:
+            op = waiting.pop()
+            if op in seen or isinstance(op, PlaceholderOp):
+                continue
+            seen.add(op)
+            waiting += [tensor.op for tensor in op.input_tensors]
+            found |= {var for n in range(op.num_outputs) for extent in op.output(n).shape for var in variables(extent)}
+            if isinstance(op, ComputeOp):
+                axes = {axis.var for axis in (*op.axis, *op.reduce_axis)}
+                ranges = [end for axis in op.reduce_axis if axis.dom is not None for end in (axis.dom.min, axis.dom.extent)]
+                found |= {var for one in (*op.body, *ranges) for var in free_variables(one) if var not in axes}
+        return found - known
+
+    def outside(self, info: StructInfo) -> StructInfo:
+        """What is said of a result, in the symbols of the arguments."""
+        if not self.own:
+            return info
+        if isinstance(info, TupleStructInfo):
+            return TupleStructInfo(tuple(map(self.outside, info.fields)))
+        assert isinstance(info, TensorStructInfo) and info.extents is not None
+        given: dict[Symbol, PrimExpr] = {symbol: extent for extent, symbol in self.own.items()}
+        return TensorStructInfo([Analyzer().simplify(substitute(one, given)) for one in info.extents], info.dtype)
+
+
+class _Inputs:
+    """Placeholders for the tensors among the arguments of a function on tensors."""
+
+    def __init__(self, sizes: Sizes) -> None:
+        self.given: list[tuple[Any, Tensor]] = []
+        self._sizes = sizes
+
+    def __call__(self, value: Any) -> Any:
+        """An argument as the function takes it: expressions that are tensors become placeholders, shapes tuples of extents."""
+        if isinstance(value, (list, tuple)):
+            return type(value)(self(one) for one in value)
+        if isinstance(value, dict):
+            return {key: self(one) for key, one in value.items()}
+        if isinstance(value, Tuple):
+            return [self(one) for one in value.fields]
+        if isinstance(value, ShapeExpr):
+            return tuple(self._sizes.value(one) for one in value.values)
+        if isinstance(value, PrimValue):
+            number = as_int(value.value)
+            return self._sizes.value(value.value) if number is None else number
+        if not isinstance(value, RelaxExpr):
+            return value
+        info = value.struct_info
+        if isinstance(info, TupleStructInfo):
+            return [self(TupleGetItem(value, n)) for n in range(len(info.fields))]
+        if not isinstance(info, TensorStructInfo) or info.extents is None or not info.dtype:
+            raise DeclarationError(
+                f"{value} is {info}: a tensor computation needs the shape and dtype of its operands; match_cast it first"
+            )
+        # A value that is passed twice is one argument.
+        known = next((made for given, made in self.given if given is value), None)
+        if known is None:
+            name = getattr(value, "name_hint", "const" if isinstance(value, Constant) else "x")
+            known = te.placeholder([self._sizes.extent(one) for one in info.extents], info.dtype, name)
+            self.given.append((value, known))
+        return known
+
+
+def _shapes(value: Any) -> Iterator[Sequence[PrimExpr]]:
+    """The shapes of all tensors among arguments."""
+    if isinstance(value, (list, tuple)):
+        for one in value:
+            yield from _shapes(one)
+    elif isinstance(value, dict):
+        yield from _shapes(list(value.values()))
+    elif isinstance(value, RelaxExpr) and not isinstance(value, (ShapeExpr, PrimValue)):
+        infos = [value.struct_info]
+        while infos:
+            info = infos.pop()
+            infos.extend(info.fields if isinstance(info, TupleStructInfo) else ())
+            if isinstance(info, TensorStructInfo) and info.extents is not None:
+                yield info.extents
+
+
 def tensor_function(func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> TensorFunction:
     """Run a function on placeholders, and make a tensor function of what it computes.
 
@@ -92,48 +204,34 @@ def tensor_function(func: Callable[..., Any], args: Sequence[Any], kwargs: Mappi
     Raises:
         DeclarationError: if the shape of a tensor isn't known, or it computes none.
     """
-    inputs: list[tuple[Any, Tensor]] = []
+    shapes = [*_shapes(list(args)), *_shapes(dict(kwargs))]
+    sizes = Sizes(shapes)
+    inputs = _Inputs(sizes)
+    outputs = _computed(func, inputs, args, kwargs)
+    lost = {var for extent in sizes.own for var in variables(extent)}
+    if sizes.own and sizes.unknown(outputs) & lost:
+        # It needs h itself, as a reshape to [h, 2] does: then h is an argument, and extents that are made of it stay.
+        sizes = Sizes([*shapes, tuple(sizes.unknown(outputs) | lost)])
+        inputs = _Inputs(sizes)
+        outputs = _computed(func, inputs, args, kwargs)
+    tensors = [made for _, made in inputs.given]
+    infos = tuple(TensorStructInfo(one.shape, one.dtype) for one in outputs)
+    arguments = {one for made in tensors for one in made.shape if isinstance(one, Symbol)}
+    used = {var for made in tensors for extent in made.shape for var in variables(extent)} | Sizes(()).unknown(outputs)
+    free = tuple(sorted(used - arguments, key=lambda var: var.name))
+    made = function_of_tensors(tensors, outputs, free)
+    result = infos[0] if len(infos) == 1 else TupleStructInfo(infos)
+    return TensorFunction(made, [given for given, _ in inputs.given], free, sizes.outside(result))
 
-    def as_te(value: Any) -> Any:
-        if isinstance(value, (list, tuple)):
-            return type(value)(as_te(one) for one in value)
-        if isinstance(value, dict):
-            return {key: as_te(one) for key, one in value.items()}
-        if isinstance(value, Tuple):
-            return [as_te(one) for one in value.fields]
-        if isinstance(value, ShapeExpr):
-            return tuple(value.values)
-        if isinstance(value, PrimValue):
-            number = as_int(value.value)
-            return value.value if number is None else number
-        if not isinstance(value, RelaxExpr):
-            return value
-        info = value.struct_info
-        if isinstance(info, TupleStructInfo):
-            return [as_te(TupleGetItem(value, n)) for n in range(len(info.fields))]
-        if not isinstance(info, TensorStructInfo) or info.extents is None or not info.dtype:
-            raise DeclarationError(
-                f"{value} is {info}: a tensor computation needs the shape and dtype of its operands; match_cast it first"
-            )
-        # A value that is passed twice is one argument.
-        known = next((made for given, made in inputs if given is value), None)
-        if known is None:
-            known = te.placeholder(info.extents, info.dtype, getattr(value, "name_hint", "const" if isinstance(value, Constant) else "x"))
-            inputs.append((value, known))
-        return known
 
-    computed = func(*map(as_te, args), **{key: as_te(value) for key, value in kwargs.items()})
+def _computed(func: Callable[..., Any], inputs: _Inputs, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Tensor]:
+    """What a function on tensors computes, each result a tensor that is no argument."""
+    computed = func(*map(inputs, args), **{key: inputs(value) for key, value in kwargs.items()})
     outputs = list(computed) if isinstance(computed, (list, tuple)) else [computed]
     outputs = [_copied(one) if isinstance(one, Tensor) and isinstance(one.op, PlaceholderOp) else one for one in outputs]
     if not outputs or not all(isinstance(one, Tensor) for one in outputs):
         raise TypeMismatchError(f"{getattr(func, '__name__', func)} returns {computed!r}, where a tensor or a list of tensors is expected")
-    tensors = [made for _, made in inputs]
-    infos = tuple(TensorStructInfo(one.shape, one.dtype) for one in outputs)
-    settled = [one for made in tensors for one in made.shape if isinstance(one, Symbol)]
-    used = {var for info in infos for extent in info.extents or () for var in variables(extent)}
-    free = tuple(sorted((var for var in used if var not in settled), key=lambda var: var.name))
-    made = function_of_tensors(tensors, outputs, free)
-    return TensorFunction(made, [given for given, _ in inputs], free, infos[0] if len(infos) == 1 else TupleStructInfo(infos))
+    return outputs
 
 
 def function_of_tensors(inputs: Sequence[Tensor], outputs: Sequence[Tensor], symbols: Sequence[Symbol] = ()) -> PrimFunc:

@@ -10,7 +10,7 @@ from ..te.tensor import Tensor
 from ..tir.expr import IterVar
 from .access import Loop, bytes_of, merged_loops, stage_reads
 from .machine import is_parallel, lanes_of, operations, outgrows_cache, parallel_from
-from .reduction import constant_extents
+from .reduction import constant_extents, rows_together
 from .sizes import vector_of
 from .stages import compute_of
 from .transpose import schedule_transpose, transposed_axis
@@ -56,6 +56,7 @@ def _symbolic(s: Schedule, tensor: Tensor, target: Target) -> None:
     op, lanes = compute_of(s, tensor), lanes_of(target, tensor.dtype)
     outer, inner = s[tensor].split(op.axis[-1], factor=lanes)
     s[tensor].vectorize(inner)
-    place = s[tensor].fuse(*op.axis[:-1], outer) if len(op.axis) > 1 else outer
+    found = rows_together(s, tensor, [*op.axis[:-1], outer], target)
+    place = outer if found is None else found
     s[tensor].parallel(place)
     s[tensor].pragma(place, "parallel_from", parallel_from(target, operations(op.body, lanes)))

@@ -7,8 +7,11 @@ each lane of some registers, and a tree of lanes in the end.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 from math import prod
 
+from ..arith.analyzer import Analyzer
+from ..schedule.domain import axis_extents
 from ..schedule.te_schedule import Schedule
 from ..schedule.tree import LoopKind
 from ..target import Target
@@ -16,15 +19,18 @@ from ..te.combiner_laws import is_componentwise, refuted_law
 from ..te.operation import ComputeOp, loads
 from ..te.tensor import Tensor
 from ..tir.arithmetic import as_int
-from ..tir.expr import IterVar, Reduce, Var
+from ..tir.expr import IterVar, ProducerLoad, Reduce, Var
+from ..tir.rewriting import walk
 from .access import flat_access, stage_reads
-from .machine import accumulators, is_parallel, lanes_of
+from .machine import accumulators, is_parallel, lanes_of, operations, parallel_from
 from .sizes import decided, registers, vector_of, written_rows
 from .stages import compute_of
 
 # Rows added to a row of results that is loaded and stored once for all of them: half as many took up to a third longer, twice as many
 # twice as long, whether or not the rows' lines share a set of the cache.
 _ROWS_AT_ONCE = 8
+# Rows for each thread from which on it doesn't matter that one of them gets a row more.
+_ROWS_FOR_A_CORE = 4
 
 
 def contiguous_axis(op: ComputeOp) -> IterVar | None:
@@ -141,6 +147,7 @@ def schedule_root_reduction(s: Schedule, tensor: Tensor, target: Target) -> None
     op = compute_of(s, tensor)
     spatial, reduced = constant_extents(op.axis), constant_extents(op.reduce_axis)
     if spatial is None or reduced is None:
+        _symbolic(s, tensor, target)
         return
     results, depth = prod(spatial), prod(reduced)
     work = results * depth
@@ -160,6 +167,110 @@ def schedule_root_reduction(s: Schedule, tensor: Tensor, target: Target) -> None
         s[tensor].parallel(place)
     for stage in added:
         s[stage].compute_at(s[tensor], place)
+
+
+def _symbolic(s: Schedule, tensor: Tensor, target: Target) -> None:
+    """A reduction whose sizes are open: results in vectors and a few rows of them at once, or lanes over what is reduced.
+
+    C[o, y, x] += A[i, y + r, x + t] * W[o, i, r, t]    ->    for o.outer, y, x.outer: for i, r, t: 8 o in registers: 16 x in a vector
+    """
+    op = compute_of(s, tensor)
+    body, axis, lanes = op.body[0], contiguous_axis(op), lanes_of(target, tensor.dtype)
+    if not isinstance(body, Reduce) or op.num_outputs != 1 or not _are_rectangular((*op.axis, *op.reduce_axis)):
+        return
+    # The 3 taps of a row are no vector: strided windows have results in lanes, which are apart in what they read.
+    long = axis is not None and axis.dom is not None and (as_int(axis.dom.extent) or lanes) >= lanes
+    along = long and any(axis is other for other in op.reduce_axis)
+    if along and not _is_regrouped(body):
+        return
+    # Sizes that aren't known count as a vector: threads start later than they could, never too early.
+    depth = prod(as_int(one.dom.extent) or lanes if one.dom is not None else 1 for one in op.reduce_axis)
+    added = list[Tensor]()
+    if along:
+        assert axis is not None
+        _, inner = s[tensor].split(axis, factor=lanes)
+        partial = _factored(s, tensor, inner, -1)
+        lane = partial.op.axis[-1]
+        s[partial].reorder(*[a for a in s[partial].leaf_iter_vars if a is not lane], lane)
+        s[partial].vectorize(lane)
+        (combined,) = s[tensor].op.reduce_axis
+        s[tensor].vectorize(combined)
+        added, each, outer = [partial], 1, None
+    else:
+        if not op.axis:
+            return
+        along_results = next((one for one in op.axis if one is axis), op.axis[-1])
+        each, outer = _tile_of_results(s, tensor, along_results, target)
+    # A tile's sums are computed at the loop over vectors, which therefore stays one of its own.
+    loops = list(takewhile(lambda one: one is not outer, leading_loops(s, tensor)))
+    found = rows_together(s, tensor, loops, target)
+    place = outer if found is None else found
+    if place is None:
+        return
+    s[tensor].parallel(place)
+    s[tensor].pragma(place, "parallel_from", parallel_from(target, operations(op.body, each * depth)))
+    for stage in added:
+        # Innermost, where the partial results are one vector.
+        s[stage].compute_at(s[tensor], leading_loops(s, tensor)[-1])
+
+
+def _are_rectangular(axes: Sequence[IterVar]) -> bool:
+    """True if ranges are of sizes alone: a triangle, k < i + 1, or a row whose length a tensor says, keeps the loops it has."""
+    own = {axis.var for axis in axes}
+    ends = [end for axis in axes if axis.dom is not None for end in (axis.dom.min, axis.dom.extent)]
+    return not any(node in own or isinstance(node, ProducerLoad) for end in ends for node in walk(end))
+
+
+def rows_together(s: Schedule, tensor: Tensor, loops: Sequence[IterVar], target: Target) -> IterVar | None:
+    """The outermost loops of a stage of open sizes as one, to be run in parallel; None if there are none of more than one iteration.
+
+    Only the first of them has an open size. A loop over n * m taken apart is a quotient by m, which a vector at the end of a row computes
+    in each lane, with another divisor where the lane isn't used. So [2, h, w] is run as h * 2, and [64, h, w] as 64.
+    """
+    node = s.tree[s[tensor].id]
+    extents = axis_extents(node, Analyzer())
+    sizes = {id(node.axes[number]): as_int(extents[number]) for number in node.leaf}
+    wide = [(axis, sizes[id(axis)]) for axis in loops if sizes[id(axis)] != 1]
+    if not wide:
+        return None
+    fixed = list(takewhile(lambda one: one[1] is not None, wide))
+    opened = [one for one in wide if one[1] is None]
+    enough = prod(extent or 1 for _, extent in fixed) >= _ROWS_FOR_A_CORE * target.num_cores
+    together = [axis for axis, _ in (fixed if enough or not opened else [opened[0], *fixed])]
+    s[tensor].reorder(*together, *[axis for axis in loops if all(axis is not one for one in together)])
+    return s[tensor].fuse(*together)
+
+
+def _tile_of_results(s: Schedule, tensor: Tensor, axis: IterVar, target: Target) -> tuple[int, IterVar]:
+    """Vectors along an axis inside of the sums, for several rows that read the same of some operand.
+
+    Returns:
+        How many results a tile has, and the loop over tiles.
+    """
+    op, lanes = compute_of(s, tensor), lanes_of(target, tensor.dtype)
+    rows, factor = None, 1
+    for place, one in enumerate(op.axis):
+        extent = as_int(one.dom.extent) if one.dom is not None else None
+        shared = extent is not None and one is not axis and any(one.var not in flat_access(load).strides for load in loads(op))
+        # A divisor, so that no row of the tile is half a row: 12 channels are two tiles of 6.
+        fitting = [n for n in range(2, accumulators(target) + 1) if extent is not None and extent % n == 0] if shared else []
+        if fitting and fitting[-1] > factor:
+            rows, factor = place, fitting[-1]
+    along = next(n for n, one in enumerate(op.axis) if one is axis)
+    # Sums in an array of their own: in the result, whose rows are apart by open strides, they would be loaded and stored for each term.
+    kept = s.cache_write(tensor, "local")
+    stage, sums = s[tensor], s[kept]
+    outer, inner = stage.split(stage.op.axis[along], factor=lanes)
+    inside = [outer, *([] if rows is None else [stage.split(stage.op.axis[rows], factor=factor)[1]]), inner]
+    stage.reorder(*[a for a in stage.leaf_iter_vars if all(a is not b for b in inside)], *inside)
+    stage.vectorize(inner)
+    sums.compute_at(stage, outer)
+    last = [sums.op.axis[n] for n in (rows, along) if n is not None]
+    sums.reorder(*[a for a in sums.op.axis if all(a is not b for b in last)], *sums.op.reduce_axis, *last)
+    for one in last[:-1]:
+        sums.unroll(one)
+    sums.vectorize(last[-1])
+    return factor * lanes, outer
 
 
 def leading_loops(s: Schedule, tensor: Tensor) -> list[IterVar]:

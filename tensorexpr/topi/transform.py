@@ -265,7 +265,9 @@ def strided_slice(
             stop = size if get_const_int(last) < 0 else low + get_const_int(last)
         found = taken(extent, low, stop, step)
         if found is None:
-            raise DeclarationError(f"strided_slice: sizes decide whether [{low}:{stop}:{step}] lies within {extent}, so its extent has no formula")
+            raise DeclarationError(
+                f"strided_slice: sizes decide whether [{low}:{stop}:{step}] lies within {extent}, so its extent has no formula"
+            )
         starts[place], strided[place], shape[place] = convert(found[0]), step, found[1]
 
     def body(*i: Var) -> PrimExpr:

@@ -22,7 +22,7 @@ from ...tir.op_registry import Op
 from ...tir.structural import structural_equal
 from ..expr import Call, Constant, Function, Tuple, TupleGetItem, Var
 from ..struct_info import TensorStructInfo
-from ..tensor_function import function_of_tensors, outline, plain_tensors
+from ..tensor_function import Sizes, function_of_tensors, outline, plain_tensors
 from ..visitor import Mutator
 from .fused_functions import PRIMITIVE
 from .moves import written_in_place
@@ -36,11 +36,13 @@ def composed(func: Function, mod: IRModule) -> tuple[list[Tensor], list[Tensor]]
         DeclarationError: if a value isn't one of tensors, or a callee can't be read as a computation with the loops that it has.
     """
     values: dict[Any, Any] = {}
+    infos = [param.struct_info for param in func.params]
+    sizes = Sizes([info.extents for info in infos if isinstance(info, TensorStructInfo) and info.extents is not None])
     for param in func.params:
         info = param.struct_info
         if not isinstance(info, TensorStructInfo) or info.extents is None or not info.dtype:
             raise DeclarationError(f"FuseTIR: {param.name_hint} is {info}, not a tensor of known shape and dtype")
-        values[param] = placeholder(info.extents, info.dtype, param.name_hint)
+        values[param] = placeholder([sizes.extent(one) for one in info.extents], info.dtype, param.name_hint)
     inputs = [values[param] for param in func.params]
 
     def value(expr: Any) -> Any:
