@@ -206,12 +206,19 @@ def tensor_function(func: Callable[..., Any], args: Sequence[Any], kwargs: Mappi
     """
     shapes = [*_shapes(list(args)), *_shapes(dict(kwargs))]
     sizes = Sizes(shapes)
+    lost = {var for shape in shapes for extent in shape for var in variables(extent)} - sizes.settled
     inputs = _Inputs(sizes)
-    outputs = _computed(func, inputs, args, kwargs)
-    lost = {var for extent in sizes.own for var in variables(extent)}
-    if sizes.own and sizes.unknown(outputs) & lost:
+    try:
+        outputs = _computed(func, inputs, args, kwargs)
+        needs = sizes.unknown(outputs) & lost
+    except DeclarationError:
+        # Slices [0:n] of n + 2 rows lie inside only for those who know n.
+        if not sizes.own:
+            raise
+        needs = lost
+    if needs:
         # It needs h itself, as a reshape to [h, 2] does: then h is an argument, and extents that are made of it stay.
-        sizes = Sizes([*shapes, tuple(sizes.unknown(outputs) | lost)])
+        sizes = Sizes([*shapes, tuple(lost)])
         inputs = _Inputs(sizes)
         outputs = _computed(func, inputs, args, kwargs)
     tensors = [made for _, made in inputs.given]

@@ -21,7 +21,7 @@ from ...tir.function import GlobalVar, IRModule, PrimFunc
 from ...tir.op_registry import Op
 from ...tir.structural import structural_equal
 from ..expr import Call, Constant, Function, Tuple, TupleGetItem, Var
-from ..struct_info import TensorStructInfo
+from ..struct_info import ShapeStructInfo, TensorStructInfo
 from ..tensor_function import Sizes, function_of_tensors, outline, plain_tensors
 from ..visitor import Mutator
 from .fused_functions import PRIMITIVE
@@ -36,14 +36,14 @@ def composed(func: Function, mod: IRModule) -> tuple[list[Tensor], list[Tensor]]
         DeclarationError: if a value isn't one of tensors, or a callee can't be read as a computation with the loops that it has.
     """
     values: dict[Any, Any] = {}
-    infos = [param.struct_info for param in func.params]
+    tensors = [param for param in func.params if not isinstance(param.struct_info, ShapeStructInfo)]
+    infos = [param.struct_info for param in tensors]
     sizes = Sizes([info.extents for info in infos if isinstance(info, TensorStructInfo) and info.extents is not None])
-    for param in func.params:
-        info = param.struct_info
+    for param, info in zip(tensors, infos, strict=True):
         if not isinstance(info, TensorStructInfo) or info.extents is None or not info.dtype:
             raise DeclarationError(f"FuseTIR: {param.name_hint} is {info}, not a tensor of known shape and dtype")
         values[param] = placeholder([sizes.extent(one) for one in info.extents], info.dtype, param.name_hint)
-    inputs = [values[param] for param in func.params]
+    inputs = [values[param] for param in tensors]
 
     def value(expr: Any) -> Any:
         match expr:
@@ -90,7 +90,9 @@ class _Caller(Mutator):
         """A call of a tensor function in place of one of a fused function."""
         if not isinstance(expr, Call) or not isinstance(expr.op, GlobalVar) or expr.op.name_hint not in self._made:
             return expr
-        return Call(Op.of("relax.call_tir"), (self._made[expr.op.name_hint], Tuple(expr.args)), None, expr.struct_info)
+        # Sizes that the graph's function is told aren't asked for by the kernel.
+        given = tuple(arg for arg in expr.args if not isinstance(arg.struct_info, ShapeStructInfo))
+        return Call(Op.of("relax.call_tir"), (self._made[expr.op.name_hint], Tuple(given)), None, expr.struct_info)
 
 
 class _Distinct:

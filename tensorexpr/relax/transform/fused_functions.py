@@ -14,7 +14,7 @@ from ...tir.expr import Var as Symbol
 from ...tir.function import GlobalVar, IRModule
 from ..expr import Binding, Call, Constant, DataflowBlock, DataflowVar, Function, SeqExpr, Tuple, TupleGetItem, Var, VarBinding
 from ..ops.row import row_of
-from ..struct_info import StructInfo, TensorStructInfo, TupleStructInfo, symbols_of, with_symbols
+from ..struct_info import ShapeExpr, ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo, symbols_of, with_symbols
 from ..visitor import Mutator, walk
 
 PRIMITIVE = "Primitive"
@@ -98,7 +98,7 @@ def _variables(expr: Any) -> Iterable[Var]:
 
 
 def _function(members: Sequence[Binding], elsewhere: set[Var], mod: IRModule, group: Composite | None = None) -> list[Binding] | None:
-    """Bindings that call a new function of the members; None if a symbol in them has no value from its arguments' shapes."""
+    """Bindings that call a new function of the members; None for members that no function can hold."""
     own = {binding.var for binding in members}
     outputs = [binding.var for binding in members if binding.var in elsewhere]
     inputs: dict[Any, Var] = {}
@@ -114,8 +114,13 @@ def _function(members: Sequence[Binding], elsewhere: set[Var], mod: IRModule, gr
     known = {extent for param in inputs.values() for extent in _extents(param.struct_info) if isinstance(extent, Symbol)}
     used = {symbol for binding in members for symbol in symbols_of(binding.var.struct_info)}
     used.update(symbol for param in inputs.values() for symbol in symbols_of(param.struct_info))
-    if not used <= known or not outputs:
+    unsettled = sorted(used - known, key=lambda symbol: symbol.name)
+    # What codes for others is called with tensors alone.
+    if not outputs or (unsettled and group is not None) or (group is None and not all(map(_is_known, inputs.values()))):
         return None
+    if unsettled:
+        # Of [(h + 1) // 2] nobody can tell h: the caller says it. A kernel needs no more than the extents, see `tensor_function.Sizes`.
+        inputs[ShapeExpr(tuple(unsettled))] = Var("sizes", ShapeStructInfo(tuple(unsettled)))
     # Symbols of its own: each caller has other values for them.
     fresh = {symbol: type(symbol)(symbol.name, symbol.dtype) for symbol in used}
     mutator = _Inside(inputs, fresh)
@@ -137,6 +142,11 @@ def _function(members: Sequence[Binding], elsewhere: set[Var], mod: IRModule, gr
         return [VarBinding(outputs[0], call)]
     several = DataflowVar("lv", info)
     return [VarBinding(several, call), *(VarBinding(var, TupleGetItem(several, n)) for n, var in enumerate(outputs))]
+
+
+def _is_known(param: Var) -> bool:
+    """Whether a kernel can take it: it isn't a tensor whose extents show when it is there."""
+    return not isinstance(param.struct_info, TensorStructInfo) or param.struct_info.extents is not None
 
 
 def _extents(info: StructInfo) -> Sequence[Any]:

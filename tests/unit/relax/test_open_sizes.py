@@ -1,0 +1,126 @@
+"""Networks whose sizes stay open: extents that are expressions of symbols have kernels with schedules, in vectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tensorexpr import relax, te, tir, topi
+from tensorexpr.errors import DeclarationError
+from tensorexpr.lower import lower
+from tensorexpr.relax import BlockBuilder, TensorStructInfo, Var, const, op
+from tensorexpr.relax.evaluator import Evaluator
+from tensorexpr.relax.tensor_function import tensor_function
+from tensorexpr.runtime.build import build
+from tensorexpr.spaces.default import default_schedule
+
+H, W = tir.Var("h", "int64"), tir.Var("w", "int64")
+
+
+def weights(*shape: int) -> Any:
+    rng = np.random.default_rng(sum(shape))
+    return const((rng.standard_normal(shape) / np.sqrt(np.prod(shape[1:]))).astype("float32"))
+
+
+def convnet() -> Any:
+    """Two strided convolutions with what is elementwise behind them, a residual, a pool, and a mean of all pixels."""
+    bb, x = BlockBuilder(), Var("x", TensorStructInfo((1, 3, H, W), "float32"))
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            y = bb.emit(op.nn.relu(op.nn.conv2d(x, weights(8, 3, 3, 3), 2, 1) + weights(1, 8, 1, 1)))
+            z = bb.emit(op.nn.silu(op.nn.conv2d(y, weights(12, 8, 3, 3), 2, 1) + weights(1, 12, 1, 1)))
+            p = bb.emit(op.nn.max_pool2d(z, 3, 1, 1) + z)
+            out = bb.emit_output(p + op.mean(p, [2, 3], True))
+        bb.emit_func_output(out)
+    return bb.get()
+
+
+def test_a_network_of_open_sizes_has_schedules() -> None:
+    mod = convnet()
+    made = relax.build(mod, "llvm")
+    said = made.explain()
+    assert "schedule: as given" not in said
+    # The epilogue of the second convolution is in its kernel, though nobody can tell h from its (h + 1) // 2 rows.
+    assert "fused_conv2d1_add1_silu" in said
+    machine = relax.VirtualMachine(made)
+    for size in ((33, 47), (5, 3), (64, 16), (1, 1)):
+        x = np.random.default_rng(1).standard_normal((1, 3, *size)).astype("float32")
+        np.testing.assert_allclose(machine["main"](x).numpy(), Evaluator(mod)("main", x), rtol=1e-4, atol=1e-5)
+
+
+def test_sizes_of_its_own_stand_for_expressions() -> None:
+    half, x = (H + 1) // 2, TensorStructInfo(((H + 1) // 2, 4), "float32")
+    found = tensor_function(lambda a, b: topi.add(a, b), [Var("a", x), Var("b", x)], {})
+    assert found.symbols == ()
+    assert isinstance(found.result, TensorStructInfo) and found.result.extents is not None
+    assert found.result.extents[0] is half
+    # Both operands have one size, and a result that nobody computes of it: h itself is an argument.
+    other = tensor_function(lambda a, shape: topi.full(shape, "float32", 1.0) + topi.sum(a), [Var("a", x), relax.ShapeExpr((H,))], {})
+    assert other.symbols == (H,)
+
+
+@pytest.mark.parametrize("shape", [(1, 32, H, W), (H, 3, W), (2, H, W), (H, W), (W,)])
+@pytest.mark.parametrize("axes", [None, (-1,), (0,)])
+def test_reductions_of_open_sizes_have_vectors(shape: Any, axes: Any) -> None:
+    x = te.placeholder(shape, "float32", "x")
+    for reduce in (topi.sum, topi.max):
+        y = reduce(x, axes)
+        s = default_schedule([x, y], "llvm -mcpu=x86-64-v3")
+        assert "T.Ramp(" in str(lower(s, [x, y])["main"])
+        function = build(default_schedule([x, y]), [x, y])
+        for sizes in ({H: 5, W: 7}, {H: 1, W: 1}, {H: 19, W: 40}):
+            given = np.random.default_rng(2).standard_normal([sizes.get(n, n) for n in shape]).astype("float32")
+            wanted = {topi.sum: np.sum, topi.max: np.max}[reduce](given, axis=axes)
+            found = np.empty(wanted.shape, "float32")
+            function(given, found)
+            np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_rows_whose_lengths_a_tensor_says_keep_their_loops() -> None:
+    n = te.var("n")
+    x, ends = te.placeholder((n, n), "float32", "x"), te.placeholder((n,), "int32", "ends")
+
+    def row(i: Any) -> Any:
+        k = te.reduce_axis((0, ends[i]), "k")
+        return te.sum(x[i, k], axis=k)
+
+    sums = te.compute((n,), row, "sums")
+    given, lengths, found = np.random.default_rng(3).random((9, 9)).astype("float32"), np.arange(9, dtype="int32"), np.empty(9, "float32")
+    build(default_schedule([x, ends, sums]), [x, ends, sums])(given, lengths, found)
+    np.testing.assert_allclose(found, [given[i, :i].sum() for i in range(9)], rtol=1e-5)
+
+
+def test_an_onnx_network_of_open_sizes_agrees_with_its_runtime() -> None:
+    onnx = pytest.importorskip("onnx", reason="models of ONNX are made by it")
+    runtime = pytest.importorskip("onnxruntime", reason="the oracle of this test")
+    from tensorexpr.frontend.onnx import from_onnx
+
+    node, numbers = onnx.helper.make_node, lambda name, *shape: onnx.numpy_helper.from_array(weights(*shape).data.numpy(), name)
+    nodes = [
+        node("Conv", ["x", "w", "b"], ["c"], strides=[2, 3], pads=[1, 1, 1, 1]),
+        node("LeakyRelu", ["c"], ["r"]),
+        node("Conv", ["r", "v"], ["d"], strides=[3, 1], pads=[1, 0, 0, 1]),
+        node("GlobalAveragePool", ["d"], ["g"]),
+        node("Mul", ["d", "g"], ["y"]),
+    ]
+    value = onnx.helper.make_tensor_value_info
+    floats = onnx.TensorProto.FLOAT
+    graph = onnx.helper.make_graph(
+        nodes, "g", [value("x", floats, [1, 3, "h", "w"])], [value("y", floats, [1, 6, None, None])],
+        [numbers("w", 8, 3, 3, 3), numbers("b", 8), numbers("v", 6, 8, 3, 3)],
+    )  # fmt: skip
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
+    made = relax.build(from_onnx(model), "llvm")
+    assert "schedule: as given" not in made.explain()
+    machine, oracle = relax.VirtualMachine(made), runtime.InferenceSession(model.SerializeToString())
+    for size in ((17, 31), (40, 9), (6, 64)):
+        x = np.random.default_rng(4).standard_normal((1, 3, *size)).astype("float32")
+        found, (wanted,) = machine["main"](x), oracle.run(None, {"x": x})
+        np.testing.assert_allclose((found if hasattr(found, "numpy") else found[0]).numpy(), wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_what_is_not_known_is_said() -> None:
+    with pytest.raises(DeclarationError, match="match_cast"):
+        tensor_function(lambda a: a, [Var("a", TensorStructInfo(None, "float32", ndim=2))], {})
