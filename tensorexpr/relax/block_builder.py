@@ -118,6 +118,8 @@ class BlockBuilder:
             raise DeclarationError(
                 f"function {name!r} inside of {self._function['name']!r}: functions of a builder stand one after the other"
             )
+        # From the beginning on: a tensor function that is made inside, of topi.add in "add", would be replaced by this one at its end.
+        self._names.add(name)
         listed = [params] if isinstance(params, Var) else list(params) if params is not None else None
         self._function = {"name": name, "params": listed, "attrs": dict(attrs or {}), "pure": pure, "private": private, "done": False}
         self._blocks, self._open, self._is_dataflow = [], [[]], [False]
@@ -312,7 +314,8 @@ class BlockBuilder:
         return GlobalVar(name)
 
     def update_func(self, gv: GlobalVar, updated_func: Any) -> None:
-        """Replace a function."""
+        """Replace a function, or add one under a name."""
+        self._names.add(gv.name_hint)
         self._module.update_func(gv, updated_func)
 
     def get(self) -> IRModule:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -152,7 +153,7 @@ class GraphPrinter:
     def _constant(self, constant: Constant) -> str:
         values = constant.data.numpy()
         if not values.shape and values.dtype.kind in "fiub":
-            return f"{self._r}.const({values.item()!r}, {quoted(str(constant.data.dtype))})"
+            return f"{self._r}.const({_number(values.item())}, {quoted(str(constant.data.dtype))})"
         if not any(one is constant for one in self.constants):
             self.constants.append(constant)
             self._options.metadata["relax.expr.Constant"] = self.constants
@@ -200,7 +201,7 @@ class GraphPrinter:
         if isinstance(value, IndexMap):
             names = ", ".join(var.name for var in value.initial_indices)
             return f"lambda {names}: ({', '.join(map(str, value.final_indices))},)"
-        return script_expr(value, self._names) if isinstance(value, PrimExpr) else repr(value)
+        return script_expr(value, self._names) if isinstance(value, PrimExpr) else _number(value)
 
     # Functions
 
@@ -324,6 +325,11 @@ def script_graph(node: Any, options: Options) -> str | None:
     if isinstance(node, BindingBlock):
         return "\n".join(GraphPrinter(options).block(node, 0))
     return None
+
+
+def _number(value: Any) -> str:
+    """A number, or another value of Python, as text that reads back: inf and nan have no literals."""
+    return repr(value) if not isinstance(value, float) or math.isfinite(value) else f"float({quoted(str(value))})"
 
 
 def _saved(node: Any) -> str:

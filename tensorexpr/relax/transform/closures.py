@@ -37,7 +37,10 @@ class _Lifter(Mutator):
         func = binding.value
         if not isinstance(func, Function) or not isinstance(binding, VarBinding):
             return super().binding(binding)
-        captured = _captured(func, binding.var)
+        # A closure that it calls is gone by then: what that one takes from around is asked for here, too.
+        #     f = fn(y): y + x;  g = fn(y): f(y)    ->    f(y, x), g(y, x): f(y, x)
+        used = _captured(func, binding.var)
+        captured = list(dict.fromkeys(one for var in used for one in (self._lifted[var][1] if var in self._lifted else [var])))
         if captured and binding.var in self._escaping:
             return super().binding(binding)
         # Private functions have the names of where they stood, which may be taken.

@@ -219,3 +219,24 @@ def test_struct_infos_are_values() -> None:
         TensorStructInfo((1, 2), ndim=3)
     with pytest.raises(TypeError, match="no condition of Python's"):
         bool(Var("x", TensorStructInfo(())))
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+def test_numbers_without_literals_read_back(value: float) -> None:
+    bb, x = relax.BlockBuilder(), relax.Var("x", relax.TensorStructInfo((3,), "float32"))
+    with bb.function("main", [x]):
+        bb.emit_func_output(bb.emit(relax.op.maximum(x, relax.const(value, "float32"))))
+    text = bb.get().script()
+    again = from_source(text)
+    assert again.script() == text
+    given = np.float32([1, 2, 3])
+    np.testing.assert_array_equal(Evaluator(again)("main", given), Evaluator(bb.get())("main", given))
+
+
+def test_a_tensor_function_is_not_replaced_by_the_function_it_is_made_in() -> None:
+    bb, x = relax.BlockBuilder(), relax.Var("x", relax.TensorStructInfo((3,), "float32"))
+    with bb.function("add", [x]):
+        bb.emit_func_output(bb.emit_te(topi.add, x, x))
+    assert len(bb.get().functions_items()) == 2
+    given = np.float32([1, 2, 3])
+    np.testing.assert_array_equal(Evaluator(bb.get())("add", given), given * 2)

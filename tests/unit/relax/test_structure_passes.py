@@ -152,3 +152,29 @@ def test_purity_is_taken_for_granted() -> None:
         bb.emit_func_output(bb.emit(op.call_pure_packed("tests.f", x, sinfo_args=TensorStructInfo((4,)))))
     made: Any = transform.RemovePurityChecking()(bb.get())
     assert made["main"].attrs["relax.force_pure"] and "R.call_packed(" in made.script()
+
+
+CLOSURES = """
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((3,), "float32"), z: R.Tensor((3,), "float32")) -> R.Tensor((3,), "float32"):
+        @R.function
+        def f(y: R.Tensor((3,), "float32")) -> R.Tensor((3,), "float32"):
+            return R.add(y, x)
+        @R.function
+        def g(y: R.Tensor((3,), "float32")) -> R.Tensor((3,), "float32"):
+            a = f(y)
+            return R.multiply(a, z)
+        b = g(x)
+        return b
+"""
+
+
+def test_a_closure_that_calls_another_takes_what_that_one_uses() -> None:
+    before = from_source(CLOSURES)
+    made: Any = transform.LambdaLift()(before)
+    assert relax.analysis.well_formed(made)
+    x, z = np.float32([1, 2, 3]), np.float32([4, 5, 6])
+    np.testing.assert_array_equal(Evaluator(made)("main", x, z), 2 * x * z)
+    np.testing.assert_array_equal(Evaluator(before)("main", x, z), 2 * x * z)
