@@ -110,7 +110,7 @@ class Sizes:
 
     def value(self, value: PrimExpr) -> PrimExpr:
         """A number that is no extent of an argument, such as one of a shape to bring it into."""
-        return post_order_rewrite(Analyzer().simplify(value), lambda node: self.own.get(node)) if self.own else value  # type: ignore[arg-type,call-overload]
+        return post_order_rewrite(Analyzer().simplify(value), lambda node: self.own.get(node)) if self.own else value  # type: ignore[arg-type]
 
     def unknown(self, tensors: Sequence[Tensor]) -> set[Symbol]:
         """The symbols of results and their definitions that no argument determines."""

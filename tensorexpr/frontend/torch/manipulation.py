@@ -123,7 +123,8 @@ def _te_roll(x: Tensor, shift: Any, axis: int) -> Tensor:
     def body(*i: Any) -> Any:
         return x(*i[:axis], arithmetic.floormod(i[axis] - shift, x.shape[axis]), *i[axis + 1 :])
 
-    return compute(x.shape, body, "T_roll", "injective")
+    made: Tensor = compute(x.shape, body, "T_roll", "injective")
+    return made
 
 
 def _product(extents: Sequence[Any]) -> Any:

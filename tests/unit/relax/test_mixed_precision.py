@@ -91,7 +91,7 @@ class Module:
 
 @pytest.mark.parametrize("condition", [True, False])
 def test_what_is_cast_in_a_branch_or_a_block_stays_there(condition: bool) -> None:
-    mod = from_source(BRANCHES)
+    mod: Any = from_source(BRANCHES)
     made: Any = transform.ToMixedPrecision()(mod)
     assert relax.analysis.well_formed(made)
     rng = np.random.default_rng(2)

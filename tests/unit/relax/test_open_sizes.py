@@ -72,7 +72,7 @@ def test_reductions_of_open_sizes_have_vectors(shape: Any, axes: Any) -> None:
         function = build(default_schedule([x, y]), [x, y])
         for sizes in ({H: 5, W: 7}, {H: 1, W: 1}, {H: 19, W: 40}):
             given = np.random.default_rng(2).standard_normal([sizes.get(n, n) for n in shape]).astype("float32")
-            wanted = {topi.sum: np.sum, topi.max: np.max}[reduce](given, axis=axes)
+            wanted: Any = (np.sum if reduce is topi.sum else np.max)(given, axis=axes)
             found = np.empty(wanted.shape, "float32")
             function(given, found)
             np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
@@ -93,11 +93,15 @@ def test_rows_whose_lengths_a_tensor_says_keep_their_loops() -> None:
 
 
 def test_an_onnx_network_of_open_sizes_agrees_with_its_runtime() -> None:
-    onnx = pytest.importorskip("onnx", reason="models of ONNX are made by it")
-    runtime = pytest.importorskip("onnxruntime", reason="the oracle of this test")
+    onnx: Any = pytest.importorskip("onnx", reason="models of ONNX are made by it")
+    runtime: Any = pytest.importorskip("onnxruntime", reason="the oracle of this test")
     from tensorexpr.frontend.onnx import from_onnx
 
-    node, numbers = onnx.helper.make_node, lambda name, *shape: onnx.numpy_helper.from_array(weights(*shape).data.numpy(), name)
+    node: Any = onnx.helper.make_node
+
+    def numbers(name: str, *shape: int) -> Any:
+        return onnx.numpy_helper.from_array(weights(*shape).data.numpy(), name)
+
     nodes = [
         node("Conv", ["x", "w", "b"], ["c"], strides=[2, 3], pads=[1, 1, 1, 1]),
         node("LeakyRelu", ["c"], ["r"]),

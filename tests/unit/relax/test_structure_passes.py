@@ -172,9 +172,9 @@ class Module:
 
 
 def test_a_closure_that_calls_another_takes_what_that_one_uses() -> None:
-    before = from_source(CLOSURES)
+    before: Any = from_source(CLOSURES)
     made: Any = transform.LambdaLift()(before)
     assert relax.analysis.well_formed(made)
-    x, z = np.float32([1, 2, 3]), np.float32([4, 5, 6])
+    x, z = np.array([1, 2, 3], "float32"), np.array([4, 5, 6], "float32")
     np.testing.assert_array_equal(Evaluator(made)("main", x, z), 2 * x * z)
     np.testing.assert_array_equal(Evaluator(before)("main", x, z), 2 * x * z)
