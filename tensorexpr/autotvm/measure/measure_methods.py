@@ -111,6 +111,9 @@ class LocalBuilder(Builder):
 class LocalRunner(Runner):
     """Configurations run in a process of their own on this machine, and what they compute is compared with the definition.
 
+    Where random inputs don't do, such as indices of a sparse operator, `ref_input` is set to an array for each argument of the task, in
+    order; those of results are ignored.
+
     Args:
         timeout: seconds for one.
         number, repeat: as `Module.time_evaluator`.
@@ -118,10 +121,6 @@ class LocalRunner(Runner):
         cooldown_interval: seconds to rest after each. None are needed (TVM rests for 0.1): repeats that meet a busy core are repeated.
         enable_cpu_cache_flush: measure with cold caches.
         module_loader: refused: code is loaded by our workers.
-
-    Attributes:
-        ref_input: an array for each argument of the task, in order, where random inputs don't do: indices of a sparse operator, say. Those
-            of results are ignored.
 
     Raises:
         TuningError: for a module_loader.
