@@ -154,7 +154,9 @@ def all_cycles(
     if not convolution.is_column_last:
         # Tiles of windows are stored by columns in parts as long as a vector, whether it is full or not; half as many pixels leave no
         # registers for it, either (Ice Lake server, stride 2, 14 x 2 for 6 x 4: 3x3 of 128 channels 1.41, 7x7 1.49 times as fast).
-        pixels = plane if convolution.size(*convolution.taps) == 1 else tiles * lanes * -(-plane // (tiles * lanes))
+        # Of four lanes at most three are empty: there the loads of a step decide (apple-m1, 28 pixels of 8 channels).
+        is_full = convolution.size(*convolution.taps) == 1 or lanes <= 4
+        pixels = plane if is_full else tiles * lanes * -(-plane // (tiles * lanes))
         cycles += _TRANSPOSED * vectors * pixels
     return cycles * -(-convolution.size(convolution.column) // block) * batches * phases
 
