@@ -29,9 +29,9 @@ class DigitLayout:
     def fill(self, made: Any, source: Any) -> None:
         """Copy an array into one of zeros in the new layout, whose digits may have more values than these."""
         blocks = made.transpose([place for places in self.places for place in places])
-        whole = tuple(slice(extent) for digits in self.digits for extent in digits)
         # The ellipsis keeps an array of no axes one: by () alone it is a number, which is no place to copy to.
-        _fill(blocks[(*whole, ...)], source, self.digits)
+        whole = (*(slice(extent) for digits in self.digits for extent in digits), ...)
+        _fill(blocks[whole], source, self.digits)
 
     def fits(self, shape: Sequence[int]) -> bool:
         """Whether the new layout has room for all digits in a shape."""
