@@ -78,7 +78,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """The module `record`, which is a command too and must not be loaded before it runs, and `space_generator`, when they are asked for."""
-    if name in ("record", "space_generator"):
-        return importlib.import_module(f"{__name__}.record")
+    """The module `record`, a command too that must not be loaded before it runs, and others that few use, when they are asked for."""
+    if name in ("feature", "record", "space_generator"):
+        return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

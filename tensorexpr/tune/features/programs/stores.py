@@ -25,12 +25,14 @@ class Store:
     Args:
         loops: around it, outermost first.
         tensors: what it does with each buffer; the one it writes first.
+        indices: where it stores.
         value: what is stored.
         unroll_step: the pragma that holds here; 0 without one.
     """
 
     loops: tuple[For, ...]
     tensors: tuple[Touched, ...]
+    indices: tuple[PrimExpr, ...]
     value: PrimExpr
     unroll_step: float
 
@@ -114,4 +116,4 @@ def _store(stmt: BufferStore, place: _Place) -> Store:
     own = reads.pop(stmt.buffer, [])
     written = touched(motion, stmt.buffer, [stmt.indices, *own], bool(own), True)
     others = [touched(motion, buffer, accesses, True, False) for buffer, accesses in reads.items()]
-    return Store(place.loops, (written, *others), stmt.value, place.unroll_step)
+    return Store(place.loops, (written, *others), stmt.indices, stmt.value, place.unroll_step)
