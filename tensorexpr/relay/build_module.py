@@ -1,0 +1,222 @@
+"""Building and running Relay's modules: `relay.build`, `relay.create_executor`. Both hand over to the build of graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..errors import ArgumentError, DeclarationError
+from ..lower.context import PassContext
+from ..relax.build import build as build_graph
+from ..relax.expr import Function as GraphFunction
+from ..relax.runtime.machine import VirtualMachine
+from ..relax.transform.bind import BindParams
+from ..target import Target, TargetLike
+from ..tir.function import IRModule
+from .backend import Executor, Runtime
+from .backend.executor_factory import ExecutorFactoryModule
+from .expr import Function, as_expr, bind, const
+from .to_graph import to_graph
+
+
+def _module(mod: Any) -> IRModule:
+    """A module, of one or of a function.
+
+    Raises:
+        ArgumentError: for anything else.
+    """
+    if isinstance(mod, (Function, GraphFunction)):
+        return IRModule.from_expr(mod)  # type: ignore[arg-type]
+    if not isinstance(mod, IRModule):
+        raise ArgumentError(f"a network is an IRModule or a relay.Function, not {type(mod).__name__}")
+    return mod
+
+
+def bind_params_by_name(func: Any, params: Mapping[str, Any]) -> Any:
+    """A function with constants in place of parameters, which leave its signature.
+
+    Args:
+        func: of Relay.
+        params: arrays by names of parameters; names that it doesn't have are left out.
+
+    Raises:
+        DeclarationError: for a name that several parameters have.
+    """
+    if not isinstance(func, Function):
+        names = {param.name_hint for param in func.params}
+        whole: Any = BindParams("main", {key: value for key, value in params.items() if key in names})(IRModule({"main": func}))
+        return whole["main"]
+    named: dict[str, list[Any]] = {}
+    for param in func.params:
+        named.setdefault(param.name_hint, []).append(param)
+    twice = [name for name in params if len(named.get(name, ())) > 1]
+    if twice:
+        raise DeclarationError(f"several parameters are called {', '.join(twice)}; bind them as variables")
+    return bind(func, {named[name][0]: const(value) for name, value in params.items() if name in named})
+
+
+def bound_graph(mod: Any, params: Mapping[str, Any] | None) -> IRModule:
+    """A module as one of graphs, with values for parameters of "main" as constants."""
+    whole = _module(mod).clone()
+    if params and "main" in whole:
+        whole.update_func("main", bind_params_by_name(whole["main"], params))
+    return to_graph(whole)
+
+
+def _chosen(target: Any, target_host: Any) -> Target:
+    """The target that is meant: one, of a list the first, of a mapping the only one."""
+    one = next(iter(target.values())) if isinstance(target, Mapping) and not {"kind"} & set(target) else target
+    one = one[0] if isinstance(one, (list, tuple)) else one
+    made = Target.target_or_current(one)
+    return Target(made, target_host) if target_host is not None else made
+
+
+def build(
+    ir_mod: Any,
+    target: Any = None,
+    target_host: TargetLike | None = None,
+    executor: Any = None,
+    runtime: Any = None,
+    workspace_memory_pools: Any = None,
+    constant_memory_pools: Any = None,
+    params: Mapping[str, Any] | None = None,
+    mod_name: str = "default",
+) -> ExecutorFactoryModule:
+    """Build a network.
+
+    Args:
+        ir_mod: a module with a function "main", or a function.
+        target: what for: a target, a list or mapping of one.
+        target_host: its host.
+        executor, runtime: `relay.backend.Executor` and `Runtime`, or their names; there is one of each.
+        workspace_memory_pools, constant_memory_pools: accepted.
+        params: values of parameters, which become constants.
+        mod_name: how the library calls it.
+
+    Returns:
+        What `graph_executor.GraphModule(lib["default"](dev))` runs, and `export_library` writes; as a triple graph, library, parameters.
+
+    Raises:
+        ArgumentError: for what is no module.
+        DeclarationError, TypeMismatchError: for operands that don't fit.
+        LoweringError, CodegenError, TargetError: from the steps.
+    """
+    for kind, given in ((Executor, executor), (Runtime, runtime)):
+        if isinstance(given, str):
+            kind(given)  # an unknown name is an error
+    chosen = _chosen(target, target_host)
+    graph = bound_graph(ir_mod, params)
+    if "main" not in graph:
+        raise DeclarationError(
+            'a network is a function "main"; the module has ' + (", ".join(v.name_hint for v in graph.get_global_vars()) or "none")
+        )
+    executable = build_graph(graph, chosen)
+    return ExecutorFactoryModule(_module(ir_mod), chosen, executable, mod_name)
+
+
+def optimize(mod: Any, target: Any = None, params: Mapping[str, Any] | None = None) -> tuple[IRModule, dict[str, Any]]:
+    """The module behind the passes on graphs, and the parameters that are left: none, as those that were given are constants."""
+    from ..relax.transform.pipeline import run_phases
+
+    with _chosen(target, None):
+        return run_phases(bound_graph(mod, params), upto=2), {}
+
+
+class Interpreter:
+    """Evaluates functions of a module: `create_executor("graph", mod).evaluate()(x)`.
+
+    Args:
+        kind: "graph", "vm", "aot" or "debug": all of them build.
+        mod: the module; an empty one if None.
+        device, target: where and what for.
+        params: values of parameters of "main".
+    """
+
+    def __init__(self, kind: str, mod: Any, device: Any, target: Any, params: Mapping[str, Any] | None) -> None:
+        Executor(kind if kind != "interpreter" else "debug")
+        self.kind, self.mod, self.device, self.target = kind, IRModule() if mod is None else _module(mod), device, target
+        self.params = dict(params or {})
+
+    def evaluate(self, expr: Any = None, binds: Mapping[Any, Any] | None = None) -> Any:
+        """A function that takes arrays and returns arrays; of an expression that is no function, its value.
+
+        Args:
+            expr: a function, the GlobalVar of one, or an expression; "main" if None.
+            binds: values of free variables.
+        """
+        chosen = self.mod.get_global_var("main") if expr is None else expr
+        name = getattr(chosen, "name_hint", "main") if not isinstance(chosen, (Function, GraphFunction)) and chosen in self.mod else "main"
+        whole = self.mod.clone()
+        is_function = isinstance(chosen, (Function, GraphFunction)) or (not hasattr(chosen, "struct_info") and chosen in whole)
+        if isinstance(chosen, (Function, GraphFunction)):
+            whole.update_func("main", chosen)  # type: ignore[arg-type]
+        elif not is_function:
+            whole.update_func("main", Function((), bind(as_expr(chosen), binds or {})))  # type: ignore[arg-type]
+        machine = VirtualMachine(build_graph(bound_graph(whole, self.params), _chosen(self.target, None)), self.device)
+        return self._caller(machine, name) if is_function else machine[name]()
+
+    @staticmethod
+    def _caller(machine: VirtualMachine, name: str) -> Callable[..., Any]:
+        params = [param.name_hint for param in machine.module.functions[name].params]
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            rest = iter(args)
+            try:
+                given = [kwargs[one] if one in kwargs else next(rest) for one in params]
+            except StopIteration:
+                raise ArgumentError(f"{name} takes {', '.join(params)}; {len(args) + len(kwargs)} arguments are given") from None
+            if next(rest, None) is not None:
+                raise ArgumentError(f"{name} takes {', '.join(params)}; {len(args) + len(kwargs)} arguments are given")
+            return machine[name](*given)
+
+        return call
+
+
+GraphExecutor = VMExecutor = AotExecutor = Interpreter
+
+
+def create_executor(
+    kind: str = "debug", mod: Any = None, device: Any = None, target: Any = "llvm", params: Mapping[str, Any] | None = None
+) -> Interpreter:
+    """What evaluates functions of a module; see `Interpreter`."""
+    return Interpreter(kind, mod, device, target, params)
+
+
+def build_config(opt_level: int = 2, required_pass: Any = None, disabled_pass: Any = None, trace: Any = None) -> PassContext:
+    """A PassContext, by the name of the first releases."""
+    return PassContext(opt_level=opt_level, required_pass=required_pass, disabled_pass=disabled_pass, trace=trace)
+
+
+class BuildModule:
+    """Builds modules step by step: `build`, then `get_graph_json`, `get_module`, `get_params`."""
+
+    def __init__(self) -> None:
+        self._built: ExecutorFactoryModule | None = None
+
+    def build(
+        self, mod: Any, target: Any = None, target_host: Any = None, params: Any = None, **options: Any
+    ) -> tuple[str, Any, dict[str, Any]]:
+        """Build a network; returns graph, library and parameters."""
+        self._built = build(mod, target, target_host, params=params)
+        return self.get_graph_json(), self.get_module(), self.get_params()
+
+    def _made(self) -> ExecutorFactoryModule:
+        if self._built is None:
+            raise ArgumentError("BuildModule: nothing was built yet; call build(mod, target)")
+        return self._built
+
+    def get_graph_json(self) -> str:
+        """The graph."""
+        return self._made().get_graph_json()
+
+    def get_module(self) -> Any:
+        """The library."""
+        return self._made().get_lib()
+
+    def get_params(self) -> dict[str, Any]:
+        """The parameters that are left."""
+        return self._made().get_params()
+
+    def optimize(self, mod: Any, target: Any = None, params: Any = None) -> tuple[IRModule, dict[str, Any]]:
+        """As `relay.optimize`."""
+        return optimize(mod, target, params)

@@ -1,0 +1,280 @@
+"""The graph executor by its name: set inputs, run, get outputs. `contrib.graph_executor` offers it where programs look for it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError
+from ..relax.runtime.executable import Executable
+from ..relax.runtime.host import converted
+from ..relax.runtime.machine import Report, VirtualMachine
+from ..relax.struct_info import TensorStructInfo
+from ..runtime.device import Device, cpu
+from ..runtime.ndarray import NDArray, array, empty
+from ..runtime.params import load_param_dict
+from ..runtime.timing import BenchmarkResult
+from ..tir.arithmetic import as_int
+from .backend.executor_factory import ExecutorFactoryModule
+
+_MAIN = "main"
+
+
+class GraphModule:
+    """Runs "main" of a built network. Inputs that weren't set are zeros.
+
+    Args:
+        module: what `lib["default"](dev)` returns.
+
+    Raises:
+        ArgumentError: for anything else.
+    """
+
+    def __init__(self, module: Any) -> None:
+        if not isinstance(module, VirtualMachine):
+            raise ArgumentError(f'GraphModule takes what lib["default"](dev) returns, not {type(module).__name__}')
+        self.module = module
+        self._params = list(module.module.functions[_MAIN].params)
+        self._names = [param.name_hint for param in self._params]
+        self._inputs: dict[int, NDArray] = {}
+        self._outputs: list[Any] | None = None
+
+    def _place(self, key: Any) -> int | None:
+        """Which parameter a name or number is; None for a name that there isn't."""
+        if isinstance(key, str):
+            return self._names.index(key) if key in self._names else None
+        if not 0 <= int(key) < len(self._names):
+            raise ArgumentError(f"input {key} of a network of {len(self._names)}: {', '.join(self._names)}")
+        return int(key)
+
+    def set_input(self, key: Any = None, value: Any = None, **params: Any) -> None:
+        """Set inputs.
+
+        Args:
+            key, value: one of them, by name or number.
+            params: others by name; names that the network doesn't have are parameters that are constants in it, and are left out.
+
+        Raises:
+            ArgumentError: for an input that there isn't, or a value of another shape or dtype.
+        """
+        if key is not None:
+            place = self._place(key)
+            if place is None:
+                raise ArgumentError(f"no input {key!r}; the network has {', '.join(self._names) or 'none'}")
+            self._inputs[place] = self._checked(place, value)
+        for name, given in params.items():
+            place = self._place(name)
+            if place is not None:
+                self._inputs[place] = self._checked(place, given)
+
+    def _checked(self, place: int, value: Any) -> NDArray:
+        info = self._params[place].struct_info
+        made: Any = converted(value if hasattr(value, "dtype") or hasattr(value, "shape") else np.asarray(value))
+        if not isinstance(info, TensorStructInfo):
+            return made  # type: ignore[no-any-return]
+        if made.dtype != info.dtype:
+            made = array(made.numpy().astype(info.dtype))
+        extents = [as_int(one) for one in info.extents or ()]
+        if info.extents is not None and (
+            len(extents) != len(made.shape) or any(e not in (None, n) for e, n in zip(extents, made.shape, strict=True))
+        ):
+            raise ArgumentError(f"input {self._names[place]!r} is {info}, and the value has shape {tuple(made.shape)}")
+        return made  # type: ignore[no-any-return]
+
+    set_input_zero_copy = set_input
+
+    def _zeros(self, place: int) -> NDArray:
+        info = self._params[place].struct_info
+        extents = [as_int(one) for one in getattr(info, "extents", None) or ()]
+        if not isinstance(info, TensorStructInfo) or None in extents:
+            raise ArgumentError(f"input {self._names[place]!r}, {info}, was not set")
+        return array(np.zeros(extents, empty((), info.dtype).numpy().dtype))
+
+    def run(self, **input_dict: Any) -> None:
+        """Run the network.
+
+        Args:
+            input_dict: inputs by name, as `set_input` takes them.
+        """
+        self.set_input(**input_dict)
+        found = self.module[_MAIN](*self._arguments())
+        self._outputs = list(found) if isinstance(found, Sequence) and not isinstance(found, NDArray) else [found]
+
+    def _arguments(self) -> list[NDArray]:
+        return [self._inputs[n] if n in self._inputs else self._zeros(n) for n in range(len(self._names))]
+
+    def _result(self) -> Sequence[Any]:
+        info = self.module.module.functions[_MAIN].ret_struct_info
+        return getattr(info, "fields", (info,))
+
+    def get_num_outputs(self) -> int:
+        """How many results there are."""
+        return len(self._result())
+
+    def get_num_inputs(self) -> int:
+        """How many inputs there are."""
+        return len(self._names)
+
+    def get_output(self, index: int, out: NDArray | None = None) -> Any:
+        """A result of the last run.
+
+        Args:
+            index: which.
+            out: an array that gets it.
+
+        Raises:
+            ArgumentError: before the first run, or for one that there isn't.
+        """
+        if self._outputs is None:
+            raise ArgumentError("get_output: the network didn't run yet; call run()")
+        if not 0 <= index < len(self._outputs):
+            raise ArgumentError(f"output {index} of a network of {len(self._outputs)}")
+        found = self._outputs[index]
+        if out is not None:
+            found.copyto(out)
+            return out
+        return found
+
+    def get_input(self, index: Any, out: NDArray | None = None) -> Any:
+        """An input by name or number; zeros if it wasn't set."""
+        place = self._place(index)
+        if place is None:
+            raise ArgumentError(f"no input {index!r}; the network has {', '.join(self._names)}")
+        found = self._inputs.setdefault(place, self._zeros(place)) if place not in self._inputs else self._inputs[place]
+        if out is not None:
+            found.copyto(out)
+            return out
+        return found
+
+    def get_input_index(self, name: str) -> int:
+        """The number of an input; -1 if there is none of that name."""
+        place = self._place(name)
+        return -1 if place is None else place
+
+    def get_output_index(self, name: str) -> int:
+        """The number of a result called "output_0", "output_1", ...; -1 for another name."""
+        number = name.removeprefix("output_")
+        return int(number) if number.isdigit() and int(number) < self.get_num_outputs() else -1
+
+    def get_input_info(self) -> tuple[dict[str, tuple[int, ...]], dict[str, str]]:
+        """Shapes and dtypes of the inputs by name; -1 for extents that any number fits."""
+        shapes, dtypes = {}, {}
+        for name, param in zip(self._names, self._params, strict=True):
+            info: Any = param.struct_info
+            extents = [as_int(one) for one in info.extents or ()]
+            shapes[name], dtypes[name] = tuple(-1 if one is None else one for one in extents), str(info.dtype)
+        return shapes, dtypes
+
+    def load_params(self, params_bytes: bytes) -> None:
+        """Set the inputs that saved parameters name; the others are constants of the network."""
+        self.set_input(**load_param_dict(params_bytes))
+
+    def benchmark(
+        self, device: Device | None = None, func_name: str = "run", repeat: int = 5, number: int = 5, min_repeat_ms: int | None = None,
+        limit_zero_time_iterations: int = 100, end_to_end: bool = False, cooldown_interval_ms: int = 0, repeats_to_cooldown: int = 1,
+        **kwargs: Any,
+    ) -> BenchmarkResult:  # fmt: skip
+        """Run the network many times and measure it.
+
+        Args:
+            device: accepted.
+            func_name: "run".
+            repeat, number, min_repeat_ms: as of `time_evaluator`.
+            end_to_end: accepted: arrays are where they are needed already.
+            limit_zero_time_iterations, cooldown_interval_ms, repeats_to_cooldown: accepted.
+            kwargs: inputs by name.
+        """
+        if func_name != "run":
+            raise ArgumentError(f'benchmark measures "run", not {func_name!r}')
+        self.set_input(**kwargs)
+        timed = self.module.time_evaluator(_MAIN, device, number, repeat, min_repeat_ms or 0)
+        result: BenchmarkResult = timed(*self._arguments())
+        return result
+
+    def __getitem__(self, key: str) -> Any:
+        """A method by name: "run", "set_input", "get_output", ..."""
+        return getattr(self, key)
+
+
+class GraphModuleDebug(GraphModule):
+    """A graph executor that tells what each call took.
+
+    Args:
+        module: what `lib["default"](dev)` returns.
+        device, graph_json_str, dump_root: accepted.
+    """
+
+    def __init__(self, module: Any, device: Any = None, graph_json_str: str | None = None, dump_root: str | None = None) -> None:
+        super().__init__(module)
+        self._report: Report | None = None
+
+    def profile(self, collectors: Any = None, **input_dict: Any) -> Report:
+        """Run the network and measure each call; prints as a table."""
+        self.set_input(**input_dict)
+        machine = VirtualMachine(self.module.module, profile=True)
+        self._report = machine.profile(_MAIN, *self._arguments())
+        return self._report
+
+    def run(self, **input_dict: Any) -> None:
+        """Run the network, and print what each call took."""
+        super().run(**input_dict)
+        print(self.profile())
+
+    def run_individual(self, number: int = 10, repeat: int = 1, min_repeat_ms: int = 0, **_: Any) -> list[float]:
+        """Microseconds of each call, the mean of so many runs."""
+        runs = [self.profile() for _ in range(max(1, number * repeat))]
+        return [1e6 * sum(run.calls[n][1] for run in runs) / len(runs) for n in range(len(runs[0].calls))]
+
+    def exit(self) -> None:
+        """Nothing to tidy: nothing is written."""
+
+
+def _machine(libmod: Any, device: Any) -> VirtualMachine:
+    devices = [one for one in (device if isinstance(device, (list, tuple)) else [device]) if one is not None]
+    executable = libmod.module if isinstance(libmod, ExecutorFactoryModule) else libmod
+    if not isinstance(executable, Executable):
+        raise ArgumentError(
+            f"the library of a graph executor is what relay.build returns or load_module reads, not {type(libmod).__name__}"
+        )
+    return VirtualMachine(executable, devices or None)
+
+
+def _check_graph(graph_json_str: str, libmod: Any) -> None:
+    """Check that a graph's JSON is such.
+
+    Raises:
+        ArgumentError: if it isn't.
+    """
+    try:
+        nodes: Any = json.loads(graph_json_str)
+    except (ValueError, TypeError) as error:
+        raise ArgumentError(f"graph_executor.create: the graph is no JSON: {error}") from None
+    if not isinstance(nodes, Mapping) or "nodes" not in nodes:
+        raise ArgumentError("graph_executor.create: the JSON is no graph: it has no nodes")
+
+
+def create(graph_json_str: str, libmod: Any, device: Any = None) -> GraphModule:
+    """A graph executor of the parts that `relay.build` of the first releases gave: `graph, lib, params = relay.build(...)`.
+
+    Args:
+        graph_json_str: the graph; it is in the library as well.
+        libmod: the library.
+        device: where it runs.
+    """
+    _check_graph(graph_json_str, libmod)
+    return GraphModule(_machine(libmod, device))
+
+
+def create_debug(graph_json_str: str, libmod: Any, device: Any = None, dump_root: str | None = None) -> GraphModuleDebug:
+    """As `create`, of an executor that measures."""
+    _check_graph(graph_json_str, libmod)
+    return GraphModuleDebug(_machine(libmod, device))
+
+
+def get_device(libmod: Any, device: Any) -> list[Any]:
+    """The devices, as a list."""
+    found = device if isinstance(device, (list, tuple)) else [device if device is not None else cpu()]
+    return list(found)

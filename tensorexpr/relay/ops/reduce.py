@@ -1,0 +1,240 @@
+"""Reductions, orders and scans."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ... import topi
+from ...errors import DeclarationError
+from ...relax import op as graph_op
+from ...relax.expr import const as constant
+from ...tir.arithmetic import as_int
+from .row import Computed, Expr, Meaning, dtype, number, operator, shape
+from .transform import _axis, _list
+
+
+def _axes(data: Any, axis: Any, exclude: bool) -> list[int] | None:
+    """The axes that are reduced; None for all."""
+    if axis is None:
+        if exclude:
+            raise DeclarationError("exclude=True needs the axes that are left out")
+        return None
+    ndim = len(shape(data))
+    named = [_axis(one, ndim) for one in _list(axis)]
+    return [n for n in range(ndim) if n not in named] if exclude else named
+
+
+def _reduction(name: str, meaning: Callable[[Any, Any, bool], Any]) -> Callable[..., Any]:
+    def meant(data: Expr, axis: Any = None, keepdims: bool = False, exclude: bool = False) -> Meaning:
+        found: Meaning = meaning(data, _axes(data, axis, exclude), keepdims)
+        return found
+
+    meant.__doc__ = f"`{name}` over axes: those named, or with `exclude` all others; all without any."
+    return operator(name)(meant)  # type: ignore[no-any-return]
+
+
+def _of_bools(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    return lambda data, axis, keepdims: Computed(function, (data,), {"axis": axis, "keepdims": keepdims}, name)
+
+
+all = _reduction("all", _of_bools(topi.all, "all"))
+any = _reduction("any", _of_bools(topi.any, "any"))
+max = _reduction("max", graph_op.max)
+mean = _reduction("mean", graph_op.mean)
+min = _reduction("min", graph_op.min)
+prod = _reduction("prod", graph_op.prod)
+sum = _reduction("sum", graph_op.sum)
+
+
+def _position(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def meant(data: Expr, axis: Any = None, keepdims: bool = False, exclude: bool = False, select_last_index: bool = False) -> Meaning:
+        given = {"axis": _axes(data, axis, exclude), "keepdims": keepdims, "select_last_index": select_last_index}
+        return Computed(function, (data,), given, name)
+
+    meant.__doc__ = f"`{name}`: the index of the first such element along axes, or of the last one."
+    return operator(name)(meant)  # type: ignore[no-any-return]
+
+
+argmax, argmin = _position("argmax", topi.argmax), _position("argmin", topi.argmin)
+
+
+@operator("variance")
+def _variance(data: Expr, mean: Expr, axis: Any = None, keepdims: bool = False, exclude: bool = False, unbiased: bool = False) -> Meaning:
+    axes = _axes(data, axis, exclude)
+    centred = graph_op.subtract(data, mean)
+    squares = graph_op.mean(graph_op.multiply(centred, centred), axes, keepdims)
+    if not unbiased:
+        return squares
+    count = 1
+    for n in range(len(shape(data))) if axes is None else axes:
+        count *= as_int(shape(data)[n]) or 1
+    return graph_op.multiply(squares, constant(count / (count - 1), dtype(data)))
+
+
+def variance(
+    data: Any, axis: Any = None, keepdims: bool = False, exclude: bool = False, unbiased: bool = False, with_mean: Any = None
+) -> Any:
+    """The mean of squared differences from the mean; `unbiased` divides by one less."""
+    middle = mean(data, axis, True, exclude) if with_mean is None else with_mean
+    return _variance(data, middle, axis, keepdims, exclude, unbiased)
+
+
+def std(data: Any, axis: Any = None, keepdims: bool = False, exclude: bool = False, unbiased: bool = False) -> Any:
+    """The root of the variance."""
+    from .elementwise import sqrt
+
+    return sqrt(variance(data, axis, keepdims, exclude, unbiased))
+
+
+def mean_variance(data: Any, axis: Any = None, keepdims: bool = False, exclude: bool = False, unbiased: bool = False) -> Any:
+    """The mean and the variance, as a tuple."""
+    from ..expr import Tuple, TupleWrapper
+    from .transform import squeeze
+
+    middle = mean(data, axis, True, exclude)
+    spread = _variance(data, middle, axis, keepdims, exclude, unbiased)
+    axes = _axes(data, axis, exclude)
+    return TupleWrapper(Tuple((middle if keepdims else squeeze(middle, axes), spread)), 2)
+
+
+def mean_std(data: Any, axis: Any = None, keepdims: bool = False, exclude: bool = False) -> Any:
+    """The mean and the standard deviation, as a tuple."""
+    from ..expr import Tuple, TupleWrapper
+    from .elementwise import sqrt
+
+    found = mean_variance(data, axis, keepdims, exclude)
+    middle, spread = found.tuple_value.fields
+    return TupleWrapper(Tuple((middle, sqrt(spread))), 2)
+
+
+@operator("logsumexp")
+def logsumexp(data: Expr, axis: Any = None, keepdims: bool = False) -> Meaning:
+    """The logarithm of the sum of exponentials, without overflow."""
+    axes = None if axis is None else _list(axis)
+    top = graph_op.max(data, axes, True)
+    total = graph_op.log(graph_op.sum(graph_op.exp(graph_op.subtract(data, top)), axes, True))
+    found = graph_op.add(total, top)
+    return found if keepdims else graph_op.squeeze(found, axes)
+
+
+def _scan(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def meant(data: Expr, axis: int | None = None, dtype: str | None = None, exclusive: bool | None = None) -> Meaning:
+        found: Meaning = function(data, axis, dtype or None, bool(exclusive))
+        return found
+
+    meant.__doc__ = f"`{name}` along an axis, or of all elements; `exclusive` leaves out the element itself."
+    return operator(name)(meant)  # type: ignore[no-any-return]
+
+
+cumsum, cumprod = _scan("cumsum", graph_op.cumsum), _scan("cumprod", graph_op.cumprod)
+
+
+@operator("sort")
+def sort(data: Expr, axis: int = -1, is_ascend: bool = True) -> Meaning:
+    """Elements in order along an axis."""
+    return graph_op.sort(data, axis, not is_ascend)
+
+
+@operator("argsort")
+def argsort(data: Expr, axis: int = -1, is_ascend: bool = True, dtype: str = "int32") -> Meaning:
+    """The places of elements in order along an axis."""
+    return graph_op.argsort(data, axis, not is_ascend, dtype)
+
+
+def _kinds(ret_type: str = "both", **given: Any) -> int:
+    return 2 if ret_type == "both" else 0
+
+
+@operator("topk", results=_kinds, also=("dyn.topk",))
+def topk(data: Expr, k: Any = 1, axis: int = -1, ret_type: str = "both", is_ascend: bool = False, dtype: str = "int32") -> Meaning:
+    """The first elements in order along an axis, their places, or both."""
+    count = int(number(k)) if hasattr(k, "struct_info") else int(k)
+    extent = as_int(shape(data)[axis])
+    return graph_op.topk(data, extent if count < 1 and extent else count, axis, ret_type, not is_ascend, dtype)
+
+
+@operator("searchsorted")
+def searchsorted(sorted_sequence: Expr, values: Expr, right: bool = False, dtype: str = "int32") -> Meaning:
+    """Where values have their places in sorted rows."""
+    return Computed(topi.searchsorted, (sorted_sequence, values), {"right": right, "out_dtype": dtype}, "searchsorted")
+
+
+def _unique_results(return_counts: bool = False, **given: Any) -> int:
+    return 5 if return_counts else 4
+
+
+@operator("unique", results=_unique_results)
+def unique(data: Expr, is_sorted: bool = True, return_counts: bool = False) -> Meaning:
+    """Different elements, their first places, the place of each element among them, how many there are, and how often each is."""
+    if not is_sorted:
+        raise DeclarationError("unique(is_sorted=False) isn't there: the order of unsorted results is nobody's promise")
+    return Computed(topi.unique, (data,), {"is_sorted": True, "return_counts": return_counts}, "unique")
+
+
+@operator("argwhere")
+def argwhere(condition: Expr) -> Meaning:
+    """The places of elements that aren't 0, a row each."""
+    return graph_op.permute_dims(graph_op.nonzero(condition), [1, 0])
+
+
+def segment_sum(data: Any, segment_ids: Any, num_segments: int | None = None) -> Any:
+    """Sums of the rows of each segment.
+
+    Raises:
+        DeclarationError: without `num_segments`, as the number of rows would depend on values.
+    """
+    from ..expr import const
+    from .create import zeros
+    from .transform import expand_dims, repeat, scatter_elements
+
+    if num_segments is None:
+        raise DeclarationError("relay.op.segment_sum needs num_segments: the shape of its result would depend on values")
+    extents, kind = shape(data), dtype(data)
+    if len(extents) == 1:
+        return scatter_elements(zeros((num_segments,), kind), segment_ids, data, 0, "add")
+    places = segment_ids
+    for axis in range(1, len(extents)):
+        places = repeat(expand_dims(places, axis), extents[axis], axis)
+    return scatter_elements(const(0, kind) if not extents else zeros((num_segments, *extents[1:]), kind), places, data, 0, "add")
+
+
+@operator("dft", results=lambda **given: 2)
+def dft(re_data: Expr, im_data: Expr, inverse: bool = False) -> Meaning:
+    """The discrete Fourier transform of rows, their real and imaginary parts."""
+    return Computed(topi.dft, (re_data, im_data), {"inverse": inverse}, "dft")
+
+
+@operator("stft")
+def _stft(
+    data: Expr, window: Expr, n_fft: int, hop_length: int, win_length: int, normalized: bool = False, onesided: bool = True
+) -> Meaning:
+    extents = shape(data)
+    samples = extents[-1]
+    frames = (samples - n_fft) // hop_length + 1
+    bins = n_fft // 2 + 1 if onesided else n_fft
+    out = [*extents[:-1], bins, frames, 2]
+    args = (n_fft, hop_length, win_length)
+    return Computed(lambda x, w: topi.stft(x, *args, w, normalized, onesided, out), (data, window), {}, "stft")
+
+
+def stft(
+    data: Any, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Any = None, normalized: bool = False,
+    onesided: bool = True,
+) -> Any:  # fmt: skip
+    """Fourier transforms of windows of a signal.
+
+    Args:
+        data: signals as rows.
+        n_fft: samples of a window.
+        hop_length: samples from one to the next; a quarter of `n_fft`.
+        win_length: samples of `window`, `n_fft`.
+        window: weights of samples; ones.
+        normalized: whether results are divided by the root of `n_fft`.
+        onesided: half of the frequencies, as those of real signals mirror each other.
+    """
+    from .create import ones
+
+    length = n_fft if win_length is None else win_length
+    weights = ones((length,), "float32") if window is None else window
+    return _stft(data, weights, n_fft, n_fft // 4 if hop_length is None else hop_length, length, normalized, onesided)

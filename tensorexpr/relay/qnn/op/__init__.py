@@ -1,0 +1,32 @@
+"""Quantized operators as functions that make calls: see `ops.qnn`."""
+
+from ...ops.qnn import (
+    abs,
+    add,
+    avg_pool2d,
+    batch_matmul,
+    concatenate,
+    conv2d,
+    conv2d_transpose,
+    dense,
+    dequantize,
+    erf,
+    exp,
+    hardswish,
+    leaky_relu,
+    log,
+    mul,
+    quantize,
+    requantize,
+    rsqrt,
+    sigmoid,
+    softmax,
+    sqrt,
+    subtract,
+    tanh,
+)  # fmt: skip
+
+__all__ = [
+    "abs", "add", "avg_pool2d", "batch_matmul", "concatenate", "conv2d", "conv2d_transpose", "dense", "dequantize", "erf", "exp",
+    "hardswish", "leaky_relu", "log", "mul", "quantize", "requantize", "rsqrt", "sigmoid", "softmax", "sqrt", "subtract", "tanh",
+]  # fmt: skip

@@ -1,0 +1,234 @@
+"""From Relay's functions to functions of graphs (`relax`): each value gets a name, operators become what they mean.
+
+    fn (%x) { nn.relu(nn.dense(%x, w)) }      lv = R.permute_dims(w); lv1 = R.matmul(x, lv); gv = R.nn.relu(lv1)
+
+A node that several others use is computed once, in the innermost branch or function around all that use it first; calls of functions that
+stand where they are called are inlined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..errors import DeclarationError, TypeMismatchError
+from ..lower.passes import deep_recursion
+from ..relax import expr as graph
+from ..relax.block_builder import BlockBuilder
+from ..relax.relations import struct_info_base_check
+from ..relax.struct_info import ObjectStructInfo, RelaxExpr, StructInfo
+from ..tir.function import GlobalVar, IRModule
+from ..tir.op_registry import Op
+from .expr import Function, Let, Var
+from .ops.row import ROWS, Computed
+from .ty import info_of
+from .visitor import Steps, trampoline, walk
+
+_LEAVES = (graph.Constant, GlobalVar, graph.PrimValue, graph.ShapeExpr, graph.StringImm, graph.DataTypeImm, graph.ExternFunc)
+
+
+class _Emitter:
+    """Emits the values of a function.
+
+    Args:
+        builder: where they are emitted.
+        mod: the module, for functions that are called by name.
+    """
+
+    def __init__(self, builder: BlockBuilder, mod: IRModule) -> None:
+        self.builder, self.mod = builder, mod
+        # What is known in each branch and function around: what a branch computes isn't there behind it.
+        self.scopes: list[dict[Any, Any]] = [{}]
+
+    def define(self, node: Any, value: Any) -> Any:
+        """Remember the value of a node in the innermost scope."""
+        self.scopes[-1][node] = value
+        return value
+
+    def known(self, node: Any) -> Any:
+        """The value of a node, if there is one."""
+        return next((scope[node] for scope in reversed(self.scopes) if node in scope), None)
+
+    def value(self, expr: Any) -> Any:
+        """The value of an expression, emitted with all that it needs."""
+        found = self.known(expr)
+        return trampoline(self.steps(expr), self.steps, self.known) if found is None else found
+
+    def steps(self, expr: Any) -> Steps:
+        """How an expression is computed: yields its operands, and returns its value."""
+        match expr:
+            case Let(var, value, body):
+                # A function may mention itself by the variable, which so is there before its body.
+                made = (yield from self.function(value, var)) if isinstance(value, Function) else (yield value)
+                self.define(var, made)
+                return self.define(expr, (yield body))
+            case Function():
+                return self.define(expr, (yield from self.function(expr, None)))
+            case graph.Call():
+                return self.define(expr, (yield from self.call(expr)))
+            case graph.Tuple(fields):
+                parts = []
+                for one in fields:
+                    parts.append((yield one))
+                return self.define(expr, graph.Tuple(tuple(parts)))
+            case graph.TupleGetItem(value, index):
+                whole = yield value
+                element = whole.fields[index] if isinstance(whole, graph.Tuple) else self.builder.emit(graph.TupleGetItem(whole, index))
+                return self.define(expr, element)
+            case graph.If(cond, yes, no):
+                condition = yield cond
+                branches = []
+                for one in (yes, no):
+                    branches.append((yield from self.branch(one)))
+                return self.define(expr, self.builder.emit(graph.If(condition, *branches)))
+            case graph.Var():
+                raise DeclarationError(f"variable %{expr.name_hint} is used, and nothing binds it: it is no parameter and no Let's")
+        if isinstance(expr, _LEAVES):
+            return self.define(expr, expr)
+        raise TypeMismatchError(f"{type(expr).__name__} has no meaning in a graph")
+
+    def branch(self, expr: Any) -> Steps:
+        """A branch as a sequence of its own."""
+        outer = self.builder.begin_scope()
+        self.scopes.append({})
+        result = yield expr
+        self.scopes.pop()
+        return graph.SeqExpr(self.builder.end_scope(outer), result)
+
+    def function(self, func: Function, name: Any) -> Steps:
+        """A function that is a value; `name` is the variable by which it calls itself."""
+        params = [graph.Var(one.name_hint, one.struct_info) for one in func.params]
+        variable = None if name is None else graph.Var(name.name_hint, func.struct_info if func.ret_type is not None else None)
+        outer = self.builder.begin_scope()
+        self.scopes.append(dict(zip(func.params, params, strict=True)))
+        if variable is not None:
+            self.define(name, variable)
+        result = yield func.body
+        self.scopes.pop()
+        made = graph.Function(tuple(params), graph.SeqExpr(self.builder.end_scope(outer), result), info_of(func.ret_type) or None)  # type: ignore[arg-type]
+        return self.builder.bind(made, name.name_hint if name is not None else "", False, var=variable)
+
+    def call(self, call: Any) -> Steps:
+        """A call, by what its operator means."""
+        args = []
+        for one in call.args:
+            args.append((yield one))
+        if isinstance(call.op, Op):
+            return self.emitted(call, args)
+        if isinstance(call.op, Function):
+            return (yield from self.inlined(call.op, args))
+        callee = call.op if isinstance(call.op, GlobalVar) else (yield call.op)
+        return self.builder.emit(graph.Call(callee, args))
+
+    def inlined(self, func: Function, args: list[Any]) -> Steps:
+        """The body of a function that is called where it stands."""
+        if len(args) != len(func.params):
+            raise DeclarationError(f"a function of {len(func.params)} parameters is called with {len(args)} arguments")
+        # A scope of its own: the same function may be called again with other arguments.
+        self.scopes.append(dict(zip(func.params, args, strict=True)))
+        result = yield func.body
+        self.scopes.pop()
+        return result
+
+    def emitted(self, call: Any, args: list[Any]) -> Any:
+        """The value of an operator."""
+        row = ROWS.get(call.op)
+        if row is None:
+            if not str(call.op).startswith("relax."):
+                raise DeclarationError(f"no operator {str(call.op)!r}; relay.op.list_op_names() lists those that there are")
+            return self.builder.emit(graph.Call(call.op, args, call.attrs, call.sinfo_args))
+        meaning = row.meant(row.bound(type(call)(call.op, args, call.attrs)))
+        if isinstance(meaning, Computed):
+            return meaning.emitted(self.builder)
+        return (
+            meaning if isinstance(meaning, (graph.Var, graph.Constant, graph.Tuple)) and _is_leaf(meaning) else self.builder.emit(meaning)
+        )
+
+
+def _is_leaf(value: Any) -> bool:
+    """Whether a value needs no name: tuples of calls do."""
+    return not isinstance(value, graph.Tuple) or all(isinstance(one, (graph.Var, graph.Constant)) for one in value.fields)
+
+
+def _callees(func: Any, mod: IRModule) -> Iterator[str]:
+    for node in walk(func.body if isinstance(func, Function) else ()):
+        if isinstance(node, GlobalVar) and node in mod:
+            yield node.name_hint
+
+
+def _in_order(mod: IRModule) -> list[str]:
+    """Functions behind those that they call: what a call returns is known then."""
+    found: list[str] = []
+    entered: set[str] = set()
+    stack = [(var.name_hint, False) for var, _ in reversed(list(mod.functions_items()))]
+    while stack:
+        name, done = stack.pop()
+        if done:
+            found.append(name)
+        elif name not in entered:
+            entered.add(name)
+            stack.append((name, True))
+            stack.extend((one, False) for one in _callees(mod[name], mod) if one not in entered)
+    return found
+
+
+def function_to_graph(func: Function, name: str, mod: IRModule, builder: BlockBuilder) -> Any:
+    """Add a function of Relay to the module of a builder, as one of a graph.
+
+    Raises:
+        DeclarationError: if operands don't fit, or a variable is bound by nothing.
+        TypeMismatchError: for a parameter without a type.
+    """
+    params = []
+    for param in func.params:
+        if param.struct_info_annotation is None:
+            raise TypeMismatchError(
+                f'parameter %{param.name_hint} of @{name} has no type: relay.var("{param.name_hint}", shape=..., dtype=...)'
+            )
+        params.append(graph.Var(param.name_hint, param.struct_info))
+    attrs = {key: value for key, value in func.attrs.items() if key != "global_symbol"}
+    with deep_recursion, builder.function(name, params, attrs):
+        emitter = _Emitter(builder, mod)
+        emitter.scopes[0].update(zip(func.params, params, strict=True))
+        result = emitter.value(func.body)
+        builder.emit_func_output(result)
+    made: Any = builder.get()[name]
+    stated = info_of(func.ret_type)
+    if stated is not None and struct_info_base_check(stated, made.ret_struct_info) < 2:
+        raise DeclarationError(f"@{name} returns {made.ret_struct_info}, and its type states {stated}")
+    return made
+
+
+def to_graph(mod: Any) -> IRModule:
+    """A module whose functions of Relay are functions of graphs; others stay as they are.
+
+    Args:
+        mod: a module, or one function, which becomes "main".
+    """
+    whole = IRModule.from_expr(mod) if isinstance(mod, Function) else mod
+    if not any(isinstance(func, Function) for _, func in whole.functions_items()):
+        return whole  # type: ignore[no-any-return]
+    others = {var: func for var, func in whole.functions_items() if not isinstance(func, Function)}
+    builder = BlockBuilder(IRModule(others, dict(whole.attrs)))
+    recursive = {name for name in _in_order(whole) if name in set(_callees(whole[name], whole))}
+    for name in _in_order(whole):
+        func = whole[name]
+        if not isinstance(func, Function):
+            continue
+        if name in recursive:
+            if func.ret_type is None:
+                raise DeclarationError(f"@{name} calls itself: state its ret_type, from which the types in it follow")
+            stated: StructInfo = info_of(func.ret_type) or ObjectStructInfo()
+            params = [graph.Var(one.name_hint, one.struct_info) for one in func.params]
+            builder.update_func(GlobalVar(name), graph.Function.create_empty(params, stated))
+        function_to_graph(func, name, whole, builder)
+    return builder.get()
+
+
+def expression_info(expr: Any, mod: IRModule | None = None) -> StructInfo:
+    """What is known of an expression, from its operands up, so that Python's stack isn't in the way."""
+    for node in walk(expr):
+        if isinstance(node, RelaxExpr) and not isinstance(node, Var):
+            _ = node.struct_info
+    info: StructInfo = expr.struct_info
+    return info

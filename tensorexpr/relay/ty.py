@@ -1,0 +1,122 @@
+"""Types as Relay's programs write them; a struct info (`relax.struct_info`) says the same of a value.
+
+relay.TensorType((1, 3, relay.Any()), "float32")     TensorStructInfo with a symbol for the unknown extent
+relay.TupleType([...]), relay.FuncType([...], ret)   TupleStructInfo, FuncStructInfo
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any as AnyValue
+
+from ..errors import TypeMismatchError
+from ..relax.struct_info import FuncStructInfo, ObjectStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
+from ..tir.arithmetic import as_int
+from ..tir.expr import FuncType, IntImm, PrimExpr, TupleType, Type
+from ..tir.expr import Var as Symbol
+
+_NUMBERS = count()
+
+
+def Any(*args: AnyValue) -> Symbol:  # noqa: N802  TVM's name
+    """An extent that is known when the graph runs. Two of them are two unknown extents."""
+    return Symbol(f"any{next(_NUMBERS)}", "int64")
+
+
+def ShapeVar(name: str) -> Symbol:  # noqa: N802  TVM's name
+    """An extent by name: the same wherever it is used."""
+    return Symbol(name, "int64")
+
+
+@dataclass(frozen=True)
+class TensorType(Type):
+    """A tensor.
+
+    Args:
+        shape: extents: integers or expressions; an integer becomes an int32 constant, as in TVM.
+        dtype: of its elements.
+    """
+
+    shape: tuple[AnyValue, ...]
+    dtype: str = "float32"
+
+    def __post_init__(self) -> None:
+        given = self.shape if isinstance(self.shape, Sequence) or hasattr(self.shape, "__iter__") else (self.shape,)
+        object.__setattr__(self, "shape", tuple(_extent(one) for one in given))
+        object.__setattr__(self, "dtype", str(self.dtype))
+
+    @property
+    def concrete_shape(self) -> tuple[int, ...]:
+        """The extents as integers.
+
+        Raises:
+            TypeMismatchError: if one isn't known.
+        """
+        found = tuple(as_int(one) for one in self.shape)
+        if None in found:
+            raise TypeMismatchError(f"{self} has extents that are known when the graph runs only")
+        return found  # type: ignore[return-value]
+
+    def __str__(self) -> str:
+        shape = ", ".join("?" if isinstance(one, Symbol) and one.name.startswith("any") else str(one) for one in self.shape)
+        if not self.shape:
+            return self.dtype
+        return f"Tensor[({shape}{',' if len(self.shape) == 1 else ''}), {self.dtype}]"
+
+    __repr__ = __str__
+
+
+def _extent(value: AnyValue) -> PrimExpr:
+    known = as_int(value)
+    if known is not None:
+        return IntImm("int32", known)
+    if isinstance(value, PrimExpr):
+        return value
+    raise TypeMismatchError(f"an extent is an integer, an expression or relay.Any(), not {value!r}")
+
+
+def scalar_type(dtype: str) -> TensorType:
+    """The type of a tensor without dimensions."""
+    return TensorType((), dtype)
+
+
+def info_of(given: AnyValue) -> StructInfo | None:
+    """What a type says of a value; None says nothing.
+
+    Raises:
+        TypeMismatchError: for what is no type.
+    """
+    match given:
+        case None | StructInfo():
+            return given
+        case TensorType():
+            return TensorStructInfo(tuple(_int64(one) for one in given.shape), given.dtype)
+        case TupleType(fields):
+            return TupleStructInfo(tuple(info_of(one) or ObjectStructInfo() for one in fields))
+        case FuncType(params, ret):
+            return FuncStructInfo(tuple(info_of(one) or ObjectStructInfo() for one in params), info_of(ret) or ObjectStructInfo())
+        case str():
+            return TensorStructInfo((), given)
+    raise TypeMismatchError(f"a type is a relay.TensorType, TupleType or FuncType, or the dtype of a scalar, not {given!r}")
+
+
+def _int64(extent: AnyValue) -> AnyValue:
+    known = as_int(extent)
+    return extent if known is None else known
+
+
+def type_of(info: StructInfo) -> AnyValue:
+    """The type of a value of which `info` is known; None where nothing is."""
+    match info:
+        case TensorStructInfo():
+            return None if info.extents is None else TensorType(info.extents, info.dtype)
+        case TupleStructInfo(fields):
+            return TupleType(tuple(type_of(one) for one in fields))
+        case FuncStructInfo(params, ret):
+            return None if params is None else FuncType(tuple(type_of(one) for one in params), type_of(ret))
+    return None
+
+
+__all__ = ["Any", "FuncType", "ShapeVar", "TensorType", "TupleType", "Type", "info_of", "scalar_type", "type_of"]

@@ -1,0 +1,198 @@
+"""Walks over expressions of Relay's programs: each node once, however many others use it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ..relax import expr as graph
+from ..tir.op_registry import Op
+from .expr import Call, Function, If, Let, Tuple, TupleGetItem
+
+
+def operands(expr: Any) -> tuple[Any, ...]:
+    """The expressions that an expression is made of."""
+    match expr:
+        case Let(var, value, body):
+            return (var, value, body)
+        case Function():
+            return (*expr.params, expr.body)
+        case graph.Call():
+            return (*(() if isinstance(expr.op, Op) else (expr.op,)), *expr.args)
+        case graph.Tuple():
+            return expr.fields
+        case graph.TupleGetItem():
+            return (expr.tuple_value,)
+        case graph.If():
+            return (expr.cond, expr.true_branch, expr.false_branch)
+    return ()
+
+
+def walk(expr: Any) -> Iterator[Any]:
+    """All expressions, operands before what is made of them, each once."""
+    seen: set[int] = set()
+    stack: list[tuple[Any, bool]] = [(expr, False)]
+    while stack:
+        node, done = stack.pop()
+        if done:
+            yield node
+        elif id(node) not in seen:
+            seen.add(id(node))
+            stack.append((node, True))
+            stack.extend((operand, False) for operand in reversed(operands(node)))
+
+
+Steps = Generator[Any, Any, Any]
+
+
+def trampoline(first: Steps, begin: Callable[[Any], Steps | None], known: Callable[[Any], Any]) -> Any:
+    """Run steps that ask for the results of other steps, without Python's stack: a network is thousands of calls deep.
+
+    Args:
+        first: a generator that yields expressions, gets their results and returns its own.
+        begin: the steps of an expression that isn't known.
+        known: the result of an expression, or None.
+    """
+    stack, result = [first], None
+    while True:
+        try:
+            asked = stack[-1].send(result)
+        except StopIteration as end:
+            stack.pop()
+            result = end.value
+            if not stack:
+                return result
+            continue
+        result = known(asked)
+        if result is None:
+            steps = begin(asked)
+            if steps is not None:
+                stack.append(steps)
+
+
+class ExprFunctor:
+    """Calls the method of a node's kind, and remembers its result: a node that is used twice is visited once."""
+
+    def __init__(self) -> None:
+        self.memo_map: dict[Any, Any] = {}
+
+    def visit(self, expr: Any) -> Any:
+        """The result for an expression.
+
+        Raises:
+            TypeError: for what is no expression.
+        """
+        if expr in self.memo_map:
+            return self.memo_map[expr]
+        name = next((method for kind, method in _METHODS.items() if isinstance(expr, kind)), None)
+        if name is None:
+            raise TypeError(f"a visitor visits expressions, not {type(expr).__name__}")
+        made = getattr(self, name)(expr)
+        self.memo_map[expr] = made
+        return made
+
+    def _unhandled(self, expr: Any) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} has no method for {type(expr).__name__}")
+
+    visit_function = visit_let = visit_call = visit_var = visit_if = visit_tuple = visit_tuple_getitem = _unhandled
+    visit_global_var = visit_op = visit_constant = _unhandled
+
+
+_METHODS: dict[type, str] = {
+    Function: "visit_function", Let: "visit_let", graph.Call: "visit_call", graph.Var: "visit_var", graph.If: "visit_if",
+    graph.Tuple: "visit_tuple", graph.TupleGetItem: "visit_tuple_getitem", graph.GlobalVar: "visit_global_var", Op: "visit_op",
+    graph.Constant: "visit_constant",
+}  # fmt: skip
+
+
+class ExprVisitor(ExprFunctor):
+    """Visits all parts of an expression; a method that is overridden decides whether to go on."""
+
+    def _operands(self, expr: Any) -> None:
+        for one in operands(expr):
+            self.visit(one)
+
+    def visit_call(self, call: Any) -> None:
+        """Visit the operator or function, then the arguments."""
+        self.visit(call.op)
+        for arg in call.args:
+            self.visit(arg)
+
+    def _leaf(self, expr: Any) -> None:
+        """Nothing to visit in it."""
+
+    visit_function = visit_let = visit_if = visit_tuple = visit_tuple_getitem = _operands  # type: ignore[assignment]
+    visit_var = visit_global_var = visit_op = visit_constant = _leaf  # type: ignore[assignment]
+
+
+class ExprMutator(ExprFunctor):
+    """Rewrites an expression: a method returns what stands in place of its node. What doesn't change stays the node that it is."""
+
+    def visit_function(self, fn: Function) -> Any:
+        """Rewrite the parameters and the body."""
+        params, body = tuple(map(self.visit, fn.params)), self.visit(fn.body)
+        same = body is fn.body and all(a is b for a, b in zip(params, fn.params, strict=True))
+        return fn if same else replace(fn, params=params, body=body, ret_type=fn.ret_type if body is fn.body else None)
+
+    def visit_let(self, let: Let) -> Any:
+        """Rewrite the variable, its value and the body."""
+        made = self.visit(let.var), self.visit(let.value), self.visit(let.body)
+        return let if made == (let.var, let.value, let.body) else Let(*made)
+
+    def visit_call(self, call: Any) -> Any:
+        """Rewrite the operator or function and the arguments."""
+        op, args = self.visit(call.op), [self.visit(arg) for arg in call.args]
+        return call if op is call.op and all(a is b for a, b in zip(args, call.args, strict=True)) else remade(call, op, args)
+
+    def visit_tuple(self, tup: Any) -> Any:
+        """Rewrite the values."""
+        made = [self.visit(one) for one in tup.fields]
+        return tup if all(a is b for a, b in zip(made, tup.fields, strict=True)) else Tuple(made)
+
+    def visit_tuple_getitem(self, op: Any) -> Any:
+        """Rewrite the tuple."""
+        made = self.visit(op.tuple_value)
+        return op if made is op.tuple_value else made.fields[op.index] if isinstance(made, graph.Tuple) else TupleGetItem(made, op.index)
+
+    def visit_if(self, ite: Any) -> Any:
+        """Rewrite the condition and the branches."""
+        parts = ite.cond, ite.true_branch, ite.false_branch
+        made = tuple(map(self.visit, parts))
+        return ite if all(a is b for a, b in zip(made, parts, strict=True)) else If(*made)
+
+    def _itself(self, expr: Any) -> Any:
+        return expr
+
+    visit_var = visit_global_var = visit_op = visit_constant = _itself
+
+
+def remade(call: Any, op: Any, args: Any) -> Any:
+    """A call of the same attributes with another operator or arguments."""
+    if isinstance(op, Op) and str(op).startswith("relax."):  # an operator of graphs, whose arguments may be shapes and numbers
+        return graph.Call(op, args, call.attrs, call.sinfo_args)
+    return Call(op, args, call.attrs)
+
+
+class _Substitution(ExprMutator):
+    def __init__(self, values: Mapping[Any, Any]) -> None:
+        super().__init__()
+        self.memo_map.update(values)
+
+
+def mutated(mutator: ExprMutator, expr: Any) -> Any:
+    """An expression rewritten, from its operands up, so that no method of the mutator calls itself deeply."""
+    for node in walk(expr):
+        mutator.visit(node)
+    return mutator.visit(expr)
+
+
+def substitute(expr: Any, values: Mapping[Any, Any]) -> Any:
+    """An expression with others in place of variables."""
+    return mutated(_Substitution(values), expr)
+
+
+def post_order_visit(expr: Any, fvisit: Callable[[Any], Any]) -> None:
+    """Call a function with each expression once, operands before what is made of them."""
+    for node in walk(expr):
+        fvisit(node)
