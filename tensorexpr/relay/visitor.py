@@ -122,8 +122,8 @@ class ExprVisitor(ExprFunctor):
     def _leaf(self, expr: Any) -> None:
         """Nothing to visit in it."""
 
-    visit_function = visit_let = visit_if = visit_tuple = visit_tuple_getitem = _operands  # type: ignore[assignment]
-    visit_var = visit_global_var = visit_op = visit_constant = _leaf  # type: ignore[assignment]
+    visit_function = visit_let = visit_if = visit_tuple = visit_tuple_getitem = _operands
+    visit_var = visit_global_var = visit_op = visit_constant = _leaf
 
 
 class ExprMutator(ExprFunctor):
