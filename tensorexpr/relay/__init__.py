@@ -41,4 +41,16 @@ from .op import image, nn, random, vision
 from .ty import Any, FuncType, ShapeVar, TensorType, TupleType, Type, scalar_type
 from .visitor import ExprFunctor, ExprMutator, ExprVisitor
 
-__getattr__, __dir__ = later(__name__, {".visitor": "expr_functor=."}, "frontend testing transform analysis")
+__getattr__, __dir__ = later(
+    __name__,
+    {".visitor": "expr_functor=.", ".parser": "fromtext parse parse_expr", ".graph_executor": "graph_executor=."},
+    "frontend parser testing text transform analysis",
+)  # fmt: skip
+
+__all__ = [
+    "Any", "Call", "Constant", "Expr", "ExprFunctor", "ExprMutator", "ExprVisitor", "FuncType", "Function", "GlobalVar", "If", "Let",
+    "RelayExpr", "ShapeVar", "TensorType", "Tuple", "TupleGetItem", "TupleType", "TupleWrapper", "Type", "Var", "backend", "bind",
+    "bind_params_by_name", "build", "build_config", "build_module", "const", "create_executor", "expr", "image", "load_param_dict", "nn",
+    "op", "optimize", "qnn", "random", "save_param_dict", "scalar_type", "ty", "var", "vision", "visitor",
+]  # fmt: skip
+__all__ += op.__all__

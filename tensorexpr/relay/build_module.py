@@ -26,7 +26,7 @@ def _module(mod: Any) -> IRModule:
         ArgumentError: for anything else.
     """
     if isinstance(mod, (Function, GraphFunction)):
-        return IRModule.from_expr(mod)  # type: ignore[arg-type]
+        return IRModule.from_expr(mod)
     if not isinstance(mod, IRModule):
         raise ArgumentError(f"a network is an IRModule or a relay.Function, not {type(mod).__name__}")
     return mod

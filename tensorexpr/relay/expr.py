@@ -72,18 +72,27 @@ class Expr(RelaxExpr):
         """The expression as text in Relay's syntax.
 
         Args:
-            show_meta_data: accepted: constants of more than one element are shown by their types.
+            show_meta_data: with the constants that have no literals, so that `relay.fromtext` reads the text back.
             annotate: remarks by expression, which end the line of its value.
         """
         from .text import expression_text
 
-        return expression_text(self, annotate)
+        return expression_text(self, annotate, show_meta_data)
+
+    def as_function(self) -> Function:
+        """The function of the free variables that computes this; a function is itself."""
+        from .visitor import free_vars
+
+        return self if isinstance(self, Function) else Function(tuple(free_vars(self)), self)
 
     def script(self, **options: Any) -> str:
         """As `astext`."""
-        return self.astext()
+        return str(self)
 
-    __str__ = __repr__ = lambda self: self.astext()
+    def __str__(self) -> str:
+        return self.astext(show_meta_data=False)
+
+    __repr__ = __str__
 
 
 RelayExpr = ExprWithOp = Expr
@@ -242,6 +251,13 @@ class Function(Expr):
         """This function with one attribute, or all of a mapping, set."""
         new = attr_key_or_dict if isinstance(attr_key_or_dict, Mapping) else {attr_key_or_dict: attr_value}
         return replace(self, attrs=Attrs({**self.attrs, **new}))
+
+    @staticmethod
+    def module_text(mod: IRModule, metadata: bool = False) -> str:
+        """The text of a module that has functions of Relay."""
+        from .text import module_text
+
+        return module_text(mod, None, metadata)
 
     def without_attr(self, attr_key: str) -> Function:
         """This function without an attribute."""

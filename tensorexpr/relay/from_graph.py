@@ -19,14 +19,11 @@ from ..tir.op_registry import Op
 from .expr import Call, Constant, Function, If, Let, Tuple, TupleGetItem, Var
 from .ty import type_of
 
-_SAME_UNARY = (
-    "abs acos acosh asin asinh atan atanh bitwise_not ceil cos cosh erf exp floor isfinite isinf isnan log logical_not negative round "
-    "rsqrt sigmoid sign sin sinh sqrt tan tanh zeros_like ones_like nn.relu"
-).split()
-_SAME_BINARY = (
-    "add bitwise_and bitwise_or bitwise_xor equal floor_divide floor_mod greater greater_equal left_shift less less_equal logical_and "
-    "logical_or logical_xor maximum minimum multiply not_equal power right_shift subtract where"
-).split()
+# Operators without attributes, of one name in both.
+_SAME = """abs acos acosh asin asinh atan atanh bitwise_not ceil cos cosh erf exp floor isfinite isinf isnan log logical_not negative
+    round rsqrt sigmoid sign sin sinh sqrt tan tanh zeros_like ones_like nn.relu add bitwise_and bitwise_or bitwise_xor equal
+    floor_divide floor_mod greater greater_equal left_shift less less_equal logical_and logical_or logical_xor maximum minimum multiply
+    not_equal power right_shift subtract where"""
 
 # Of other operators: Relay's name, and its attributes by those of graphs; None where Relay can't say it.
 Attributes = Callable[[Mapping[str, Any]], "dict[str, Any] | None"]
@@ -63,7 +60,7 @@ _OTHERS: dict[str, tuple[str, Attributes]] = {
     "divide": ("divide", dict),
 }
 _TWINS: dict[str, tuple[str, Attributes]] = {
-    **{f"relax.{name}": (name, dict) for name in (*_SAME_UNARY, *_SAME_BINARY)},
+    **{f"relax.{name}": (name, dict) for name in _SAME.split()},
     **{f"relax.{name}": made for name, made in _OTHERS.items()},
 }
 

@@ -207,7 +207,7 @@ def to_graph(mod: Any) -> IRModule:
     """
     whole = IRModule.from_expr(mod) if isinstance(mod, Function) else mod
     if not any(isinstance(func, Function) for _, func in whole.functions_items()):
-        return whole  # type: ignore[no-any-return]
+        return whole
     others = {var: func for var, func in whole.functions_items() if not isinstance(func, Function)}
     builder = BlockBuilder(IRModule(others, dict(whole.attrs)))
     recursive = {name for name in _in_order(whole) if name in set(_callees(whole[name], whole))}

@@ -20,12 +20,12 @@ from ..tir.expr import Var as Symbol
 _NUMBERS = count()
 
 
-def Any(*args: AnyValue) -> Symbol:  # noqa: N802  TVM's name
+def Any(*args: AnyValue) -> Symbol:
     """An extent that is known when the graph runs. Two of them are two unknown extents."""
     return Symbol(f"any{next(_NUMBERS)}", "int64")
 
 
-def ShapeVar(name: str) -> Symbol:  # noqa: N802  TVM's name
+def ShapeVar(name: str) -> Symbol:
     """An extent by name: the same wherever it is used."""
     return Symbol(name, "int64")
 
@@ -63,7 +63,7 @@ class TensorType(Type):
         shape = ", ".join("?" if isinstance(one, Symbol) and one.name.startswith("any") else str(one) for one in self.shape)
         if not self.shape:
             return self.dtype
-        return f"Tensor[({shape}{',' if len(self.shape) == 1 else ''}), {self.dtype}]"
+        return f"Tensor[({shape}), {self.dtype}]"
 
     __repr__ = __str__
 

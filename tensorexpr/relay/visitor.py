@@ -192,6 +192,14 @@ def substitute(expr: Any, values: Mapping[Any, Any]) -> Any:
     return mutated(_Substitution(values), expr)
 
 
+def free_vars(expr: Any) -> list[Any]:
+    """The variables that an expression uses and doesn't bind, in the order of their first uses."""
+    order = list(walk(expr))
+    bound = {node.var for node in order if isinstance(node, Let)}
+    bound.update(param for node in order if isinstance(node, Function) for param in node.params)
+    return [node for node in order if isinstance(node, graph.Var) and node not in bound]
+
+
 def post_order_visit(expr: Any, fvisit: Callable[[Any], Any]) -> None:
     """Call a function with each expression once, operands before what is made of them."""
     for node in walk(expr):

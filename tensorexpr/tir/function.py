@@ -182,21 +182,22 @@ class IRModule(Object):
 
     @staticmethod
     def from_expr(
-        expr: PrimFunc | IRModule,
+        expr: Any,  # PrimFunc | IRModule | a function or expression of graphs
         functions: Mapping[str | GlobalVar, PrimFunc] | None = None,
         type_defs: Mapping[Any, Any] | None = None,
     ) -> IRModule:
         """A module of one function, named by its `global_symbol` or "main", and of those given besides; a module is itself.
 
         Args:
-            expr: the function.
+            expr: the function; of another expression of Relay, the function of its free variables.
             functions: others, by name.
             type_defs: of graphs; None or empty.
         """
         _no_types(type_defs)
         if isinstance(expr, IRModule):
             return expr
-        return IRModule({**(functions or {}), str(expr.attrs.get("global_symbol", "main")): expr})
+        func = expr.as_function() if hasattr(expr, "as_function") else expr
+        return IRModule({**(functions or {}), str(func.attrs.get("global_symbol", "main")): func})
 
     def astext(self, show_meta_data: bool = True, annotate: Callable[[Any], str] | None = None) -> str:
         """The module as TVMScript.

@@ -33,7 +33,7 @@ def test_functions_of_numbers_on_elements(function: Any) -> None:
     assert function(tir.const(2)) == function(2) and function(tir.const(0.5)) == function(0.5)
 
 
-@pytest.mark.parametrize("name", ["relay", "micro"])
+@pytest.mark.parametrize("name", ["micro"])
 def test_packages_that_are_planned(name: str) -> None:
     with pytest.raises(AttributeError, match=f"no attribute '{name}'; it is planned, see docs/roadmap.md"):
         getattr(tvm, name)

@@ -34,6 +34,7 @@ ROWS = (
     ("workloads",),
     ("script",),
     ("relax", "frontend"),
+    ("relay",),
     ("driver",),
     ("testing",),
     ("__main__",),

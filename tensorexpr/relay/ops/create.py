@@ -64,8 +64,8 @@ def full_like(data: Expr, fill_value: Expr) -> Meaning:
 
 @operator("arange")
 def _arange(start: Expr, stop: Expr, step: Expr, dtype: str = "float32") -> Meaning:
-    bounds = [number(one).item() for one in (start, stop, step)]
-    return graph_op.arange(*(PrimValue(one) for one in bounds), dtype)
+    first, last, each = (PrimValue(number(one).item()) for one in (start, stop, step))
+    return graph_op.arange(first, last, each, dtype)
 
 
 def arange(start: Any, stop: Any = None, step: Any = None, dtype: str = "float32") -> Any:

@@ -20,8 +20,7 @@ def _is_float(data: Any) -> bool:
 
 def _unary(name: str, meaning: Callable[[Any], Any], also: tuple[str, ...] = ()) -> Callable[..., Any]:
     def meant(data: Expr) -> Meaning:
-        made: Meaning = meaning(data)
-        return made
+        return meaning(data)
 
     meant.__doc__ = f"`{name}` of each element."
     return operator(name, also=also)(meant)  # type: ignore[no-any-return]
@@ -29,8 +28,7 @@ def _unary(name: str, meaning: Callable[[Any], Any], also: tuple[str, ...] = ())
 
 def _binary(name: str, meaning: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     def meant(lhs: Expr, rhs: Expr) -> Meaning:
-        made: Meaning = meaning(lhs, rhs)
-        return made
+        return meaning(lhs, rhs)
 
     meant.__doc__ = f"`{name}` of pairs of elements; shapes broadcast."
     return operator(name)(meant)  # type: ignore[no-any-return]

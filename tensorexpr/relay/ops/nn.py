@@ -79,7 +79,7 @@ def _conv(rank: int, planes: str) -> Callable[..., Any]:
     ) -> Meaning:  # fmt: skip
         _checked(weight, kernel_layout, channels, kernel_size, planes)
         made = getattr(R, f"conv{rank}d")
-        found: Meaning = made(
+        return made(
             data,
             weight,
             _list(strides),
@@ -91,7 +91,6 @@ def _conv(rank: int, planes: str) -> Callable[..., Any]:
             out_layout or None,
             out_dtype or None,
         )
-        return found
 
     meant.__doc__ = f"A convolution over {rank} axes, in any layout."
     return operator(f"nn.conv{rank}d")(meant)  # type: ignore[no-any-return]
@@ -123,11 +122,10 @@ def _conv_transpose(rank: int, planes: str) -> Callable[..., Any]:
     ) -> Meaning:  # fmt: skip
         _checked(weight, kernel_layout, None, kernel_size, planes)
         made = getattr(R, f"conv{rank}d_transpose")
-        found: Meaning = made(
+        return made(
             data, weight, _list(strides), _list(padding), _list(output_padding), _list(dilation), groups, data_layout, kernel_layout,
             out_layout or None, out_dtype or None,
         )  # fmt: skip
-        return found
 
     meant.__doc__ = f"A transposed convolution over {rank} axes."
     return operator(f"nn.conv{rank}d_transpose")(meant)  # type: ignore[no-any-return]
@@ -227,15 +225,13 @@ def _pool(kind: str, rank: int, planes: str) -> Callable[..., Any]:
         data: Expr, pool_size: Any = ones, strides: Any = ones, dilation: Any = ones, padding: Any = none, layout: str = f"NC{planes}",
         out_layout: str = "", ceil_mode: bool = False,
     ) -> Meaning:  # fmt: skip
-        found: Meaning = common(data, pool_size, strides, dilation, padding, layout, out_layout, ceil_mode, False)
-        return found
+        return common(data, pool_size, strides, dilation, padding, layout, out_layout, ceil_mode, False)
 
     def mean(
         data: Expr, pool_size: Any = ones, strides: Any = ones, dilation: Any = ones, padding: Any = none, layout: str = f"NC{planes}",
         out_layout: str = "", ceil_mode: bool = False, count_include_pad: bool = False,
     ) -> Meaning:  # fmt: skip
-        found: Meaning = common(data, pool_size, strides, dilation, padding, layout, out_layout, ceil_mode, count_include_pad)
-        return found
+        return common(data, pool_size, strides, dilation, padding, layout, out_layout, ceil_mode, count_include_pad)
 
     meant: Any = maximum if kind == "max" else mean
     meant.__doc__ = f"The {'greatest element' if kind == 'max' else 'mean'} of windows over {rank} axes."
@@ -249,8 +245,7 @@ avg_pool1d, avg_pool2d, avg_pool3d = _pool("avg", 1, "W"), _pool("avg", 2, "HW")
 def _whole_pool(kind: str, rank: int, planes: str) -> Callable[..., Any]:
     def meant(data: Expr, layout: str = f"NC{planes}", out_layout: str = "") -> Meaning:
         axes = [place for place, letter in enumerate(layout) if letter in planes]
-        found: Meaning = (graph_op.max if kind == "max" else graph_op.mean)(data, axes, True)
-        return found
+        return (graph_op.max if kind == "max" else graph_op.mean)(data, axes, True)
 
     meant.__doc__ = f"The {'greatest element' if kind == 'max' else 'mean'} of each plane."
     return operator(f"nn.global_{kind}_pool{rank}d")(meant)  # type: ignore[no-any-return]
@@ -266,8 +261,7 @@ def _cells(kind: str, rank: int, planes: str) -> Callable[..., Any]:
         sizes = [] if output_size is None else _list(output_size)
         sizes = sizes * rank if len(sizes) == 1 else sizes
         size = [extents[letter] if n >= len(sizes) or sizes[n] is None else sizes[n] for n, letter in enumerate(planes)]
-        made: Meaning = getattr(R, f"adaptive_{kind}_pool{rank}d")(data, size, layout, out_layout or None)
-        return made
+        return getattr(R, f"adaptive_{kind}_pool{rank}d")(data, size, layout, out_layout or None)
 
     meant.__doc__ = f"The {'greatest element' if kind == 'max' else 'mean'} of each of so many cells of a plane."
     return operator(f"nn.adaptive_{kind}_pool{rank}d", also=(f"contrib.adaptive_{kind}_pool{rank}d",))(meant)  # type: ignore[no-any-return]
@@ -507,7 +501,7 @@ def nll_loss(predictions: Expr, targets: Expr, weights: Expr, reduction: str = "
 @operator("nn.sparse_dense")
 def _sparse_dense(dense_mat: Expr, weights: Exprs, sparse_lhs: bool = False) -> Meaning:
     parts = list(weights.fields)
-    return Computed(lambda d, *s: topi.nn.sparse_dense(d, *s, sparse_lhs), (dense_mat, *parts), {}, "sparse_dense")
+    return Computed(lambda d, s, i, p: topi.nn.sparse_dense(d, s, i, p, sparse_lhs), (dense_mat, *parts), {}, "sparse_dense")
 
 
 def sparse_dense(dense_mat: Any, sparse_mat: Any, sparse_lhs: bool = False) -> Any:

@@ -121,9 +121,9 @@ def _centred(data: Any, zero_point: Any, axis: int) -> Any:
 
 @operator("qnn.conv2d")
 def conv2d(
-    data: Expr, kernel: Expr, input_zero_point: Expr, kernel_zero_point: Expr, input_scale: Expr, kernel_scale: Expr, kernel_size: Any = None,
-    channels: int | None = None, strides: Any = (1, 1), padding: Any = (0, 0), dilation: Any = (1, 1), groups: int = 1,
-    data_layout: str = "NCHW", kernel_layout: str = "OIHW", out_layout: str = "", out_dtype: str = "int32",
+    data: Expr, kernel: Expr, input_zero_point: Expr, kernel_zero_point: Expr, input_scale: Expr, kernel_scale: Expr,
+    kernel_size: Any = None, channels: int | None = None, strides: Any = (1, 1), padding: Any = (0, 0), dilation: Any = (1, 1),
+    groups: int = 1, data_layout: str = "NCHW", kernel_layout: str = "OIHW", out_layout: str = "", out_dtype: str = "int32",
 ) -> Meaning:  # fmt: skip
     """A convolution of quantized numbers, with int32 sums; in the padding stands the zero point."""
     return R.conv2d(
@@ -181,8 +181,7 @@ def _pairs(name: str, function: Callable[[Any, Any], Any]) -> Callable[..., Any]
         if name == "mul":
             product = graph_op.multiply(_centred(lhs, lhs_zero_point, lhs_axis), _centred(rhs, rhs_zero_point, rhs_axis))
             scale = constant(np.asarray(number(lhs_scale) * number(rhs_scale), "float32"))
-            found: Meaning = _requantized(product, scale, constant(0, "int32"), output_scale, output_zero_point, kind)
-            return found
+            return _requantized(product, scale, constant(0, "int32"), output_scale, output_zero_point, kind)
         a = _requantized(lhs, lhs_scale, lhs_zero_point, output_scale, output_zero_point, "int32", lhs_axis)
         b = _requantized(rhs, rhs_scale, rhs_zero_point, output_scale, output_zero_point, "int32", rhs_axis)
         # Both have the zero point of the result: a sum has it twice, a difference not at all.
@@ -200,8 +199,7 @@ add, mul, subtract = _pairs("add", graph_op.add), _pairs("mul", graph_op.multipl
 def _by_floats(name: str, function: Callable[[Any], Any]) -> Callable[..., Any]:
     def meant(x: Expr, scale: Expr, zero_point: Expr, output_scale: Expr, output_zero_point: Expr) -> Meaning:
         value = dequantize.__wrapped__(x, scale, zero_point)
-        found: Meaning = quantize.__wrapped__(function(value), output_scale, output_zero_point, -1, dtype(x))
-        return found
+        return quantize.__wrapped__(function(value), output_scale, output_zero_point, -1, dtype(x))
 
     meant.__doc__ = f"`{name}` of quantized numbers, computed by floats."
     return operator(f"qnn.{name}")(meant)  # type: ignore[no-any-return]
@@ -219,17 +217,15 @@ def leaky_relu(
 ) -> Meaning:
     """`nn.leaky_relu` of quantized numbers, computed by floats."""
     value = R.leakyrelu(dequantize.__wrapped__(data, input_scale, input_zero_point), alpha)
-    found: Meaning = quantize.__wrapped__(value, output_scale, output_zero_point, -1, dtype(data))
-    return found
+    return quantize.__wrapped__(value, output_scale, output_zero_point, -1, dtype(data))
 
 
 @operator("qnn.softmax")
 def softmax(x: Expr, scale: Expr, zero_point: Expr, output_scale: Expr, output_zero_point: Expr, axis: int = -1) -> Meaning:
     """`nn.softmax` of quantized numbers, computed by floats."""
-    found: Meaning = quantize.__wrapped__(
+    return quantize.__wrapped__(
         R.softmax(dequantize.__wrapped__(x, scale, zero_point), axis), output_scale, output_zero_point, -1, dtype(x)
     )
-    return found
 
 
 @operator("qnn.avg_pool2d")
@@ -241,8 +237,7 @@ def avg_pool2d(
     """The mean of windows of quantized numbers, computed by floats."""
     value = dequantize.__wrapped__(data, input_scale, input_zero_point)
     pooled = R.avg_pool2d(value, _list(pool_size), _list(strides), _list(padding), _list(dilation), ceil_mode, count_include_pad, layout)
-    found: Meaning = quantize.__wrapped__(pooled, output_scale, output_zero_point, -1, dtype(data))
-    return found
+    return quantize.__wrapped__(pooled, output_scale, output_zero_point, -1, dtype(data))
 
 
 @operator("qnn.concatenate")

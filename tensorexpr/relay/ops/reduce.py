@@ -27,8 +27,7 @@ def _axes(data: Any, axis: Any, exclude: bool) -> list[int] | None:
 
 def _reduction(name: str, meaning: Callable[[Any, Any, bool], Any]) -> Callable[..., Any]:
     def meant(data: Expr, axis: Any = None, keepdims: bool = False, exclude: bool = False) -> Meaning:
-        found: Meaning = meaning(data, _axes(data, axis, exclude), keepdims)
-        return found
+        return meaning(data, _axes(data, axis, exclude), keepdims)
 
     meant.__doc__ = f"`{name}` over axes: those named, or with `exclude` all others; all without any."
     return operator(name)(meant)  # type: ignore[no-any-return]
@@ -120,8 +119,7 @@ def logsumexp(data: Expr, axis: Any = None, keepdims: bool = False) -> Meaning:
 
 def _scan(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def meant(data: Expr, axis: int | None = None, dtype: str | None = None, exclusive: bool | None = None) -> Meaning:
-        found: Meaning = function(data, axis, dtype or None, bool(exclusive))
-        return found
+        return function(data, axis, dtype or None, bool(exclusive))
 
     meant.__doc__ = f"`{name}` along an axis, or of all elements; `exclusive` leaves out the element itself."
     return operator(name)(meant)  # type: ignore[no-any-return]

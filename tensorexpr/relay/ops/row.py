@@ -51,7 +51,7 @@ class Computed:
         return tensor_function(self.function, self.args, dict(self.attrs)).result
 
 
-Meaning: TypeAlias = "RelaxExpr | Computed"
+Meaning: TypeAlias = Any  # an expression of graphs, whose operators say no more, or a Computed
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,8 @@ def result_of(call: Call) -> StructInfo:
             return info
         raise DeclarationError(f"no operator {str(call.op)!r}; relay.op.list_op_names() lists those that there are")
     given = row.bound(call)
-    return row.meant({name: _stand_in(value) for name, value in given.items()}).struct_info
+    found: StructInfo = row.meant({name: _stand_in(value) for name, value in given.items()}).struct_info
+    return found
 
 
 def _stand_in(value: Any) -> Any:

@@ -10,6 +10,7 @@ from ...errors import DeclarationError
 from ...relax import op as graph_op
 from ...relax.expr import Constant
 from ...relax.expr import Tuple as GraphTuple
+from ...relax.expr import TupleGetItem as GraphTupleGetItem
 from ...tir.arithmetic import as_int
 from ..expr import as_expr, const
 from .create import _extents
@@ -141,7 +142,7 @@ def _fields(data: Any) -> list[Any]:
     if isinstance(data, GraphTuple):
         return list(data.fields)
     count = len(data.struct_info.fields)
-    return [graph_op.element(data, n) for n in range(count)]
+    return [GraphTupleGetItem(data, n) for n in range(count)]
 
 
 def _pieces(data: Any, indices_or_sections: Any, axis: int) -> int:
@@ -261,8 +262,8 @@ def strided_slice(data: Any, begin: Any, end: Any, strides: Any = None, axes: An
     if axes is not None or slice_mode != "end":
         raise DeclarationError('relay.strided_slice: cuts that are computed are those of all axes, with slice_mode "end"')
     given = [one if hasattr(one, "struct_info") else const(list(one), "int64") for one in (begin, end) if one is not None]
-    steps = const([1] * as_int(shape(given[0])[0]), "int64") if strides is None else strides  # type: ignore[operator]
-    return _dynamic_slice(data, *given, steps if hasattr(steps, "struct_info") else const(list(steps), "int64"))
+    steps = const([1] * int(shape(given[0])[0]), "int64") if strides is None else strides
+    return _dynamic_slice(data, *given, steps if hasattr(steps, "struct_info") else const(steps, "int64"))
 
 
 @operator("strided_set")

@@ -55,6 +55,10 @@ def statement_lines(program: IRModule | PrimFunc) -> dict[int, int]:
 def script_module(mod: IRModule, options: Options | None = None, starts: dict[int, int] | None = None) -> str:
     """A module with all its functions. The lines on which statements begin are noted in `starts`."""
     chosen = options or Options()
+    # Modules of Relay's functions are written in a language of their own.
+    written = next((func for func in mod.functions.values() if hasattr(func, "module_text")), None)
+    if written is not None:
+        return str(written.module_text(mod, chosen.show_meta))
     graphs = any(not isinstance(func, PrimFunc) for func in mod.functions.values())
     imports = [_header("tir", "T")] * bool(mod.functions) + [_header("relax", chosen.relax_prefix)] * graphs
     lines = [_header("ir", "I"), *imports, "", "@I.ir_module", f"class {chosen.name or 'Module'}:"]

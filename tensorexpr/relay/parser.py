@@ -1,0 +1,453 @@
+"""Relay's text read back: `relay.fromtext(mod.astext())`. The grammar is that of `text`; besides, as people write it:
+
+    %a + %b * 2f        Python's operators, with its precedence
+    { let %v = ...; %v }    a block where a value stands
+    // ..., /* ... */, #[version = "0.0.5"]      passed over
+
+A number that names a value (`%0 = ...;`) is that value wherever it is used, and isn't computed twice.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ..errors import DeclarationError
+from ..ir.base import load_json
+from ..lower.passes import deep_recursion
+from ..relax import expr as graph
+from ..relax.struct_info import ShapeExpr
+from ..tir.function import GlobalVar, IRModule
+from ..tir.op_registry import Op
+from ..tir.types import FuncType, TupleType
+from .expr import Call, Constant, Function, If, Let, Tuple, TupleGetItem, Var, const
+from .ops.row import ROWS
+from .text import SUFFIXES
+from .ty import Any as AnyExtent
+from .ty import ShapeVar, TensorType, scalar_type
+
+_TOKENS = re.compile(
+    r"""(?P<skip>\s+|//[^\n]*|/\*.*?\*/|\#\[version[^\]]*\])
+    |(?P<local>%[A-Za-z_][\w.]*|%\d+)
+    |(?P<global>@[A-Za-z_][\w.]*)
+    |(?P<number>-?(?:\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|inf|nan)(?:f64|f32|f16|bf16|f|i64|i32|i16|i8|u8)?(?![\w]))
+    |(?P<string>"(?:[^"\\]|\\.)*")
+    |(?P<name>[A-Za-z_][\w.]*)
+    |(?P<sign>->|==|!=|<=|>=|[-+*/<>=(){}\[\],;:.?])""",
+    re.VERBOSE | re.DOTALL,
+)
+_METADATA = re.compile(r"^#\[metadata\]\s*$", re.MULTILINE)
+# Binary signs from the weakest up, with their operators.
+_LEVELS = (
+    {"==": "equal", "!=": "not_equal", "<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal"},
+    {"+": "add", "-": "subtract"},
+    {"*": "multiply", "/": "divide"},
+)
+_DTYPES = {suffix: kind for kind, suffix in SUFFIXES.items() if suffix} | {"f32": "float32", "i32": "int32"}
+_WORDS = {"True": True, "False": False, "None": None}
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    kind: str
+    text: str
+    place: int
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Reads one text.
+
+    Args:
+        text: the program.
+        source: how errors call it.
+        constants: what `meta[relay.Constant][n]` is.
+    """
+
+    text: str
+    source: str
+    constants: list[Any]
+    tokens: list[_Token] = field(default_factory=list)
+    at: int = 0
+    scopes: list[dict[str, Any]] = field(default_factory=lambda: [{}])
+    globals: dict[str, GlobalVar] = field(default_factory=dict)
+    symbols: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        place = 0
+        while place < len(self.text):
+            found = _TOKENS.match(self.text, place)
+            if found is None:
+                self.fail(f"{self.text[place]!r} begins nothing", place)
+            if found.lastgroup != "skip":
+                self.tokens.append(_Token(str(found.lastgroup), found.group(), place))
+            place = found.end()
+        self.tokens.append(_Token("end", "the end", place))
+
+    def fail(self, message: str, place: int | None = None) -> NoReturn:
+        """An error, with the line that it is about."""
+        where = self.tokens[min(self.at, len(self.tokens) - 1)].place if place is None else place
+        line, column = self.text.count("\n", 0, where) + 1, where - self.text.rfind("\n", 0, where)
+        shown = self.text.splitlines()[line - 1] if line <= len(self.text.splitlines()) else ""
+        raise DeclarationError(f"{self.source}:{line}:{column}: {message}\n    {shown}\n    {' ' * (column - 1)}^")
+
+    # Tokens
+
+    def next(self) -> _Token:
+        """The token at hand."""
+        return self.tokens[self.at]
+
+    def take(self, *texts: str) -> bool:
+        """Whether the token at hand is one of these; then the one behind it is at hand."""
+        if self.next().text in texts and self.next().kind in ("sign", "name"):
+            self.at += 1
+            return True
+        return False
+
+    def need(self, text: str) -> None:
+        """Take a token.
+
+        Raises:
+            DeclarationError: if it is another one.
+        """
+        if not self.take(text):
+            self.fail(f"expected {text!r}, not {self.next().text!r}")
+
+    def taken(self, kind: str) -> str:
+        """The text of the token at hand, which has to be of a kind."""
+        token = self.next()
+        if token.kind != kind:
+            self.fail(f"expected a {kind}, not {token.text!r}")
+        self.at += 1
+        return token.text
+
+    def listed(self, close: str, item: Callable[[], Any]) -> tuple[list[Any], bool]:
+        """Items with commas between, up to a sign; and whether a comma stood behind the last one."""
+        found: list[Any] = []
+        while not self.take(close):
+            found.append(item())
+            if not self.take(","):
+                self.need(close)
+                return found, False
+        return found, bool(found)
+
+    # Types
+
+    def type(self) -> Any:
+        """A type; None for `_`."""
+        if self.take("_"):
+            return None
+        if self.take("("):
+            return TupleType(tuple(self.listed(")", self.type)[0]))
+        if self.take("fn"):
+            self.need("(")
+            params = self.listed(")", self.type)[0]
+            self.need("->")
+            return FuncType(tuple(params), self.type())
+        name = self.taken("name")
+        if name != "Tensor":
+            return scalar_type(name)
+        self.need("[")
+        self.need("(")
+        extents = self.listed(")", self.extent)[0]
+        self.need(",")
+        made = TensorType(tuple(extents), self.taken("name"))
+        self.need("]")
+        return made
+
+    def extent(self) -> Any:
+        """An extent: a number, `?`, or a name that is the same extent wherever it stands."""
+        if self.take("?"):
+            return AnyExtent()
+        if self.next().kind == "name":
+            name = self.taken("name")
+            return self.symbols.setdefault(name, ShapeVar(name))
+        return int(self.taken("number"))
+
+    # Values
+
+    def module(self) -> IRModule:
+        """All functions."""
+        made: dict[Any, Any] = {}
+        while self.next().kind != "end":
+            self.need("def")
+            name = self.taken("global").removeprefix("@")
+            if name in {var.name_hint for var in made}:
+                self.fail(f"@{name} is defined twice")
+            made[self.global_var(name)] = self.function()
+        return IRModule(made)
+
+    def global_var(self, name: str) -> GlobalVar:
+        """The variable of a function, one for each name."""
+        return self.globals.setdefault(name, GlobalVar(name))
+
+    def function(self) -> Function:
+        """Behind `fn` or the name: parameters, attributes, type and body."""
+        self.need("(")
+        self.scopes.append({})
+        params: list[Var] = []
+        attrs: dict[str, Any] = {}
+
+        def parameter() -> None:
+            if self.next().kind == "name":
+                key = self.taken("name")
+                self.need("=")
+                attrs[key] = self.attribute()
+            else:
+                params.append(self.variable())
+
+        self.listed(")", parameter)
+        ret = self.type() if self.take("->") else None
+        body = self.block()
+        self.scopes.pop()
+        return Function(tuple(params), body, ret, (), attrs)  # type: ignore[arg-type]
+
+    def variable(self) -> Var:
+        """A variable with its type, which the rest of the block knows."""
+        name = self.taken("local")
+        made = Var(name.removeprefix("%"), self.type() if self.take(":") else None)
+        self.scopes[-1][name] = made
+        return made
+
+    def block(self) -> Any:
+        """`{ bindings; value }`."""
+        self.need("{")
+        self.scopes.append({})
+        made = self.sequence()
+        self.need("}")
+        self.scopes.pop()
+        return made
+
+    def sequence(self) -> Any:
+        """Bindings, each closed by `;`, and the value behind them."""
+        lets: list[tuple[Var, Any]] = []
+        while True:
+            token, following = self.next(), self.tokens[min(self.at + 1, len(self.tokens) - 1)]
+            if self.take("let"):
+                made = self.variable()  # known in its own value: a function may call itself
+                self.need("=")
+                lets.append((made, self.value()))
+            elif self.take("free_var"):
+                self.variable()
+            elif token.kind == "local" and following.text == "=":
+                self.at += 2
+                self.scopes[-1][token.text] = self.value()
+            else:
+                break
+            self.need(";")
+        found = self.value()
+        for var, value in reversed(lets):
+            found = Let(var, value, found)
+        return found
+
+    def value(self, level: int = 0) -> Any:
+        """An expression of signs at least as strong as those of a level."""
+        if level == len(_LEVELS):
+            return self.selected()
+        found = self.value(level + 1)
+        while self.next().kind == "sign" and self.next().text in _LEVELS[level]:
+            name = _LEVELS[level][self.next().text]
+            self.at += 1
+            found = Call(Op.of(name), (found, self.value(level + 1)))
+        return found
+
+    def selected(self) -> Any:
+        """An operand, with what follows it: calls and elements of tuples."""
+        found = self.operand()
+        while True:
+            if self.take("("):
+                found = self.call(found)
+            elif self.take("."):
+                found = TupleGetItem(found, int(self.taken("number")))
+            elif isinstance(found, Op):
+                self.fail(f"operator {found} is not called")
+            else:
+                return found
+
+    def operand(self) -> Any:
+        token = self.next()
+        self.at += 1
+        match token.kind:
+            case "local":
+                return self.local(token.text)
+            case "global":
+                return self.global_var(token.text.removeprefix("@"))
+            case "number":
+                return self.constant(token.text)
+            case "string":
+                return graph.StringImm(_unquoted(token.text))
+            case "name":
+                return self.word(token)
+        self.at -= 1
+        if self.take("("):
+            fields, comma = self.listed(")", self.value)
+            return fields[0] if len(fields) == 1 and not comma else Tuple(fields)
+        if self.take("["):
+            return ShapeExpr(tuple(self.listed("]", self.extent)[0]))
+        if token.text == "{":
+            return self.block()
+        self.fail(f"expected a value, not {token.text!r}")
+
+    def local(self, name: str) -> Any:
+        """The value of a variable or number."""
+        for scope in reversed(self.scopes):
+            if name in scope:
+                return scope[name]
+        self.at -= 1
+        self.fail(f"{name} isn't bound here")
+
+    def word(self, token: _Token) -> Any:
+        """What begins with a word."""
+        match token.text:
+            case "fn":
+                return self.function()
+            case "if":
+                self.need("(")
+                condition = self.value()
+                self.need(")")
+                yes = self.block()
+                self.need("else")
+                return If(condition, yes, self.block())
+            case "True" | "False":
+                return const(token.text == "True")
+            case "meta":
+                return self.metadata()
+        if token.text not in ROWS and not token.text.startswith("relax."):
+            self.at -= 1
+            self.fail(f"no operator {token.text!r}; relay.op.list_op_names() lists those that there are")
+        return Op.of(token.text)
+
+    def metadata(self) -> Any:
+        """`meta[relay.Constant][n]`: one node, however often it is mentioned."""
+        self.need("[")
+        kind = self.taken("name")
+        self.need("]")
+        self.need("[")
+        place = int(self.taken("number"))
+        self.need("]")
+        if kind != "relay.Constant" or not 0 <= place < len(self.constants):
+            self.at -= 1
+            self.fail(f"meta[{kind}][{place}] isn't there: write programs with astext(show_meta_data=True), or give init_meta_table")
+        return self.constants[place]
+
+    def constant(self, text: str) -> Constant:
+        """A number, by its suffix; of none int32, or float32 with a point."""
+        found = re.fullmatch(r"(-?(?:inf|nan|[\d.]+(?:[eE][+-]?\d+)?))(\w*)", text)
+        assert found is not None  # the token's pattern is narrower
+        digits, suffix = found.groups()
+        kind = _DTYPES.get(suffix, "int32" if re.fullmatch(r"-?\d+", digits) else "float32")
+        return const(np.asarray(float(digits) if kind.startswith("float") else int(digits)), kind)
+
+    def call(self, callee: Any) -> Any:
+        """Behind the parenthesis of a call: arguments, then attributes by name."""
+        args: list[Any] = []
+        attrs: dict[str, Any] = {}
+
+        def item() -> None:
+            following = self.tokens[min(self.at + 1, len(self.tokens) - 1)]
+            if self.next().kind == "name" and following.text == "=":
+                key = self.taken("name")
+                self.at += 1
+                attrs[key] = self.attribute()
+            else:
+                args.append(self.value())
+
+        begin = self.at
+        self.listed(")", item)
+        if not isinstance(callee, Op):
+            return Call(callee, args)
+        if callee not in ROWS:
+            return graph.Call(callee, args, attrs)
+        row = ROWS[callee]
+        known = {p.name: p.default for p in row.signature.parameters.values() if p.name not in row.arguments}
+        unknown = [key for key in attrs if key not in known]
+        if unknown:
+            self.at = begin
+            self.fail(f"{callee} has no attribute {unknown[0]!r}; there are {', '.join(known) or 'none'}")
+        given = {key: attrs.get(key, default) for key, default in known.items()}
+        return Call(callee, args, {key: None if value is row.signature.empty else value for key, value in given.items()})
+
+    def attribute(self) -> Any:
+        """The value of an attribute."""
+        token = self.next()
+        self.at += 1
+        match token.kind:
+            case "string":
+                return _unquoted(token.text)
+            case "number":
+                found = re.fullmatch(r"(-?\d+)(i\d+)?", token.text)
+                return int(found.group(1)) if found else float(re.sub(r"f(16|32|64)?$", "", token.text))
+            case "name" if token.text in _WORDS:
+                return _WORDS[token.text]
+        self.at -= 1
+        if self.take("["):
+            return tuple(self.listed("]", self.attribute)[0])
+        if self.take("{"):
+            return dict(self.listed("}", self.entry)[0])
+        self.fail(f"expected the value of an attribute, not {token.text!r}")
+
+    def entry(self) -> tuple[str, Any]:
+        """`"key"=value`."""
+        key = _unquoted(self.taken("string"))
+        self.need("=")
+        return key, self.attribute()
+
+
+def _unquoted(text: str) -> str:
+    escapes = {"n": "\n", "t": "\t", "r": "\r"}
+    return re.sub(r"\\(.)", lambda found: escapes.get(found[1], found[1]), text[1:-1], flags=re.DOTALL)
+
+
+def _reader(text: str, source_name: str, meta_table: Mapping[str, Any] | None) -> _Reader:
+    program, *rest = _METADATA.split(text, maxsplit=1)
+    table: Any = meta_table or (load_json(rest[0]) if rest else {})
+    constants = [Constant(getattr(one, "data", one)) for one in table.get("relay.Constant", ())]
+    return _Reader(program, source_name, constants)
+
+
+def parse_expr(source: str) -> Any:
+    """An expression or function that was written by itself.
+
+    Raises:
+        DeclarationError: where the text is no expression, with the line.
+    """
+    reader = _reader(source, "from_string", None)
+    with deep_recursion:
+        made = reader.sequence()
+    if reader.next().kind != "end":
+        reader.fail(f"expected the end, not {reader.next().text!r}")
+    return made
+
+
+def parse(
+    source: str, source_name: str = "from_string", init_module: IRModule | None = None, init_meta_table: Mapping[str, Any] | None = None
+) -> IRModule:
+    """A module in Relay's text.
+
+    Args:
+        source: the text, of `mod.astext()` or written by hand.
+        source_name: how errors call it.
+        init_module: a module whose functions are in the result, too.
+        init_meta_table: {"relay.Constant": arrays}, for a text without its metadata.
+
+    Raises:
+        DeclarationError: where the text is no program, with the line.
+    """
+    reader = _reader(source, source_name, init_meta_table)
+    with deep_recursion:
+        made = reader.module()
+    if init_module is None:
+        return made
+    whole = init_module.clone()
+    whole.update(made)
+    return whole
+
+
+def fromtext(data: str, source_name: str = "from_string") -> Any:
+    """A module; of a text that is a function or an expression by itself, that one."""
+    reader = _reader(data, source_name, None)
+    return parse(data, source_name) if reader.next().text in ("def", "the end") else parse_expr(data)
