@@ -111,7 +111,10 @@ def type_of(info: StructInfo) -> AnyValue:
     """The type of a value of which `info` is known; None where nothing is."""
     match info:
         case TensorStructInfo():
-            return None if info.extents is None else TensorType(info.extents, info.dtype)
+            # A known number of dimensions whose extents depend on values: each of them is an unknown one.
+            open_extents = None if info.ndim < 0 else tuple(Any() for _ in range(info.ndim))
+            extents = open_extents if info.extents is None else info.extents
+            return None if extents is None else TensorType(extents, info.dtype)
         case TupleStructInfo(fields):
             return TupleType(tuple(type_of(one) for one in fields))
         case FuncStructInfo(params, ret):

@@ -1,5 +1,5 @@
 """Operators of detection as functions that make calls."""
 
-from ..ops.image import get_valid_counts, multibox_prior, non_max_suppression, roi_align, roi_pool, yolo_reorg
+from ..ops.image import get_valid_counts, non_max_suppression, roi_align, roi_pool, yolo_reorg
 
-__all__ = ["get_valid_counts", "multibox_prior", "non_max_suppression", "roi_align", "roi_pool", "yolo_reorg"]
+__all__ = ["get_valid_counts", "non_max_suppression", "roi_align", "roi_pool", "yolo_reorg"]

@@ -138,14 +138,3 @@ def non_max_suppression(
         data, valid_count, indices, most, overlap, force_suppress, top_k, coord_start, score_index, id_index, return_indices,
         invalid_to_bottom,
     )  # fmt: skip
-
-
-@operator("vision.multibox_prior")
-def multibox_prior(
-    data: Expr, sizes: Any = (1.0,), ratios: Any = (1.0,), steps: Any = (-1.0, -1.0), offsets: Any = (0.5, 0.5), clip: bool = False
-) -> Meaning:
-    """Boxes around each pixel, of several sizes and ratios (Liu et al. 2016)."""
-    by = getattr(getattr(topi.vision, "ssd", topi.vision), "multibox_prior", None)
-    if by is None:
-        raise DeclarationError("vision.multibox_prior has no computation yet; compute the boxes with relay.arange and meshgrid")
-    return Computed(lambda x: by(x, sizes, ratios, steps, offsets, clip), (data,), {}, "multibox_prior")

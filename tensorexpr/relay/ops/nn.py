@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ... import topi
 from ...errors import DeclarationError
 from ...relax import op as graph_op
@@ -12,7 +14,7 @@ from ...relax.expr import Tuple as GraphTuple
 from ...relax.expr import const as constant
 from ...tir.arithmetic import as_int
 from .row import Computed, Expr, Exprs, Meaning, dtype, number, operator, shape
-from .transform import _axis, _list
+from .transform import _axis, _fields, _list
 
 R = graph_op.nn
 
@@ -500,8 +502,23 @@ def nll_loss(predictions: Expr, targets: Expr, weights: Expr, reduction: str = "
 
 @operator("nn.sparse_dense")
 def _sparse_dense(dense_mat: Expr, weights: Exprs, sparse_lhs: bool = False) -> Meaning:
-    parts = list(weights.fields)
-    return Computed(lambda d, s, i, p: topi.nn.sparse_dense(d, s, i, p, sparse_lhs), (dense_mat, *parts), {}, "sparse_dense")
+    dense_weights = _densified(weights, shape(dense_mat)[1])
+    product = graph_op.matmul(dense_mat, graph_op.permute_dims(dense_weights, [1, 0]))
+    return graph_op.permute_dims(product, [1, 0]) if sparse_lhs else product
+
+
+def _densified(weights: Any, columns: Any) -> Any:
+    """A matrix of CSR, or of BSR's blocks, with its zeros. Weights are constants most often, and this is then computed when it is built."""
+    data, indices, starts = _fields(weights)
+    count, rows = shape(data)[0], as_int(shape(starts)[0] - 1)
+    block = list(shape(data)[1:]) or [1, 1]
+    # Element n belongs to the row in front of which n or fewer elements are: starts [0, 2, 3] put 0 and 1 into row 0, 2 into row 1.
+    ends = graph_op.reshape(graph_op.strided_slice(starts, [0], [1], [rows + 1]), [1, rows])
+    row = graph_op.sum(graph_op.astype(graph_op.less_equal(ends, constant(np.arange(count, dtype="int32")[:, None])), "int64"), [1])
+    places = graph_op.concat((graph_op.expand_dims(row, 1), graph_op.expand_dims(graph_op.astype(indices, "int64"), 1)), 1)
+    zeros = graph_op.zeros([rows, columns // block[1], *block], dtype(data))
+    filled = graph_op.scatter_nd(zeros, places, graph_op.reshape(data, [count, *block]), "add")
+    return graph_op.reshape(graph_op.permute_dims(filled, [0, 2, 1, 3]), [rows * block[0], columns])
 
 
 def sparse_dense(dense_mat: Any, sparse_mat: Any, sparse_lhs: bool = False) -> Any:

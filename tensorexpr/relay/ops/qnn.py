@@ -31,7 +31,7 @@ def _along(value: Any, axis: int, ndim: int) -> Any:
 
 def _bounds(kind: str) -> tuple[int, int]:
     made = parse_dtype(kind)
-    return (-(1 << (made.bits - 1)), (1 << (made.bits - 1)) - 1) if made.is_int else (0, (1 << made.bits) - 1)
+    return (-(1 << (made.bits - 1)), (1 << (made.bits - 1)) - 1) if made.code == "int" else (0, (1 << made.bits) - 1)
 
 
 def _clipped(value: Any, kind: str) -> Any:
@@ -212,12 +212,10 @@ log, rsqrt, sigmoid, sqrt, tanh = (_by_floats(n, getattr(graph_op, n)) for n in 
 
 
 @operator("qnn.leaky_relu")
-def leaky_relu(
-    data: Expr, input_scale: Expr, input_zero_point: Expr, output_scale: Expr, output_zero_point: Expr, alpha: float = 0.01
-) -> Meaning:
+def leaky_relu(x: Expr, alpha: float, input_scale: Expr, input_zero_point: Expr, output_scale: Expr, output_zero_point: Expr) -> Meaning:
     """`nn.leaky_relu` of quantized numbers, computed by floats."""
-    value = R.leakyrelu(dequantize.__wrapped__(data, input_scale, input_zero_point), alpha)
-    return quantize.__wrapped__(value, output_scale, output_zero_point, -1, dtype(data))
+    value = R.leakyrelu(dequantize.__wrapped__(x, input_scale, input_zero_point), alpha)
+    return quantize.__wrapped__(value, output_scale, output_zero_point, -1, dtype(x))
 
 
 @operator("qnn.softmax")
