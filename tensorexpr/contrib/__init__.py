@@ -5,9 +5,12 @@ cc       the system's C compiler as a linker             clang   C to LLVM IR, f
 tar      archives of files                               dlpack  functions on other frameworks' arrays
 sparse   matrices of which most elements are zero, as arrays and placeholders
 cblas    matrix products by NumPy's BLAS, as te stages     random   random arrays, likewise
+graph_executor, debugger, graph_runtime    what runs networks that `relay.build` made (`relay.graph_executor`)
 nvcc     what GPUs of a capability have; NVIDIA's compiler of CUDA, where it is
 """
 
 from ..later import later
 
-__getattr__, __dir__ = later(__name__, {}, submodules="cblas cc clang dlpack nvcc random sparse tar tedd util utils")
+__getattr__, __dir__ = later(
+    __name__, {}, submodules="cblas cc clang debugger dlpack graph_executor graph_runtime nvcc random sparse tar tedd util utils"
+)

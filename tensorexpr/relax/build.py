@@ -60,7 +60,7 @@ def build(
         raise TypeMismatchError(f"relax.build takes an IRModule or a relax.Function, not {type(mod).__name__}")
     # Before the passes: a target that there isn't is an error at once.
     chosen = Target.target_or_current(target)
-    whole = IRModule.from_expr(mod) if not isinstance(mod, IRModule) else mod  # type: ignore[arg-type]
+    whole = IRModule.from_expr(mod) if not isinstance(mod, IRModule) else mod
     check_well_formed(whole)
     if params:
         whole = BindParams("main", params)(whole)

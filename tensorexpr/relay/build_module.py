@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from ..errors import ArgumentError, DeclarationError
 from ..lower.context import PassContext
 from ..relax.build import build as build_graph
@@ -167,7 +169,8 @@ class Interpreter:
                 raise ArgumentError(f"{name} takes {', '.join(params)}; {len(args) + len(kwargs)} arguments are given") from None
             if next(rest, None) is not None:
                 raise ArgumentError(f"{name} takes {', '.join(params)}; {len(args) + len(kwargs)} arguments are given")
-            return machine[name](*given)
+            # Numbers of Python and NumPy are tensors without axes.
+            return machine[name](*(np.asarray(one) if isinstance(one, (int, float, np.generic)) else one for one in given))
 
         return call
 

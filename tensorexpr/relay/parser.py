@@ -160,7 +160,26 @@ class _Reader:
         return made
 
     def extent(self) -> Any:
-        """An extent: a number, `?`, or a name that is the same extent wherever it stands."""
+        """An extent: `n * 4 + 1`."""
+        found = self.product()
+        while self.next().text in ("+", "-"):
+            sign, other = self.taken("sign"), self.product()
+            found = found + other if sign == "+" else found - other
+        return found
+
+    def product(self) -> Any:
+        """Factors of an extent, with `*` between."""
+        found = self.factor()
+        while self.take("*"):
+            found = found * self.factor()
+        return found
+
+    def factor(self) -> Any:
+        """A number, `?`, or a name that is the same extent wherever it stands."""
+        if self.take("("):
+            found = self.extent()
+            self.need(")")
+            return found
         if self.take("?"):
             return AnyExtent()
         if self.next().kind == "name":
@@ -314,6 +333,11 @@ class _Reader:
                 return If(condition, yes, self.block())
             case "True" | "False":
                 return const(token.text == "True")
+            case "prim_value" | "dtype":  # arguments of the operators of graphs
+                self.need("(")
+                given = self.attribute() if self.next().kind != "name" else self.extent()
+                self.need(")")
+                return graph.DataTypeImm(given) if token.text == "dtype" else graph.PrimValue(given)
             case "meta":
                 return self.metadata()
         if token.text not in ROWS and not token.text.startswith("relax."):

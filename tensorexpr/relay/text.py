@@ -27,7 +27,7 @@ from ..tir.op_registry import Op
 from ..tir.printer.expressions import quoted
 from .expr import Function, Let
 from .ops.row import ROWS
-from .ty import type_of
+from .ty import extent_text, type_of
 from .visitor import free_vars, operands, walk
 
 Annotate = Callable[[Any], str]
@@ -145,7 +145,8 @@ class RelayPrinter:
             found = type_of(node.struct_info)
         except (DeclarationError, TypeMismatchError):
             return ""
-        return "" if found is None else f" /* ty={type_text(found)} */"
+        text = "_" if found is None else type_text(found)
+        return "" if "_" in text else f" /* ty={text} */"  # variables whose types aren't stated
 
     def _function(self, func: Function, head: str) -> list[str]:
         params = [f"{self._name(param)}{self._type(param, ': ')}" for param in func.params]
@@ -227,11 +228,14 @@ class RelayPrinter:
             case GlobalVar():
                 return f"@{node.name_hint}"
             case ShapeExpr(values):
-                return f"[{', '.join(map(str, values))}]"
+                return f"[{', '.join(map(extent_text, values))}]"
             case graph.StringImm(value):
                 return quoted(value)
-            case graph.DataTypeImm() | graph.PrimValue():
-                return str(node.value)
+            case graph.DataTypeImm(value):
+                return f"dtype({quoted(value)})"
+            case graph.PrimValue(value):
+                number = getattr(value, "value", None)
+                return f"prim_value({extent_text(value) if number is None else attribute(number)})"
         return str(getattr(node, "global_symbol", node))
 
     def _constant(self, node: graph.Constant) -> str:

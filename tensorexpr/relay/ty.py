@@ -6,6 +6,7 @@ relay.TupleType([...]), relay.FuncType([...], ret)   TupleStructInfo, FuncStruct
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -60,12 +61,19 @@ class TensorType(Type):
         return found  # type: ignore[return-value]
 
     def __str__(self) -> str:
-        shape = ", ".join("?" if isinstance(one, Symbol) and one.name.startswith("any") else str(one) for one in self.shape)
+        shape = ", ".join(map(extent_text, self.shape))
         if not self.shape:
             return self.dtype
         return f"Tensor[({shape}), {self.dtype}]"
 
     __repr__ = __str__
+
+
+def extent_text(extent: AnyValue) -> str:
+    """An extent as Relay's text has it: `?` for an unknown one, numbers without their dtypes."""
+    if isinstance(extent, Symbol) and extent.name.startswith("any"):
+        return "?"
+    return re.sub(r"T\.int64\((-?\d+)\)", r"\1", str(extent))
 
 
 def _extent(value: AnyValue) -> PrimExpr:

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from ...arith.index_map import IndexMap
+from ...errors import MissingFunctionError
 from ...runtime.module import Module
 from ...target import Target
 from ...tir.function import IRModule, PrimFunc
@@ -138,6 +139,18 @@ class Executable:
 
         made: Callable[..., Any] = VirtualMachine(self, dev).time_evaluator(func_name, dev, *args, **kwargs)
         return made
+
+    def __getitem__(self, name: str) -> Callable[..., Any]:
+        """What makes machines for devices, as programs ask a library of `relay.build` for it: `lib["default"](dev)`.
+
+        Raises:
+            MissingFunctionError: for another name.
+        """
+        from .machine import VirtualMachine
+
+        if name not in ("default", "vm_load_executable"):
+            raise MissingFunctionError(f'no {name!r} in a network; lib["default"](device) makes what runs it')
+        return lambda *devices: VirtualMachine(self, list(devices) or None)
 
     def export_library(self, file_name: str | os.PathLike[str], fcompile: Callable[..., Any] | None = None, **kwargs: Any) -> None:
         """Write one shared library with all in it: kernels, functions of the graph, weights; `runtime.load_module` reads it.

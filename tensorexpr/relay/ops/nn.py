@@ -510,7 +510,7 @@ def _sparse_dense(dense_mat: Expr, weights: Exprs, sparse_lhs: bool = False) -> 
 def _densified(weights: Any, columns: Any) -> Any:
     """A matrix of CSR, or of BSR's blocks, with its zeros. Weights are constants most often, and this is then computed when it is built."""
     data, indices, starts = _fields(weights)
-    count, rows = shape(data)[0], as_int(shape(starts)[0] - 1)
+    count, rows = int(shape(data)[0]), int(shape(starts)[0]) - 1
     block = list(shape(data)[1:]) or [1, 1]
     # Element n belongs to the row in front of which n or fewer elements are: starts [0, 2, 3] put 0 and 1 into row 0, 2 into row 1.
     ends = graph_op.reshape(graph_op.strided_slice(starts, [0], [1], [rows + 1]), [1, rows])

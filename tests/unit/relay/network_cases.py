@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -240,25 +241,27 @@ case(
     lambda r, x, y: r.qnn.op.mul(x, y, *scales(r, 0.5, 3, 0.25, 5, 2, 7)),
     lambda x, y: np.clip(np.floor((x.astype(int) - 3) * (y.astype(int) - 5) / 16 + 0.5) + 7, 0, 255),
 )
-for name, function in (
-    ("abs", np.abs),
-    ("exp", np.exp),
-    ("tanh", np.tanh),
-    ("sigmoid", lambda x: 1 / (1 + np.exp(-x))),
-    ("hardswish", lambda x: x * np.clip(x + 3, 0, 6) / 6),
-):
+WAVES: dict[str, Any] = {
+    "abs": np.abs,
+    "exp": np.exp,
+    "tanh": np.tanh,
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "hardswish": lambda x: x * np.clip(x + 3, 0, 6) / 6,
+}
+for name, function in WAVES.items():
     case(
         f"qnn.{name}",
         "u8:2x3",
         lambda r, x, name=name: getattr(r.qnn.op, name)(x, *scales(r, 0.0625, 128, 0.125, 5)),
         lambda x, f=function: np.clip(np.round(f((x.astype("f") - 128) / 16) * 8) + 5, 0, 255),
     )
-for name, function in (("log", np.log), ("sqrt", np.sqrt), ("rsqrt", lambda x: 1 / np.sqrt(x)), ("erf", None)):
+ROOTS: dict[str, Any] = {"log": np.log, "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x), "erf": np.vectorize(math.erf)}
+for name, function in ROOTS.items():
     case(
         f"qnn.{name}",
         "u8:2x3",
         lambda r, x, name=name: getattr(r.qnn.op, name)(x, *scales(r, 0.0625, -1, 0.125, 5)),
-        function and (lambda x, f=function: np.clip(np.round(f((x.astype("f") + 1) / 16) * 8) + 5, 0, 255)),
+        lambda x, f=function: np.clip(np.round(f((x.astype("f") + 1) / 16) * 8) + 5, 0, 255),
     )
 case(
     "qnn.leaky_relu",

@@ -29,7 +29,7 @@ def test_operator(name: str, spec: str, call: Callable[..., Any], meaning: Calla
     variables = [relay.var(f"x{n}", shape=one.shape, dtype=str(one.dtype)) for n, one in enumerate(data)]
     found = call(relay, *variables)
     value = found.astuple() if isinstance(found, relay.TupleWrapper) else found
-    result = np.asarray(Evaluator(to_graph(tvm.IRModule.from_expr(relay.Function(variables, value))))("main", *data))
+    result = np.asarray(Evaluator(to_graph(tvm.IRModule.from_expr(relay.Function(tuple(variables), value))))("main", *data))
     stated = value.checked_type
     assert str(result.dtype) == stated.dtype
     assert len(stated.shape) == result.ndim

@@ -1,0 +1,68 @@
+"""Random networks as relay: their text reads back as the same network, and means the same as the graph they come from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tensorexpr as tvm
+from tensorexpr import relay
+from tensorexpr.ir import structural_equal
+from tensorexpr.relax.evaluator import Evaluator
+from tensorexpr.relay.from_graph import from_graph
+from tensorexpr.relay.to_graph import to_graph
+
+from .test_graphs import graphs
+
+STEPS: tuple[Any, ...] = (
+    relay.add,
+    relay.multiply,
+    lambda a, b: relay.nn.softmax(a),
+    lambda a, b: relay.concatenate((relay.split(a, 2, 1)[1], relay.split(b, (2,), 1)[0]), 1),
+    lambda a, b: relay.where(relay.greater(a, b), a, relay.const(0.5)),
+    lambda a, b: relay.strided_slice(relay.nn.pad(a, ((0, 0), (1, 0))), [0, 0], [3, 4]),
+    lambda a, b: relay.If(relay.any(relay.less(a, b)), a + b, relay.exp(b) * a),
+    lambda a, b: relay.Function((x := relay.var("x", shape=(3, 4)),), x * b)(a),
+    lambda a, b: relay.Let(v := relay.var("v"), a + b, v * relay.tanh(v)),
+    lambda a, b: a + relay.const(np.arange(4, dtype="float32")),
+)
+
+
+@st.composite
+def networks(draw: st.DrawFn) -> relay.Function:
+    x, y = relay.var("x", shape=(3, 4)), relay.var("y", shape=(3, 4))
+    values: list[Any] = [x, y]
+    for _ in range(draw(st.integers(1, 7))):
+        values.append(draw(st.sampled_from(STEPS))(draw(st.sampled_from(values)), draw(st.sampled_from(values))))
+    return relay.Function((x, y), values[-1])
+
+
+def evaluated(mod: tvm.IRModule) -> Any:
+    rng = np.random.default_rng(0)
+    return Evaluator(to_graph(mod))("main", *(rng.standard_normal((3, 4)).astype("float32") for _ in range(2)))
+
+
+@settings(max_examples=25, deadline=None)
+@given(networks())
+def test_text_reads_back_as_the_same_network(func: relay.Function) -> None:
+    mod = tvm.IRModule.from_expr(func)
+    text = mod.astext()
+    again = relay.fromtext(text)
+    assert structural_equal(again, mod)
+    assert again.astext() == text
+    np.testing.assert_array_equal(evaluated(again), evaluated(mod))
+
+
+@settings(max_examples=15, deadline=None)
+@given(graphs())
+def test_relay_and_the_graph_mean_the_same(drawn: tuple[Any, int]) -> None:
+    mod, n = drawn
+    rng = np.random.default_rng(0)
+    data = [rng.standard_normal((n, 4)).astype("float32") for _ in range(2)]
+    there = from_graph(mod)
+    read = relay.fromtext(there.astext())
+    for one in (there, read):
+        np.testing.assert_allclose(Evaluator(to_graph(one))("main", *data), Evaluator(mod)("main", *data), 1e-5, 1e-6)

@@ -1,0 +1,118 @@
+"""Networks by Relay's names: built, run, saved; and what doesn't fit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tensorexpr as tvm
+from tensorexpr import relay
+from tensorexpr.contrib import graph_executor
+from tensorexpr.contrib.debugger import debug_executor
+from tensorexpr.errors import ArgumentError, DeclarationError, MissingFunctionError, TypeMismatchError
+
+X = np.linspace(-1, 1, 12).astype("float32").reshape(3, 4)
+W = np.linspace(-2, 1, 8).astype("float32").reshape(2, 4)
+EXPECTED = np.maximum(X @ W.T, 0)
+
+
+def network() -> relay.Function:
+    x, w = relay.var("x", shape=(3, 4)), relay.var("w", shape=(2, 4))
+    return relay.Function((x, w), relay.nn.relu(relay.nn.dense(x, w)))
+
+
+@pytest.fixture(scope="module")
+def built() -> Any:
+    with tvm.transform.PassContext(opt_level=3):
+        return relay.build(tvm.IRModule.from_expr(network()), target="llvm", params={"w": W})
+
+
+def test_the_graph_executor_runs_a_network(built: Any) -> None:
+    module = graph_executor.GraphModule(built["default"](tvm.cpu()))
+    assert (module.get_num_inputs(), module.get_num_outputs(), module.get_input_index("x"), module.get_input_index("w")) == (1, 1, 0, -1)
+    assert module.get_input_info() == ({"x": (3, 4)}, {"x": "float32"})
+    module.run()  # inputs that weren't set are zeros
+    np.testing.assert_array_equal(module.get_output(0).numpy(), np.zeros((3, 2)))
+    module.set_input("x", tvm.nd.array(X))
+    module.set_input(**built.get_params())
+    module.run()
+    np.testing.assert_allclose(module.get_output(0).numpy(), EXPECTED, 1e-6)
+    module.run(x=X + 1)
+    np.testing.assert_allclose(module.get_output(0, tvm.nd.empty((3, 2))).numpy(), np.maximum((X + 1) @ W.T, 0), 1e-6)
+    assert module.benchmark(tvm.cpu(), repeat=2, number=1).mean > 0
+
+
+def test_graph_library_and_parameters(built: Any, tmp_path: Path) -> None:
+    graph, lib, params = built
+    nodes = json.loads(graph)["nodes"]
+    assert nodes[0]["name"] == "x" and any("relu" in node["name"] for node in nodes)
+    module = graph_executor.create(graph, lib, tvm.cpu())
+    module.run(x=X)
+    np.testing.assert_allclose(module.get_output(0).numpy(), EXPECTED, 1e-6)
+    built.export_library(str(tmp_path / "net.so"))
+    again = graph_executor.GraphModule(tvm.runtime.load_module(str(tmp_path / "net.so"))["default"](tvm.cpu()))
+    again.run(x=X)
+    np.testing.assert_array_equal(again.get_output(0).numpy(), module.get_output(0).numpy())
+    saved = relay.save_param_dict({"w": tvm.nd.array(W), **params})
+    np.testing.assert_array_equal(relay.load_param_dict(saved)["w"].numpy(), W)
+
+
+def test_the_debug_executor_names_each_call(built: Any) -> None:
+    module = debug_executor.GraphModuleDebug(built["default"](tvm.cpu()), [tvm.cpu()], built.get_graph_json())
+    assert "dense" in str(module.profile(x=X)) or "matmul" in str(module.profile(x=X))
+
+
+@pytest.mark.parametrize("kind", ["graph", "vm", "debug"])
+def test_executors_evaluate(kind: str) -> None:
+    call = relay.create_executor(kind, tvm.IRModule.from_expr(network()), tvm.cpu(), "llvm").evaluate()
+    np.testing.assert_allclose(call(X, w=W).numpy(), EXPECTED, 1e-6)
+    with pytest.raises(ArgumentError, match=r"main takes x, w; 1 arguments are given"):
+        call(X)
+
+
+def test_control_flow_runs() -> None:
+    n, x = relay.var("n", shape=(), dtype="int32"), relay.var("x", shape=(2,))
+    loop = relay.var("loop", relay.FuncType((n.type_annotation, x.type_annotation), x.type_annotation))
+    step = relay.If(relay.less(n, relay.const(1)), x, relay.Call(loop, (n - relay.const(1), x * relay.const(2.0))))
+    k, y = relay.var("k", shape=(), dtype="int32"), relay.var("y", shape=(2,))
+    body = relay.Let(loop, relay.Function((n, x), step, relay.TensorType((2,))), relay.Call(loop, (k, y)))
+    call = relay.create_executor("vm", tvm.IRModule.from_expr(relay.Function((k, y), body)), target="llvm").evaluate()
+    np.testing.assert_array_equal(call(np.int32(5), np.ones(2, "float32")).numpy(), [32, 32])
+
+
+def test_what_does_not_fit() -> None:
+    x = relay.var("x", shape=(3, 4))
+    with pytest.raises(DeclarationError, match=r"relay.nn.dense"):
+        _ = relay.nn.dense(x, relay.const(np.ones((2, 5), "float32"))).checked_type
+    with pytest.raises(TypeMismatchError, match=r"relay.add: rhs is an expression, not 1; relay.const\(1\) makes one"):
+        relay.add(x, 1)
+    with pytest.raises(TypeMismatchError, match=r"relay.nn.relu: too many positional arguments; it is nn.relu"):
+        relay.nn.relu(x, x)
+    with pytest.raises(DeclarationError, match=r"no operator 'nn.magic'"):
+        _ = relay.Call(relay.op.Op.of("nn.magic"), (x,)).checked_type
+    with pytest.raises(DeclarationError, match="variable %y is used, and nothing binds it"):
+        relay.build(relay.Function((x,), x + relay.var("y", shape=(4,))), "llvm")
+    with pytest.raises(DeclarationError, match='a network is a function "main"; the module has other'):
+        relay.build(tvm.IRModule.from_expr(network().with_attr("global_symbol", "other")), "llvm")
+    with pytest.raises(DeclarationError, match="no executor 'fast'; there are graph, aot"):
+        relay.build(network(), "llvm", executor="fast")
+    with pytest.raises(DeclarationError, match="state a type or a shape, not both"):
+        relay.var("x", "float32", shape=(1,))
+
+
+def test_what_does_not_fit_a_built_network(built: Any) -> None:
+    module = graph_executor.GraphModule(built["default"](tvm.cpu()))
+    with pytest.raises(ArgumentError, match="no input 'y'; the network has x"):
+        module.set_input("y", X)
+    with pytest.raises(ArgumentError, match=r"input 'x' is .*, and the value has shape \(4, 3\)"):
+        module.set_input("x", X.T)
+    with pytest.raises(ArgumentError, match="get_output: the network didn't run yet"):
+        module.get_output(0)
+    with pytest.raises(MissingFunctionError, match="no 'other' in a built network; it is called 'default'"):
+        built["other"]
+    with pytest.raises(ArgumentError, match="the graph is no JSON"):
+        graph_executor.create("{", built.get_lib(), tvm.cpu())

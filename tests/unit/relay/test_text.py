@@ -1,0 +1,94 @@
+"""Relay's text, exactly; what is read back; where a text is wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tensorexpr as tvm
+from tensorexpr import relay
+from tensorexpr.errors import DeclarationError
+from tensorexpr.ir import structural_equal
+
+
+def test_a_function() -> None:
+    x, w = relay.var("x", shape=(2, 4)), relay.var("w", shape=(4,))
+    whole = relay.split(relay.nn.bias_add(x, w), 2, axis=1)
+    y = relay.clip(relay.concatenate((whole[1], whole[0]), axis=1) * relay.const(1.5), 0.0, 6.0)
+    func = relay.Function((x, w), y + relay.const(np.ones(4, "float32")))
+    assert (
+        str(tvm.IRModule.from_expr(func))
+        == """\
+def @main(%x: Tensor[(2, 4), float32], %w: Tensor[(4), float32]) {
+  %0 = nn.bias_add(%x, %w);
+  %1 = split(%0, indices_or_sections=2, axis=1);
+  %2 = %1.1;
+  %3 = %1.0;
+  %4 = (%2, %3);
+  %5 = concatenate(%4, axis=1);
+  %6 = multiply(%5, 1.5f);
+  %7 = clip(%6, a_min=0f, a_max=6f);
+  add(%7, meta[relay.Constant][0])
+}"""
+    )
+    assert structural_equal(relay.fromtext(func.astext()), func)
+
+
+def test_values_stand_where_all_their_uses_see_them() -> None:
+    c, x, v = relay.var("c", shape=(), dtype="bool"), relay.var("x", shape=(2,)), relay.var("v")
+    both = relay.exp(x)
+    choice = relay.If(c, both + relay.tanh(x), both * both)
+    func = relay.Function((c, x), relay.Let(v, choice, relay.Tuple((v, v))), relay.TupleType((relay.TensorType((2,)),) * 2))
+    assert (
+        str(func)
+        == """\
+fn (%c: bool, %x: Tensor[(2), float32]) -> (Tensor[(2), float32], Tensor[(2), float32]) {
+  %0 = exp(%x) /* ty=Tensor[(2), float32] */;
+  let %v = if (%c) {
+    %1 = tanh(%x) /* ty=Tensor[(2), float32] */;
+    add(%0, %1) /* ty=Tensor[(2), float32] */
+  } else {
+    multiply(%0, %0) /* ty=Tensor[(2), float32] */
+  };
+  (%v, %v)
+}"""
+    )
+    assert structural_equal(relay.fromtext(str(func)), func)
+
+
+@pytest.mark.parametrize("value", [1.5, -0.0, float("inf"), 1e-7, 3, True, np.float16(0.1), np.float64(1 / 3), np.int64(-5), np.uint8(200)])
+def test_numbers_are_read_back_as_they_are(value: float) -> None:
+    constant = relay.const(value)
+    again = relay.parse_expr(constant.astext())
+    assert again.data.dtype == constant.data.dtype
+    assert again.data.numpy().tobytes() == constant.data.numpy().tobytes()
+
+
+def test_text_written_by_hand() -> None:
+    mod = relay.fromtext("""
+        #[version = "0.0.5"]
+        def @twice(%a: Tensor[(n, 2), float32]) { %a + %a }  // a comment
+        def @main(%a: Tensor[(3, 2), float32], %b: Tensor[(3, 2), float32]) {
+            let %s = @twice(%a * %b - 1f /* one */);
+            %s / 2f
+        }""")
+    call = relay.create_executor("graph", mod, target="llvm").evaluate()
+    a, b = np.arange(6, dtype="float32").reshape(3, 2), np.full((3, 2), 2, "float32")
+    np.testing.assert_array_equal(call(a, b).numpy(), a * b - 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("def @main(%a: float32) {\n  nn.relux(%a)\n}", r"from_string:2:3: no operator 'nn.relux'.*\n    +nn.relux\(%a\)\n +\^"),
+        ("def @main() { %a }", "1:15: %a isn't bound here"),
+        ("def @main(%a: float32) { nn.relu(%a, slope=1) }", "nn.relu has no attribute 'slope'; there are none"),
+        ("def @main() { meta[relay.Constant][0] }", "isn't there: write programs with astext"),
+        ("def @main() { 1 ", r"expected '\}', not 'the end'"),
+        ("def @main() { $ }", r"1:15: '\$' begins nothing"),
+        ("def @f() { 1 } def @f() { 2 }", "@f is defined twice"),
+    ],
+)
+def test_where_a_text_is_wrong(text: str, message: str) -> None:
+    with pytest.raises(DeclarationError, match=message):
+        relay.parse(text)
