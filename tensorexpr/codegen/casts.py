@@ -13,7 +13,7 @@ from ..tir.expr import Broadcast, Cast, FloatImm, Max, Min, PrimExpr
 from .context import FunctionContext
 from .lanes import Lanes
 from .low_precision import from_single, round_to_odd, to_single
-from .types import LOW_PRECISION, VALUE_TYPE, splat, suffix
+from .types import LOW_PRECISION, VALUE_TYPE, splat, suffix, vector_of
 
 _LARGEST = 2147483520  # the last number below 2**31 that float32 has
 
@@ -86,6 +86,8 @@ def convert(ctx: FunctionContext, source: str, wanted: str, value: str) -> str:
         if want.bits <= 16:
             # An int16 fits the 24 bits of a float32; of an int32 the rounding to float32 would be one too many.
             middle = DataType("float", 32 if have.bits < 32 else 64, want.lanes)
+            if have.bits == 64 and want.code == "bfloat":  # the other floats end where a float64 still has every integer
+                value = _odd_beyond_double(ctx, have, value)
             return convert(ctx, str(middle), wanted, convert(ctx, source, str(middle), value))
         return ctx.text.value(f"{'sitofp' if have.is_signed else 'uitofp'} {from_type} {value} to {to_type}")
     if have.code == "handle" or want.code == "handle":
@@ -94,6 +96,23 @@ def convert(ctx: FunctionContext, source: str, wanted: str, value: str) -> str:
         return value
     extend = "sext" if have.is_signed else "zext"
     return ctx.text.value(f"{'trunc' if want.bits < have.bits else extend} {from_type} {value} to {to_type}")
+
+
+def _odd_beyond_double(ctx: FunctionContext, have: DataType, value: str) -> str:
+    """An integer of 64 bits as one that a float64 has, whose last bit is odd where it isn't the same: see `round_to_odd`."""
+    write, kind = ctx.text.value, VALUE_TYPE[str(have)]
+    mask = vector_of("i1", have.lanes)
+
+    def number(constant: int) -> str:
+        return splat("i64", str(constant), have.lanes)
+
+    # The 11 bits that float64 lacks leave their trace in the bit above them; of negative numbers too, as they lie in the same order.
+    carried = write(f"add {kind} {write(f'and {kind} {value}, {number(0x7FF)}')}, {number(0x7FF)}")
+    odd = write(f"and {kind} {write(f'or {kind} {value}, {carried}')}, {number(-0x800)}")
+    # From -2**53 to 2**53, shifted to start at 0: below that an unsigned number is large.
+    shifted = write(f"add {kind} {value}, {number(1 << 53)}") if have.is_signed else value
+    beyond = write(f"icmp ugt {kind} {shifted}, {number(1 << 54 if have.is_signed else 1 << 53)}")
+    return write(f"select {mask} {beyond}, {kind} {odd}, {kind} {value}")
 
 
 def _to_bool(ctx: FunctionContext, have: DataType, from_type: str, value: str) -> str:

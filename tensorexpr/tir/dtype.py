@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
@@ -216,5 +216,33 @@ def rounded_float(value: float, dtype: str) -> float:
         return value
     if not parse_dtype(dtype).is_float:
         raise TypeMismatchError(f"{value} as a float constant of {dtype}; write an integer or a float dtype")
+    return float(narrowed(np.float64(value), dtype))
+
+
+def narrowed(values: Any, dtype: str) -> Any:
+    """float64, int64 or uint64 numbers (an array or a scalar of NumPy) as floats of `dtype`, rounded once, to the nearest even."""
+    wanted = to_numpy(dtype)
     with np.errstate(over="ignore", invalid="ignore"):
-        return float(to_numpy(dtype).type(value))
+        if wanted.kind == "f" and wanted.isbuiltin == 1:
+            return values.astype(wanted)
+        return _odd_single(_odd_double(values)).astype(wanted)
+
+
+# ml_dtypes converts by way of float32, and there 1 + 2**-8 + 2**-40 becomes the tie 1 + 2**-8, which bfloat16 rounds down to 1. Rounding
+# to odd on the way (Boldo and Melquiond) leaves a trace of what was lost in the last bit, so the second rounding is that of the number.
+def _odd_single(doubles: Any) -> Any:
+    near = doubles.astype(np.float32)
+    bits = near.view(np.uint32)
+    inexact = (near.astype(np.float64) != doubles) & np.isfinite(doubles)
+    above = np.abs(near.astype(np.float64)) > np.abs(doubles)
+    # As integers the bits of a float are in the order of its size: one less is the next one towards 0.
+    return np.where(inexact, (bits - above) | np.uint32(1), bits).astype(np.uint32).view(np.float32)
+
+
+def _odd_double(values: Any) -> Any:
+    if values.dtype.kind == "f":
+        return values.astype(np.float64)
+    cut = values.dtype.type(0x7FF)  # 64 bits less float64's 53
+    odd = (values | ((values & cut) + cut)) & ~cut
+    beyond = (values > 1 << 53) | (values < -(1 << 53)) if values.dtype.kind == "i" else values > 1 << 53
+    return np.where(beyond, odd, values).astype(np.float64)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..arithmetic import truncated
-from ..dtype import int_limits, parse_dtype, to_numpy, wrap_int
+from ..dtype import int_limits, narrowed, parse_dtype, to_numpy, wrap_int
 from ..expr import EQ, GE, GT, LE, LT, NE, Add, Div, FloorDiv, FloorMod, Max, Min, Mod, Mul, PrimExpr, Sub
 
 Thunk = Callable[[], Any]
@@ -74,26 +74,31 @@ def converted(value: Thunk, source: str, target: str) -> Thunk:
     """`value` of dtype `source` as `target`: integers wrap, floats truncate when made integers."""
     old, new = parse_dtype(source), parse_dtype(target)
     if new.lanes > 1:
+        if new.is_float and old.bits == 64:
+            return lambda: narrowed(value(), target)
         return lambda: (value() != 0) if new.code == "bool" else value().astype(to_numpy(target))
     if new.code == "bool":
         return lambda: value() != 0
     if new.is_float:
-        return _to_float(value, target, exact=old.is_float)
+        return _to_float(value, target, exact=old.is_float and old.bits < 64)
     return _float_to_int(value, target) if old.is_float else lambda: wrap_int(int(value()), target)
 
 
 def _to_float(value: Thunk, target: str, exact: bool) -> Thunk:
+    """`exact`: a float32 holds every value, by way of which NumPy may go."""
     make = to_numpy(target).type
     if exact:
         return lambda: make(value())
 
     def run() -> Any:
-        number = int(value())
-        if abs(number) <= 1 << 53:
+        number = value()
+        if isinstance(number, float):  # as float64 is
+            return narrowed(np.float64(number), target)
+        number = int(number)
+        if abs(number) <= 1 << 24:
             return make(number)
         # uint64 for what is above int64, int64 for what is below 0.
-        wide = np.uint64(number) if number > 0 else np.int64(number)
-        return wide.astype(to_numpy(target))  # one rounding, where make(number) would round twice
+        return narrowed(np.uint64(number) if number > 0 else np.int64(number), target)
 
     return run
 

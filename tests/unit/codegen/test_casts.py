@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -9,8 +11,9 @@ import pytest
 from tensorexpr.target import Target
 from tensorexpr.tir import arithmetic as ops
 from tensorexpr.tir import intrin
-from tensorexpr.tir.dtype import int_limits, parse_dtype, to_numpy, with_lanes, wrap_int
+from tensorexpr.tir.dtype import int_limits, narrowed, parse_dtype, rounded_float, to_numpy, with_lanes, wrap_int
 from tensorexpr.tir.expr import Cast, PrimExpr
+from tensorexpr.tir.interpreter.arithmetic import converted
 
 from .harness import Array, apply
 
@@ -42,6 +45,44 @@ def test_integers_to_anything(source: str, lanes: int) -> None:
     for wanted in ("float16", "bfloat16"):
         expected_floats = small.astype(np.float64).astype(to_numpy(wanted))
         assert (apply(lambda x, w=wanted: _cast(x, w), wanted, small, lanes=lanes) == expected_floats).all()
+
+
+def _to_nearest(value: int, bits: int) -> float:
+    """An integer rounded once to a significand of `bits` bits, to even."""
+    cut = max(0, abs(value).bit_length() - bits)
+    kept, lost = divmod(abs(value), 1 << cut)
+    kept += 2 * lost > 1 << cut or (2 * lost == 1 << cut and kept & 1 == 1)
+    return math.copysign(float(kept << cut), value)
+
+
+@pytest.mark.parametrize("source", ("int64", "uint64"))
+def test_large_integers_are_rounded_once(source: str) -> None:
+    # A tie of bfloat16, its neighbours, and what float64 and float32 would make a tie.
+    ties = [(1 << 62) + (odd << 54) for odd in (1, 3)] + [(1 << 40) + (1 << 32), (1 << 54) + (1 << 46)]
+    near = [tie + step for tie in ties for step in (0, 1, -1, 3, -3, 1 << 20, -(1 << 20))]
+    low, high = int_limits(source)
+    numbers = [*near, *((-v for v in near) if low else ((v << 1) + 1 for v in near)), low, high, 0, 3, 1 << 53, (1 << 53) + 1, -(low != 0)]
+    expected = [_to_nearest(v, 8) for v in numbers]
+    a = np.array(numbers, to_numpy(source))
+    for lanes in (1, len(numbers)):
+        assert apply(lambda x: _cast(x, "bfloat16"), "bfloat16", a, lanes=lanes).astype(np.float64).tolist() == expected
+    # The reference and constants agree with compiled code.
+    assert narrowed(a, "bfloat16").astype(np.float64).tolist() == expected
+    assert [float(converted(lambda v=v: v, source, "bfloat16")()) for v in numbers] == expected
+    assert [ops.cast(ops.const(v, source), "bfloat16").value for v in numbers] == expected  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(("wanted", "fraction"), (("bfloat16", 7), ("float16", 10), ("e4m3_float8", 3), ("e5m2_float8", 2)))
+def test_doubles_are_rounded_once(wanted: str, fraction: int) -> None:
+    tie = 1 + 2.0 ** -(fraction + 1)
+    values = [tie, tie + 2.0**-40, -tie - 2.0**-40, tie - 2.0**-40, 3 * tie + 2.0**-40]
+    upper = 1 + 2.0**-fraction
+    expected = [1.0, upper, -upper, 1.0]
+    for lanes in (1, len(values)):
+        got = apply(lambda x: _cast(x, wanted), wanted, np.array(values), lanes=lanes).astype(np.float64).tolist()
+        assert got[:4] == expected
+        assert got == narrowed(np.array(values), wanted).astype(np.float64).tolist()
+    assert got == [float(converted(lambda v=v: v, "float64", wanted)()) for v in values] == [rounded_float(v, wanted) for v in values]
 
 
 @pytest.mark.parametrize("lanes", (1, 16))
