@@ -10,7 +10,7 @@ from tensorexpr import meta_schedule as ms
 from tensorexpr import te, tir
 from tensorexpr.meta_schedule.builder import BuilderInput, BuilderResult, PyBuilder
 from tensorexpr.meta_schedule.runner import LocalRunnerFuture, PyRunner, RunnerFuture, RunnerInput
-from tensorexpr.tir.structural import structural_hash
+from tensorexpr.tir.structural_digest import structural_hash
 
 
 def matmul(n: int = 32, dtype: str = "float32") -> tvm.IRModule:

@@ -17,8 +17,9 @@ from ..tir.node import Object
 from ..tir.serialize.graph_fields import Types
 from ..tir.serialize.module_graph import CUT, SavedModule, module_of, module_to_graph
 from ..tir.serialize.node_graph import read_graph, write_graph
-from ..tir.structural import structural_equal, structural_hash
+from ..tir.structural import structural_equal
 from ..tir.structural_difference import assert_structural_equal, get_first_structural_mismatch
+from ..tir.structural_digest import structural_hash
 from ..tir.structured import Structured
 from .attrs import Attrs, DictAttrs
 from .source import SequentialSpan, SourceMap, SourceName, Span

@@ -13,7 +13,7 @@ from ..errors import TuningError
 from ..processor import usable_cores
 from ..runtime.registry import get_global_func, register_func
 from ..tir.function import IRModule
-from ..tir.structural import structural_hash
+from ..tir.structural_digest import structural_hash
 
 Class = TypeVar("Class", bound=type)
 Result = TypeVar("Result")

@@ -20,7 +20,8 @@ from ..tir.dtype import parse_dtype
 from ..tir.expr import IntImm, PrimExpr, Var
 from ..tir.global_info import VDevice
 from ..tir.rewriting import substitute, variables
-from ..tir.structural import structural_equal, structural_hash
+from ..tir.structural import structural_equal
+from ..tir.structural_digest import structural_hash
 from ..tir.structured import Parts, Structured
 from .extents import Extent
 

@@ -19,7 +19,8 @@ from ..tir.expr import IntImm, PrimExpr
 from ..tir.expr import Var as Symbol
 from ..tir.function import PrimFunc
 from ..tir.rewriting import post_order_rewrite, substitute, variables
-from ..tir.structural import structural_equal, structural_hash
+from ..tir.structural import structural_equal
+from ..tir.structural_digest import structural_hash
 from .expr import Constant, PrimValue, RelaxExpr, Tuple, TupleGetItem
 from .struct_info import ShapeExpr, StructInfo, TensorStructInfo, TupleStructInfo
 

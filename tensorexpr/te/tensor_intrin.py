@@ -21,7 +21,7 @@ from ..tir.function import PrimFunc
 from ..tir.rewriting import variables, walk
 from ..tir.scopes import buffer_vars
 from ..tir.stmt import BufferStore, Evaluate, Stmt
-from ..tir.structural import structural_hash
+from ..tir.structural_digest import structural_hash
 from .identity import dag_key
 from .operation import ComputeOp, Operation, PlaceholderOp
 from .row_crossing import with_flat_views

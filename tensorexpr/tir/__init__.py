@@ -14,7 +14,8 @@ builtin                      fixed-point products, halves of vectors, atomic add
 foreign                      calls of registered Python functions and of the math library
 constant_array, unknown, global_info     arrays in programs; extents that nobody knows yet; what modules say beside functions
 printer                      TVMScript text of everything
-structural, structural_difference, structured     equality and hash up to renaming; where programs differ; parts of higher rows
+structural, structural_digest     equality and hash up to renaming
+structural_fields, structural_difference, structured     what both take a node to be made of; where programs differ; parts of higher rows
 specialize, rename, returned     functions for known sizes, by other names, with a buffer for their result
 reduction_laws               which combinations are associative and commutative, and what changes nothing
 insist                       whether users insist on unsafe steps
@@ -194,7 +195,8 @@ if TYPE_CHECKING:
     from . import data_layout, functor, generic, interpreter, ir_builder, op, printer, serialize, structural
     from .data_layout import BijectiveLayout, Layout, bijective_layout, layout
     from .llvm_intrin import call_llvm_intrin, call_llvm_pure_intrin
-    from .structural import structural_equal, structural_hash
+    from .structural import structural_equal
+    from .structural_digest import structural_hash
     from .tensor_intrin import TensorIntrin
     from .unknown import Any
 
@@ -202,7 +204,8 @@ if TYPE_CHECKING:
 _HOMES = {
     ".data_layout": "BijectiveLayout Layout bijective_layout layout",
     ".llvm_intrin": "call_llvm_intrin call_llvm_pure_intrin",
-    ".structural": "structural_equal structural_hash",
+    ".structural": "structural_equal",
+    ".structural_digest": "structural_hash",
     ".tensor_intrin": "TensorIntrin",
     ".unknown": "Any",
     "tensorexpr.errors": "ScheduleError",

@@ -1,27 +1,24 @@
-"""Equality and hash of programs up to the names and identities of what they bind.
+"""Equality of programs up to the names and identities of what they bind.
 
 Two functions are equal if one becomes the other by renaming parameters, loop variables, allocated pointers and the
 like. Free variables are equal only to themselves, unless `map_free_vars` lets them pair up. A buffer that no
-statement defines is a view: it equals any view of the same layout over the same data.
+statement defines is a view: it equals any view of the same layout over the same data. Hashes that agree with it are
+made by `structural_digest`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
-from hashlib import blake2b
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
-from .block import Block
 from .buffer import Buffer
-from .dtype import IntValue
-from .expr import CommReducer, EqualOp, FloatImm, IntImm, IterVar, Let, PrimExpr, Reduce, StringImm, Var
+from .expr import CommReducer, EqualOp, FloatImm, IntImm, IterVar, PrimExpr, StringImm, Var
 from .function import IRModule, PrimFunc
 from .rewriting import substitute, variables
-from .scopes import buffer_vars, parts
-from .stmt import BufferBind, BufferRealize, Stmt
+from .stmt import Stmt
+from .structural_fields import array_key, bound_parts, field_names, layout_fields, named_functions, signature
 from .structured import Declared, Defines, Proven, Structured
 
 Structural = PrimExpr | Stmt | Buffer | PrimFunc | IRModule
@@ -39,64 +36,6 @@ def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> bool:
 def _settled(node: Any) -> Any:
     """`a == b` as the comparison that it stands for."""
     return node.asobject() if isinstance(node, EqualOp) else node
-
-
-def structural_hash(node: Any, map_free_vars: bool = False) -> int:
-    """A 64 bit hash that equal programs share; the same in every process unless there are free variables.
-
-    Args:
-        map_free_vars: number free variables by their first use, to fit `structural_equal` with the same flag.
-    """
-    return int.from_bytes(_Digest(map_free_vars).of(node), "little")
-
-
-# Fields that do not tell programs apart: names, and what other fields determine.
-_IGNORED = {"name", "name_hint"}
-_field_names: dict[type, tuple[str, ...]] = {}
-
-
-def _names(cls: type) -> tuple[str, ...]:
-    names = _field_names.get(cls)
-    if names is None:
-        own = fields(cast(Any, cls)) if hasattr(cls, "__dataclass_fields__") else ()
-        names = _field_names[cls] = tuple(f.name for f in own if f.init and f.name not in _IGNORED)
-    return names
-
-
-def _bound(node: Any) -> tuple[tuple[Any, ...], tuple[Var, ...], tuple[Any, ...]] | None:
-    """For a node that binds variables: what stands outside their scope, the variables, what stands inside."""
-    match node:
-        case Let():
-            return (node.value,), (node.var,), (node.body,)
-        case Reduce():
-            outside = (node.combiner, node.init, node.value_index, tuple(axis.dom for axis in node.axis))
-            kinds = tuple((axis.iter_type, axis.thread_tag) for axis in node.axis)
-            return (*outside, kinds), tuple(axis.var for axis in node.axis), (node.source, node.condition)
-        case CommReducer():
-            return (node.identity_element,), node.lhs + node.rhs, (node.result,)
-        case BufferRealize():
-            return (
-                (node.bounds, node.condition, *([dict(node.annotations)] if node.annotations else [])),
-                (node.buffer.data,),
-                (node.buffer, node.body),
-            )
-        case Block():
-            kinds = tuple((axis.iter_type, axis.thread_tag) for axis in node.iter_vars)
-            inside = (node.alloc_buffers, node.match_buffers, node.reads, node.writes, node.init, node.body, node.annotations)
-            return (tuple(axis.dom for axis in node.iter_vars), kinds), node.defines(), inside
-        # The box is read outside; strides and offset that the view defines hold for its shape and body.
-        case BufferBind():
-            return (node.source,), node.defines(), (node.buffer, node.body)
-        case Stmt():
-            own = parts(node)
-            return (_rest(node, own.defines), own.defines, own.bodies) if own.defines else None
-    return None
-
-
-def _rest(stmt: Stmt, defines: tuple[Var, ...]) -> tuple[Any, ...]:
-    """The fields of a defining statement other than what it defines and its body."""
-    values = [getattr(stmt, name) for name in _names(type(stmt)) if name != "body"]
-    return tuple(v.thread_tag if isinstance(v, IterVar) else v for v in values if not any(v is var for var in defines))
 
 
 class Comparison:
@@ -144,7 +83,7 @@ class Comparison:
                 self._push((a.var, a.dom, a.iter_type, a.thread_tag), (b.var, b.dom, b.iter_type, b.thread_tag))
                 return True
             case Buffer():
-                self._push(_layout(a), _layout(b))
+                self._push(layout_fields(a), layout_fields(b))
                 return True
             case PrimFunc():
                 return self._function(a, b)
@@ -159,9 +98,9 @@ class Comparison:
             case Mapping():
                 return isinstance(b, Mapping) and self._mapping(a, b)
         if hasattr(a, "__dataclass_fields__") and type(a) is type(b):  # Range, types
-            return self._push(tuple(getattr(a, n) for n in _names(type(a))), tuple(getattr(b, n) for n in _names(type(a))))
+            return self._push(tuple(getattr(a, n) for n in field_names(type(a))), tuple(getattr(b, n) for n in field_names(type(a))))
         if type(a) is type(b) and hasattr(a, "numpy"):
-            return a is b or _array_key(a) == _array_key(b)
+            return a is b or array_key(a) == array_key(b)
         if isinstance(a, (float, np.floating)):
             return type(a) is type(b) and repr(a) == repr(b)  # as of FloatImm, and as they are hashed
         return type(a) is type(b) and bool(a == b)
@@ -173,7 +112,7 @@ class Comparison:
         return len(left) == len(right)
 
     def _module(self, a: IRModule, b: IRModule) -> bool:
-        left, right = _functions(a), _functions(b)
+        left, right = named_functions(a), named_functions(b)
         self._push((dict(a.attrs), a.global_infos, left), (dict(b.attrs), b.global_infos, right))
         return left.keys() == right.keys()
 
@@ -250,11 +189,11 @@ class Comparison:
             return True
         if isinstance(a, PrimExpr):
             self._same.add(key)  # a mismatch inside ends the whole comparison, so the promise can be given early
-        bound = _bound(a)
+        bound = bound_parts(a)
         if bound is None:
-            names = _names(type(a))
+            names = field_names(type(a))
             return self._push(tuple(getattr(a, n) for n in names), tuple(getattr(b, n) for n in names)) if names else a is b
-        other = _bound(b)
+        other = bound_parts(b)
         if other is None or len(bound[1]) != len(other[1]):
             return False
         # Outside goes on top of it, so that is compared before the variables are bound.
@@ -288,223 +227,10 @@ class Comparison:
 
     def _function(self, a: PrimFunc, b: PrimFunc) -> bool:
         """Parameters and the variables of their buffers are bound, then everything is compared."""
-        left, right = _signature(a), _signature(b)
+        left, right = signature(a), signature(b)
         if len(a.params) != len(b.params) or len(left) != len(right) or len(a.buffer_map) != len(b.buffer_map):
             return False
         # By the order of parameters: the keys are variables, each program's own.
         buffers = tuple(a.buffer_map.get(p) for p in a.params), tuple(b.buffer_map.get(p) for p in b.params)
         self._scoped(left, right, (buffers[0], dict(a.attrs), a.body), (buffers[1], dict(b.attrs), b.body))
         return True
-
-
-def bound_variables(node: Any) -> tuple[Var, ...]:
-    """The variables that a node defines."""
-    if isinstance(node, PrimFunc):
-        return _signature(node)
-    bound = _bound(node)
-    return () if bound is None else bound[1]
-
-
-def _array_key(array: Any) -> tuple[Any, ...]:
-    """What an array of the runtime is equal by."""
-    values = array.numpy()
-    return str(array.dtype), values.shape, values.tobytes()
-
-
-def _layout(buffer: Buffer) -> tuple[Any, ...]:
-    """All of a buffer; what few have counts only where it is there, so that hashes of the others stay."""
-    usual = (buffer.data, buffer.dtype, buffer.shape, buffer.strides, buffer.elem_offset, buffer.data_alignment, buffer.offset_factor)
-    special = buffer.buffer_type != Buffer.DEFAULT or buffer.axis_separators
-    return (*usual, buffer.buffer_type, buffer.axis_separators) if special else usual
-
-
-def _functions(mod: IRModule) -> dict[str, PrimFunc]:
-    return {var.name_hint: func for var, func in mod.functions_items()}
-
-
-def _signature(func: PrimFunc) -> tuple[Var, ...]:
-    """What the arguments of a call define, in order: parameters, then pointers and sizes of their buffers."""
-    buffers = [func.buffer_map[p] for p in func.params if p in func.buffer_map]
-    # A size may be a parameter and stand in shapes, too: it is defined once.
-    return tuple(dict.fromkeys([*func.params, *(v for b in buffers for v in (b.data, *buffer_vars(b)))]))
-
-
-class _Digest:
-    """Hashes bottom up on a stack: `_todo` holds values and actions, `_results` the digests of what is done.
-
-    A bound variable counts as the number of variables bound around it, so renaming changes nothing.
-    """
-
-    def __init__(self, map_free_vars: bool) -> None:
-        self._map_free_vars = map_free_vars
-        self._levels: dict[Any, list[int]] = {}
-        self._depth = 0
-        self._defined: list[Any] = []  # of nodes of higher rows, in order
-        self._free: dict[Any, int] = {}
-        self._memo: dict[int, bytes] = {}  # by node, under the present binding
-        self._todo: list[Any] = []
-        self._results: list[bytes] = []
-
-    def of(self, root: Any) -> bytes:
-        """The digest of any value."""
-        self._todo.append(_plain_map(root))
-        while self._todo:
-            item = self._todo.pop()
-            if isinstance(item, _Action):
-                item.run()
-            else:
-                self._visit(item)
-        return self._results[0]
-
-    def _visit(self, node: Any) -> None:
-        found = self._memo.get(id(node)) if isinstance(node, PrimExpr) else None
-        if found is not None:
-            self._results.append(found)
-        elif isinstance(node, Var):
-            self._results.append(self._var(node))
-        elif isinstance(node, PrimFunc):
-            buffers = tuple(node.buffer_map.get(p) for p in node.params)
-            self._scoped(node, (), _signature(node), (len(node.params), buffers, dict(node.attrs), node.body))
-        elif isinstance(node, Structured):
-            self._structured(node)
-        elif isinstance(node, (Defines, Declared, Proven)):
-            self._special(node)
-        elif (bound := _bound(node)) is not None:
-            self._scoped(node, *bound)
-        elif (operands := self._entries(node) if isinstance(node, Mapping) else _operands(node)) is not None:
-            self._todo.append(_Action(lambda: self._combine(node, len(operands))))
-            self._todo.extend(reversed(operands))
-        elif hasattr(node, "numpy"):
-            dtype, shape, data = _array_key(node)
-            self._results.append(_hash("array", dtype, str(shape), data))
-        else:
-            self._results.append(_hash("int" if isinstance(node, IntValue) else type(node).__name__, repr(node)))
-
-    def _entries(self, node: Mapping[Any, Any]) -> list[Any]:
-        """Keys and values in an order that equal mappings share: of variables that of their definitions, whatever they are called."""
-
-        def place(key: Any) -> tuple[str, int, str]:
-            levels = self._levels.get(key) if isinstance(key, Var) else None
-            return type(key).__name__, levels[-1] if levels else -1, str(key)
-
-        return [item for key in sorted(node, key=place) for item in (key, _plain_map(node[key]))]
-
-    def _combine(self, node: Any, count: int, *extra: str) -> None:
-        """Replace the digests of the operands by the digest of the node."""
-        split = len(self._results) - count
-        kind = "tuple" if isinstance(node, list) else type(node).__name__  # which equal lists
-        digest = _hash(kind, *extra, *self._results[split:])
-        del self._results[split:]
-        self._results.append(digest)
-        # Only expressions are shared within a program; it holds them while this runs, so ids aren't used again.
-        if isinstance(node, PrimExpr):
-            self._memo[id(node)] = digest
-
-    def _structured(self, node: Any) -> None:
-        if node.structural_variable:
-            self._results.append(self._var(node))
-            return
-        parts = [part for _, part in node.structural_parts()]
-        self._todo.append(_Action(lambda: self._combine(node, len(parts))))
-        if node.structural_scope:
-            before = len(self._defined), self._depth
-
-            def leave() -> None:
-                for var in self._defined[before[0] :]:
-                    self._levels[var].pop()
-                del self._defined[before[0] :]
-                self._depth, self._memo = before[1], {}
-
-            self._todo.append(_Action(leave))
-        self._todo.extend(reversed(parts))
-
-    def _special(self, part: Any) -> None:
-        if isinstance(part, Proven):
-            value = part.simplest()  # what is equal by a proof may look different
-            if isinstance(value, (Var, IntImm)):
-                self._visit(value)
-            else:
-                # What is equal by a proof has no normal form here: all such extents share one digest, and `Comparison` tells them apart.
-                self._results.append(_hash("extent"))
-            return
-        if isinstance(part, Declared):
-            self._define(part.var)
-            self._todo.append(part.struct_info)
-            return
-        for var in part.variables:
-            # As in `Comparison._special`: what is known already keeps its number.
-            if not (part.only_new and self._levels.get(var)):
-                self._define(var)
-        self._results.append(_hash("defines", *(repr((type(v).__name__, getattr(v, "dtype", None))) for v in part.variables)))
-
-    def _define(self, var: Any) -> None:
-        self._levels.setdefault(var, []).append(self._depth)
-        self._defined.append(var)
-        self._depth += 1
-        self._memo = {}
-
-    def _var(self, var: Any) -> bytes:
-        levels = self._levels.get(var)
-        if levels:
-            # The innermost binding, as the number of variables bound around it: `lambda x, y: y` is 1, whatever the names.
-            return _hash("bound", str(levels[-1]), str(var.dtype))
-        number = self._free.setdefault(var, len(self._free)) if self._map_free_vars else id(var)
-        return _hash("free", str(number), str(var.dtype))
-
-    def _scoped(self, node: Any, outside: tuple[Any, ...], variables: tuple[Var, ...], inside: tuple[Any, ...]) -> None:
-        """Plan: what stands outside, then the variables are bound, what stands inside, and the scope ends."""
-        # A digest holds under one binding: inside starts with none, and what was known outside is good again behind it.
-        outer = self._memo
-        types = [repr((type(v).__name__, v.dtype, v.type_annotation)) for v in variables]
-
-        def enter() -> None:
-            self._memo = {}
-            for var in variables:
-                self._levels.setdefault(var, []).append(self._depth)
-                self._depth += 1
-
-        def leave() -> None:
-            self._memo = outer
-            for var in variables:
-                self._levels[var].pop()
-                self._depth -= 1
-            self._combine(node, len(outside) + len(inside), *types)
-
-        self._todo += [_Action(leave), *reversed(inside), _Action(enter), *reversed(outside)]
-
-
-@dataclass(frozen=True, slots=True)
-class _Action:
-    """Something to do between two values."""
-
-    run: Callable[[], None]
-
-
-def _plain_map(value: Any) -> Any:
-    """Mappings inside of values are equal whatever their class is; those that are fields of nodes have one class anyway."""
-    return dict(value) if isinstance(value, Mapping) else value
-
-
-def _operands(node: Any) -> list[Any] | None:
-    """The values that a node without variables of its own is made of, or None if it is hashed as one."""
-    if isinstance(node, IterVar):
-        return [node.var, node.dom, node.iter_type, node.thread_tag]
-    if isinstance(node, (tuple, list)):
-        return [_plain_map(item) for item in node]
-    if isinstance(node, IRModule):
-        return [dict(node.attrs), *([node.global_infos] if node.global_infos else []), _functions(node)]
-    if isinstance(node, Buffer):
-        return list(_layout(node))
-    if hasattr(node, "__dataclass_fields__"):
-        return [getattr(node, name) for name in _names(type(node))]
-    return None
-
-
-def _hash(*items: str | bytes) -> bytes:
-    digest = blake2b(digest_size=8)
-    for item in items:
-        data = item.encode() if isinstance(item, str) else item
-        # Lengths in front, so that "ab", "c" and "a", "bc" differ.
-        digest.update(len(data).to_bytes(4, "little"))
-        digest.update(data)
-    return digest.digest()

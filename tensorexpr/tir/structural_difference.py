@@ -12,7 +12,8 @@ from .function import IRModule, PrimFunc
 from .node import Object
 from .object_path import ObjectPath
 from .stmt import Stmt
-from .structural import Comparison, Structural, bound_variables
+from .structural import Comparison, Structural
+from .structural_fields import bound_variables
 from .structured import Declared, Defines, Proven, Structured
 
 Paths = tuple[ObjectPath, ObjectPath]

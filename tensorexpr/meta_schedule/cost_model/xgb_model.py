@@ -14,7 +14,7 @@ import numpy as np
 from ...errors import TuningError
 from ...schedule.blocks import Schedule
 from ...tir.function import IRModule
-from ...tir.structural import structural_hash
+from ...tir.structural_digest import structural_hash
 from ...tune.cost_model import BoostedModel, FloatArray, quality
 from ..feature_extractor.feature_extractor import FeatureExtractor
 from ..runner.runner import RunnerResult

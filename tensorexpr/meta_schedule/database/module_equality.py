@@ -10,7 +10,8 @@ from ...errors import TuningError
 from ...tir.block import Block
 from ...tir.function import IRModule, PrimFunc
 from ...tir.rewriting import walk
-from ...tir.structural import structural_equal, structural_hash
+from ...tir.structural import structural_equal
+from ...tir.structural_digest import structural_hash
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from ...schedule.blocks import Trace
 from ...target import Target
 from ...tir.function import IRModule
 from ...tir.serialize.module_graph import module_from_graph, module_to_graph
-from ...tir.structural import structural_hash
+from ...tir.structural_digest import structural_hash
 from ...tune.measure.results import Seconds
 from ..arg_info import ArgInfo
 from ..origin import space_of

@@ -15,7 +15,7 @@ from ...runtime.registry import get_global_func
 from ...target import Target
 from ...tir.function import IRModule
 from ...tir.serialize.module_graph import module_from_graph
-from ...tir.structural import structural_hash
+from ...tir.structural_digest import structural_hash
 from ...tune.measure.builder import Failure
 from ...tune.measure.errors import MeasureErrorNo
 from ...tune.measure.folder import SharedFolder

@@ -12,7 +12,7 @@ from typing import Any
 
 from ...errors import TensorExprError, TuningError
 from ...schedule.blocks import Instruction, Schedule, Trace
-from ...tir.structural import structural_hash
+from ...tir.structural_digest import structural_hash
 from ..mutator.mutator import Mutator, mutated
 from ..postproc.postproc import Postproc
 from ..tune_context import TuneContext

@@ -15,7 +15,8 @@ from tensorexpr.schedule.tree import LoopKind, LoopMark, ThreadAxis
 from tensorexpr.te.tensor import Tensor
 from tensorexpr.testing.check import assert_schedule_correct
 from tensorexpr.tir.interpreter import interpret
-from tensorexpr.tir.structural import structural_equal, structural_hash
+from tensorexpr.tir.structural import structural_equal
+from tensorexpr.tir.structural_digest import structural_hash
 from tensorexpr.tir.thread import bound_tag
 from tests.programs import matmul_add
 

@@ -15,7 +15,8 @@ from tensorexpr.tir.analysis import undefined_vars
 from tensorexpr.tir.block import is_plain_root, with_guarded_init
 from tensorexpr.tir.interpreter import InterpreterError, interpret
 from tensorexpr.tir.rewriting import children, map_children, walk
-from tensorexpr.tir.structural import structural_equal, structural_hash
+from tensorexpr.tir.structural import structural_equal
+from tensorexpr.tir.structural_digest import structural_hash
 from tensorexpr.tir.verify import verify_well_formed, violations
 from tests import programs
 from tests.block_programs import TRUE, axis, box, function, loop, tiles

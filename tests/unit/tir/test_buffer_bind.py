@@ -10,7 +10,8 @@ from tensorexpr.lower.pipeline import lower
 from tensorexpr.lower.rebuild import Copier
 from tensorexpr.tir.interpreter import InterpreterError, interpret
 from tensorexpr.tir.rewriting import walk
-from tensorexpr.tir.structural import structural_equal, structural_hash
+from tensorexpr.tir.structural import structural_equal
+from tensorexpr.tir.structural_digest import structural_hash
 from tensorexpr.tir.verify import violations
 
 
