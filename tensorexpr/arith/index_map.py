@@ -230,7 +230,8 @@ class IndexMap:
         array of zeros of NumPy in that layout, to be filled and returned.
 
         Raises:
-            DeclarationError: for a map with free variables or other operations than + - * // %, and one that leaves the new layout.
+            DeclarationError: for a map with free variables or other operations than + - * // %, one that leaves the new layout, and one
+                that gives two elements the same place, such as `lambda i: [i % 4]` of 8 elements.
         """
         self.check_closed()
         if hasattr(arr_src, "numpy"):
@@ -250,7 +251,7 @@ class IndexMap:
             return made
         # One place for each element: an axis alone moves most indices, so that the sums stay small until the last.
         steps = [stride // made.itemsize for stride in made.strides]
-        flat = made.reshape(-1)
+        flat, taken = made.reshape(-1), np.zeros(made.size, bool)
         # Places take twice the memory of the elements, so those of a part are found at a time.
         rows = max(1, _PLACES_AT_ONCE * len(arr_src) // max(1, arr_src.size)) if arr_src.ndim else 1
         for start in range(0, len(arr_src) if arr_src.ndim else 1, rows):
@@ -259,6 +260,10 @@ class IndexMap:
             # Sparse axes: where no index has an axis, its extent here is 1.
             place = sum(_evaluated(index, within) * step for index, step in zip(self.final_indices, steps, strict=True))
             flat[np.broadcast_to(place, part.shape)] = part
+            taken[place] = True
+        # Of two elements with one place the later one would be left, and nobody told.
+        if (places := np.count_nonzero(taken)) < arr_src.size:
+            raise DeclarationError(f"{self} has {places} places for the {arr_src.size} elements of an array of shape {arr_src.shape}")
         return made
 
     def unmap_ndarray(self, array: np.ndarray[Any, Any], shape: Sequence[int]) -> np.ndarray[Any, Any]:

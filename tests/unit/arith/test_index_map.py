@@ -208,6 +208,15 @@ def test_arrays_are_mapped_part_by_part(monkeypatch: pytest.MonkeyPatch, at_once
     np.testing.assert_array_equal(turned, wanted)
 
 
+@pytest.mark.parametrize("at_once", [1, 1 << 18])
+def test_an_array_whose_elements_share_places_is_refused(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
+    monkeypatch.setattr("tensorexpr.arith.index_map._PLACES_AT_ONCE", at_once)
+    for layout in (lambda i, j: [i % 2, j], lambda i, j: [i + j], lambda i, j: [i]):
+        with pytest.raises(DeclarationError, match=r"has \d+ places for the 12 elements of an array of shape \(4, 3\)"):
+            IndexMap.from_func(layout).map_ndarray(np.arange(12).reshape(4, 3))
+    assert IndexMap.from_func(lambda i, j: [i + 4 * j]).map_ndarray(np.ones((4, 3))).tolist() == [1] * 12
+
+
 def test_arrays_of_no_elements_and_maps_that_say_too_little() -> None:
     assert [str(n) for n in IndexMap.from_func(lambda i, j: [j, i // 4, i % 4]).map_shape([0, 3])] == ["3", "0", "4"]
     assert IndexMap.from_func(lambda i: [i]).map_ndarray(np.zeros(0)).shape == (0,)

@@ -130,7 +130,10 @@ def test_scalars(dtype: str, value: Any, word: int) -> None:
 
 
 def test_no_arguments_at_all() -> None:
-    module_of(signature())()
+    function = module_of(signature()).entry_func
+    assert function() is None
+    with pytest.raises(ArgumentError, match="argument"):
+        function(np.zeros(1, np.float32))
 
 
 def test_alignment_beyond_the_element_is_asked_for() -> None:
