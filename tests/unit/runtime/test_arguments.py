@@ -130,7 +130,7 @@ def test_scalars(dtype: str, value: Any, word: int) -> None:
 
 
 def test_no_arguments_at_all() -> None:
-    function = module_of(signature()).entry_func
+    function: Any = module_of(signature()).entry_func
     assert function() is None
     with pytest.raises(ArgumentError, match="argument"):
         function(np.zeros(1, np.float32))
