@@ -16,7 +16,8 @@ from ..relax.struct_info import ShapeExpr
 from ..tir.arithmetic import as_int
 from ..tir.function import IRModule
 from ..tir.op_registry import Op
-from .expr import Call, Constant, Function, If, Let, Tuple, TupleGetItem, Var
+from .expr import Attrs, Call, Constant, Function, If, Let, Tuple, TupleGetItem, Var
+from .ops.row import ROWS, plain
 from .ty import type_of
 
 # Operators without attributes, of one name in both.
@@ -89,6 +90,29 @@ def _twin(call: Any) -> tuple[str, dict[str, Any]] | None:
     return None if made is None else (name, made)
 
 
+def _call(name: str, args: Any, attrs: Mapping[str, Any]) -> Any:
+    """A call with all attributes of an operator; None where the operator lacks one that is set."""
+    row = ROWS[name]
+    known = {p.name: p.default for p in row.signature.parameters.values() if p.name not in row.arguments}
+    if any(key not in known and value is not None for key, value in attrs.items()):
+        return None
+    given = {key: attrs.get(key, default) for key, default in known.items()}
+    return Call(Op.of(name), args, {key: None if value is row.signature.empty else plain(value) for key, value in given.items()})
+
+
+def _product(args: list[Any]) -> Any:
+    """A product of matrices as Relay says it: `matmul(x, transpose(w))` is `nn.dense(x, w)`; None for other ranks."""
+    ranks = [getattr(one.struct_info, "ndim", -1) for one in args]
+    if ranks == [3, 3]:
+        return _call("nn.batch_matmul", args, {"transpose_b": False})
+    if ranks != [2, 2]:
+        return None
+    right = args[1]
+    if isinstance(right, Call) and right.op == "transpose":
+        return _call("nn.dense", (args[0], right.args[0]), {})
+    return _call("nn.matmul", args, {})
+
+
 class _Reader:
     """Reads values of a function of a graph."""
 
@@ -98,7 +122,8 @@ class _Reader:
     def function(self, func: graph.Function) -> Function:
         params = [Var(one.name_hint, one.struct_info) for one in func.params]
         self.values.update(zip(func.params, params, strict=True))
-        return Function(tuple(params), self.sequence(func.body), None, (), func.attrs)
+        attrs = {key: value for key, value in func.attrs.items() if key != "global_symbol"}  # its name in the module
+        return Function(tuple(params), self.sequence(func.body), None, (), Attrs(attrs))
 
     def sequence(self, seq: Any) -> Any:
         """The value of a sequence; functions that are bound to variables stay bound to them."""
@@ -140,10 +165,19 @@ class _Reader:
         args = [self.value(one) for one in call.args]
         if not isinstance(call.op, Op):
             return Call(self.value(call.op), args, call.attrs)
+        if call.op == "relax.matmul" and not call.attrs.get("out_dtype"):
+            product = _product(args)
+            if product is not None:
+                return product
+        if call.op == "relax.clip" and all(isinstance(one, graph.PrimValue) for one in call.args[1:]):
+            low, high = (float(getattr(one.value, "value", 0)) for one in call.args[1:])
+            return _call("clip", args[:1], {"a_min": low, "a_max": high})
         twin = _twin(call)
         if twin is not None:
             name, attrs = twin
-            return Call(Op.of(name), args[: 1 if name in ("reshape", "broadcast_to") else None], attrs)
+            made = _call(name, args[: 1 if name in ("reshape", "broadcast_to") else None], attrs)
+            if made is not None:
+                return made
         return graph.Call(call.op, args, call.attrs, call.sinfo_args)
 
 

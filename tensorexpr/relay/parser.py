@@ -32,7 +32,7 @@ from .ty import ShapeVar, TensorType, scalar_type
 
 _TOKENS = re.compile(
     r"""(?P<skip>\s+|//[^\n]*|/\*.*?\*/|\#\[version[^\]]*\])
-    |(?P<local>%[A-Za-z_][\w.]*|%\d+)
+    |(?P<local>%[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*|%\d+)
     |(?P<global>@[A-Za-z_][\w.]*)
     |(?P<number>-?(?:\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|inf|nan)(?:f64|f32|f16|bf16|f|i64|i32|i16|i8|u8)?(?![\w]))
     |(?P<string>"(?:[^"\\]|\\.)*")

@@ -118,7 +118,7 @@ class RelayPrinter:
     def _name(self, var: Any) -> str:
         found = self._names.get(var)
         if found is None:
-            kept = "".join(c if c.isascii() and (c.isalnum() or c in "_.") else "_" for c in var.name_hint)
+            kept = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in var.name_hint)
             base = kept if kept[:1].isalpha() or kept[:1] == "_" else f"v{kept}"  # %3 is a value's number
             name, number = base, 0
             while name in self._taken:

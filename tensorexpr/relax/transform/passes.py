@@ -36,8 +36,14 @@ def each_function(name: str, run: Callable[[Function, IRModule], Function], opt_
 Transform = Callable[[Any, IRModule, Any], Any]
 
 
-def _decorator(method: str, on_function: Callable[[Transform, str], Transform]) -> Callable[..., Any]:
-    """A decorator that makes passes of functions, or of classes with a method of this name, whose objects are passes then."""
+def pass_decorator(method: str, on_function: Callable[[Transform, str], Transform], kind: Any = Function) -> Callable[..., Any]:
+    """A decorator that makes passes of functions, or of classes with a method of this name, whose objects are passes then.
+
+    Args:
+        method: of classes.
+        on_function: what to do with a function, by what the user wrote and the name of the pass.
+        kind: the functions that are rewritten: those of graphs, or of Relay.
+    """
 
     def decorate(pass_func: Any = None, opt_level: int = 0, name: str | None = None, required: Any = None, traceable: bool = False) -> Any:
         def make(target: Any) -> Any:
@@ -52,11 +58,12 @@ def _decorator(method: str, on_function: Callable[[Transform, str], Transform]) 
             def on_module(mod: IRModule, ctx: Any) -> IRModule:
                 made = mod.clone()
                 for var, func in mod.functions_items():
-                    if isinstance(func, Function):
-                        new = run(func, made, ctx)
-                        if not isinstance(new, Function):
+                    if isinstance(func, kind):
+                        new: Any = run(func, made, ctx)
+                        if not isinstance(new, kind):
+                            language = "relax" if kind is Function else "relay"
                             raise PassError(
-                                f"pass {called} returned {type(new).__name__} for function {var.name_hint!r}, not a relax.Function"
+                                f"pass {called} returned {type(new).__name__} for function {var.name_hint!r}, not a {language}.Function"
                             )
                         made.update_func(var, new)
                 return made
@@ -99,8 +106,8 @@ class _Blocks(Mutator):
         return new
 
 
-function_pass = _decorator("transform_function", lambda transform, called: transform)
-dataflowblock_pass = _decorator("transform_dataflowblock", _on_blocks)
+function_pass = pass_decorator("transform_function", lambda transform, called: transform)
+dataflowblock_pass = pass_decorator("transform_dataflowblock", _on_blocks)
 function_pass.__name__, dataflowblock_pass.__name__ = "function_pass", "dataflowblock_pass"
 function_pass.__doc__ = """A decorator for a pass of a user: `pass_func(func, mod, ctx)` returns the new function of the graph.
 

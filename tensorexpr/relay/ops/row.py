@@ -132,7 +132,7 @@ def operator(name: str, *, results: Callable[..., int] = _one, also: tuple[str, 
             given.apply_defaults()
             values = given.arguments
             operands = [_operand(values[one], f"{name}: {one}") for one in kinds if values[one] is not None]
-            call = Call(Op.of(name), operands, {one: _plain(value) for one, value in values.items() if one not in kinds})
+            call = Call(Op.of(name), operands, {one: plain(value) for one, value in values.items() if one not in kinds})
             count = results(**values)
             return TupleWrapper(call, count) if count else call
 
@@ -159,10 +159,10 @@ def _operand(value: Any, where: str) -> Any:
         raise TypeMismatchError(f"relay.{where} is an expression, not {value!r}; relay.const({value!r}) makes one") from None
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """An attribute as it is kept: sequences as tuples, integers of expressions as integers."""
     if isinstance(value, (list, tuple)):
-        return tuple(map(_plain, value))
+        return tuple(map(plain, value))
     known = as_int(value) if not isinstance(value, (bool, int, float, str)) else None
     return value if known is None else known
 

@@ -1,0 +1,109 @@
+"""Questions about Relay's expressions by their names."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator
+from math import prod
+from typing import Any
+
+from ..relax import expr as graph
+from ..relax.struct_info import TensorStructInfo
+from ..relax.visitor import walk as walk_graph
+from ..tir.function import IRModule
+from ..tir.op_registry import Op
+from .expr import Function, Let
+from .ops.row import ROWS
+from .to_graph import to_graph
+from .visitor import free_vars, operands, post_order_visit, walk
+
+
+def all_vars(expr: Any) -> list[Any]:
+    """All variables of an expression, in the order of their first uses."""
+    return [node for node in walk(expr) if isinstance(node, graph.Var)]
+
+
+def bound_vars(expr: Any) -> list[Any]:
+    """The variables that Lets and functions of an expression bind."""
+    found: dict[Any, None] = {}
+    for node in walk(expr):
+        found.update(dict.fromkeys((node.var,) if isinstance(node, Let) else node.params if isinstance(node, Function) else ()))
+    return list(found)
+
+
+def _calls(expr: Any) -> Iterator[Any]:
+    """The calls of operators of an expression, or of all functions of a module."""
+    roots = [func for _, func in expr.functions_items()] if isinstance(expr, IRModule) else [expr]
+    for root in roots:
+        yield from (node for node in walk(root) if isinstance(node, graph.Call) and isinstance(node.op, Op))
+
+
+def list_op_freqs(mod: Any) -> dict[str, int]:
+    """How many calls of each operator a module, or expression, has."""
+    return dict(Counter(str(call.op) for call in _calls(mod)))
+
+
+def list_fake_quantized_op_freqs(mod: IRModule) -> dict[str, int]:
+    """How many calls of each operator stand behind a `qnn.dequantize`, directly."""
+    return dict(Counter(str(c.op) for c in _calls(mod) if any(getattr(a, "op", None) == "qnn.dequantize" for a in c.args)))
+
+
+def all_dtypes(expr: Any) -> set[str]:
+    """The dtypes of values of an expression."""
+    # As a graph, in which what a Let binds has the type of its value.
+    mod = to_graph(IRModule.from_expr(expr))
+    infos = [getattr(node, "struct_info", None) for _, func in mod.functions_items() for node in walk_graph(func)]
+    tensors: list[Any] = [one for info in infos for one in getattr(info, "fields", (info,))]
+    return {one.dtype for one in tensors if isinstance(one, TensorStructInfo)}
+
+
+def well_formed(expr: Any) -> bool:
+    """Whether each variable is bound once, and all that are used are bound or free in the whole."""
+    bound = [node.var for node in walk(expr) if isinstance(node, Let)]
+    bound += [param for node in walk(expr) if isinstance(node, Function) for param in node.params]
+    inner_free = free_vars(expr) if isinstance(expr, Function) else []
+    return len(bound) == len(set(bound)) and not inner_free
+
+
+def get_total_mac_number(expr: Any) -> int:
+    """Multiplications with additions in the products and convolutions of an expression of known shapes."""
+    return sum(_macs(call) for call in _calls(expr))
+
+
+def _macs(call: Any) -> int:
+    name = str(call.op).removeprefix("qnn.")
+    row = ROWS.get(call.op)
+    if row is None or not name.startswith(("nn.conv", "nn.dense", "nn.matmul", "nn.batch_matmul", "conv", "dense", "batch_matmul")):
+        return 0
+    made: int = prod(call.checked_type.concrete_shape)
+    given = row.bound(call)
+    if "kernel_layout" in given:
+        weights = call.args[1].checked_type.concrete_shape
+        # Each result is a sum over all weights of its channel; of a transposed convolution, each operand's element meets all of its own.
+        letter = "I" if "transpose" in name else "O"
+        over: int = prod(weights) // weights[given["kernel_layout"].index(letter)]
+        return over * (prod(call.args[0].checked_type.concrete_shape) if letter == "I" else made)
+    left = call.args[0].checked_type.concrete_shape
+    depth: int = left[-2 if given.get("transpose_a") else -1]
+    return made * depth
+
+
+def count_layers(expr: Any, valid_ops: Collection[str]) -> int:
+    """The most calls of some operators that follow each other."""
+    depth: dict[Any, int] = {}
+    for node in walk(expr):
+        own = int(isinstance(node, graph.Call) and isinstance(node.op, Op) and str(node.op) in valid_ops)
+        depth[node] = own + max((depth.get(one, 0) for one in operands(node)), default=0)
+    return depth[expr]
+
+
+def extract_intermdeiate_expr(mod: IRModule, expr_id: int) -> IRModule:
+    """A module of the function that computes one call of "main": the one of this number, operands before what is made of them."""
+    calls = list(_calls(mod["main"]))
+    return IRModule.from_expr(Function(mod["main"].params, calls[expr_id]))
+
+
+__all__ = [
+    "all_dtypes", "all_vars", "bound_vars", "count_layers", "extract_intermdeiate_expr", "free_vars", "get_total_mac_number",
+    "list_fake_quantized_op_freqs", "list_op_freqs", "post_order_visit", "well_formed",
+]  # fmt: skip

@@ -1,0 +1,396 @@
+"""Passes on Relay's modules by their names. None is needed to build: `relay.build` has passes of its own, those on graphs.
+
+Rewrites of single calls are made here, on Relay's expressions; what looks at a whole network is the pass on graphs of the same purpose,
+between `to_graph` and `from_graph`: operators that Relay has no word for are those of graphs (`relax.nn.gelu`) behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ..lower.context import PassContext as PassContext
+from ..lower.instruments import PassInstrument as PassInstrument
+from ..lower.passes import ModulePass, deep_recursion
+from ..lower.transform import Sequential as Sequential
+from ..lower.transform import module_pass as module_pass
+from ..relax import expr as graph
+from ..relax import transform as on_graphs
+from ..relax.evaluator import Evaluator
+from ..relax.expr import owned
+from ..relax.transform.passes import pass_decorator
+from ..tir.function import GlobalVar, IRModule
+from ..tir.op_registry import Op
+from .expr import Call, Constant, Function, If, Let, Tuple, Var
+from .from_graph import from_graph
+from .ops.elementwise import add, multiply, ones_like, rsqrt, subtract
+from .ops.transform import expand_dims
+from .to_graph import to_graph
+from .ty import type_of
+from .visitor import ExprMutator, free_vars, substitute, walk
+
+Rewrite = Callable[[Any], Any]
+function_pass = pass_decorator("transform_function", lambda transform, called: transform, Function)
+
+
+def _each(name: str, run: Callable[[Function, IRModule], Any], opt_level: int = 0) -> ModulePass:
+    """A pass on each function of Relay."""
+
+    def on_module(mod: IRModule, ctx: Any) -> IRModule:
+        made = mod.clone()
+        with deep_recursion:
+            for var, func in mod.functions_items():
+                if isinstance(func, Function):
+                    made.update_func(var, run(func, mod))
+        return made
+
+    return ModulePass(name, lambda func, ctx: func, opt_level, by_user=False, module_func=on_module)
+
+
+def _calls(name: str, rewrite: Rewrite, opt_level: int = 0) -> ModulePass:
+    """A pass that puts another expression in place of calls: what `rewrite` returns, unless it is None."""
+
+    class _Calls(ExprMutator):
+        def visit_call(self, call: Any) -> Any:
+            made = super().visit_call(call)
+            found = rewrite(made) if isinstance(made, graph.Call) and isinstance(made.op, Op) else None
+            return made if found is None else found
+
+    return _each(name, lambda func, mod: _Calls().visit(func), opt_level)
+
+
+def _on_graph(name: str, opt_level: int, *passes: Any) -> ModulePass:
+    """A pass on graphs."""
+
+    def on_module(mod: IRModule, ctx: Any) -> IRModule:
+        made = to_graph(mod)
+        for one in passes:
+            made = one(made)
+        return from_graph(made)
+
+    return ModulePass(name, lambda func, ctx: func, opt_level, by_user=False, module_func=on_module)
+
+
+class _Typed(ExprMutator):
+    """States the types of variables that Lets bind: those of their values."""
+
+    def visit_let(self, let: Let) -> Any:
+        """The variable first, as a function that is bound may use it."""
+        found = type_of(let.value.struct_info) if let.var.struct_info_annotation is None else None
+        if found is not None:
+            self.memo_map[let.var] = Var(let.var.name_hint, found)
+        return super().visit_let(let)
+
+
+def InferType() -> ModulePass:
+    """Types: of each function's result, and of variables. The text of the module shows those of all values, then.
+
+    Raises:
+        DeclarationError, TypeMismatchError: (the pass) for operands that don't fit.
+    """
+
+    def on_module(mod: IRModule, ctx: Any) -> IRModule:
+        made, known = mod.clone(), to_graph(mod)
+        with deep_recursion:
+            for var, func in mod.functions_items():
+                if isinstance(func, Function):
+                    typed = _Typed().visit(func)
+                    made.update_func(var, replace(typed, ret_type=func.ret_type or type_of(known[var.name_hint].ret_struct_info)))
+        return made
+
+    return ModulePass("InferType", lambda func, ctx: func, 0, by_user=False, module_func=on_module)
+
+
+def _folded(call: Any) -> Any:
+    """The value of a call of constants. Random numbers aren't computed twice, and so not here."""
+    known = all(isinstance(one, graph.Constant) or (isinstance(one, graph.Tuple) and all(isinstance(f, graph.Constant) for f in one.fields))
+                for one in call.args)  # fmt: skip
+    if not call.args or not known or not isinstance(call, Call) or str(call.op).startswith("random."):
+        return None
+    found = Evaluator(to_graph(IRModule.from_expr(Function((), call))))("main")
+    made = [Constant(owned(one).data) for one in (found if isinstance(found, tuple) else (found,))]
+    return Tuple(made) if isinstance(found, tuple) else made[0]
+
+
+def FoldConstant(fold_qnn: bool = False) -> ModulePass:
+    """Calls of constants as their values.
+
+    Args:
+        fold_qnn: whether those of quantized tensors are folded, too.
+    """
+    return _calls("FoldConstant", lambda call: _folded(call) if fold_qnn or not str(call.op).startswith("qnn.") else None, 2)
+
+
+DynamicToStatic = FoldConstantExpr = FoldConstant
+
+
+def _normalised(call: Any) -> Any:
+    """`batch_norm` as a product and a sum for each channel; `dropout` as its operand."""
+    if call.op == "nn.dropout":
+        return Tuple((call.args[0], ones_like(call.args[0])))
+    if call.op != "nn.batch_norm":
+        return None
+    data, gamma, beta, mean, variance = call.args
+    given = call.attrs
+    ndim = len(data.checked_type.shape)
+    from .expr import const
+
+    scale = rsqrt(add(variance, const(given["epsilon"], data.checked_type.dtype)))
+    scale = multiply(scale, gamma) if given["scale"] else scale
+    shift = multiply(mean, scale)
+    shift = subtract(beta, shift) if given["center"] else subtract(const(0.0, data.checked_type.dtype), shift)
+    behind = ndim - 1 - given["axis"] % ndim
+    scale, shift = (expand_dims(one, 1, behind) if behind else one for one in (scale, shift))
+    return Tuple((add(multiply(data, scale), shift), mean, variance))
+
+
+def SimplifyInference() -> ModulePass:
+    """Batch norms of fixed statistics as a product and a sum, and no dropout."""
+    return _calls("SimplifyInference", _normalised)
+
+
+def _biased(call: Any) -> Any:
+    if call.op != "nn.bias_add":
+        return None
+    ndim = len(call.args[0].checked_type.shape)
+    behind = ndim - 1 - call.attrs["axis"] % ndim
+    return add(call.args[0], expand_dims(call.args[1], 1, behind) if behind else call.args[1])
+
+
+def CanonicalizeOps() -> ModulePass:
+    """`bias_add` as a sum."""
+    return _calls("CanonicalizeOps", _biased, 3)
+
+
+_FAST = {"exp": "fast_exp", "erf": "fast_erf", "tanh": "fast_tanh", "nn.softmax": "nn.fast_softmax"}
+
+
+def FastMath() -> ModulePass:
+    """Exponentials, error functions and hyperbolic tangents by the operators that are allowed a few last digits."""
+    return _calls("FastMath", lambda call: Call(Op.of(_FAST[call.op]), call.args, call.attrs) if call.op in _FAST else None, 4)
+
+
+def Legalize(legalize_map_attr_name: str = "FTVMLegalize") -> ModulePass:
+    """What programs registered in place of calls: `relay.op.register_legalize("nn.dense", f)`; f(attrs, inputs, types) or None."""
+
+    def rewrite(call: Any) -> Any:
+        own = call.op.get_attr(legalize_map_attr_name)
+        if own is None:
+            return None
+        return own(call.attrs, call.args, [*(type_of(one.struct_info) for one in call.args), type_of(call.struct_info)])
+
+    return _calls("Legalize", rewrite, 1)
+
+
+def EliminateCommonSubexpr(fskip: Callable[[Any], bool] | None = None) -> ModulePass:
+    """Calls of the same operator, operands and attributes once.
+
+    Args:
+        fskip: true for calls that stay.
+    """
+
+    def run(func: Function, mod: IRModule) -> Any:
+        known: dict[Any, Any] = {}
+
+        class _Shared(ExprMutator):
+            def _known(self, key: Any, made: Any) -> Any:
+                return known.setdefault(key, made)
+
+            def visit_call(self, call: Any) -> Any:
+                made = super().visit_call(call)
+                if not isinstance(made.op, Op) or (fskip is not None and fskip(made)):
+                    return made
+                return self._known((made.op, made.args, tuple(made.attrs.items())), made)
+
+            def visit_tuple_getitem(self, op: Any) -> Any:
+                made = super().visit_tuple_getitem(op)
+                return self._known((made.tuple_value, made.index), made) if isinstance(made, graph.TupleGetItem) else made
+
+        return _Shared().visit(func)
+
+    return _each("EliminateCommonSubexpr", run, 3)
+
+
+class _Used(ExprMutator):
+    def visit_let(self, let: Let) -> Any:
+        """The body alone where it doesn't use the variable."""
+        made = super().visit_let(let)
+        return made if not isinstance(made, Let) or made.var in free_vars(made.body) else made.body
+
+
+def DeadCodeElimination(inline_once: bool = False, ignore_impurity: bool = False) -> ModulePass:
+    """No variables that nothing uses.
+
+    Args:
+        inline_once: values that are used are put where their variables stand, too; values are shared, so that nothing is computed twice.
+        ignore_impurity: accepted: no operator has effects.
+    """
+    return _each("DeadCodeElimination", lambda func, mod: _inlined(_Used().visit(func)) if inline_once else _Used().visit(func), 1)
+
+
+class _Inlined(ExprMutator):
+    def visit_let(self, let: Let) -> Any:
+        """The body with the value in place of the variable; a function that calls itself keeps its name."""
+        if isinstance(let.value, Function) and let.var in free_vars(let.value):
+            return super().visit_let(let)
+        self.memo_map[let.var] = self.visit(let.value)
+        return self.visit(let.body)
+
+
+def _inlined(func: Any) -> Any:
+    return _Inlined().visit(func)
+
+
+def ToGraphNormalForm() -> ModulePass:
+    """No Lets: each value stands where it is used."""
+    return _each("ToGraphNormalForm", lambda func, mod: _inlined(func))
+
+
+def _named(root: Any) -> Any:
+    """An expression in which each value has a name, bound in the order in which they are computed."""
+    lets: list[tuple[Var, Any]] = []
+    atoms: dict[Any, Any] = {}
+
+    class _Atoms(ExprMutator):
+        def visit(self, expr: Any) -> Any:
+            if expr in atoms:
+                return atoms[expr]
+            if isinstance(expr, If):
+                # Branches are sequences of their own: what they compute isn't computed in front of them.
+                made: Any = If(self.visit(expr.cond), _named(expr.true_branch), _named(expr.false_branch))
+            elif isinstance(expr, Function):
+                return replace(expr, body=_named(expr.body))
+            elif isinstance(expr, Let):
+                value = (
+                    self.visit(expr.value) if not isinstance(expr.value, Function) else replace(expr.value, body=_named(expr.value.body))
+                )
+                lets.append((expr.var, value))
+                return self.visit(expr.body)
+            else:
+                made = super().visit(expr)
+            if isinstance(expr, (graph.Var, graph.Constant, GlobalVar, Op)):
+                return made
+            var = Var(f"x{len(lets)}")
+            lets.append((var, made))
+            atoms[expr] = var
+            return var
+
+    found = _Atoms().visit(root)
+    for var, value in reversed(lets):
+        found = Let(var, value, found)
+    return found
+
+
+def ToANormalForm() -> ModulePass:
+    """A Let for each value, in the order in which they are computed; a value that both branches of an If use stands in both."""
+    return _each("ToANormalForm", lambda func, mod: replace(func, body=_named(func.body)), 1)
+
+
+def RemoveUnusedFunctions(entry_functions: Sequence[str] | None = None) -> ModulePass:
+    """No functions that the entry functions, "main" without any, don't call."""
+
+    def on_module(mod: IRModule, ctx: Any) -> IRModule:
+        waiting = [mod.get_global_var(name) for name in entry_functions or ("main",)]
+        reached: dict[Any, None] = {}
+        while waiting:
+            var = waiting.pop()
+            if var not in reached:
+                reached[var] = None
+                waiting += [node for node in walk(mod[var]) if isinstance(node, GlobalVar) and node in mod]
+        return IRModule({var: func for var, func in mod.functions_items() if var in reached}, dict(mod.attrs))
+
+    return ModulePass("RemoveUnusedFunctions", lambda func, ctx: func, 1, by_user=False, module_func=on_module)
+
+
+def DefuseOps() -> ModulePass:
+    """Functions that are called where they stand, such as fused ones, as their values."""
+
+    class _Flat(ExprMutator):
+        def visit_call(self, call: Any) -> Any:
+            made = super().visit_call(call)
+            if not isinstance(made.op, Function):
+                return made
+            return substitute(made.op.body, dict(zip(made.op.params, made.args, strict=True)))
+
+    return _each("DefuseOps", lambda func, mod: _Flat().visit(func), 3)
+
+
+def FoldScaleAxis() -> ModulePass:
+    """Factors of channels into the weights of convolutions and products before or behind them."""
+    return _on_graph("FoldScaleAxis", 3, on_graphs.Normalize(), on_graphs.FoldScaleAxis())
+
+
+BackwardFoldScaleAxis = ForwardFoldScaleAxis = FoldScaleAxis
+
+
+def SimplifyExpr() -> ModulePass:
+    """Reshapes, transposes and casts that undo each other, and sums and products with 0 and 1."""
+    return _on_graph("SimplifyExpr", 0, on_graphs.SimplifyExpr(), on_graphs.OptimizeLayoutTransform(), on_graphs.RemoveRedundantReshape())
+
+
+def ConvertLayout(desired_layouts: Mapping[str, Sequence[str]]) -> ModulePass:
+    """Convolutions in other layouts, with as few transposes as possible.
+
+    Args:
+        desired_layouts: {"nn.conv2d": ["NHWC", "default"]}: layouts of data and weights.
+    """
+    asked = {f"relax.{name}": list(layouts) for name, layouts in desired_layouts.items()}
+    return _on_graph("ConvertLayout", 3, on_graphs.Normalize(), on_graphs.ConvertToDataflow(1), on_graphs.ConvertLayout(asked))
+
+
+def FuseOps(fuse_opt_level: int = -1) -> ModulePass:
+    """Operators that become one kernel as functions of their own; see `relax.transform.FuseOps`."""
+    before = on_graphs.Normalize(), on_graphs.LegalizeOps(), on_graphs.AnnotateTIROpPattern()
+    return _on_graph("FuseOps", 0, *before, on_graphs.FuseOps(fuse_opt_level))
+
+
+def CombineParallelDense(min_num_branches: int = 3, to_batch: bool = True) -> ModulePass:
+    """Products of one operand with several weights as one product.
+
+    Args:
+        min_num_branches, to_batch: accepted: whether it pays is decided by sizes, and weights stand beside each other.
+    """
+    return _on_graph("CombineParallelDense", 4, on_graphs.ConvertToDataflow(1), on_graphs.CombineParallelMatmul())
+
+
+CombineParallelBatchMatmul = CombineParallelConv2D = CombineParallelDense
+
+
+def ToMixedPrecision(mixed_precision_type: str = "float16", missing_op_mode: int = 1) -> ModulePass:
+    """Products and convolutions in half precision, with float32 sums.
+
+    Args:
+        mixed_precision_type: "float16" or "bfloat16".
+        missing_op_mode: accepted: operators without a rule stay in float32.
+    """
+    made = on_graphs.ToMixedPrecision("float32", dtype=mixed_precision_type)
+    return _on_graph("ToMixedPrecision", 0, on_graphs.ConvertToDataflow(1), made)
+
+
+def FakeQuantizationToInteger(hard_fail: bool = False, use_qat: bool = False, optional_qnn_ops: Any = None) -> ModulePass:
+    """Operators between quantize and dequantize on integers.
+
+    Args:
+        hard_fail, use_qat, optional_qnn_ops: accepted: what has no integer form stays as it is.
+    """
+    return _on_graph("FakeQuantizationToInteger", 0, on_graphs.ConvertToDataflow(1), on_graphs.FakeQuantizationToInteger())
+
+
+def AlterOpLayout() -> ModulePass:
+    """No change: building chooses the layout of each value, by what kernels read (`relax.build`)."""
+    return _each("AlterOpLayout", lambda func, mod: func, 3)
+
+
+def build_config(opt_level: int = 2, required_pass: Any = None, disabled_pass: Any = None, trace: Any = None) -> PassContext:
+    """A PassContext, by the name of the first releases."""
+    return PassContext(opt_level=opt_level, required_pass=required_pass, disabled_pass=disabled_pass, trace=trace)
+
+
+__all__ = [
+    "AlterOpLayout", "BackwardFoldScaleAxis", "CanonicalizeOps", "CombineParallelBatchMatmul", "CombineParallelConv2D",
+    "CombineParallelDense", "ConvertLayout", "DeadCodeElimination", "DefuseOps", "DynamicToStatic", "EliminateCommonSubexpr",
+    "FakeQuantizationToInteger", "FastMath", "FoldConstant", "FoldConstantExpr", "FoldScaleAxis", "ForwardFoldScaleAxis", "FuseOps",
+    "InferType", "Legalize", "PassContext", "PassInstrument", "RemoveUnusedFunctions", "Sequential", "SimplifyExpr", "SimplifyInference",
+    "ToANormalForm", "ToGraphNormalForm", "ToMixedPrecision", "build_config", "function_pass", "module_pass",
+]  # fmt: skip
