@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -81,7 +82,7 @@ class Split(StageStep):
                 axes=stage.axes + new_axes,
                 leaf=stage.leaf[:place] + parts + stage.leaf[place + 1 :],
                 relations=(*stage.relations, SplitRelation(self.axis, parts, factors)),
-                marks=_moved_marks(stage, self.axis, parts[0]),
+                marks=_moved_marks(stage, (self.axis,), parts[0]),
             )
         )
 
@@ -103,12 +104,13 @@ def _factor_value(tree: ScheduleTree, stage: StageNode, parent: IterVar, factor:
     return IntImm(parent.dtype, factor)
 
 
-def _moved_marks(stage: StageNode, old: int, new: int) -> dict[int, LoopMark]:
-    """Pragmas of an axis that is replaced go to the outermost of its successors."""
-    marks = dict(stage.marks)
-    mark = marks.pop(old, None)
-    if mark is not None and mark.pragmas:
-        marks[new] = LoopMark(pragmas=mark.pragmas + stage.mark(new).pragmas)
+def _moved_marks(stage: StageNode, old: Sequence[int], new: int) -> dict[int, LoopMark]:
+    """Pragmas of axes that are replaced go to the outermost of their successors."""
+    marks = {axis: mark for axis, mark in stage.marks.items() if axis not in old}
+    # from within, so that of two values for a key the outer axis' is left: it held for the inner loop, too
+    pragmas = {key: value for axis in reversed(old) for key, value in stage.mark(axis).pragmas}
+    if pragmas:
+        marks[new] = LoopMark(pragmas=tuple(pragmas.items()))
     return marks
 
 
@@ -124,7 +126,7 @@ class Fuse(StageStep):
     axes: tuple[int, ...]
 
     def apply(self, tree: ScheduleTree) -> ScheduleTree:
-        """for i in n: for j in m   ->   for i.j.fused in n*m, with the pragmas of the first.
+        """for i in n: for j in m   ->   for i.j.fused in n*m, with the pragmas of both; where they differ, with the outer one's.
 
         Raises:
             ScheduleError: for loops that aren't adjacent, are marked, or hold other stages.
@@ -146,7 +148,7 @@ class Fuse(StageStep):
                 axes=(*stage.axes, _derived(name, widest)),
                 leaf=(*stage.leaf[:place], fused, *stage.leaf[place + len(self.axes) :]),
                 relations=(*stage.relations, FuseRelation(self.axes, fused)),
-                marks=_moved_marks(stage, self.axes[0], fused),
+                marks=_moved_marks(stage, self.axes, fused),
             )
         )
 

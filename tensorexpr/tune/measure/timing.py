@@ -28,6 +28,9 @@ _COLD_SECONDS = 2e-3
 # What decides whether a candidate is slow lasts about as long, if it is just as slow as is allowed.
 _RACE_SECONDS = 2e-3
 _MOST_CALLS_OF_RACE = 200
+# A pause of a core, such as the 50 ms of each second that threads of real-time priority rest, makes any call one of so many times the
+# best. What a longer call says is believed: to ask again would cost more than the answer is worth.
+_FAR, _PAUSE_SECONDS = 10.0, 0.1
 # About what a measuring process takes to start and to load its arrays.
 _PROCESS_SECONDS = 0.5
 Run = Callable[[int], float]  # how many calls in a row -> seconds per call
@@ -139,6 +142,8 @@ def time_candidate(run: Run, first: float, policy: TimingPolicy, best: float, qu
     # Of one that fills a repeat alone the first call was a repeat: what caches and threads add to it is less than what repeats differ by.
     enough = policy.min_repeat_ms * 1e-3 if policy.min_repeat_ms and policy.number == 1 and not policy.flush_caches else math.inf
     warm = first if first > max(min(limit, enough), _COLD_SECONDS) else run(calls)
+    if _FAR * best < warm == first < _PAUSE_SECONDS:
+        warm = min(first, run(1))
     if warm > limit:
         calm = quiet.now()
         if not calm:  # perhaps it isn't slow at all

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
+import tensorexpr as tvm
 from tensorexpr import te, topi
 from tensorexpr.auto_scheduler import default
 from tensorexpr.auto_scheduler.compute_dag import ComputeDAG
@@ -125,6 +128,31 @@ def test_a_pixel_of_a_window_is_loaded_once_for_all_that_read_it() -> None:
     made = extract(sketch, inline_stages(sketch.tree), rows, AVX512)
     assert made.valid[0]
     assert made.cycles[0] < made.cycles[1] / 2  # a tile of one row waits for its only accumulator
+
+
+MULTIPLY_ADD = re.compile(r"\w+_local_1\[\d+\] = \w+_local_1\[\d+\] \+ ")
+
+
+def test_tiles_inside_have_no_conditions_where_they_are_the_parallel_loop() -> None:
+    """Of `parallel tile in 5: 13 pixels`, three pixels wide windows, the first and the last tile meet the border.
+
+    parallel tile in 5: if 1 <= tile < 4: for rx, rc: C[0] += ..., C[1] += ...; else: with conditions
+    """
+    x, w = te.placeholder((1, 64, 64), name="X"), te.placeholder((3, 64, 64), name="W")
+    args = [x, w, topi.nn.conv1d(x, w, 1, 1, data_layout="NWC")]
+    programs = []
+    for trace in (sketch.trace_of(candidate.row) for sketch in plan_sketches(args) for candidate in preferred([sketch])[:1]):
+        s, arrays = ComputeDAG(args).apply_steps_from_state(trace)
+        with AVX512:
+            text = str(tvm.lower(s, arrays))
+        if re.search(r"T\.parallel\(5\)", text) and any(isinstance(step, SkipPadding) for step in trace):
+            inside, border = text.split("else:", 1)
+            programs.append(inside)
+            assert MULTIPLY_ADD.search(inside) and MULTIPLY_ADD.search(border)
+    assert programs
+    for inside in programs:
+        lines = inside.splitlines()
+        assert not [line for line, after in zip(lines, lines[1:], strict=False) if "if " in line and MULTIPLY_ADD.search(after)]
 
 
 @pytest.mark.parametrize("args", [matmul(1009, 1009, 1009), conv(512, 7, 512), depthwise(144, 56)], ids=["product", "conv", "depthwise"])

@@ -202,6 +202,18 @@ def test_fuse_of_no_axes_makes_a_loop_for_a_scalar() -> None:
     assert again.trace == s.trace
 
 
+def test_a_fused_loop_has_the_pragmas_of_all_its_parts() -> None:
+    a, b, c = chain()
+    s = create_schedule(c.op)
+    i, j, *_ = s[c].leaf_iter_vars
+    s[c].pragma(i, "auto_unroll_max_step", 4)
+    s[c].pragma(j, "auto_unroll_max_step", 8)
+    s[c].pragma(j, "loop_partition_hint", True)
+    s[c].fuse(i, j)
+    fused = s.tree[s[c].id].leaf[0]
+    assert dict(s.tree[s[c].id].mark(fused).pragmas) == {"auto_unroll_max_step": 4, "loop_partition_hint": True}
+
+
 def test_pragmas_of_others_are_kept_and_printed() -> None:
     a, b, c = chain()
     s = create_schedule(c.op)
