@@ -84,6 +84,7 @@ class Machine:
         masked_store_cycles: of a vector store of some lanes.
         caches: first to third level.
         window: vector instructions that one core has under way at a time.
+        waiting: ... that wait for their operands at a time.
         page_bytes, translations: of the first-level TLB.
         fork_join_cycles: to start all threads and wait for them.
         load_delay: cycles that a load from the first cache delays the multiply-adds beside it.
@@ -103,6 +104,7 @@ class Machine:
     masked_store_cycles: float
     caches: tuple[Cache, Cache, Cache]
     window: float
+    waiting: float
     page_bytes: int
     translations: int
     fork_join_cycles: float = _FORK_JOIN_CYCLES
@@ -151,7 +153,8 @@ def machine_of(target: Target, cores: int) -> Machine:
         fma_latency=row.latency,
         masked_store_cycles=row.masked_store,
         caches=_caches(target, row),
-        window=row.window * min(1.0, row.fma[1] / bits),  # what is wider than a pipe is under way as several
+        window=_vectors((row.window, row.fma[1]), bits),  # what is wider than a pipe is under way as several
+        waiting=_vectors((row.waiting, row.fma[1]), bits),
         page_bytes=row.page,
         translations=row.translations,
         load_delay=row.load_delay,

@@ -5,8 +5,11 @@ hierarchy, and what nothing hides. `Machine` has the rates; no term was fitted t
   added to once in the latency of an addition, which bounds tiles of few accumulators. Accumulators that don't fit in registers are
   loaded and stored in every step.
 - memory: bytes into a level over bytes per cycle, of the slowest level; translations of the TLB are one.
-- stalls: where rows start, no prefetcher has asked for the line. Instructions behind such a load go on until the core's window is
-  full, so that each window that has one lasts as long as a line takes to arrive.
+- stalls: where rows start, no prefetcher has asked for the line. All multiply-adds after such a load wait for it, as each adds to what
+  the one before has added to; loads and all else go on until the scheduler is full of them, so that each time it is filled with such
+  a load among them lasts as long as a line takes to arrive:
+
+    12 multiply-adds in 6 cycles, 100 entries: 50 cycles of 80 are hidden
 """
 
 from __future__ import annotations
@@ -27,7 +30,8 @@ GATHER_CYCLES = 1.5  # per lane: a load of half a cycle, and an insertion
 # order programs alike.
 _UNHIDDEN = 0.3
 # A line takes longer to arrive than a chain of single loads says, while others are under way and its page is not known: 80 cycles
-# from the third cache of znver1 (40), by five products of 512 x 512 x 512 that read rows 2 KB apart.
+# from the third cache of znver1 (40), by five products of 512 x 512 x 512 that read rows 2 KB apart. With 1.5 programs of an Ansor suite
+# on an icelake-server have the same order.
 _UNDER_LOAD = 2.0
 
 
@@ -100,7 +104,8 @@ def cycles_of(
     reloaded = np.where(steps.is_sum, steps.stored, 0.0)
     load = (steps.count * steps.loads + reloaded) / machine.loads_per_cycle + steps.count * steps.inserted * GATHER_CYCLES
     store = steps.stored / machine.stores_per_cycle
-    windows = np.maximum(1.0, (steps.count * (steps.adds + steps.loads) + steps.stored) / machine.window)
+    # loads wait in a queue of their own on most cores: what fills the scheduler is arithmetic
+    windows = np.maximum(1.0, (steps.count * steps.adds + steps.stored) / machine.waiting)
     window = partly_hidden((compute, load, store)) / windows
     stalls, levels = np.zeros_like(compute), []
     for cache in machine.caches:

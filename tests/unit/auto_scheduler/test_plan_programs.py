@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -110,6 +111,19 @@ def test_contractions_have_plans_of_several_shapes() -> None:
     assert set(packed) == {True, False}
 
 
+@pytest.mark.parametrize("cpu", ["icelake-server", "sapphirerapids"])
+def test_panels_beat_rows_that_are_half_a_page_apart(cpu: str) -> None:
+    """Every multiply-add behind a line of such a row waits in the scheduler, which is full long before the reorder buffer is.
+
+    On an Ice Lake server a product of 512 takes 1.42 times as long with its columns read where they lie as with panels of them.
+    """
+    target, dag, cycles = Target(f"llvm -mcpu={cpu} -num-cores=2"), ComputeDAG(matmul(512, 512, 512)), dict[bool, float]()
+    for sketch in generate_sketches(dag.outputs, dag.initial_tree, RuleOptions(target))[:2]:
+        made = extract(sketch, inline_stages(sketch.tree), np.array([sketch.preferred_row], np.int64), target)
+        cycles[any(isinstance(step, TransformLayout) for step in sketch.trace)] = float(made.cycles[0])
+    assert cycles[True] < cycles[False]
+
+
 def test_ansor_has_no_plans() -> None:
     assert plan_sketches(matmul(64, 64, 64), only_ansor=True) == []
 
@@ -152,7 +166,7 @@ def test_tiles_inside_have_no_conditions_where_they_are_the_parallel_loop() -> N
     assert programs
     for inside in programs:
         lines = inside.splitlines()
-        assert not [line for line, after in zip(lines, lines[1:], strict=False) if "if " in line and MULTIPLY_ADD.search(after)]
+        assert not [line for line, after in pairwise(lines) if "if " in line and MULTIPLY_ADD.search(after)]
 
 
 @pytest.mark.parametrize("args", [matmul(1009, 1009, 1009), conv(512, 7, 512), depthwise(144, 56)], ids=["product", "conv", "depthwise"])

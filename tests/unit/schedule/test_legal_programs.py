@@ -203,7 +203,7 @@ def test_fuse_of_no_axes_makes_a_loop_for_a_scalar() -> None:
 
 
 def test_a_fused_loop_has_the_pragmas_of_all_its_parts() -> None:
-    a, b, c = chain()
+    *_, c = chain()
     s = create_schedule(c.op)
     i, j, *_ = s[c].leaf_iter_vars
     s[c].pragma(i, "auto_unroll_max_step", 4)
