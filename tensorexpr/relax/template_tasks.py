@@ -30,7 +30,10 @@ def tasks_of(mods: Sequence[IRModule], ops: Collection[Any] | None = None) -> li
     """
     wanted = None if ops is None else {_name(op) for op in ops}
     found: dict[Task, None] = {}
-    for mod in mods:
+    for given in mods:
+        # Relay's functions say themselves which graph they are.
+        other = next((func for func in given.functions.values() if hasattr(func, "module_to_graph")), None)
+        mod = given if other is None else other.module_to_graph(given)
         for function in mod.functions.values():
             if not isinstance(function, Function):
                 continue

@@ -252,6 +252,17 @@ class Function(Expr):
         new = attr_key_or_dict if isinstance(attr_key_or_dict, Mapping) else {attr_key_or_dict: attr_value}
         return replace(self, attrs=Attrs({**self.attrs, **new}))
 
+    def as_module(self) -> IRModule:
+        """A module of this function."""
+        return IRModule.from_expr(self)
+
+    @staticmethod
+    def module_to_graph(mod: IRModule) -> IRModule:
+        """The graph of a module that has functions of Relay."""
+        from .to_graph import to_graph
+
+        return to_graph(mod)
+
     @staticmethod
     def module_text(mod: IRModule, metadata: bool = False) -> str:
         """The text of a module that has functions of Relay."""

@@ -21,7 +21,7 @@ def extract_from_program(
     """The tasks of a graph's operators, each once.
 
     Args:
-        mod: a relax module of operators, such as an importer's.
+        mod: a relax module of operators, such as an importer's, or a module or function of Relay.
         params: kept for programs that pass the weights; their shapes are in the module.
         target: what to tune for.
         target_host: where the host's part runs.
@@ -30,7 +30,7 @@ def extract_from_program(
     Raises:
         TuningError: for something else than a module.
     """
-    return extract_from_multiple_program([mod], [params], target, target_host, ops)
+    return extract_from_multiple_program([mod.as_module() if hasattr(mod, "as_module") else mod], [params], target, target_host, ops)
 
 
 def extract_from_multiple_program(

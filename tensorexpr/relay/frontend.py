@@ -1,0 +1,116 @@
+"""Models of others as Relay's modules, by the importers of graphs (`relax.frontend`): `mod, params = relay.frontend.from_onnx(model)`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ..errors import DeclarationError
+from ..frontend.onnx import from_onnx as onnx_graph
+from ..frontend.torch import from_exported_program, from_fx
+from ..relax.frontend.params import detach_params
+from ..runtime.ndarray import NDArray
+from ..tir.function import IRModule
+from .expr import Function, Var
+from .from_graph import from_graph
+from .visitor import substitute
+
+Imported = tuple[IRModule, dict[str, NDArray]]
+
+
+def _with_params(mod: IRModule) -> Imported:
+    """A module of Relay, and the values of the parameters behind its inputs."""
+    plain, found = detach_params(mod)
+    main: Any = plain["main"]
+    plain.update_func("main", main.without_attr("num_input"))
+    values = found.get("main", [])
+    names = [param.name_hint for param in main.params][len(main.params) - len(values) :]
+    return from_graph(plain), dict(zip(names, values, strict=True))
+
+
+def from_onnx(
+    model: Any,
+    shape: Mapping[str, Sequence[Any]] | None = None,
+    dtype: str | Mapping[str, str] | None = "float32",
+    opset: int | None = None,
+    freeze_params: bool = True,
+    convert_config: Any = None,
+    export_node_renamed_model_path: Any = None,
+) -> Imported:
+    """A model of ONNX as a module, and its parameters.
+
+    Args:
+        model: a ModelProto, its bytes, or the path of a file.
+        shape: shapes of inputs by name, where they aren't those of the model.
+        dtype: dtypes of inputs by name.
+        opset: taken for the model's opset, if stated.
+        freeze_params: weights are constants of the module, and there are no parameters.
+        convert_config, export_node_renamed_model_path: accepted.
+
+    Raises:
+        ModelError, UnsupportedOperatorError, NeedsValueError: as of `relax.frontend.onnx.from_onnx`.
+    """
+    mod = onnx_graph(model, shape, dtype, opset, keep_params_in_input=not freeze_params, sanitize_input_names=False)
+    return _with_params(mod)
+
+
+def from_pytorch(
+    script_module: Any, input_infos: Sequence[tuple[str, Any]] | None = None,
+    custom_convert_map: Mapping[str, Callable[..., Any]] | None = None,
+    default_dtype: str = "float32", use_parser_friendly_name: bool = False, keep_quantized_weight: bool = False,
+    export_renamed_c_graph_path: Any = None, preserve_pytorch_scopes: bool = False,
+) -> Imported:  # fmt: skip
+    """A module of PyTorch as a module of Relay, and its parameters.
+
+    Args:
+        script_module: what `torch.export.export` returns, a `torch.nn.Module` or a traced `torch.fx.GraphModule`.
+        input_infos: names, and shapes or pairs of shape and dtype, of the inputs, in their order; an exported program knows its shapes.
+        custom_convert_map: names of operators -> converters.
+        default_dtype: of inputs that are given by their shapes.
+        use_parser_friendly_name, keep_quantized_weight, export_renamed_c_graph_path, preserve_pytorch_scopes: accepted.
+
+    Raises:
+        DeclarationError: for a module of TorchScript, whose source is gone; for operators without a converter, all of them by name.
+    """
+    if type(script_module).__module__.startswith(("torch.jit", "torch._C")):
+        raise DeclarationError(
+            "relay.frontend.from_pytorch reads modules and exported programs, not TorchScript: "
+            "give it the module that was traced, or torch.export.export(module, inputs)"
+        )
+    infos = list(input_infos or ())
+    if hasattr(script_module, "graph_signature"):
+        mod = from_exported_program(
+            script_module, keep_params_as_input=True, unwrap_unit_return_tuple=True, custom_convert_map=custom_convert_map
+        )
+    else:
+        if not infos:
+            raise DeclarationError('from_pytorch needs the inputs of a module: [("input0", (1, 3, 224, 224))]')
+        shapes = [_shape_and_dtype(one, default_dtype) for _, one in infos]
+        mod = from_fx(
+            script_module, shapes, keep_params_as_input=True, unwrap_unit_return_tuple=True, custom_convert_map=custom_convert_map
+        )
+    made, params = _with_params(mod)
+    return _renamed(made, [name for name, _ in infos]), params
+
+
+def _shape_and_dtype(info: Any, default: str) -> tuple[Sequence[int], str]:
+    """A shape, or a pair of shape and dtype, as the latter."""
+    if len(info) == 2 and isinstance(info[1], str):
+        return tuple(info[0]), info[1]
+    return tuple(info), default
+
+
+def _renamed(mod: IRModule, names: Sequence[str]) -> IRModule:
+    """The module whose first parameters have these names, by which programs set inputs."""
+    main: Any = mod["main"]
+    if not isinstance(main, Function) or len(names) > len(main.params):
+        return mod
+    new = {old: Var(name, old.struct_info) for old, name in zip(main.params, names, strict=False)}
+    made = mod.clone()
+    params = tuple(new.get(one, one) for one in main.params)
+    func: Any = Function(params, substitute(main.body, new), main.ret_type, (), main.attrs)
+    made.update_func("main", func)
+    return made
+
+
+__all__ = ["from_onnx", "from_pytorch"]

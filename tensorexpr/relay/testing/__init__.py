@@ -1,0 +1,39 @@
+"""Networks by name, from their papers, with weights that are not trained: `mod, params = relay.testing.resnet.get_workload(1)`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...tir.function import IRModule
+from ..analysis import list_op_freqs
+from ..transform import InferType
+from . import dcgan, densenet, inception_v3, init, layers, lstm, mlp, mobilenet, resnet, squeezenet, vgg
+from .init import create_workload
+
+
+def run_opt_pass(expr: Any, opt_pass: Any, import_prelude: bool = False) -> Any:
+    """What a pass makes of an expression; of a function a function.
+
+    Args:
+        expr: it.
+        opt_pass: the pass.
+        import_prelude: accepted.
+    """
+    found: Any = opt_pass(IRModule.from_expr(expr))["main"]
+    return found if hasattr(expr, "params") else found.body
+
+
+def run_infer_type(expr: Any) -> Any:
+    """The expression with types, checked."""
+    return run_opt_pass(expr, InferType())
+
+
+def count_ops(expr: Any) -> dict[str, int]:
+    """How many calls of each operator an expression has."""
+    return list_op_freqs(expr)
+
+
+__all__ = [
+    "count_ops", "create_workload", "dcgan", "densenet", "inception_v3", "init", "layers", "lstm", "mlp", "mobilenet", "resnet",
+    "run_infer_type", "run_opt_pass", "squeezenet", "vgg",
+]  # fmt: skip
