@@ -41,11 +41,11 @@ from .op import image, nn, random, vision
 from .ty import Any, FuncType, ShapeVar, TensorType, TupleType, Type, scalar_type
 from .visitor import ExprFunctor, ExprMutator, ExprVisitor
 
-__getattr__, __dir__ = later(
-    __name__,
-    {".visitor": "expr_functor=.", ".parser": "fromtext parse parse_expr", ".graph_executor": "graph_executor=."},
-    "frontend parser testing text transform analysis",
-)  # fmt: skip
+_LATER = {
+    ".graph_executor": "graph_executor=.", ".parser": "fromtext parse parse_expr", ".scope_builder": "ScopeBuilder",
+    ".visitor": "expr_functor=.",
+}  # fmt: skip
+__getattr__, __dir__ = later(__name__, _LATER, "analysis frontend parser scope_builder testing text transform vm")
 
 __all__ = [
     "Any", "Call", "Constant", "Expr", "ExprFunctor", "ExprMutator", "ExprVisitor", "FuncType", "Function", "GlobalVar", "If", "Let",

@@ -270,6 +270,10 @@ class Function(Expr):
 
         return module_text(mod, None, metadata)
 
+    def with_attrs(self, attr_map: Mapping[str, Any]) -> Function:
+        """This function with all attributes of a mapping set."""
+        return self.with_attr(attr_map)
+
     def without_attr(self, attr_key: str) -> Function:
         """This function without an attribute."""
         return replace(self, attrs=Attrs({key: value for key, value in self.attrs.items() if key != attr_key}))

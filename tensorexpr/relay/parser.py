@@ -471,7 +471,7 @@ def parse(
     return whole
 
 
-def fromtext(data: str, source_name: str = "from_string") -> Any:
+def fromtext(source: str, source_name: str = "from_string") -> Any:
     """A module; of a text that is a function or an expression by itself, that one."""
-    reader = _reader(data, source_name, None)
-    return parse(data, source_name) if reader.next().text in ("def", "the end") else parse_expr(data)
+    reader = _reader(source, source_name, None)
+    return parse(source, source_name) if reader.next().text in ("def", "the end") else parse_expr(source)

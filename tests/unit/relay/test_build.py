@@ -116,3 +116,21 @@ def test_what_does_not_fit_a_built_network(built: Any) -> None:
         built["other"]
     with pytest.raises(ArgumentError, match="the graph is no JSON"):
         graph_executor.create("{", built.get_lib(), tvm.cpu())
+
+
+def test_scopes_of_statements_and_the_virtual_machine() -> None:
+    x = relay.var("x", shape=())
+    sb = relay.ScopeBuilder()
+    with sb.if_scope(sb.let(("positive", relay.TensorType((), "bool")), relay.less(relay.const(0.0), x))):
+        twice = sb.let("twice", relay.add(x, x))
+        sb.ret(twice)
+    with pytest.raises(DeclarationError, match="ret"), sb.else_scope():
+        sb.let("y", x)
+    with sb.else_scope():
+        sb.ret(relay.negative(x))
+    with pytest.raises(DeclarationError, match="else_scope follows an if_scope"), sb.else_scope():
+        pass
+    func = relay.Function((x,), sb.get())
+    assert str(func).count("let") == 2
+    machine = relay.vm.VirtualMachine(relay.vm.compile(tvm.IRModule.from_expr(func), "llvm"), tvm.cpu())
+    assert [float(machine["main"](np.array(one, "float32")).numpy()) for one in (3, -2)] == [6, 2]
