@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from ..errors import LoweringError
@@ -127,14 +128,27 @@ def lower(
     added = _user_passes(ctx)
     with deep_recursion:
         mod = _as_module(inp, args, name, binds, ctx)
-        if upto not in (None, LAST_PHASE):
-            return _run(mod, ctx, added, simple_mode, upto)
-        options = _options(ctx, simple_mode)
-        if not ctx.instruments and _is_lowered(mod, options):
-            return mod
-        if _is_lowered(mod, options, but_registers=True):
-            added = _NONE_ADDED  # the registers change what our passes do; the user's have seen the program
-        return _run(mod, ctx, added, simple_mode, LAST_PHASE).map_functions(lambda func: func.marked_lowered(options))
+        if upto in (None, LAST_PHASE):
+            options = _options(ctx, simple_mode)
+            if not ctx.instruments and _is_lowered(mod, options):
+                return mod
+            if _is_lowered(mod, options, but_registers=True):
+                added = _NONE_ADDED  # the registers change what our passes do; the user's have seen the program
+        return next(islice(_by_phase(mod, ctx, added, simple_mode), LAST_PHASE if upto is None else upto, None))
+
+
+def lower_by_phase(inp: Any, args: Sequence[Any] | None = None, name: str = "main") -> Iterator[IRModule]:
+    """What `lower(inp, args, name, upto=phase)` gives for each phase in turn, by one lowering; raises what it does.
+
+    The contexts in which a phase is asked for are those in which it runs.
+    """
+    ctx = PassContext.current()
+    with deep_recursion:
+        phases = _by_phase(_as_module(inp, args, name, None, ctx), ctx, _user_passes(ctx), simple_mode=False)
+    for _ in PHASES:
+        with deep_recursion:  # not around the `yield`: it is for the passes, not for what the caller does with the module
+            mod = next(phases)
+        yield mod
 
 
 def _options(ctx: PassContext, simple_mode: bool) -> tuple[Any, ...]:
@@ -159,10 +173,11 @@ def _simple(passes: Sequence[Pass]) -> Iterator[Pass]:
             yield Pass("tir.LoopPartition", drop_proved_guards)
 
 
-def _run(mod: IRModule, ctx: PassContext, added: Mapping[int, list[Pass]], simple_mode: bool, upto: int) -> IRModule:
+def _by_phase(mod: IRModule, ctx: PassContext, added: Mapping[int, list[Pass]], simple_mode: bool) -> Iterator[IRModule]:
+    """The module after each phase."""
     verify = bool(os.environ.get("TENSOREXPR_VERIFY"))
-    for phase in range(upto + 1):
-        for one in _simple(PHASES[phase]) if simple_mode else PHASES[phase]:
+    for phase, passes in PHASES.items():
+        for one in _simple(passes) if simple_mode else passes:
             mod = run_pass(one, mod, ctx)
             if verify:
                 check_module(mod, one.name, None, by_user=False)
@@ -170,11 +185,13 @@ def _run(mod: IRModule, ctx: PassContext, added: Mapping[int, list[Pass]], simpl
         for one in added[phase]:
             mod = run_pass(one, mod, ctx)
             check_module(mod, one.name, phase, by_user=True)
-    if upto == LAST_PHASE:
-        for one in FINAL:
-            mod = run_pass(one, mod, ctx)
-        _check_phase(mod, ctx, LAST_PHASE, verify)
-    return mod
+        if phase != LAST_PHASE:
+            yield mod
+    for one in FINAL:
+        mod = run_pass(one, mod, ctx)
+    _check_phase(mod, ctx, LAST_PHASE, verify)
+    options = _options(ctx, simple_mode)
+    yield mod.map_functions(lambda func: func.marked_lowered(options))
 
 
 def _check_phase(mod: IRModule, ctx: PassContext, phase: int, verify: bool) -> None:

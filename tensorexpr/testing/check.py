@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from ..arith.index_map import IndexMap
-from ..lower.pipeline import lower
+from ..lower.context import PassContext
+from ..lower.pipeline import LAST_PHASE, lower_by_phase
+from ..lower.register_file import RegisterFile
 from ..runtime.build import build
+from ..runtime.module import Module
 from ..schedule.given_layouts import declared_arguments
 from ..schedule.te_schedule import Schedule
+from ..target import Target
 from ..te.operation import PlaceholderOp
 from ..te.reference import evaluate
 from ..te.tensor import Tensor
 from ..te.tolerance import Tolerance, reduction_length, term_magnitude, tolerance_of
 from ..tir.dtype import to_numpy
 from ..tir.expr import PrimExpr
+from ..tir.function import IRModule, PrimFunc
 from ..tir.interpreter import IterationLimitError, interpret
 from .data import Array, random_inputs
 from .program import check_program
@@ -65,7 +70,8 @@ def assert_schedule_correct(
     """
     args = declared_arguments(schedule.tree, args)
     ways = (*phases, None) if compiled else tuple(phases)
-    runs = [_Run(schedule, args, seed, tuple(phases), compiled, sizes, phase, max_iterations) for phase in ways]
+    lowering = Lowering(schedule, schedule.arguments(args))
+    runs = [_Run(schedule, args, seed, tuple(phases), compiled, sizes, phase, max_iterations, lowering) for phase in ways]
     expectations = [expectation_of(args, seed, values) for values in sizes]
     for run in runs:
         run.check(expectations)
@@ -81,6 +87,43 @@ def expectation_of(args: Sequence[Tensor], seed: int, values: Mapping[Any, int])
     return inputs, dict(zip(results, evaluate(results, {**inputs, **values}), strict=True))
 
 
+class Lowering:
+    """The phases of one program, each lowered once; what is built is the last of them where it fits the machine's registers."""
+
+    def __init__(self, program: Schedule | PrimFunc, args: Sequence[Any] | None = None) -> None:
+        self._program, self._args = program, args
+        self._steps: Iterator[IRModule] | None = None
+        self._modules: list[IRModule] = []
+
+    def upto(self, phase: int) -> PrimFunc:
+        """The function after a phase.
+
+        Raises:
+            TensorExprError: from lowering; asked again, it is lowered again.
+        """
+        if self._steps is None:
+            self._steps = lower_by_phase(self._program, self._args)
+        try:
+            while len(self._modules) <= phase:
+                self._modules.append(next(self._steps))
+        except BaseException:
+            self._steps, self._modules = None, []  # a generator that has raised has nothing more to give
+            raise
+        ((_, func),) = self._modules[phase].functions_items()
+        return func
+
+    def build(self) -> Module:
+        """The machine code for the current target, or this machine."""
+        # Interpreted phases have the registers of the current target, and without one AVX-512's, whatever machine this is.
+        asked = RegisterFile.current()
+        with Target.target_or_current(None):
+            fits = asked == RegisterFile.current()
+        lowered = self._modules[LAST_PHASE] if len(self._modules) > LAST_PHASE else None
+        if lowered is None or not fits or PassContext.current().instruments:
+            return build(self._program, self._args, name="main")
+        return build(lowered)
+
+
 @dataclass(frozen=True)
 class _Run:
     """One way to run a schedule: the interpreter after a phase, or the compiled code if `phase` is None."""
@@ -93,6 +136,7 @@ class _Run:
     sizes: Sequence[Mapping[Any, int]]
     phase: int | None
     max_iterations: int | None
+    lowering: Lowering
 
     def check(self, expectations: Sequence[Expectation]) -> None:
         """Run with each size; the first disagreement is raised."""
@@ -111,9 +155,9 @@ class _Run:
         layouts = [None if new is old else (self.schedule.layout_of(old), new.shape) for new, old in zip(given, self.args, strict=True)]
         outputs = [not isinstance(arg.op, PlaceholderOp) for arg in self.args]
         if self.phase is None:
-            module = build(self.schedule, given, name="main")
+            module = self.lowering.build()
             return _in_layouts(lambda *arrays: module(*arrays), layouts, outputs)
-        lowered = lower(self.schedule, given, upto=self.phase)["main"]
+        lowered = self.lowering.upto(self.phase)
         return _in_layouts(lambda *arrays: interpret(lowered, list(arrays), max_iterations=self.max_iterations), layouts, outputs)
 
     def _mismatch(self, problem: str) -> ScheduleMismatch:

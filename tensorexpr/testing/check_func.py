@@ -6,13 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from ..lower.pipeline import lower
-from ..runtime.build import build
 from ..te.tensor import Tensor
 from ..tir.function import PrimFunc
 from ..tir.interpreter import interpret
 from ..tir.verify import verify_well_formed
-from .check import PHASES, expectation_of, problem_of
+from .check import PHASES, Lowering, expectation_of, problem_of
 from .data import Array
 
 
@@ -44,9 +42,10 @@ def assert_func_correct(
     """
     verify_well_formed(func)
     expectations = [expectation_of(args, seed, values) for values in sizes]
+    lowering = Lowering(func)
     for phase in (*phases, *([None] if compiled else [])):
         try:
-            run = _runner(func, phase)
+            run = _runner(lowering, phase)
             found = (problem_of(args, *expectation, run) for expectation in expectations)
             problem = next((text for text in found if text), None)
         except Exception as error:  # whatever goes wrong, the report says in which function
@@ -55,12 +54,11 @@ def assert_func_correct(
             raise _mismatch(func, phase, problem)
 
 
-def _runner(func: PrimFunc, phase: int | None) -> Callable[[list[Array]], object]:
+def _runner(lowering: Lowering, phase: int | None) -> Callable[[list[Array]], object]:
     if phase is None:
-        module = build(func, name="main")
+        module = lowering.build()
         return lambda arrays: module(*arrays)
-    (_, lowered), *_ = lower(func, upto=phase).functions_items()
-    return partial(interpret, lowered)
+    return partial(interpret, lowering.upto(phase))
 
 
 def _mismatch(func: PrimFunc, phase: int | None, problem: str) -> FuncMismatch:

@@ -11,7 +11,7 @@ from tensorexpr.errors import InternalError, LoweringError
 from tensorexpr.lower import lower
 from tensorexpr.lower.context import PassContext
 from tensorexpr.lower.passes import PassInfo
-from tensorexpr.lower.pipeline import FINAL, PHASES
+from tensorexpr.lower.pipeline import FINAL, PHASES, lower_by_phase
 from tensorexpr.lower.transform import VectorizeLoop, prim_func_pass
 from tensorexpr.tir.expr import Var
 from tensorexpr.tir.function import IRModule, PrimFunc
@@ -40,6 +40,22 @@ def _two_dimensional() -> PrimFunc:
         return realize("T", [(i, 1), (0, 10)], inside, shape=(6, 10))
 
     return func(loop("i", 6, row), a, b)
+
+
+def test_one_lowering_gives_what_each_phase_alone_does() -> None:
+    seen: list[str] = []
+
+    @prim_func_pass(opt_level=0)
+    def note(f: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
+        seen.append("called")
+        return f
+
+    with PassContext(config={"tir.add_lower_pass": [(1, note), (3, note)]}):
+        together = list(lower_by_phase(_two_dimensional()))
+        assert len(seen) == 2
+        assert [str(mod) for mod in together] == [str(lower(_two_dimensional(), upto=phase)) for phase in PHASES]
+        assert len({str(mod) for mod in together}) > 2
+        assert lower(together[-1]) is together[-1]  # so `build` lowers nothing again
 
 
 def test_phases_end_where_they_promise() -> None:
