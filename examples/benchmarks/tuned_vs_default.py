@@ -109,6 +109,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--only", default="", help="cases whose names contain this; several with commas")
     parser.add_argument("--trials", type=int, default=32, help="trials of each case; 0 takes what the log has")
     parser.add_argument("--rounds", type=int, default=7, help="turns of each program")
+    parser.add_argument("--target", default="", help="what programs are made for, such as 'llvm -mcpu=znver3'; this machine by default")
     parser.add_argument("--log", type=Path, help="where records go; a temporary file by default")
     parser.add_argument("--json", type=Path, help="write the figures here, after each case")
     return parser.parse_args(arguments)
@@ -117,7 +118,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 def main() -> int:
     """Compare, print a table, and write the figures."""
     options = parse()
-    target = Target.target_or_current(None)
+    target = Target.target_or_current(options.target or None)
     lines: list[Line] = []
     with tempfile.TemporaryDirectory() as folder:
         log = options.log or Path(folder) / "records.json"
