@@ -79,6 +79,6 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """The module `record`, a command too that must not be loaded before it runs, and others that few use, when they are asked for."""
-    if name in ("feature", "record", "space_generator"):
+    if name in ("feature", "record", "space_generator", "tophub"):
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -11,11 +11,12 @@ sort             sort, argsort, topk, searchsorted; unique: unique and argwhere;
 diagonal         eye, matrix_set_diag;  signal: dft, stft;  fixed_point: rescaling of quantised sums
 sparse           products of sparse and dense matrices; sparse_tensor: TensorFlow's sparse tensors
 random           random numbers by Threefry
-image            resizes, crops, morphological dilation; sampling: grids; layouts: helpers of both;  vision: boxes and regions
+image            resizes, crops, morphological dilation; sampling: grids; layouts: helpers of both
+vision           boxes and regions;  detection: single-shot detectors, proposals, the best boxes of each class
 linalg           matmul, tensordot, einsum
 nn/              convolutions, dense layers, pooling, norms, softmax, activations
 utils            arguments: constants, axes, paddings
-schedules        default schedules, by rules; generic, x86, cuda: the same by name; loaded when first asked for
+schedules        default schedules, by rules; generic, x86, cuda, devices: the same by name; loaded when first asked for
 testing/         what operators compute, in plain NumPy
 """
 
@@ -300,4 +301,6 @@ __all__ = [
     "x86",
 ]
 
-__getattr__, __dir__ = later(__name__, {}, submodules="cuda generic random schedules testing x86")
+__getattr__, __dir__ = later(
+    __name__, {".devices": "arm_cpu bifrost gpu hls intel_graphics mali"}, submodules="cuda generic random schedules testing x86"
+)

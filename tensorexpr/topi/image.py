@@ -23,7 +23,7 @@ from ..tir.arithmetic import as_int, cast, const
 from ..tir.expr import PrimExpr, Var
 from .nn.padding import pad
 from .transform import injective
-from .utils import get_const_tuple, pad_pairs, spread
+from .utils import equal_const_int, get_const_tuple, pad_pairs, spread
 
 _HELPERS = """can_convert_multiply_to_intdiv get_1d_indices get_1d_pixel get_2d_indices get_2d_pixel get_3d_indices get_3d_pixel
 get_closest_index get_inx nchw_pack_layout nchw_xc_layout ncw_pack_layout ncw_xc_layout"""
@@ -398,13 +398,23 @@ def _dilation2d(where: str, data: Tensor, kernel: Tensor, stride: Any, padding: 
     for n, place in enumerate(places):
         shape[place] = arithmetic.floordiv(padded.shape[place] - spans[n], strides[n]) + 1
     ry, rx = reduce_axis((0, taps[0]), name="ry"), reduce_axis((0, taps[1]), name="rx")
+    is_padded = not all(equal_const_int(side, 0) for pair in pairs for side in pair)
 
     def body(*i: Var) -> PrimExpr:
-        at = list(i)
+        at: list[Any] = list(i)
         at[places[0]] = i[places[0]] * strides[0] + ry.var * dilation[0]
         at[places[1]] = i[places[1]] * strides[1] + rx.var * dilation[1]
         weight = kernel(ry, rx, i[3]) if last else kernel(i[1], ry, rx)
-        return te_max(padded(*at) + weight, axis=[ry, rx])
+        total: PrimExpr = padded(*at) + weight
+        if "int" in data.dtype and is_padded:
+            # The least integer plus a negative weight would be among the greatest: -128 - 1 is 127 in int8.
+            inside = [
+                test
+                for place, (low, _) in zip(places, pairs, strict=True)
+                for test in (at[place] >= low, at[place] < low + data.shape[place])
+            ]
+            total = intrin.select(arithmetic.all(*inside), total, intrin.min_value(data.dtype))
+        return te_max(total, axis=[ry, rx])
 
     return compute(tuple(shape), body, name="dilation2d", tag=where)
 

@@ -299,8 +299,10 @@ def multinomial(gen: Tensor, probs: Tensor, num_samples: int) -> tuple[Tensor, T
     state, drawn = uniform(gen, 0.0, 1.0, (extent_value(rows), num_samples), "float32")
 
     def room(r: Any, k: Any, n: Any) -> PrimExpr:
-        left = ends(r, k) - cast(drawn(r, n), dtype)
-        return intrin.select(left > const(0, dtype), left, const(1, dtype))
+        # Of the last end, which rounding leaves at 0.9999999, say: a number beyond all ends would give the first class.
+        left = ends(r, k) - cast(drawn(r, n), dtype) * ends(r, classes - 1)
+        # More than any room there is: classes of no part in front must not tie with the first one that has all.
+        return intrin.select(left > const(0, dtype), left, const(2, dtype))
 
     # The class whose part holds the number is the first one that ends behind it.
     chosen = argmin(injective((rows, classes, num_samples), room, "room"), 1)

@@ -9,6 +9,7 @@ import math
 from typing import Any
 
 from ..errors import DeclarationError
+from ..later import later
 from ..te.tensor import Tensor
 from ..tir import arithmetic, intrin
 from ..tir.arithmetic import cast, const
@@ -395,3 +396,13 @@ def reg_bbox(x1: Any, y1: Any, x2: Any, y2: Any, dx: Any, dy: Any, dw: Any, dh: 
 def reg_iou(x1: Any, y1: Any, x2: Any, y2: Any, dx1: Any, dy1: Any, dx2: Any, dy2: Any) -> tuple[Any, Any, Any, Any]:
     """A box whose corners are moved: left, top, right, bottom."""
     return x1 + dx1, y1 + dy1, x2 + dx2, y2 + dy2
+
+
+__getattr__, __dir__ = later(
+    __name__,
+    {
+        # The modules that programs name: of single-shot detectors, and of regions, which are here.
+        ".detection": "ssd=. all_class_non_max_suppression multibox_detection multibox_prior multibox_transform_loc proposal",
+        ".vision": "rcnn=.",
+    },
+)

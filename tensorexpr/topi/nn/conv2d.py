@@ -13,6 +13,8 @@ from ...tir.expr import PrimExpr, Var
 from ..utils import get_const_int, need_equal, need_rank
 from .conv import conv, depthwise
 from .padding import blocked_windows
+from .workload import Workload as Workload
+from .workload import conv2d_workload as _get_workload  # noqa: F401  (programs import it by this name)
 
 
 def conv2d(

@@ -80,6 +80,17 @@ def _packed_kernel(kernel: Tensor, size: int, tile_size: int, layout: str, last:
     return compute(shape, body, name="kernel_pack", attrs={_SIMPLIFY: ["eps", "nu", "r_kh", "r_kw"]})
 
 
+def _need_square(where: str, weight: Tensor, layout: str, size: int, pre_computed: bool) -> None:
+    """Windows have one size in both directions, as have tiles."""
+    if pre_computed:
+        need_equal(where, "extents 0 and 1 of the transformed weights", weight.shape[0], weight.shape[1])
+        # 6 x 6 may be 3 taps for tiles of 4 or 5 for tiles of 2; where the transform is in the same program it says which.
+        for axis in getattr(weight.op, "reduce_axis", ()) if weight.op.name == "kernel_pack" else ():
+            need_equal(where, "the taps of the transformed weights and those that the tiles of this height leave", axis.dom.extent, size)
+    else:
+        need_equal(where, "the height and the width of the window", size, weight.shape[layout.index("W")])
+
+
 def _tile_size(height: Any) -> int:
     """Outputs of a tile: 4 where the image is a multiple of 8, else 2."""
     return 4 if get_const_int(height) % 8 == 0 else 2
@@ -106,6 +117,7 @@ def _winograd(
     weights = "HWIO" if layout == "NHWC" else "OIHW"
     # Transformed weights [alpha, alpha, O, I] don't tell their taps: they were made with the m that the height says.
     size = get_const_int(weight.shape[0]) - m + 1 if pre_computed else get_const_int(weight.shape[weights.index("H")])
+    _need_square(where, weight, weights, size, pre_computed)
     alpha = m + size - 1
     kernel = weight if pre_computed else _packed_kernel(weight, size, m, weights, ("O", "I"))
     outputs = kernel.shape[2]

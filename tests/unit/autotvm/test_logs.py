@@ -126,3 +126,17 @@ def test_databases_keep_results() -> None:
     assert autotvm.database.filter_inputs(db, [inp, record(4, 1.0)[0]])[0].config.index == 4
     assert len(db.filter(lambda made, results: results[0].costs[0] < 1)) == 1
     assert measure_str_key(inp) != measure_str_key(record(4, 1.0)[0])
+
+
+def test_the_newest_log_of_the_folder_is_in_force(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(autotvm.tophub, "AUTOTVM_TOPHUB_ROOT_PATH", tmp_path)
+    monkeypatch.delenv("TOPHUB_LOCATION", raising=False)
+    assert not autotvm.tophub.check_backend("", "cpu") and not autotvm.tophub.context(TARGET).best_by_targetkey
+    for version, index in (("v0.9", 2), ("v0.10", 3)):
+        (tmp_path / f"cpu_{version}.log").write_text(encode(*record(index, 1.0)) + "\n")
+    [(found, _)] = autotvm.tophub.context(TARGET).best_by_targetkey.values()
+    assert found.config.index == 3
+    [(same, _)] = autotvm.tophub.load_reference_log("cpu", "", "tests/matmul")
+    assert same.config.index == 3 and autotvm.tophub.load_reference_log("cpu", "", "other") == []
+    monkeypatch.setenv("TOPHUB_LOCATION", "NONE")
+    assert not autotvm.tophub.context(TARGET).best_by_targetkey

@@ -84,6 +84,12 @@ def test_dilation_takes_the_largest_sum_of_a_window() -> None:
     np.testing.assert_allclose(found, wanted.transpose(0, 2, 3, 1), rtol=1e-6)
 
 
+def test_dilation_of_the_least_integers_does_not_wrap_at_the_border() -> None:
+    D, K = te.placeholder((1, 1, 2, 2), "int8"), te.placeholder((1, 3, 3), "int8")
+    [found] = run([D, K], [np.full((1, 1, 2, 2), -100, "int8"), np.full((1, 3, 3), -20, "int8")], image.dilation2d_nchw(D, K, 1, 1, 1))
+    assert (found == -120).all()
+
+
 def test_what_a_resize_doesnt_know_is_named() -> None:
     A = te.placeholder((1, 1, 4, 4))
     with pytest.raises(DeclarationError, match='method is \'sinc\'; it takes "nearest_neighbor", "linear" or "cubic"'):

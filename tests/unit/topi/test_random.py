@@ -9,6 +9,7 @@ import pytest
 
 from tensorexpr import te, topi
 from tensorexpr.errors import DeclarationError
+from tensorexpr.tir import const
 from tensorexpr.topi import random
 from tests.operators import assert_same, run
 
@@ -75,6 +76,18 @@ def test_classes_are_drawn_with_their_probabilities() -> None:
     assert drawn.dtype == np.int32 and drawn.shape == (2, 40)
     assert set(drawn[0].tolist()) == {0, 1} and 0.5 < drawn[0].mean() < 0.9
     assert set(drawn[1].tolist()) == {3}
+
+
+@pytest.mark.parametrize("number", [0.0, 1 - 2.0**-24])
+def test_classes_of_no_part_are_never_drawn(number: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    def uniform(gen: Any, low: Any, high: Any, shape: Any, dtype: str) -> Any:
+        return gen, te.compute(shape, lambda *i: const(number, "float32"))
+
+    monkeypatch.setattr(random, "uniform", uniform)
+    # Ten parts of a tenth end at 1.0000001 or 0.9999999; a single part of everything leaves no more room than 1.
+    probabilities = np.array([[0, *[0.1] * 10, 0], [0, *[0.0] * 9, 1, 0], [0, *[0.7] * 10, 0]], "float32")
+    _, drawn = run(lambda g, p: random.multinomial(g, p, 1), state(3), probabilities)
+    assert all(probabilities[row, drawn[row, 0]] > 0 for row in range(3))
 
 
 def test_what_is_no_state_is_refused() -> None:

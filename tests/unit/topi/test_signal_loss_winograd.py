@@ -106,3 +106,10 @@ def test_winograds_convolution_with_transformed_weights() -> None:
     np.testing.assert_allclose(found, conv_python(data, weight, (1, 1), ((1, 1), (1, 1)), (1, 1)), rtol=3e-4)
     with pytest.raises(DeclarationError, match="strides and dilation are 1"):
         topi.nn.conv2d_winograd_nchw(D, W, 2, 1, 1)
+    with pytest.raises(DeclarationError, match="the height and the width of the window must be equal, but they are 3 and 5"):
+        topi.nn.conv2d_winograd_nchw(D, te.placeholder((4, 4, 3, 5)), 1, 1, 1)
+    with pytest.raises(DeclarationError, match=r"the taps of the transformed weights .* are 3 and 5"):
+        # 6 rows are tiles of 2, for which 6 x 6 transformed weights would be those of 5 taps
+        topi.nn.conv2d_winograd_nchw_without_weight_transform(
+            te.placeholder((1, 4, 6, 6)), topi.nn.conv2d_winograd_weight_transform(W, 4), 1, 1, 1
+        )

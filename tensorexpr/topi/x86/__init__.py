@@ -14,16 +14,16 @@ from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import DeclarationError
-from ..target import Target
-from ..te.tensor import Tensor
-from . import nn, transform, vision
-from .named_schedules import define_schedules, schedule_injective_from_existing
-from .nn.dense import bias_add
-from .utils import extent_value
-from .utils import get_max_power2_factor as get_max_power2_factor
-from .utils import is_empty_shape as is_empty_shape
-from .utils import traverse_inline as traverse_inline
+from ...errors import DeclarationError
+from ...target import Target
+from ...te.tensor import Tensor
+from .. import nn, transform, vision
+from ..named_schedules import define_schedules, schedule_injective_from_existing
+from ..nn.dense import bias_add
+from ..utils import extent_value
+from ..utils import get_max_power2_factor as get_max_power2_factor
+from ..utils import is_empty_shape as is_empty_shape
+from ..utils import traverse_inline as traverse_inline
 
 _NAMES = """
 adaptive_pool batch_matmul batch_matmul_cblas batch_matmul_int8 batch_matmul_mkl batch_norm binarize_pack binary_dense
@@ -97,7 +97,7 @@ def _renamed(name: str, function: Callable[..., Any], names: str) -> Callable[..
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
         if name in _TASKS and _is_task(name, bound.args):
-            from .tasks.dispatch import declare
+            from ..tasks.dispatch import declare
 
             return declare(name, bound.args)
         # By their places: the function knows these arguments by other names.
@@ -134,7 +134,7 @@ def _blas_matmul(
     Raises:
         DeclarationError: for operands that aren't both float32 or both float64, or an out_dtype that isn't theirs.
     """
-    from ..contrib import cblas
+    from ...contrib import cblas
 
     _same_dtype("matmul", tensor_a, out_dtype)
     product = cblas.matmul(tensor_a, tensor_b, transpose_a, transpose_b)
@@ -163,7 +163,7 @@ def _blas_batch_matmul(
     Raises:
         DeclarationError: for operands that aren't both float32 or both float64, or an out_dtype that isn't theirs.
     """
-    from ..contrib import cblas
+    from ...contrib import cblas
 
     _same_dtype("batch_matmul", tensor_a, out_dtype)
     return cblas.batch_matmul(tensor_a, tensor_b, transpose_a, transpose_b)
@@ -220,7 +220,7 @@ def _by_log(name: str, default: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(default)
     def scheduled(outs: Any, layout: str | None = None) -> Any:
-        from .tasks.dispatch import schedule
+        from ..tasks.dispatch import schedule
 
         outputs = [outs] if isinstance(outs, Tensor) else outs
         tensors = isinstance(outputs, (list, tuple)) and outputs and all(isinstance(out, Tensor) for out in outputs)

@@ -1,0 +1,412 @@
+"""Detectors: the boxes that images are searched for, what a network's results make of these, and the best ones of each class.
+
+Single-shot detectors (Liu et al. 2016) put boxes of a few sizes and ratios around every element of a feature map; region proposals
+(Ren et al. 2015) put anchors there, in pixels of the image.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from ..errors import DeclarationError
+from ..te.declare import compute
+from ..te.tensor import Tensor
+from ..tir import arithmetic, intrin
+from ..tir.arithmetic import cast, const
+from ..tir.buffer import Buffer
+from ..tir.expr import PrimExpr, Var
+from ..tir.ir_builder import IRBuilder
+from .rows import in_loops
+from .sort import argsort
+from .transform import injective
+from .utils import get_const_float, get_const_int, need_equal, need_rank
+from .vision import _overlap, generate_anchor, non_max_suppression, reg_bbox, reg_iou
+
+
+def multibox_prior(
+    data: Tensor,
+    sizes: Sequence[float] = (1,),
+    ratios: Sequence[float] = (1,),
+    steps: Sequence[float] = (-1, -1),
+    offsets: Sequence[float] = (0.5, 0.5),
+    clip: bool = False,
+) -> Tensor:
+    """Boxes around the elements of a feature map, in parts of the image.
+
+    Args:
+        data: [N, C, height, width]; only its extents matter.
+        sizes: heights of boxes; a box of each size has the first ratio, and one of each further ratio the first size.
+        ratios: of width to height.
+        steps: from one element to the next, down and to the right; -1 for the height and the width shared out evenly.
+        offsets: of the middle of a box from the start of its element, in steps.
+        clip: cut boxes off at the borders.
+
+    Returns:
+        [1, height * width * (sizes + ratios - 1), 4]: left, top, right, bottom.
+
+    Raises:
+        DeclarationError: for another rank, or no size or ratio.
+    """
+    where = "multibox_prior"
+    need_rank(where, "data", data, 4)
+    heights, shapes = ([get_const_float(value) for value in values] for values in (sizes, ratios))
+    if not heights or not shapes:
+        raise DeclarationError(f"{where}: sizes {list(sizes)} and ratios {list(ratios)}; it takes one or more of each")
+    tall, wide = (get_const_int(extent) for extent in data.shape[2:])
+    kinds = [(size, 1.0) for size in heights] + [(heights[0], ratio) for ratio in shapes[1:]]
+    down, right = (get_const_float(step) if get_const_float(step) > 0 else 1.0 / n for step, n in zip(steps, (tall, wide), strict=True))
+    offset_y, offset_x = (get_const_float(offset) for offset in offsets)
+    dtype, count = data.dtype, len(kinds)
+
+    def chosen(kind: PrimExpr, values: Sequence[float]) -> PrimExpr:
+        found: PrimExpr = const(values[-1], dtype)
+        for number in reversed(range(count - 1)):
+            found = intrin.select(arithmetic.convert(kind == number), const(values[number], dtype), found)
+        return found
+
+    # A square of the image is as high as wide, but its sides are parts of the height and of the width.
+    half_wide = [size * tall / wide * math.sqrt(ratio) / 2 for size, ratio in kinds]
+    half_tall = [size / math.sqrt(ratio) / 2 for size, ratio in kinds]
+
+    def body(_: Var, place: Var, corner: Var) -> PrimExpr:
+        pixel, kind = arithmetic.floordiv(place, count), arithmetic.floormod(place, count)
+        middle_y = (cast(arithmetic.floordiv(pixel, wide), dtype) + const(offset_y, dtype)) * const(down, dtype)
+        middle_x = (cast(arithmetic.floormod(pixel, wide), dtype) + const(offset_x, dtype)) * const(right, dtype)
+        is_x = arithmetic.convert(arithmetic.floormod(corner, 2) == 0)
+        middle = intrin.select(is_x, middle_x, middle_y)
+        half = intrin.select(is_x, chosen(kind, half_wide), chosen(kind, half_tall))
+        edge = intrin.select(corner < 2, middle - half, middle + half)
+        return arithmetic.maximum(arithmetic.minimum(edge, const(1, dtype)), const(0, dtype)) if clip else edge
+
+    made: Tensor = compute((1, tall * wide * count, 4), body, "multibox_prior", "multibox_prior")
+    return made
+
+
+def multibox_transform_loc(
+    cls_prob: Tensor,
+    loc_pred: Tensor,
+    anchor: Tensor,
+    clip: bool = True,
+    threshold: float = 0.01,
+    variances: Sequence[float] = (0.1, 0.1, 0.2, 0.2),
+    keep_background: bool = False,
+) -> list[Tensor]:
+    """Boxes moved by what a network says, with the best class of each; those above a threshold stand in front.
+
+    Args:
+        cls_prob: [batch, classes, boxes]; class 0 is the background.
+        loc_pred: [batch, boxes * 4]: how far the middle moves right and down, and the logarithms of the growth of width and height.
+        anchor: [1 or batch, boxes, 4]: left, top, right, bottom.
+        clip: cut boxes off at the borders of the image, 0 and 1.
+        threshold: of the probability.
+        variances: what each of the four numbers of `loc_pred` is multiplied with.
+        keep_background: the background is a class as the others are.
+
+    Returns:
+        [boxes [batch, boxes, 6], counts [batch] (int32)]: a box is its class (the background is not counted, without keep_background),
+        probability, left, top, right, bottom; behind the counted ones all are -1.
+
+    Raises:
+        DeclarationError: for other shapes.
+    """
+    where = "multibox_transform_loc"
+    for name, tensor, rank in (("cls_prob", cls_prob, 3), ("loc_pred", loc_pred, 2), ("anchor", anchor, 3)):
+        need_rank(where, name, tensor, rank)
+    batch, classes, count = cls_prob.shape
+    need_equal(where, "the boxes of cls_prob and anchor", count, anchor.shape[1])
+    need_equal(where, "the elements of loc_pred and four for each box", loc_pred.shape[1], count * 4)
+    first = 0 if keep_background else 1
+    dtype, factors = cls_prob.dtype, [const(get_const_float(v), cls_prob.dtype) for v in variances]
+    shared = get_const_int(anchor.shape[0]) == 1
+
+    def body(ib: IRBuilder, ins: list[Buffer], outs: list[Buffer]) -> None:
+        probability, moves, boxes = (ib.buffer_ptr(buffer) for buffer in ins)
+        out, valid = (ib.buffer_ptr(buffer) for buffer in outs)
+        limit = const(threshold, dtype)
+
+        def moved(b: Any, i: Any, axis: int) -> tuple[PrimExpr, PrimExpr]:
+            low, high = (boxes[0 if shared else b, i, axis + end] for end in (0, 2))
+            size = high - low
+            middle = (low + high) * const(0.5, dtype) + moves[b, i * 4 + axis] * factors[axis] * size
+            half = intrin.exp(moves[b, i * 4 + 2 + axis] * factors[2 + axis]) * size * const(0.5, dtype)
+            return middle - half, middle + half
+
+        def held(edge: PrimExpr) -> PrimExpr:
+            return arithmetic.maximum(arithmetic.minimum(edge, const(1, dtype)), const(0, dtype)) if clip else edge
+
+        with ib.for_range(0, batch, "b", kind="parallel") as b:
+            best = ib.allocate(dtype, (1,), "best", scope="local")
+            kind = ib.allocate("int32", (1,), "kind", scope="local")
+            valid[b] = 0
+            with ib.for_range(0, count, "i") as i:
+                best[0], kind[0] = const(-1, dtype), const(first - 1, "int32")
+                with ib.for_range(first, classes, "c") as c, ib.if_scope(probability[b, c, i] > best[0]):
+                    best[0], kind[0] = probability[b, c, i], c
+                with ib.if_scope(arithmetic.all(kind[0] >= first, best[0] >= limit)):
+                    (left, right), (top, bottom) = moved(b, i, 0), moved(b, i, 1)
+                    # Numbered from 0 on without the background.
+                    values = (cast(kind[0] - first, dtype), best[0], held(left), held(top), held(right), held(bottom))
+                    for place, value in enumerate(values):
+                        out[b, valid[b], place] = value
+                    valid[b] = valid[b] + 1
+            with ib.for_range(valid[b], count, "rest") as rest, ib.for_range(0, 6, "e") as e:
+                out[b, rest, e] = const(-1, dtype)
+
+    return in_loops([(batch, count, 6), (batch,)], [cls_prob, loc_pred, anchor], body, where, [dtype, "int32"])
+
+
+def multibox_detection(
+    cls_prob: Tensor,
+    loc_pred: Tensor,
+    anchor: Tensor,
+    clip: bool = True,
+    threshold: float = 0.01,
+    nms_threshold: float = 0.5,
+    force_suppress: bool = False,
+    variances: Sequence[float] = (0.1, 0.1, 0.2, 0.2),
+    nms_topk: int = -1,
+) -> Tensor:
+    """The boxes of `multibox_transform_loc` that overlap no better ones: [batch, boxes, 6], best first, then -1."""
+    boxes, counts = multibox_transform_loc(cls_prob, loc_pred, anchor, clip, threshold, variances)
+    places: Tensor = injective(boxes.shape[:2], lambda b, i: i, "places")
+    made = non_max_suppression(boxes, counts, places, -1, nms_threshold, force_suppress, nms_topk, return_indices=False)
+    assert isinstance(made, Tensor)
+    return made
+
+
+def all_class_non_max_suppression(
+    boxes: Tensor,
+    scores: Tensor,
+    max_output_boxes_per_class: Any,
+    iou_threshold: Any,
+    score_threshold: Any,
+    output_format: str = "onnx",
+) -> list[Tensor]:
+    """For every class by itself, the boxes of high scores that overlap no better ones.
+
+    Args:
+        boxes: [batch, boxes, 4]: two opposite corners.
+        scores: [batch, classes, boxes].
+        max_output_boxes_per_class: at most so many; a number or a tensor of one element, as the next two are.
+        iou_threshold: boxes that overlap by more go.
+        score_threshold: boxes of such a score or less go.
+        output_format: "onnx" or "tensorflow".
+
+    Returns:
+        For "onnx", [rows [batch * classes * boxes, 3] (int64): batch, class, box; how many there are [1] (int64)]. For "tensorflow",
+        [rows [batch, classes * boxes, 2] (int64): class, box; their scores; how many there are [batch] (int64)]. By classes, best
+        first; rows behind those counted are 0.
+
+    Raises:
+        DeclarationError: for other shapes, or another format.
+    """
+    where = "all_class_non_max_suppression"
+    if output_format not in ("onnx", "tensorflow"):
+        raise DeclarationError(f'{where}: output_format is {output_format!r}; it takes "onnx" or "tensorflow"')
+    need_rank(where, "boxes", boxes, 3)
+    need_rank(where, "scores", scores, 3)
+    batch, classes, count = scores.shape
+    need_equal(where, "the boxes of boxes and scores", count, boxes.shape[1])
+    order = argsort(scores, axis=2, is_ascend=False, dtype="int32")
+    limits = (max_output_boxes_per_class, iou_threshold, score_threshold)
+    given = [limit for limit in limits if isinstance(limit, Tensor)]
+    kept, found = _kept_of_classes(boxes, scores, order, limits, given)
+    onnx = output_format == "onnx"
+
+    def body(ib: IRBuilder, ins: list[Buffer], outs: list[Buffer]) -> None:
+        chosen, counts, value = (ib.buffer_ptr(buffer) for buffer in ins)
+        rows, total = ib.buffer_ptr(outs[0]), ib.buffer_ptr(outs[-1])
+        if onnx:
+            total[0] = const(0, "int64")
+        # In order, as each class begins where those before it end.
+        with ib.for_range(0, batch, "b") as b:
+            place = 0 if onnx else b
+            if not onnx:
+                total[b] = const(0, "int64")
+            with ib.for_range(0, classes, "c") as c:
+                with ib.for_range(0, counts[b, c], "k") as k:
+                    row = total[place] + cast(k, "int64")
+                    whole = [b, c, chosen[b, c, k]]
+                    for column, part in enumerate(whole if onnx else whole[1:]):
+                        rows[(row, column) if onnx else (b, row, column)] = cast(part, "int64")
+                    if not onnx:
+                        ib.buffer_ptr(outs[1])[b, row] = value[b, c, chosen[b, c, k]]
+                total[place] = total[place] + cast(counts[b, c], "int64")
+            if not onnx:
+                _clear(ib, b, total[b], classes * count, rows, 2)
+                with ib.for_range(total[b], cast(classes * count, "int64"), "rest") as rest:
+                    ib.buffer_ptr(outs[1])[b, rest] = const(0, scores.dtype)
+        if onnx:
+            _clear(ib, None, total[0], batch * classes * count, rows, 3)
+
+    if onnx:
+        shapes: list[Any] = [(batch * classes * count, 3), (1,)]
+        return in_loops(shapes, [kept, found, scores], body, where, ["int64", "int64"])
+    shapes = [(batch, classes * count, 2), (batch, classes * count), (batch,)]
+    return in_loops(shapes, [kept, found, scores], body, where, ["int64", scores.dtype, "int64"])
+
+
+def _clear(ib: IRBuilder, b: Any, first: PrimExpr, count: Any, rows: Any, width: int) -> None:
+    with ib.for_range(first, cast(count, "int64"), "rest") as rest, ib.for_range(0, width, "column") as column:
+        rows[(rest, column) if b is None else (b, rest, column)] = const(0, "int64")
+
+
+def _kept_of_classes(boxes: Tensor, scores: Tensor, order: Tensor, limits: Sequence[Any], given: Sequence[Tensor]) -> list[Tensor]:
+    """The boxes that each class of each batch keeps, best first, and how many."""
+    batch, classes, count = scores.shape
+
+    def body(ib: IRBuilder, ins: list[Buffer], outs: list[Buffer]) -> None:
+        box, score, by_score = (ib.buffer_ptr(buffer) for buffer in ins[:3])
+        kept, found = (ib.buffer_ptr(buffer) for buffer in outs)
+
+        def limit(number: int, dtype: str) -> PrimExpr:
+            value = limits[number]
+            if not isinstance(value, Tensor):
+                return const(value, dtype)
+            place = next(n for n, one in enumerate(given) if one is value)
+            return cast(ib.buffer_ptr(ins[3 + place])[() if value.ndim == 0 else (0,)], dtype)
+
+        most, overlap, least = limit(0, "int32"), limit(1, boxes.dtype), limit(2, scores.dtype)
+        with ib.for_range(0, batch * classes, "bc", kind="parallel") as bc:
+            b, c = arithmetic.floordiv(bc, classes), arithmetic.floormod(bc, classes)
+            alive = ib.allocate("bool", (1,), "alive", scope="local")
+            found[b, c] = 0
+            with ib.for_range(0, count, "i") as i:
+                candidate = by_score[b, c, i]
+                alive[0] = arithmetic.all(found[b, c] < most, score[b, c, candidate] > least)
+                # Against those that are kept: one that went suppresses none.
+                with ib.for_range(0, found[b, c], "k") as k, ib.if_scope(_overlap(box, (b, kept[b, c, k]), (b, candidate), 0) > overlap):
+                    alive[0] = const(False, "bool")
+                with ib.if_scope(alive[0]):
+                    kept[b, c, found[b, c]] = candidate
+                    found[b, c] = found[b, c] + 1
+            with ib.for_range(found[b, c], count, "rest") as rest:
+                kept[b, c, rest] = -1
+
+    return in_loops([scores.shape, (batch, classes)], [boxes, scores, order, *given], body, "nms_of_classes", ["int32", "int32"])
+
+
+def proposal(
+    cls_prob: Tensor,
+    bbox_pred: Tensor,
+    im_info: Tensor,
+    scales: Sequence[float],
+    ratios: Sequence[float],
+    feature_stride: int,
+    threshold: float,
+    rpn_pre_nms_top_n: int,
+    rpn_post_nms_top_n: int,
+    rpn_min_size: int,
+    iou_loss: bool,
+) -> Tensor:
+    """Regions that may hold something: anchors moved by what a network says, the best of those that overlap.
+
+    Args:
+        cls_prob: [batch, 2 * anchors, height, width]; the second half are the probabilities of something being there.
+        bbox_pred: [batch, 4 * anchors, height, width]: for each anchor the moves of `vision.reg_bbox`, or with iou_loss of `reg_iou`.
+        im_info: [batch, 3]: height, width and scale of the image.
+        scales, ratios: an anchor for each pair, see `vision.generate_anchor`; the ratios run slower.
+        feature_stride: pixels from one element to the next.
+        threshold: regions that overlap by more go.
+        rpn_pre_nms_top_n: look at so many of the best only; -1 for all.
+        rpn_post_nms_top_n: regions of each image.
+        rpn_min_size: of width and height, in pixels of the unscaled image; smaller regions come last.
+        iou_loss: what bbox_pred means.
+
+    Returns:
+        [batch * rpn_post_nms_top_n, 5]: image, left, top, right, bottom. Where fewer regions are left they are repeated from the best on.
+
+    Raises:
+        DeclarationError: for other shapes.
+    """
+    where = "proposal"
+    need_rank(where, "cls_prob", cls_prob, 4)
+    need_rank(where, "bbox_pred", bbox_pred, 4)
+    anchors = [generate_anchor(float(ratio), float(scale), feature_stride) for ratio in ratios for scale in scales]
+    batch, channels, tall, wide = (get_const_int(extent) for extent in cls_prob.shape)
+    need_equal(where, "channels of cls_prob and two for each anchor", channels, 2 * len(anchors))
+    need_equal(where, "channels of bbox_pred and four for each anchor", bbox_pred.shape[1], 4 * len(anchors))
+    dtype, kinds = cls_prob.dtype, len(anchors)
+    total = tall * wide * kinds
+    corners: Tensor = injective((kinds, 4), lambda a, e: _one_of(anchors, a, e, dtype), "anchors")
+
+    def region(b: Var, i: Var, e: Var) -> PrimExpr:
+        pixel, kind = arithmetic.floordiv(i, kinds), arithmetic.floormod(i, kinds)
+        y, x = arithmetic.floordiv(pixel, wide), arithmetic.floormod(pixel, wide)
+        shift = [cast(x * feature_stride, dtype), cast(y * feature_stride, dtype)] * 2
+        anchor = [corners(kind, n) + shift[n] for n in range(4)]
+        moves = [bbox_pred(b, kind * 4 + n, y, x) for n in range(4)]
+        edges = (reg_iou if iou_loss else reg_bbox)(*anchor, *moves)
+        clipped = [
+            arithmetic.maximum(arithmetic.minimum(edge, im_info(b, 1 - n % 2) - const(1, dtype)), const(0, dtype))
+            for n, edge in enumerate(edges)
+        ]
+        return intrin.select(
+            e < 2, intrin.select(arithmetic.convert(e == 0), clipped[0], clipped[1]),
+            intrin.select(arithmetic.convert(e == 2), clipped[2], clipped[3]),
+        )  # fmt: skip
+
+    regions: Tensor = compute((batch, total, 4), region, "regions")
+
+    def likely(b: Var, i: Var) -> PrimExpr:
+        pixel, kind = arithmetic.floordiv(i, kinds), arithmetic.floormod(i, kinds)
+        y, x = arithmetic.floordiv(pixel, wide), arithmetic.floormod(pixel, wide)
+        least = im_info(b, 2) * const(rpn_min_size, dtype)
+        small = arithmetic.any(*(regions(b, i, n + 2) - regions(b, i, n) + const(1, dtype) < least for n in range(2)))
+        return intrin.select(small, const(-1, dtype), cls_prob(b, kinds + kind, y, x))
+
+    order = argsort(compute((batch, total), likely, "likely"), axis=1, is_ascend=False, dtype="int32")
+    looked_at = total if rpn_pre_nms_top_n < 0 else min(total, rpn_pre_nms_top_n)
+
+    def body(ib: IRBuilder, ins: list[Buffer], outs: list[Buffer]) -> None:
+        boxes, by_score = (ib.buffer_ptr(buffer) for buffer in ins)
+        out = ib.buffer_ptr(outs[0])
+        with ib.for_range(0, batch, "b", kind="parallel") as b:
+            kept = ib.allocate("int32", (rpn_post_nms_top_n,), "kept")
+            state = ib.allocate("int32", (2,), "state", scope="local")
+            state[0] = 0
+            with ib.for_range(0, looked_at, "i") as i, ib.if_scope(state[0] < rpn_post_nms_top_n):
+                state[1] = 1
+                with ib.for_range(0, state[0], "k") as k:
+                    overlap = _pixels_shared(boxes, (b, kept[k]), (b, by_score[b, i]))
+                    state[1] = intrin.select(overlap > const(threshold, dtype), const(0, "int32"), state[1])
+                with ib.if_scope(arithmetic.convert(state[1] == 1)):
+                    kept[state[0]] = by_score[b, i]
+                    state[0] = state[0] + 1
+            with ib.for_range(0, rpn_post_nms_top_n, "n") as n:
+                out[b * rpn_post_nms_top_n + n, 0] = cast(b, dtype)
+                with ib.for_range(0, 4, "e") as e:
+                    out[b * rpn_post_nms_top_n + n, e + 1] = boxes[b, kept[arithmetic.floormod(n, state[0])], e]
+
+    return in_loops([(batch * rpn_post_nms_top_n, 5)], [regions, order], body, where, [dtype])[0]
+
+
+def _one_of(anchors: Sequence[Sequence[float]], a: Var, e: Var, dtype: str) -> PrimExpr:
+    flat = [value for anchor in anchors for value in anchor]
+    found: PrimExpr = const(flat[-1], dtype)
+    for number in reversed(range(len(flat) - 1)):
+        found = intrin.select(arithmetic.convert(a * 4 + e == number), const(flat[number], dtype), found)
+    return found
+
+
+def _pixels_shared(boxes: Any, a: tuple[Any, ...], b: tuple[Any, ...]) -> PrimExpr:
+    """Intersection over union of two regions in pixels, whose corners belong to them: from 3 to 5 are 3."""
+    one = const(1, boxes.dtype)
+
+    def sides(low: tuple[PrimExpr, PrimExpr], high: tuple[PrimExpr, PrimExpr]) -> list[PrimExpr]:
+        return [arithmetic.maximum(h - w + one, const(0, boxes.dtype)) for w, h in zip(low, high, strict=True)]
+
+    def corner(box: tuple[Any, ...], first: int) -> tuple[PrimExpr, PrimExpr]:
+        x, y = (*box, first), (*box, first + 1)
+        return boxes[x], boxes[y]
+
+    starts, ends = ([corner(box, first) for box in (a, b)] for first in (0, 2))
+    areas = [side[0] * side[1] for side in (sides(low, high) for low, high in zip(starts, ends, strict=True))]
+    both = sides(
+        (arithmetic.maximum(starts[0][0], starts[1][0]), arithmetic.maximum(starts[0][1], starts[1][1])),
+        (arithmetic.minimum(ends[0][0], ends[1][0]), arithmetic.minimum(ends[0][1], ends[1][1])),
+    )
+    shared = both[0] * both[1]
+    return shared / (areas[0] + areas[1] - shared)
