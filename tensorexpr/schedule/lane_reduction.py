@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..te.combiner_laws import is_componentwise, refuted_law
 from ..tir.expr import Reduce
-from ..tir.reduction_laws import operator_of
+from ..tir.reduction_laws import law_of_one
 from .tree import StageNode
 
 
@@ -18,7 +18,7 @@ def why_not_in_lanes(stage: StageNode) -> str | None:
         return "its reduction combines several values at once"
     combiner = body.combiner
     for index, result in enumerate(combiner.result):
-        if operator_of(combiner, index) is None:
+        if law_of_one(combiner, index) is None:
             return f"its combiner {result} is no sum, product, maximum or minimum of its two values"
     broken = refuted_law(combiner, any_start=bool(body.init))
     return None if broken is None else f"its combiner can't be regrouped: {broken}"

@@ -18,20 +18,24 @@ from ..tir.block import Block, BlockRealize
 from ..tir.buffer import Buffer
 from ..tir.expr import Add, BufferLoad, FloatImm, IntImm, IterVar, Max, Min, Mul, PrimExpr, ProducerLoad, Range, Reduce, Var
 from ..tir.function import PrimFunc
-from ..tir.reduction_laws import accumulation, recognised, stores_at_once
+from ..tir.reduction_laws import GREATEST, LEAST, OPERATORS, accumulation, recognised, stores_at_once
 from ..tir.rewriting import Node, post_order_rewrite, substitute, variables, walk
 from ..tir.scopes import parts
 from ..tir.stmt import BufferStore, For, IfThenElse, SeqStmt, Stmt
 from .operation import ComputeOp, PlaceholderOp
-from .reducer import Reducer, comm_reducer
+from .reducer import Reducer, comm_reducer, greatest, least
 from .reducer import max as te_max
 from .reducer import min as te_min
 from .reducer import sum as te_sum
 from .tensor import Tensor
 
 _PRODUCT = comm_reducer(lambda x, y: x * y, lambda dtype: IntImm(dtype, 1) if "int" in dtype else FloatImm(dtype, 1.0), "prod")
-# Operators that combine, and the reduction each makes.
-_REDUCERS: dict[type[PrimExpr], Callable[..., Any]] = {Add: te_sum, Mul: _PRODUCT, Max: te_max, Min: te_min}
+# The laws of single values, and the reduction each makes.
+_REDUCERS: dict[str, Callable[..., Any]] = {
+    **{OPERATORS[kind].name: reducer for kind, reducer in ((Add, te_sum), (Mul, _PRODUCT), (Max, te_max), (Min, te_min))},
+    GREATEST.name: greatest,
+    LEAST.name: least,
+}
 
 
 def tensors_of(func: PrimFunc) -> list[Tensor]:
@@ -155,10 +159,10 @@ class _Computed:
         if condition is not None or start.buffer is not store.buffer or start.indices != store.indices:
             raise DeclarationError("its init writes something else than its body")
         found = accumulation(store)
-        if found is None or found[0] not in _REDUCERS:
+        if found is None or found[0].name not in _REDUCERS:
             own = BufferLoad(store.buffer, store.indices)
             raise DeclarationError(f"{store.value} is no sum, product, maximum or minimum of the value so far, {own}, and another")
-        return self._reduction(_REDUCERS[found[0]], found[1], start.value, where, reduced, store.buffer)
+        return self._reduction(_REDUCERS[found[0].name], found[1], start.value, where, reduced, store.buffer)
 
     def _reduction(
         self,

@@ -9,8 +9,10 @@ from typing import Any, Protocol, overload
 from ..errors import DeclarationError
 from ..tir import arithmetic, intrin
 from ..tir.arithmetic import cast, const, convert, to_bool
+from ..tir.dtype import parse_dtype
 from ..tir.expr import CommReducer, IterVar, PrimExpr, Reduce, Var
 from ..tir.operators import ExprOp
+from ..tir.reduction_laws import GREATEST, LEAST, Law
 
 
 class Reducer(Protocol):
@@ -125,5 +127,20 @@ def _check_axes(axes: tuple[IterVar, ...], name: str) -> None:
 
 
 sum = comm_reducer(lambda x, y: x + y, lambda dtype: const(0, dtype), name="sum")
+# Of NaN these two say what `a > b` does, so the order of the terms decides; `greatest` and `least` don't depend on it.
 max = comm_reducer(arithmetic.maximum, intrin.min_value, name="max")
 min = comm_reducer(arithmetic.minimum, intrin.max_value, name="min")
+
+
+def _of_law(law: Law, of_integers: Reducer, worst: Callable[[str], PrimExpr]) -> Reducer:
+    def combine(a: Any, b: Any) -> Any:
+        return law.combine((a,), (b,))[0] if parse_dtype(a.dtype).is_float else of_integers(a, b)
+
+    def identity(dtype: str) -> PrimExpr:
+        return law.neutral[0](dtype) if parse_dtype(dtype).is_float and law.neutral[0] is not None else worst(dtype)
+
+    return comm_reducer(combine, identity, name=law.name)
+
+
+greatest = _of_law(GREATEST, max, intrin.min_value)
+least = _of_law(LEAST, min, intrin.max_value)

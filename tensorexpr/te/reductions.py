@@ -13,7 +13,7 @@ import numpy as np
 
 from ..tir.dtype import parse_dtype, to_numpy
 from ..tir.expr import Add, And, CommReducer, Max, Min, Mul, Or, PrimExpr
-from ..tir.reduction_laws import operator_of
+from ..tir.reduction_laws import GREATEST, LEAST, law_of_one, operator_of
 from .evaluation import Array, Program, compile_program
 
 _WHOLE_BLOCK: dict[type[PrimExpr], Callable[..., Array]] = {
@@ -24,6 +24,8 @@ _WHOLE_BLOCK: dict[type[PrimExpr], Callable[..., Array]] = {
     And: np.logical_and.reduce,
     Or: np.logical_or.reduce,
 }
+# NumPy's extrema are NaN where an element is.
+_NAN_WINS: dict[str, type[PrimExpr]] = {GREATEST.name: Max, LEAST.name: Min}
 _ROUNDED = (Add, Mul)
 _IDLE: dict[type[PrimExpr], int] = {Add: 0, Mul: 1}  # what changes nothing; for the others the running value itself
 
@@ -56,23 +58,32 @@ class Accumulator:
     def combine(self, sources: Sequence[Array], condition: Array | None) -> None:
         """Take the block of values whose dimensions after those of the accumulators are the reduction's."""
         operator = operator_of(self.combiner) if len(self.values) == 1 else None
+        if len(self.values) == 1 and operator is None:
+            law = law_of_one(self.combiner)
+            operator = _NAN_WINS.get(law.name) if law is not None else None
+            if operator is not None:
+                self._take(operator, sources[0], condition)
+                return
         if operator is None or not self._combine_block(operator, sources[0], condition):
             self._fold(sources, condition)
 
     def _combine_block(self, operator: type[PrimExpr], source: Array, condition: Array | None) -> bool:
         value = self.values[0]
-        block = source
+        if operator in (Max, Min) and value.dtype.kind not in "iub" and (np.isnan(source).any() or np.isnan(value).any()):
+            return False  # which operand wins depends on the order then
+        self._take(operator, source, condition)
+        return True
+
+    def _take(self, operator: type[PrimExpr], source: Array, condition: Array | None) -> None:
+        value, block = self.values[0], source
         if condition is not None:
             idle = _IDLE.get(operator, value.reshape(value.shape + (1,) * (source.ndim - value.ndim)))
             block = np.where(condition, source, np.asarray(idle).astype(source.dtype))
-        if operator in (Max, Min) and value.dtype.kind not in "iub" and (np.isnan(block).any() or np.isnan(value).any()):
-            return False  # which operand wins depends on the order then
         trailing = tuple(range(value.ndim, block.ndim))
         block = block.astype(value.dtype, copy=False)
         with np.errstate(all="ignore"):
             part = _WHOLE_BLOCK[operator](block, axis=trailing)
             self.values[0] = _WHOLE_BLOCK[operator](np.stack(np.broadcast_arrays(value, part)), axis=0)
-        return True
 
     def _dtype(self, index: int) -> str:
         return self.combiner.lhs[index].dtype

@@ -18,8 +18,9 @@ from .arithmetic import any as any_of
 from .arithmetic import const, maximum, minimum
 from .block import Block
 from .buffer import Buffer
+from .dtype import parse_dtype
 from .expr import EQ, Add, And, BinaryExpr, BufferLoad, CommReducer, FloatImm, Max, Min, Mul, Or, PrimExpr, Select, Var
-from .intrin import max_value, min_value
+from .intrin import infinity, isnan, max_value, min_value
 from .rewriting import substitute, walk
 from .stmt import BufferStore, LetStmt, SeqStmt, Stmt
 
@@ -36,10 +37,13 @@ class Law:
     combine: Combine
     neutral: tuple[Callable[[str], PrimExpr] | None, ...]
     of_truth: bool = False
+    of_floats: bool = False
 
     def takes(self, dtypes: Sequence[str]) -> bool:
         """True if values of these types can be combined so."""
-        return len(dtypes) == len(self.neutral) and all((dtype == "bool") is self.of_truth for dtype in dtypes)
+        if len(dtypes) != len(self.neutral) or any((dtype == "bool") is not self.of_truth for dtype in dtypes):
+            return False
+        return not self.of_floats or all(parse_dtype(dtype).is_float for dtype in dtypes)
 
 
 def _pick(better: _Compare) -> Combine:
@@ -75,8 +79,20 @@ OPERATORS: dict[type[Any], Law] = {
     Or: Law("or", lambda a, b: (any_of(a[0], b[0]),), (_zero,), of_truth=True),
 }
 _PLAIN: tuple[type[Any], ...] = tuple(OPERATORS)
+
+
+def _unless_nan(extreme: Callable[[Any, Any], PrimExpr]) -> Combine:
+    """The running value if it is NaN, else an extreme of both, which is its second operand where one of them is NaN."""
+    # One instruction (vmaxps) lets a NaN in as its second operand, a second one under a mask keeps it; no order of operands does both.
+    return lambda a, b: (Select(isnan(a[0]), a[0], extreme(a[0], b[0])),)
+
+
+GREATEST = Law("greatest", _unless_nan(maximum), (lambda dtype: -infinity(dtype),), of_floats=True)
+LEAST = Law("least", _unless_nan(minimum), (infinity,), of_floats=True)
 LAWS: tuple[Law, ...] = (
     *OPERATORS.values(),
+    GREATEST,
+    LEAST,
     Law("sums", lambda a, b: (a[0] + b[0], a[1] + b[1]), (_zero, _zero)),
     Law("argmax", _pick(lambda a, b: a >= b), (None, min_value)),  # programs differ in which of equal values wins
     Law("argmax", _pick(lambda a, b: a > b), (None, min_value)),
@@ -97,6 +113,22 @@ def operator_of(combiner: CommReducer, index: int = 0) -> type[BinaryExpr] | Non
     return type(result) if isinstance(result, _PLAIN) and {result.a, result.b} == pair else None
 
 
+def law_of_one(combiner: CommReducer, index: int = 0) -> Law | None:
+    """The law by which a combiner combines one of its values, whatever it starts at, if that is a law of single values."""
+    operator = operator_of(combiner, index)
+    if operator is not None:
+        return OPERATORS[operator]
+    pair = (combiner.lhs[index],), (combiner.rhs[index],)
+    return next(
+        (
+            law
+            for law in (GREATEST, LEAST)
+            if law.takes([pair[0][0].dtype]) and _same(law.combine(*pair), combiner.result[index : index + 1])
+        ),
+        None,
+    )
+
+
 def law_of(combiner: CommReducer) -> Law | None:
     """The law of a combiner, if it and its identity are known."""
     for law in LAWS:
@@ -106,15 +138,20 @@ def law_of(combiner: CommReducer) -> Law | None:
     return None
 
 
-def accumulation(stmt: BufferStore) -> tuple[type[BinaryExpr], PrimExpr] | None:
-    """The operator and the term of `C[i] = C[i] op term`, if the statement has that form and the term doesn't read C."""
+def accumulation(stmt: BufferStore) -> tuple[Law, PrimExpr] | None:
+    """The law and the term of `C[i] = C[i] op term`, if the statement has that form and the term doesn't read C."""
     value = stmt.value
+    if isinstance(value, Select):
+        # C[i] = select(isnan(C[i]), C[i], max(C[i], x))
+        current = (BufferLoad(stmt.buffer, stmt.indices),)
+        found = ((law, _terms(law, current, (value,))) for law in (GREATEST, LEAST))
+        return next(((law, terms[0]) for law, terms in found if terms and not _reads(terms[0], (stmt.buffer,))), None)
     if not isinstance(value, _PLAIN):
         return None
     # C[i] = C[i] + x and C[i] = x + C[i] are one.
     for old, term in ((value.a, value.b), (value.b, value.a)):
         if isinstance(old, BufferLoad) and old.buffer is stmt.buffer and old.indices == stmt.indices and old.predicate is None:
-            return None if _reads(term, (stmt.buffer,)) else (type(value), term)
+            return None if _reads(term, (stmt.buffer,)) else (OPERATORS[type(value)], term)
     return None
 
 

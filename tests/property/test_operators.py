@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tensorexpr import relax
 from tensorexpr.relax import BlockBuilder, TensorStructInfo, Var, op
 from tensorexpr.relax.evaluator import Evaluator, matched
+from tensorexpr.relax.ops import activation, pool
 from tensorexpr.relax.ops.row import ROWS
 from tensorexpr.tir.expr import Var as Symbol
 
@@ -34,6 +35,49 @@ def test_a_pair_with_nan_is_nan(name: str) -> None:
         bb.emit_func_output([bb.emit(getattr(op, name)(*params)), bb.emit(getattr(op, name)(params[0], 0.0)), bb.emit(op.sign(params[0]))])
     found = relax.VirtualMachine(relax.build(bb.get()))["main"](x, y)
     same(numpy_of(found), (getattr(np, name)(x, y), getattr(np, name)(x, np.float32(0)), np.sign(x)))
+
+
+NAN_CASES: dict[str, tuple[Any, tuple[int, ...]]] = {
+    "max of rows": (lambda x: op.max(x, 1), (7, 100)),
+    "min of rows": (lambda x: op.min(x, -1), (7, 100)),
+    "max of columns": (lambda x: op.max(x, 0), (37, 40)),
+    "min of all": (op.min, (1000,)),
+    "max_pool2d": (lambda x: op.nn.max_pool2d(x, (3, 3), (2, 2), (1, 1)), (1, 2, 15, 15)),
+    "max_pool2d of pixels last": (lambda x: op.nn.max_pool2d(x, (3, 3), (2, 2), (1, 1), layout="NHWC"), (1, 15, 15, 16)),
+    "adaptive_max_pool2d": (lambda x: op.nn.adaptive_max_pool2d(x, (4, 4)), (1, 2, 15, 15)),
+    "max_pool_with_places": (lambda x: pool.max_pool_with_places(x, (3, 3), (2, 2), (1, 1)), (1, 2, 15, 15)),
+    "relu": (op.nn.relu, (100,)),
+    "clip": (lambda x: op.clip(x, 0, 6), (100,)),
+    "clip by crossed bounds": (lambda x: op.clip(x, 3, 1), (100,)),
+    "relu6": (activation.relu6, (100,)),
+    "hard_sigmoid": (activation.hard_sigmoid, (100,)),
+    "elu": (activation.elu, (100,)),
+}
+
+
+@pytest.mark.parametrize("name", NAN_CASES)
+def test_kernels_keep_nan_and_infinities_as_numpy_does(name: str) -> None:
+    make, shape = NAN_CASES[name]
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal(shape, np.float32)
+    # NaN at the ends too: which operand is the running value decides what one comparison makes of it.
+    x.flat[[0, x.size - 1, *rng.integers(0, x.size, 5)]] = np.nan
+    x.flat[rng.integers(1, x.size - 1, 5)] = -np.inf
+    bb, given_x = BlockBuilder(), Var("x", TensorStructInfo(shape))
+    with bb.function("main", [given_x]):
+        bb.emit_func_output(bb.emit(make(given_x)))
+    mod = bb.get()
+    expected = Evaluator(mod)("main", x)
+    assert np.isnan(np.asarray(expected[0] if isinstance(expected, (tuple, list)) else expected)).any()
+    same(numpy_of(relax.VirtualMachine(relax.build(mod))["main"](x)), expected)
+
+
+def test_a_window_of_minus_infinities_is_minus_infinity() -> None:
+    bb, x = BlockBuilder(), Var("x", TensorStructInfo((1, 1, 4, 4)))
+    with bb.function("main", [x]):
+        bb.emit_func_output(bb.emit(op.nn.max_pool2d(x, (2, 2), (2, 2), (1, 1))))
+    found = relax.VirtualMachine(relax.build(bb.get()))["main"](np.full((1, 1, 4, 4), -np.inf, "float32"))
+    assert (found.numpy() == -np.inf).all()
 
 
 def same(found: Any, expected: Any) -> None:

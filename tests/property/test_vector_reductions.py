@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import tensorexpr as tvm
 from tensorexpr import te
 from tensorexpr.errors import ScheduleError
+from tensorexpr.te.reducer import greatest, least
 from tensorexpr.testing import assert_schedule_correct
 from tensorexpr.tir.expr import PrimExpr
 
@@ -18,6 +19,8 @@ REDUCERS = {
     "sum": te.sum,
     "max": te.max,
     "min": te.min,
+    "greatest": greatest,
+    "least": least,
     "prod": te.comm_reducer(lambda a, b: a * b, lambda t: te.const(1, t), name="prod"),
 }
 

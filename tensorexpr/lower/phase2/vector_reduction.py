@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from math import copysign, inf
 
-from ...tir.expr import BinaryExpr, BufferLoad, FloatImm, Max, Min, PrimExpr, Select, Shuffle, Var
-from ...tir.reduction_laws import OPERATORS
+from ...tir.expr import BufferLoad, FloatImm, PrimExpr, Select, Shuffle, Var
+from ...tir.reduction_laws import Law
 from ...tir.stmt import BufferStore, For, LetStmt, Stmt
 from ..lanes import broadcast, lanes_of
 from ..pragmas import VECTOR_REDUCTION
@@ -22,12 +22,16 @@ def is_reduction(loop: For) -> bool:
     return bool(loop.annotations.get(VECTOR_REDUCTION))
 
 
-def combined(stmt: BufferStore, index: PrimExpr, operator: type[BinaryExpr], lanes: PrimExpr, mask: PrimExpr | None) -> Stmt:
+def combined(stmt: BufferStore, index: PrimExpr, law: Law, lanes: PrimExpr, mask: PrimExpr | None) -> Stmt:
     """The accumulation of all `lanes`, those outside `mask` left out."""
     dtype = stmt.buffer.dtype
     if mask is not None:
         count = lanes_of(lanes)
-        lanes = Select(mask, lanes, broadcast(_neutral(operator, dtype), count))
+        lanes = Select(mask, lanes, broadcast(_neutral(law, dtype), count))
+
+    def both(left: PrimExpr, right: PrimExpr) -> PrimExpr:
+        return law.combine((left,), (right,))[0]
+
     bindings: list[tuple[Var, PrimExpr]] = []
     rest: list[PrimExpr] = []
     while (count := lanes_of(lanes)) > 1:
@@ -37,18 +41,19 @@ def combined(stmt: BufferStore, index: PrimExpr, operator: type[BinaryExpr], lan
         # Of 7 lanes, 3 and 3 are combined; the odd one waits for the end.
         if count % 2:
             rest.append(Shuffle((whole,), (count - 1,)))
-        lanes = operator(Shuffle((whole,), tuple(range(half))), Shuffle((whole,), tuple(range(half, 2 * half))))
+        lanes = both(Shuffle((whole,), tuple(range(half))), Shuffle((whole,), tuple(range(half, 2 * half))))
     for value in rest:
-        lanes = operator(lanes, value)
-    result: Stmt = BufferStore(stmt.buffer, operator(BufferLoad(stmt.buffer, (index,)), lanes), (index,))
+        lanes = both(lanes, value)
+    result: Stmt = BufferStore(stmt.buffer, both(BufferLoad(stmt.buffer, (index,)), lanes), (index,))
     for var, value in reversed(bindings):
         result = LetStmt(var, value, result)
     return result
 
 
-def _neutral(operator: type[BinaryExpr], dtype: str) -> PrimExpr:
+def _neutral(law: Law, dtype: str) -> PrimExpr:
     """The value that changes nothing: for extrema the infinity that loses against everything."""
-    neutral = OPERATORS[operator].neutral[0]
+    neutral = law.neutral[0]
     assert neutral is not None
     value = neutral(dtype)
-    return FloatImm(dtype, copysign(inf, value.value)) if operator in (Max, Min) and isinstance(value, FloatImm) else value
+    # The neutral values of sums and products are 0 and 1; those of extrema are the dtype's bounds, beyond which lie infinities.
+    return FloatImm(dtype, copysign(inf, value.value)) if isinstance(value, FloatImm) and abs(value.value) > 1 else value

@@ -147,10 +147,10 @@ class _Body:
         found = accumulation(stmt) if vector_reduction.is_reduction(self._loop) else None
         if found is None or not self._values.masks.free(found[1]).isdisjoint(self._written):
             return None
-        operator, term = found
+        law, term = found
         lanes = broadcast(self._values.expr(term, mask), self._lanes)
         index = self._values.expr(stmt.indices[0], mask)
-        return vector_reduction.combined(stmt, index, operator, lanes, None if mask is None else mask.vector)
+        return vector_reduction.combined(stmt, index, law, lanes, None if mask is None else mask.vector)
 
     def _rereads(self, value: PrimExpr) -> bool:
         """True if `value` reads what the loop writes: then storing it once isn't storing it in every lane."""

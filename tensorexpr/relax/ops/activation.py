@@ -10,13 +10,14 @@ import numpy as np
 from ... import topi
 from ...errors import DeclarationError, TypeMismatchError
 from ...tir import intrin
-from ...tir.arithmetic import const, maximum, minimum
+from ...tir.arithmetic import const
 from ...tir.dtype import parse_dtype
 from ...topi.math import elementwise
 from ..expr import Call
 from ..relations import same_extents
 from ..struct_info import StructInfo
 from . import reference
+from .reference import at_least, at_most
 from .row import Expr, Pattern, operator, tensor
 
 Formula = Callable[..., Any]
@@ -69,18 +70,18 @@ def _with_alpha(name: str, alpha: float, text: str, te: Formula, numpy: Formula)
 
 def _softplus(v: Any, k: Any) -> Any:
     """log(1 + exp(x)), without overflow."""
-    return maximum(v, k(0)) + intrin.log1p(intrin.exp(-intrin.abs(v)))
+    return at_least(v, k(0)) + intrin.log1p(intrin.exp(-intrin.abs(v)))
 
 
 def _hard_sigmoid(v: Any, k: Any, alpha: float = 1 / 6, beta: float = 0.5) -> Any:
-    return maximum(k(0), minimum(k(1), v * k(alpha) + k(beta)))
+    return at_least(at_most(v * k(alpha) + k(beta), k(1)), k(0))
 
 
 def _np_softplus(x: Any) -> Any:
     return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
 
 
-relu6 = _plain("relu6", "Between 0 and 6.", lambda v, k: maximum(k(0), minimum(k(6), v)), lambda x: np.clip(x, 0, 6))
+relu6 = _plain("relu6", "Between 0 and 6.", lambda v, k: at_least(at_most(v, k(6)), k(0)), lambda x: np.clip(x, 0, 6))
 softplus = _plain("softplus", "log(1 + exp(x)).", _softplus, _np_softplus)
 softsign = _plain("softsign", "x / (1 + |x|).", lambda v, k: v / (k(1) + intrin.abs(v)), lambda x: x / (1 + np.abs(x)))
 mish = _plain(
@@ -97,14 +98,14 @@ elu = _with_alpha(
     "elu",
     1.0,
     "x where it is positive, else alpha (exp(x) - 1) (Clevert et al. 2016).",
-    lambda v, k, alpha: intrin.select(v > 0, v, k(alpha) * (intrin.exp(minimum(v, k(0))) - k(1))),
+    lambda v, k, alpha: intrin.select(v > 0, v, k(alpha) * (intrin.exp(at_most(v, k(0))) - k(1))),
     lambda x, alpha: np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0))),
 )
 celu = _with_alpha(
     "celu",
     1.0,
     "max(0, x) + min(0, alpha (exp(x / alpha) - 1)) (Barron 2017).",
-    lambda v, k, alpha: intrin.select(v > 0, v, k(alpha) * (intrin.exp(minimum(v, k(0)) / k(alpha)) - k(1))),
+    lambda v, k, alpha: intrin.select(v > 0, v, k(alpha) * (intrin.exp(at_most(v, k(0)) / k(alpha)) - k(1))),
     lambda x, alpha: np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0) / alpha)),
 )
 thresholded_relu = _with_alpha(
@@ -136,7 +137,7 @@ def _hard_sigmoid_rule(data: Expr, alpha: float = 0.2, beta: float = 0.5) -> Str
 selu = _row(
     "selu",
     _selu_rule,
-    lambda v, k, alpha, gamma: intrin.select(v > 0, v * k(gamma), k(alpha * gamma) * (intrin.exp(minimum(v, k(0))) - k(1))),
+    lambda v, k, alpha, gamma: intrin.select(v > 0, v * k(gamma), k(alpha * gamma) * (intrin.exp(at_most(v, k(0))) - k(1))),
     lambda x, alpha, gamma: gamma * np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0))),
 )
 hard_sigmoid = _row("hard_sigmoid", _hard_sigmoid_rule, _hard_sigmoid, lambda x, alpha, beta: np.clip(x * alpha + beta, 0, 1))

@@ -12,8 +12,10 @@ from ... import te, topi
 from ...errors import DeclarationError, TypeMismatchError
 from ...te.elementwise import elementwise
 from ...tir import intrin
+from ...tir.arithmetic import cast, const
 from ...tir.dtype import parse_dtype, to_numpy
 from ...tir.expr import IntImm, PrimExpr
+from ...topi.math import elementwise as of_elements
 from ..expr import Call
 from ..relations import same_extents
 from ..struct_info import StructInfo, TensorStructInfo
@@ -188,7 +190,12 @@ def bitcast(x: Expr, dtype: str) -> StructInfo:
 
 
 def _clipped(x: Any, min: Any, max: Any) -> Any:
-    return topi.clip(x, min, max)
+    # NumPy's order: where the bounds cross, the upper one wins.
+    return of_elements(x, lambda v: reference.at_most(reference.at_least(v, cast(min, x.dtype)), cast(max, x.dtype)), "T_clip")
+
+
+def _relu(x: Any) -> Any:
+    return of_elements(x, lambda v: reference.at_least(v, const(0, x.dtype)), "T_relu")
 
 
 @operator("clip", Pattern.ELEMENTWISE, te=_clipped, numpy=np.clip)
@@ -222,7 +229,7 @@ def masked_fill(x: Any, mask: Any, value: Any) -> Call:
 
 
 # Activations: elementwise, by names of their own.
-relu = _unary("nn.relu", topi.nn.relu, reference.relu)
+relu = _unary("nn.relu", _relu, reference.relu)
 silu = _unary("nn.silu", reference.te_silu, reference.silu, floats=True)
 gelu = _unary("nn.gelu", partial(reference.te_gelu, tanh=False), reference.gelu, floats=True)
 gelu_tanh = _unary("nn.gelu_tanh", partial(reference.te_gelu, tanh=True), reference.gelu_tanh, floats=True)

@@ -11,10 +11,12 @@ import numpy as np
 
 from ... import te, topi
 from ...errors import DeclarationError
+from ...te.reducer import greatest
 from ...tir import intrin
 from ...tir.arithmetic import all as all_of
 from ...tir.arithmetic import any as any_of
 from ...tir.arithmetic import as_int, cast, const, convert
+from ...tir.dtype import parse_dtype
 from ...tir.expr import IntImm, PrimExpr
 from ...topi.nn.pooling import pool
 from ...topi.transform import parse_layout
@@ -96,7 +98,7 @@ def lowest(dtype: Any) -> Any:
 def _te_pool(own: Pool, kind: str, data: Any, p: int = 2) -> Any:
     options = own.strides, own.dilation, own.padding
     raised = topi.power(topi.abs(data), const(p, data.dtype)) if kind == "sum" else data
-    found = pool(own.where, raised, own.plane, own.pool_size, *options, kind, own.ceil_mode, own.layout, own.count_include_pad)
+    found = pool(own.where, raised, own.plane, own.pool_size, *options, kind, own.ceil_mode, own.layout, own.count_include_pad, greatest)
     return topi.power(found, const(1 / p, data.dtype)) if kind == "sum" else found
 
 
@@ -191,7 +193,11 @@ def _te_adaptive(rank: int, kind: str, data: Any, output_size: Any, layout: str,
     names = [name for name, _ in parse_layout(layout)]
     plane = [data.shape[names.index(letter)] for letter in PLANES[rank - 1]]
     function = (topi.nn.adaptive_pool1d, topi.nn.adaptive_pool, topi.nn.adaptive_pool3d)[rank - 1]
-    return topi.identity(data) if output_size is None else function(data, sizes(output_size, len(plane), "output_size"), kind, layout)
+    return (
+        topi.identity(data)
+        if output_size is None
+        else function(data, sizes(output_size, len(plane), "output_size"), kind, layout, greatest)
+    )
 
 
 def _adaptive(kind: str, rank: int) -> Callable[..., Call]:
@@ -224,7 +230,11 @@ def _te_places(data: Any, storage_order: bool, **attrs: Any) -> Any:
 
     def greater(a: Any, b: Any) -> Any:
         # A place of -1 is padding and loses, whatever its value; of equal elements the first place wins.
-        first = any_of(a[0] > b[0], all_of(convert(a[0] == b[0]), a[1] <= b[1]), b[1] < lowest_place + 1)
+        earlier = a[1] <= b[1]
+        first = any_of(a[0] > b[0], all_of(convert(a[0] == b[0]), earlier), b[1] < lowest_place + 1)
+        if parse_dtype(data.dtype).is_float:
+            # A NaN beats numbers; of two the first one counts.
+            first = any_of(first, all_of(intrin.isnan(a[0]), any_of(earlier, b[0] == b[0])))
         return tuple(intrin.select(all_of(a[1] > lowest_place, first), x, y) for x, y in zip(a, b, strict=True))
 
     reducer = te.comm_reducer(greater, lambda value, place: (intrin.min_value(value), const(-1, place)), name="greatest")
@@ -252,7 +262,7 @@ def _np_places(data: Any, storage_order: bool, **attrs: Any) -> Any:
     values, where = own.views(data, lowest(data.dtype), lowest(data.dtype)), own.views(places, -1, -1)
     shape = values.shape[: 2 + rank]
     flat, index = values.reshape(*shape, -1), where.reshape(*shape, -1)
-    best = flat == flat.max(-1, keepdims=True)
+    best = (flat == flat.max(-1, keepdims=True)) | (flat != flat)
     # Others are out of the way of the least place.
     found = np.where(best & (index >= 0), index, np.iinfo(np.int64).max).min(-1)
     return flat.max(-1), np.where(found == np.iinfo(np.int64).max, -1, found)

@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 
 from ... import te, topi
-from ...tir import intrin
-from ...tir.arithmetic import const, maximum, minimum
-from ...tir.dtype import parse_dtype
+from ...te.reducer import Reducer, greatest, least
 from ...tir.expr import IntImm, PrimExpr
 from ..expr import Call
 from ..struct_info import StructInfo
@@ -71,15 +69,8 @@ def _std(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     return topi.sqrt(_variance(x, axis, keepdims))
 
 
-def _extreme(
-    combine: Callable[[Any, Any], PrimExpr], worst: float, of_integers: Callable[[str], PrimExpr], name: str
-) -> Callable[..., Any]:
-    """The tensor computation of a greatest or least element, which of floats starts at an infinity: rows of that have it as theirs."""
-
-    def identity(dtype: str) -> PrimExpr:
-        return const(worst, dtype) if parse_dtype(dtype).is_float else of_integers(dtype)
-
-    reducer = te.comm_reducer(combine, identity, name=name)
+def _extreme(reducer: Reducer, name: str) -> Callable[..., Any]:
+    """The tensor computation of a greatest or least element: NaN where one is, and an infinity of rows of that."""
     return lambda x, axis=None, keepdims=False: topi.reduction._reduce(x, axis, keepdims, reducer, f"T_{name}")
 
 
@@ -98,9 +89,9 @@ def _np_extreme(function: Callable[..., Any], worst: float) -> Callable[..., Any
     return evaluated
 
 
-max = _reduction("max", _extreme(maximum, -math.inf, intrin.min_value, "max"), _np_extreme(np.max, -math.inf))
+max = _reduction("max", _extreme(greatest, "max"), _np_extreme(np.max, -math.inf))
 mean = _reduction("mean", _mean, np.mean)
-min = _reduction("min", _extreme(minimum, math.inf, intrin.max_value, "min"), _np_extreme(np.min, math.inf))
+min = _reduction("min", _extreme(least, "min"), _np_extreme(np.min, math.inf))
 prod = _reduction("prod", topi.prod, np.prod)
 std = _reduction("std", _std, np.std)
 sum = _reduction("sum", topi.sum, np.sum)

@@ -10,8 +10,9 @@ import numpy as np
 
 from ... import topi
 from ...tir import intrin
-from ...tir.arithmetic import const
-from ...tir.dtype import to_numpy
+from ...tir.arithmetic import const, maximum, minimum
+from ...tir.dtype import parse_dtype, to_numpy
+from ...tir.expr import PrimExpr
 from ...topi.math import elementwise
 
 Array: TypeAlias = Any
@@ -51,6 +52,17 @@ def divide(a: Array, b: Array) -> Array:
         return np.divide(a, b)
     quotient = np.floor_divide(np.abs(a), np.abs(b))
     return np.where((a < 0) != (b < 0), -quotient, quotient).astype(a.dtype)
+
+
+def at_least(value: Any, low: Any) -> PrimExpr:
+    """The value, or `low` where it is less; of a float NaN stays, which `max(value, low)` would make `low`."""
+    # max(low, value) would do, too, but expressions have their constants on the right. One instruction either way.
+    return intrin.select(value < low, low, value) if parse_dtype(value.dtype).is_float else maximum(value, low)
+
+
+def at_most(value: Any, high: Any) -> PrimExpr:
+    """The value, or `high` where it is greater; NaN stays."""
+    return intrin.select(value > high, high, value) if parse_dtype(value.dtype).is_float else minimum(value, high)
 
 
 def relu(x: Array) -> Array:

@@ -10,7 +10,7 @@ from ...errors import DeclarationError
 from ...te.declare import compute
 from ...te.reducer import Reducer
 from ...te.tensor import Tensor
-from ...tir import arithmetic, intrin
+from ...tir import arithmetic
 from ...tir.arithmetic import cast, ceildiv, const, floordiv, maximum, minimum
 from ...tir.expr import PrimExpr, Var
 from .. import tag
@@ -34,6 +34,7 @@ def pool(
     ceil_mode: bool,
     layout: str,
     count_include_pad: bool,
+    largest: Reducer = te.max,
 ) -> Tensor:
     """The maximum, the mean or the sum of each window.
 
@@ -44,6 +45,7 @@ def pool(
         pool_type: "max", "avg" or "sum".
         ceil_mode: a last window that reaches past the padded data counts too, unless it would start behind the data's end.
         count_include_pad: a mean divides by the window's size, padding included; else by the elements of data in it.
+        largest: what a maximum is by: `te.max`, or a reducer that says more of NaN.
 
     Raises:
         DeclarationError: for arguments that don't fit.
@@ -69,8 +71,9 @@ def pool(
     for place, count in zip(places, counts, strict=True):
         shape[place] = arithmetic.convert(count)
     if pool_type == "max":
-        worst = intrin.min_value(data.dtype)
-        return _windows(_padded(data, before, after, worst), shape, places, kernels, strides, dilations, te.max, "pool_max")
+        over_one = te.reduce_axis((0, 1), name="rv")
+        worst = largest(const(0, data.dtype), axis=over_one).combiner.identity_element[0]
+        return _windows(_padded(data, before, after, worst), shape, places, kernels, strides, dilations, largest, "pool_max")
     total = _windows(_padded(data, before, after, const(0, data.dtype)), shape, places, kernels, strides, dilations, te.sum, "pool_sum")
     if pool_type == "sum":
         return total
@@ -172,28 +175,31 @@ def global_pool(data: Tensor, pool_type: str, layout: str = "NCHW") -> Tensor:
     return adaptive_pool(data, (1, 1), pool_type, layout)
 
 
-def adaptive_pool1d(data: Tensor, output_size: Any, pool_type: str, layout: str = "NCW") -> Tensor:
+def adaptive_pool1d(data: Tensor, output_size: Any, pool_type: str, layout: str = "NCW", largest: Reducer = te.max) -> Tensor:
     """Cells over W. See `adaptive_pool`."""
-    return _adaptive("adaptive_pool1d", data, output_size, pool_type, layout, "W")
+    return _adaptive("adaptive_pool1d", data, output_size, pool_type, layout, "W", largest)
 
 
-def adaptive_pool(data: Tensor, output_size: Any, pool_type: str, layout: str = "NCHW") -> Tensor:
-    """The maximum or the mean of the cells that cut each axis in `output_size` parts: [floor(i*n/m), ceil((i+1)*n/m))."""
-    return _adaptive("adaptive_pool", data, output_size, pool_type, layout, "HW")
+def adaptive_pool(data: Tensor, output_size: Any, pool_type: str, layout: str = "NCHW", largest: Reducer = te.max) -> Tensor:
+    """The maximum or the mean of the cells that cut each axis in `output_size` parts: [floor(i*n/m), ceil((i+1)*n/m)).
+
+    A maximum is by `largest`.
+    """
+    return _adaptive("adaptive_pool", data, output_size, pool_type, layout, "HW", largest)
 
 
-def adaptive_pool3d(data: Tensor, output_size: Any, pool_type: str, layout: str = "NCDHW") -> Tensor:
+def adaptive_pool3d(data: Tensor, output_size: Any, pool_type: str, layout: str = "NCDHW", largest: Reducer = te.max) -> Tensor:
     """Cells over D, H and W. See `adaptive_pool`."""
-    return _adaptive("adaptive_pool3d", data, output_size, pool_type, layout, "DHW")
+    return _adaptive("adaptive_pool3d", data, output_size, pool_type, layout, "DHW", largest)
 
 
-def _adaptive(where: str, data: Tensor, output_size: Any, pool_type: str, layout: str, spatial: str) -> Tensor:
+def _adaptive(where: str, data: Tensor, output_size: Any, pool_type: str, layout: str, spatial: str, largest: Reducer) -> Tensor:
     _check_type(where, pool_type)
     places = _places(where, data, layout, spatial)
     sizes = [get_const_int(n) for n in spread(where, "output_size", output_size, len(places))]
     # One cell is a reduction, whose extents needn't be numbers.
     if all(size == 1 for size in sizes):
-        reducer, name = (te.max, "adaptive_pool_max") if pool_type == "max" else (te.sum, "adaptive_pool_sum")
+        reducer, name = (largest, "adaptive_pool_max") if pool_type == "max" else (te.sum, "adaptive_pool_sum")
         found = _reduce(data, places, True, reducer, name)
         count: Any = 1
         for place in places:
@@ -202,18 +208,20 @@ def _adaptive(where: str, data: Tensor, output_size: Any, pool_type: str, layout
     extents = [get_const_int(data.shape[place]) for place in places]
     if all(extent % size == 0 for extent, size in zip(extents, sizes, strict=True)):
         cells = [extent // size for extent, size in zip(extents, sizes, strict=True)]
-        return pool(where, data, spatial, cells, cells, 1, 0, pool_type, False, layout, True)
-    return _uneven_cells(data, places, sizes, extents, pool_type)
+        return pool(where, data, spatial, cells, cells, 1, 0, pool_type, False, layout, True, largest)
+    return _uneven_cells(data, places, sizes, extents, pool_type, largest)
 
 
-def _uneven_cells(data: Tensor, places: Sequence[int], sizes: Sequence[int], extents: Sequence[int], pool_type: str) -> Tensor:
+def _uneven_cells(
+    data: Tensor, places: Sequence[int], sizes: Sequence[int], extents: Sequence[int], pool_type: str, largest: Reducer
+) -> Tensor:
     """Cells of different sizes: each reduction runs over the largest cell and skips what is past the end of a smaller one."""
     # 5 elements in 3 cells: [0, 2), [1, 4) and [3, 5), of which the largest has 3.
-    largest = [max(-(-(i + 1) * n // m) - i * n // m for i in range(m)) for n, m in zip(extents, sizes, strict=True)]
+    longest = [max(-(-(i + 1) * n // m) - i * n // m for i in range(m)) for n, m in zip(extents, sizes, strict=True)]
     shape: list[Any] = [*data.shape]
     for place, size in zip(places, sizes, strict=True):
         shape[place] = size
-    over = [te.reduce_axis((0, count), name=f"rv{n}") for n, count in enumerate(largest)]
+    over = [te.reduce_axis((0, count), name=f"rv{n}") for n, count in enumerate(longest)]
 
     def bounds(index: PrimExpr, n: int, m: int) -> tuple[PrimExpr, PrimExpr]:
         return floordiv(index * n, m), floordiv((index + 1) * n + (m - 1), m)
@@ -225,7 +233,7 @@ def _uneven_cells(data: Tensor, places: Sequence[int], sizes: Sequence[int], ext
             start, end = bounds(i[place], n, m)
             inside.append(start + tap.var < end)
             indices[place] = minimum(start + tap.var, const(n - 1))
-        reducer = te.max if pool_type == "max" else te.sum
+        reducer = largest if pool_type == "max" else te.sum
         return reducer(data(*indices), axis=over, where=arithmetic.all(*inside))
 
     name = f"adaptive_pool_{'max' if pool_type == 'max' else 'sum'}"
