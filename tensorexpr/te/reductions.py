@@ -60,9 +60,9 @@ class Accumulator:
         operator = operator_of(self.combiner) if len(self.values) == 1 else None
         if len(self.values) == 1 and operator is None:
             law = law_of_one(self.combiner)
-            operator = _NAN_WINS.get(law.name) if law is not None else None
-            if operator is not None:
-                self._take(operator, sources[0], condition)
+            extreme = _NAN_WINS.get(law.name) if law is not None else None
+            if extreme is not None:
+                self._take(extreme, sources[0], condition)
                 return
         if operator is None or not self._combine_block(operator, sources[0], condition):
             self._fold(sources, condition)
