@@ -52,7 +52,7 @@ def wanted(data: Array, weight: Array, window: list[Axis], groups: int) -> Array
     return conv_transpose_python(data, apart, [axis[2] for axis in window], padding, [axis[6] for axis in window], groups)
 
 
-@settings(deadline=None, derandomize=True, max_examples=40)
+@settings(deadline=None, derandomize=True, max_examples=20)
 @given(
     window=st.lists(axes(), min_size=1, max_size=3),
     groups=st.sampled_from([1, 1, 2, 3]),
