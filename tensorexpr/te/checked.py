@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ..errors import RecordError
 from ..tir.attrs import FrozenMap
 from ..tir.dtype import parse_dtype
 from ..tir.expr import CommReducer, IntImm, IterVar, Let, PrimExpr, ProducerLoad, Range, Reduce, Var
-from ..tir.rewriting import walk
+from ..tir.rewriting import Node, children, walk
 from .bounds import check_bounds, early_rows
 from .lazy_select import lazy_selects
 from .operation import ComputeOp
@@ -95,6 +95,8 @@ def _check_body(body: PrimExpr, known: set[Var]) -> None:
 def _check_combiner(combiner: CommReducer) -> None:
     for result in (*combiner.result, *combiner.identity_element):
         check_only(free_variables(result), {*combiner.lhs, *combiner.rhs})
+        # a walk over the body stops at the combiner
+        check_calls(result)
         if any(isinstance(node, (ProducerLoad, Reduce)) for node in walk(result)):
             raise RecordError("a combiner reads a tensor")
 
@@ -116,7 +118,23 @@ def check_only(variables: Sequence[Var], known: set[Var]) -> None:
 
 
 def free_variables(root: PrimExpr) -> list[Var]:
-    """The variables of an expression that no `Let` in it binds."""
+    """The variables of an expression where no `Let` around them binds them."""
     nodes = list(walk(root))
-    bound = {node.var for node in nodes if isinstance(node, Let)}
-    return [node for node in nodes if isinstance(node, Var) and node not in bound]
+    if not any(isinstance(node, Let) for node in nodes):
+        return [node for node in nodes if isinstance(node, Var)]
+    return list(dict.fromkeys(_free_in(root, frozenset(), set())))
+
+
+def _free_in(node: Node, bound: frozenset[Var], seen: set[tuple[Node, frozenset[Var]]]) -> Iterator[Var]:
+    """Those of a part: x is free in (let x = a in x * 2) + x. Equal parts are one node, looked at once within the same bindings."""
+    if (node, bound) in seen:
+        return
+    seen.add((node, bound))
+    if isinstance(node, Var) and node not in bound:
+        yield node
+    if isinstance(node, Let):
+        yield from _free_in(node.value, bound, seen)
+        yield from _free_in(node.body, bound | {node.var}, seen)
+        return
+    for child in children(node):
+        yield from _free_in(child, bound, seen)

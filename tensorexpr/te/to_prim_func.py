@@ -78,6 +78,8 @@ class _Builder:
         self._buffer_map: dict[Var, Buffer] = {}
         self._buffers: dict[Tensor, Buffer] = {}
         self._given = [param for param in params if isinstance(param, Tensor)]
+        # all of them before any tensor is declared: a size that is passed is that size, wherever it stands
+        self._scalars = {param for param in params if isinstance(param, Var)}
         for position, param in enumerate(params):
             self._add_param(position, param)
         if not self._given:
@@ -133,7 +135,7 @@ class _Builder:
             for var in (v for extent in shape for v in variables(extent) if v not in self._sizes):
                 kind = SizeVar if isinstance(var, SizeVar) else Var
                 # one new variable for each: buffers that share a size go on sharing it
-                self._sizes[var] = var if var in self._params or var.dtype == wanted else kind(var.name, wanted)
+                self._sizes[var] = var if var in self._scalars or var.dtype == wanted else kind(var.name, wanted)
             shape = tuple(cast(retyped(extent, self._sizes, wanted), wanted) for extent in shape)
         buffer = self._buffers[tensor] = decl_buffer(shape, tensor.dtype, tensor.name)
         return buffer

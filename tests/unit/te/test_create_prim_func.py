@@ -10,7 +10,7 @@ import pytest
 import tensorexpr as tvm
 from tensorexpr import te, tir
 from tensorexpr.te.index_dtype import retyped
-from tensorexpr.tir.rewriting import walk
+from tensorexpr.tir.rewriting import variables, walk
 from tensorexpr.tir.structural import structural_equal
 from tensorexpr.tir.verify import verify_well_formed
 from tests import programs
@@ -133,3 +133,12 @@ def test_rounded_places_are_wide_where_indices_are() -> None:
     x = te.placeholder((16,), name="X")
     y = te.compute((4,), lambda i: x[te.min(te.floor(i.astype("float32")).astype("int32"), 9)], name="Y")
     assert 'X[T.min(T.Cast("int64", T.floor(' in te.create_prim_func([x, y], "int64").script()
+
+
+def test_a_size_that_is_passed_is_that_size_wherever_it_stands() -> None:
+    n = te.var("n")
+    a = te.placeholder((n,), name="A")
+    b = te.compute((n,), lambda i: a[i] + 1.0, name="B")
+    for params in ([n, a, b], [a, n, b], [a, b, n]):
+        func = te.create_prim_func(params, index_dtype_override="int64")
+        assert [variables(func.buffer_map[var].shape[0]) for var in func.buffer_map] == [{n}, {n}]

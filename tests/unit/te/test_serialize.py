@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tensorexpr import te
+from tensorexpr import te, tir
 from tensorexpr.errors import RecordError
 from tensorexpr.te import Tensor
 from tensorexpr.te.dag_text import format_dag
@@ -96,3 +96,18 @@ def test_records_of_calls_that_nobody_wrote(field: str, value: object, message: 
     data["ops"][-1]["call"][field] = value
     with pytest.raises(RecordError, match=message):
         dag_from_json(data)
+
+
+def test_a_combiner_calls_no_foreign_function_either() -> None:
+    a, k = te.placeholder((8, 4), name="A"), te.reduce_axis((0, 4), name="k")
+    through = te.comm_reducer(lambda x, y: tir.call_extern("float32", "system", x + y), lambda dtype: tir.const(0, dtype), "through")
+    b = te.compute((8,), lambda i: through(a[i, k], axis=k), name="B")
+    with pytest.raises(RecordError, match="'system'"):
+        loads(dumps([a, b]))
+
+
+def test_a_variable_is_bound_within_its_let_only() -> None:
+    a, x = te.placeholder((8,), name="A"), te.var("x", "float32")
+    b = te.compute((8,), lambda i: tir.Let(x, a[i], x * 2.0) + x, name="B")
+    text = dumps([a, b])
+    assert json.loads(text)["symbols"] == [["Var", "x", "float32"]] and dumps(loads(text)) == text
