@@ -4,7 +4,7 @@
     python examples/benchmarks/autotvm_tuners.py --package tvm --target "llvm -mcpu=icelake-server" --json tvm.json
     python examples/benchmarks/autotvm_tuners.py --workload conv2d --tuner XGBTuner --tuner RandomTuner
 
-matmul is a template of this file (512^3, 30,250 points), conv2d TVM's own `conv2d_NCHWc.x86` by name (64 channels of 56 x 56, 3x3). Both
+matmul is a template of this file (512^3), conv2d TVM's own `conv2d_NCHWc.x86` by name (64 channels of 56 x 56, 3x3). Both
 are the same programs for TVM 0.19, so that `--package tvm` measures its tuners beside, in another run. What is best in a space is what
 the auto-scheduler's search finds there in as many trials as `--reference` says (0: none). Kernels are timed at the end in turn, in one
 process.

@@ -28,6 +28,7 @@ from ..te.serialize import dag_to_json
 from ..te.tensor import Tensor
 from ..tir.arithmetic import as_int
 from ..tune.features import Extracted, per_store, per_store_names
+from ..tune.features.nest import Array
 from ..tune.population import Decision, every_row, mutate, neighbours, sample, unique_rows
 from ..tune.space import Computed, IntArray, Rng, Sketch
 from .errors import InstantiationError
@@ -42,6 +43,9 @@ _DRAWN = 8
 _KEPT = 1 << 13
 # Exchanges of factors between the parts of a split are listed up to so many candidates; else the nearest in the list are neighbours.
 _LISTED_MOVES = 4096
+# Features of a row, its analytic cost, and whether it makes a program.
+_Seen = tuple[Array, float, bool]
+_NOTHING: _Seen = (np.zeros(0), 1.0, False)
 # Stores of a program whose curves of arithmetic intensity a model sees.
 _CURVES = 3
 
@@ -84,6 +88,7 @@ class TemplateSpace:
         self.feature_type = feature_type
         self.config: ConfigSpace = task.config_space
         self._programs: dict[tuple[int, ...], Instance | str] = {}
+        self._known: dict[str, dict[tuple[int, ...], _Seen]] = {}
 
     @cached_property
     def decisions(self) -> tuple[Decision, ...]:
@@ -216,21 +221,31 @@ class TemplateSpace:
         return tables
 
     def _features_of_programs(self, rows: IntArray, target: Target) -> Extracted:
-        groups: dict[Any, list[tuple[int, Instance]]] = {}
-        for number, row in enumerate(rows.tolist()):
-            made = self._instance(tuple(row))
+        listed = [tuple(row) for row in rows.tolist()]
+        known = self._known.setdefault(str(target), {})
+        if len(known) > _KEPT:
+            known.clear()
+        self._extract([row for row in dict.fromkeys(listed) if row not in known], target, known)
+        width = max((len(known[row][0]) for row in listed), default=0)
+        features, cycles, valid = np.zeros((len(rows), width)), np.ones(len(rows)), np.zeros(len(rows), np.bool_)
+        for number, row in enumerate(listed):
+            found, cycles[number], valid[number] = known[row]
+            features[number, : len(found)] = found
+        return Extracted(features, cycles, valid)
+
+    def _extract(self, rows: Sequence[tuple[int, ...]], target: Target, known: dict[tuple[int, ...], _Seen]) -> None:
+        """Find out what a model sees of rows, those that differ in sizes only all at once. A search asks for most rows many times."""
+        groups: dict[Any, list[tuple[tuple[int, ...], Instance]]] = {}
+        for row in rows:
+            known[row] = _NOTHING
+            made = self._instance(row)
             if isinstance(made, Instance):
                 # computations must agree too: a knob may change a size that no step of the schedule tells
-                groups.setdefault((_shapes(made), _skeleton(made.schedule.trace)), []).append((number, made))
-        parts = []
+                groups.setdefault((_shapes(made), _skeleton(made.schedule.trace)), []).append((row, made))
         for listed in groups.values():
-            parts.append((np.array([number for number, _ in listed]), self._seen([made for _, made in listed], target)))
-        width = max((part.features.shape[1] for _, part in parts), default=0)
-        features, cycles, valid = np.zeros((len(rows), width)), np.ones(len(rows)), np.zeros(len(rows), np.bool_)
-        for numbers, part in parts:
-            features[numbers, : part.features.shape[1]] = part.features
-            cycles[numbers], valid[numbers] = part.cycles, part.valid
-        return Extracted(features, cycles, valid)
+            part = self._seen([made for _, made in listed], target)
+            found = zip(part.features, part.cycles.tolist(), part.valid.tolist(), strict=True)
+            known.update(zip((row for row, _ in listed), found, strict=True))
 
     def _seen(self, made: Sequence[Instance], target: Target) -> Extracted:
         """What a model sees of programs that differ in sizes only. Where that can't be told with open sizes, of one after the other."""
@@ -307,8 +322,11 @@ def as_sketch(made: Sequence[Instance]) -> tuple[Sketch, IntArray]:
                 samples.append(SampleCategorical(tuple(map(int, values))))
                 columns.append(column.reshape(-1))
         steps[place] = replace(step, factors=tuple(factors))
-    rows = np.stack(columns, axis=1) if columns else np.zeros((len(made), 0), np.int64)
-    return Sketch("template", made[0].outputs, first.initial_tree, Trace((*samples, *steps))), np.asarray(rows, np.int64)
+    if not columns:
+        # nothing is open, so that the tree which the template made is the sketch's: to replay its trace costs as much as to make it
+        return Sketch("template", made[0].outputs, first.tree, Trace()), np.zeros((len(made), 0), np.int64)
+    sketch = Sketch("template", made[0].outputs, first.initial_tree, Trace((*samples, *steps)))
+    return sketch, np.asarray(np.stack(columns, axis=1), np.int64)
 
 
 def _factors(made: Instance, place: int) -> tuple[Any, ...]:

@@ -16,8 +16,9 @@ from ..task.space import ConfigEntity
 from ..template_space import FEATURE_TYPES, TemplateSpace
 from .tuner import Tuner, _Told, least_cost
 
-# Rows of a generation: of knobs they cost nothing, of loops a template is run for each.
-_POPULATION = {"knob": 2048, "itervar": 192, "curve": 192}
+# Rows of a generation, and generations: of knobs they cost nothing, of loops a template is run for each, which takes as long as an operator
+# takes to be declared and scheduled: 1.5 ms of a product, 10 ms of a convolution in blocks, where compiling and running takes 150.
+_KNOBS, _LOOPS = EvolutionOptions(population=2048, seeds=32), EvolutionOptions(population=64, generations=2, seeds=32)
 _MANY = 1 << 30
 
 
@@ -99,7 +100,7 @@ class XGBTuner(Tuner):
             early_stopping=early_stopping,
             remeasured=4 if ours else 0,
             descent_share=0.2 if ours and own else 0.0,
-            evolution=EvolutionOptions(population=_POPULATION[self.feature_type], seeds=32),
+            evolution=_KNOBS if self.feature_type == "knob" else _LOOPS,
         )
 
     def _loop(self, space: TemplateSpace, measurer: Any, options: TunerOptions, told: _Told) -> SearchLoop:

@@ -21,8 +21,9 @@ _LEAST_PATIENCE_SECONDS = 0.01
 # Of candidates that are timed in turn one leaves after so many rounds if its fastest one is so much slower than the best one's: rounds
 # of one program differ by 1 to 3 %, the fastest of three by less.
 _LEAVES_AFTER, _LEAVES = 3, 1.03
-# All repeats of a candidate together; slower ones get fewer and shorter repeats.
-_BUDGET_SECONDS = 2.0
+# All repeats of a candidate together; slower ones get fewer and shorter repeats. A call of tenths of a second varies little, and the best
+# few are timed in turn at the end.
+_BUDGET_SECONDS = 0.5
 # A first call that meets cold caches says little below this.
 _COLD_SECONDS = 2e-3
 # What decides whether a candidate is slow lasts about as long, if it is just as slow as is allowed.
