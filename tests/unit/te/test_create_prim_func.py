@@ -139,6 +139,7 @@ def test_a_size_that_is_passed_is_that_size_wherever_it_stands() -> None:
     n = te.var("n")
     a = te.placeholder((n,), name="A")
     b = te.compute((n,), lambda i: a[i] + 1.0, name="B")
-    for params in ([n, a, b], [a, n, b], [a, b, n]):
+    orders: list[list[Any]] = [[n, a, b], [a, n, b], [a, b, n]]
+    for params in orders:
         func = te.create_prim_func(params, index_dtype_override="int64")
         assert [variables(func.buffer_map[var].shape[0]) for var in func.buffer_map] == [{n}, {n}]

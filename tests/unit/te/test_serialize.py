@@ -108,6 +108,6 @@ def test_a_combiner_calls_no_foreign_function_either() -> None:
 
 def test_a_variable_is_bound_within_its_let_only() -> None:
     a, x = te.placeholder((8,), name="A"), te.var("x", "float32")
-    b = te.compute((8,), lambda i: tir.Let(x, a[i], x * 2.0) + x, name="B")
+    b = te.compute((8,), lambda i: tir.Let(x, a[i] + 1.0, x * 2.0) + x, name="B")
     text = dumps([a, b])
     assert json.loads(text)["symbols"] == [["Var", "x", "float32"]] and dumps(loads(text)) == text
