@@ -16,7 +16,8 @@ from .named_schedules import define_schedules
 _TABLES = {
     "arm_cpu": "bitserial_conv2d_nhwc bitserial_dense conv2d_NCHWc_int8 conv2d_nchw_spatial_pack=conv2d_nchw conv2d_nchw_winograd="
     "conv2d_winograd_nchw conv2d_nhwc_spatial_pack=conv2d_nhwc conv2d_transpose_nchw depthwise_conv2d_nchw "
-    "depthwise_conv2d_nchw_spatial_pack=depthwise_conv2d_nchw depthwise_conv2d_nhwc group_conv2d_nchw concatenate",
+    "depthwise_conv2d_nchw_spatial_pack=depthwise_conv2d_nchw depthwise_conv2d_nhwc group_conv2d_nchw concatenate "
+    "compute_depthwise_conv2d_nhwc=depthwise_conv2d_nhwc",
     "bifrost": "conv2d_nchw_spatial_pack=conv2d_nchw conv2d_nchw_winograd=conv2d_winograd_nchw dense depthwise_conv2d_nchw",
     "gpu": "conv2d_nhwc dense_large_batch=dense dense_small_batch=dense",
     "hls": "adaptive_pool conv2d_nchw conv2d_nhwc conv2d_transpose_nchw dense depthwise_conv2d_nchw pool=pool2d softmax",
