@@ -61,6 +61,9 @@ class Expr(RelaxExpr):
             DeclarationError: if operands don't fit.
             TypeMismatchError: where the type of a variable isn't stated.
         """
+        from .visitor import know_operands
+
+        know_operands(self)
         found = type_of(self.struct_info)
         if found is None:
             raise TypeMismatchError(f"the type of {self} isn't known: state the types of the variables that it is made of")

@@ -192,6 +192,24 @@ def substitute(expr: Any, values: Mapping[Any, Any]) -> Any:
     return mutated(_Substitution(values), expr)
 
 
+def know_operands(expr: Any) -> None:
+    """Derive what is known of an expression's operands from the bottom up: thousands of calls in a row are too many for Python's stack.
+
+    What is known already isn't looked at again, so that a network whose layers ask for types takes a step for each, not all for each.
+    """
+    seen: set[int] = set()
+    stack = [(expr, False)]
+    while stack:
+        node, done = stack.pop()
+        if done:
+            if node is not expr:
+                _ = getattr(node, "struct_info", None)
+        elif id(node) not in seen:  # marked when it is entered: what two others use is in front of both
+            seen.add(id(node))
+            stack.append((node, True))
+            stack.extend((one, False) for one in operands(node) if "struct_info" not in getattr(one, "__dict__", ("struct_info",)))
+
+
 def free_vars(expr: Any) -> list[Any]:
     """The variables that an expression uses and doesn't bind, in the order of their first uses."""
     order = list(walk(expr))

@@ -134,3 +134,10 @@ def test_scopes_of_statements_and_the_virtual_machine() -> None:
     assert str(func).count("let") == 2
     machine = relay.vm.VirtualMachine(relay.vm.compile(tvm.IRModule.from_expr(func), "llvm"), tvm.cpu())
     assert [float(machine["main"](np.array(one, "float32")).numpy()) for one in (3, -2)] == [6, 2]
+
+
+def test_types_of_chains_that_are_deeper_than_the_stack() -> None:
+    value: Any = relay.var("x", shape=(4,))
+    for _ in range(1500):
+        value = relay.add(value, relay.nn.relu(value))
+    assert value.checked_type == relay.TensorType((4,))
