@@ -359,15 +359,21 @@ def proposal(
 
     order = argsort(compute((batch, total), likely, "likely"), axis=1, is_ascend=False, dtype="int32")
     looked_at = total if rpn_pre_nms_top_n < 0 else min(total, rpn_pre_nms_top_n)
+    return _best_apart(where, regions, order, looked_at, rpn_post_nms_top_n, threshold)
+
+
+def _best_apart(name: str, regions: Tensor, order: Tensor, looked_at: int, most: int, threshold: float) -> Tensor:
+    """So many regions of each image as rows (image, corners): from the best on those that overlap no better one by more."""
+    batch, dtype = get_const_int(regions.shape[0]), regions.dtype
 
     def body(ib: IRBuilder, ins: list[Buffer], outs: list[Buffer]) -> None:
         boxes, by_score = (ib.buffer_ptr(buffer) for buffer in ins)
         out = ib.buffer_ptr(outs[0])
         with ib.for_range(0, batch, "b", kind="parallel") as b:
-            kept = ib.allocate("int32", (rpn_post_nms_top_n,), "kept")
-            state = ib.allocate("int32", (2,), "state", scope="local")
+            kept = ib.allocate("int32", (most,), "kept")
+            state = ib.allocate("int32", (2,), "state", scope="local")  # how many are kept, and whether this one is
             state[0] = 0
-            with ib.for_range(0, looked_at, "i") as i, ib.if_scope(state[0] < rpn_post_nms_top_n):
+            with ib.for_range(0, looked_at, "i") as i, ib.if_scope(state[0] < most):
                 state[1] = 1
                 with ib.for_range(0, state[0], "k") as k:
                     overlap = _pixels_shared(boxes, (b, kept[k]), (b, by_score[b, i]))
@@ -375,12 +381,13 @@ def proposal(
                 with ib.if_scope(arithmetic.convert(state[1] == 1)):
                     kept[state[0]] = by_score[b, i]
                     state[0] = state[0] + 1
-            with ib.for_range(0, rpn_post_nms_top_n, "n") as n:
-                out[b * rpn_post_nms_top_n + n, 0] = cast(b, dtype)
+            with ib.for_range(0, most, "n") as n:
+                out[b * most + n, 0] = cast(b, dtype)
                 with ib.for_range(0, 4, "e") as e:
-                    out[b * rpn_post_nms_top_n + n, e + 1] = boxes[b, kept[arithmetic.floormod(n, state[0])], e]
+                    # Where fewer are left they are repeated; the best one always is.
+                    out[b * most + n, e + 1] = boxes[b, kept[arithmetic.floormod(n, state[0])], e]
 
-    return in_loops([(batch * rpn_post_nms_top_n, 5)], [regions, order], body, where, [dtype])[0]
+    return in_loops([(batch * most, 5)], [regions, order], body, name, [dtype])[0]
 
 
 def _one_of(anchors: Sequence[Sequence[float]], a: Var, e: Var, dtype: str) -> PrimExpr:

@@ -62,12 +62,10 @@ from ..ops.nn import (
     softmax,
     space_to_batch_nd,
     space_to_depth,
-    sparse_add,
-    sparse_dense,
-    sparse_transpose,
     upsampling,
     upsampling3d,
 )  # fmt: skip
+from ..ops.sparse import sparse_add, sparse_dense, sparse_transpose
 from ..ops.transform import batch_flatten
 
 __all__ = [
