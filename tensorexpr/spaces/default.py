@@ -18,7 +18,7 @@ from .injective import schedule_injective
 from .machine import is_parallel
 from .products import schedule_contractions, schedule_convolutions
 from .reduction import constant_extents, schedule_root_reduction
-from .rows import common_rows, schedule_rows
+from .rows import common_rows, has_known_rows, schedule_rows
 from .stages import is_untouched
 from .window import schedule_sums_of_windows, schedule_windows
 
@@ -85,7 +85,7 @@ def rows_of_program(s: Schedule, left: Sequence[StageNode], target: Target) -> i
     if not all(isinstance(stage.op, ComputeOp) for stage in left) or last.compute.reduce_axis:  # loops of their own have no rows
         return 0
     rows = common_rows(s, last.origin.output(0), left[:-1])
-    return rows if rows and _has_enough_rows(last, left[:-1], rows, target) else 0
+    return rows if rows and has_known_rows(s, left, rows) and _has_enough_rows(last, left[:-1], rows, target) else 0
 
 
 def _is_made_of(s: Schedule, last: StageNode, others: Sequence[StageNode]) -> bool:

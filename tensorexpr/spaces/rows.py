@@ -16,7 +16,7 @@ from ..schedule.tree import Inline, StageNode
 from ..target import Target
 from ..te.operation import ComputeOp
 from ..te.tensor import Tensor
-from ..tir.expr import IterVar, ProducerLoad
+from ..tir.expr import IterVar, ProducerLoad, Var
 from ..tir.rewriting import walk
 from .access import bytes_of, element_bytes, stage_reads
 from .machine import is_parallel, operations, outgrows_cache, parallel_from
@@ -50,6 +50,24 @@ def common_rows(s: Schedule, output: Tensor, inner: Sequence[StageNode]) -> int:
                 same = takewhile(lambda pair: pair[0] is pair[1], zip(load.indices, axes, strict=False))
                 rows = min(rows, len(list(same)))
     return rows
+
+
+def has_known_rows(s: Schedule, stages: Sequence[StageNode], rows: int) -> bool:
+    """True if what is kept of a row has an extent that is constant, or that of the row itself.
+
+    Example:
+        Of n pixels padded to n + 2, windows `P[i, 2 * x + k]` for x < (n + 1) // 2 read to an end that is even or odd as n is: a bound of
+        it for any n is 2^31, and so much memory would be kept for each row.
+    """
+    kept = {stage.id for stage in stages}
+    for body in (body for number, bodies in inline_stages(s.tree).items() if number in kept for body in bodies):
+        for load in (node for node in walk(body) if isinstance(node, ProducerLoad)):
+            producer = s.tree.producer(load)
+            if producer.id in kept:
+                inside = zip(load.indices[rows:], producer.compute.axis[rows:], strict=True)
+                if any(constant_extents((axis,)) is None and not isinstance(index, Var) for index, axis in inside):
+                    return False
+    return True
 
 
 def schedule_rows(s: Schedule, output: Tensor, inner: Sequence[StageNode], rows: int, target: Target) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -128,3 +129,12 @@ def test_an_onnx_network_of_open_sizes_agrees_with_its_runtime() -> None:
 def test_what_is_not_known_is_said() -> None:
     with pytest.raises(DeclarationError, match="match_cast"):
         tensor_function(lambda a: a, [Var("a", TensorStructInfo(None, "float32", ndim=2))], {})
+
+
+def test_rows_whose_ends_depend_on_an_open_size_are_not_kept_at_their_bound() -> None:
+    """Padded rows of n + 2 elements, read by windows two apart, took 2^31 elements for each thread."""
+    x = te.placeholder((2, 3, H), name="x")
+    pooled = topi.nn.pool1d(x, [3], [2], [1], [1, 1], "avg", layout="NCW")
+    module = lower(default_schedule([pooled]), [x, pooled])
+    sizes = [extent for extents in re.findall(r"T.allocate\(\[([^]]*)\]", str(module)) for extent in re.findall(r"\d+", extents)]
+    assert all(int(size) < 1 << 20 for size in sizes)

@@ -60,9 +60,9 @@ def test_the_weights_of_a_convolution_with_channels_that_no_panel_divides() -> N
 
 
 def test_a_residual_beside_the_product_keeps_its_weights_packed() -> None:
-    w, b = weight(256, 256), weight(256)
-    mod = module(lambda e, x: e(op.add(e(op.add(e(op.matmul(x, w)), b)), x)), (64, 256))
-    assert (256, 256) not in constants(relax.build(mod, TARGET, upto=4))
+    w, b = weight(128, 128), weight(128)
+    mod = module(lambda e, x: e(op.add(e(op.add(e(op.matmul(x, w)), b)), x)), (32, 128))
+    assert (128, 128) not in constants(relax.build(mod, TARGET, upto=4))
     check(mod)
 
 
