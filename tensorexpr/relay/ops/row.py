@@ -21,6 +21,7 @@ from ...errors import DeclarationError, TypeMismatchError
 from ...relax import expr as graph
 from ...relax.block_builder import BlockBuilder
 from ...relax.extents import readable
+from ...relax.ops.row import signature_text
 from ...relax.struct_info import RelaxExpr, StructInfo, TensorStructInfo
 from ...relax.tensor_function import tensor_function
 from ...tir.arithmetic import as_int
@@ -128,7 +129,7 @@ def operator(name: str, *, results: Callable[..., int] = _one, also: tuple[str, 
             try:
                 given = signature.bind(*args, **kwargs)
             except TypeError as error:
-                raise TypeMismatchError(f"relay.{name}: {error}; it is {name}{_shown(signature)}") from None
+                raise TypeMismatchError(f"relay.{name}: {error}; it is {name}{signature_text(signature)}") from None
             given.apply_defaults()
             values = given.arguments
             operands = [_operand(values[one], f"{name}: {one}") for one in kinds if values[one] is not None]
@@ -141,10 +142,6 @@ def operator(name: str, *, results: Callable[..., int] = _one, also: tuple[str, 
         return make
 
     return register
-
-
-def _shown(signature: inspect.Signature) -> str:
-    return f"({', '.join(str(p.replace(annotation=inspect.Parameter.empty)) for p in signature.parameters.values())})"
 
 
 def _operand(value: Any, where: str) -> Any:
