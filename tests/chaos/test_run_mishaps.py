@@ -86,7 +86,7 @@ def test_a_slow_candidate_stops_after_one_run(
     task: MeasureTask, options: MeasureOptions, programs: Programs, _compilers_importable: None
 ) -> None:
     """It sleeps for 20 ms at every call, the others take microseconds."""
-    racing = replace(options, timing=TimingPolicy(min_repeat_ms=60.0, repeat=5, repeat_factor=0.0, patience_s=0.0))
+    racing = replace(options, timing=TimingPolicy(min_repeat_ms=10.0, repeat=5, repeat_factor=0.0, patience_s=0.0))
     with Measurer(task, racing) as running:
         fast, slow, alone = running.measure(programs(["good", "sleep", "good"]))
     assert (slow.policy["raced"], slow.policy["number"], len(slow.costs)) == (True, 1, 1)
