@@ -27,7 +27,7 @@ def bound_vars(expr: Any) -> list[Any]:
     """The variables that Lets and functions of an expression bind."""
     found: dict[Any, None] = {}
     for node in walk(expr):
-        found.update(dict.fromkeys((node.var,) if isinstance(node, Let) else node.params if isinstance(node, Function) else ()))
+        found.update(dict.fromkeys(_bound_by(node)))
     return list(found)
 
 
@@ -44,8 +44,27 @@ def list_op_freqs(mod: Any) -> dict[str, int]:
 
 
 def list_fake_quantized_op_freqs(mod: IRModule) -> dict[str, int]:
-    """How many calls of each operator stand behind a `qnn.dequantize`, directly."""
-    return dict(Counter(str(c.op) for c in _calls(mod) if any(getattr(a, "op", None) == "qnn.dequantize" for a in c.args)))
+    """How many calls of each operator stand between `qnn.dequantize` and `qnn.quantize`, and could be those of integers.
+
+    quantize(add(relu(dequantize(x)), const))   counts add and relu; quantize(relu(x)) of floats counts nothing
+    """
+    found: dict[Any, None] = {}
+    for end in (one for one in _calls(mod) if one.op == "qnn.quantize"):
+        region: dict[Any, None] = {}
+        waiting, is_closed = [end.args[0]], True
+        while waiting and is_closed:
+            node = waiting.pop()
+            # What is behind a dequantize is integers already; a variable of floats, or a branch, ends the region nowhere.
+            if isinstance(node, graph.Call) and isinstance(node.op, Op):
+                if node.op != "qnn.dequantize" and node not in region:
+                    region[node] = None
+                    waiting += node.args
+            elif isinstance(node, (graph.Tuple, graph.TupleGetItem)):
+                waiting += operands(node)
+            else:
+                is_closed = isinstance(node, graph.Constant)
+        found.update(region if is_closed else {})
+    return dict(Counter(str(call.op) for call in found))
 
 
 def all_dtypes(expr: Any) -> set[str]:
@@ -58,11 +77,27 @@ def all_dtypes(expr: Any) -> set[str]:
 
 
 def well_formed(expr: Any) -> bool:
-    """Whether each variable is bound once, and all that are used are bound or free in the whole."""
-    bound = [node.var for node in walk(expr) if isinstance(node, Let)]
-    bound += [param for node in walk(expr) if isinstance(node, Function) for param in node.params]
-    inner_free = free_vars(expr) if isinstance(expr, Function) else []
-    return len(bound) == len(set(bound)) and not inner_free
+    """Whether each variable is bound once, and used nowhere but where it is bound: in the body of its Let or function.
+
+    Args:
+        expr: an expression, or a module, whose functions are looked at one by one.
+    """
+    if isinstance(expr, IRModule):
+        return all(well_formed(func) for _, func in expr.functions_items() if isinstance(func, Function))
+    order = list(walk(expr))
+    bound = [var for node in order for var in _bound_by(node)]
+    if len(bound) != len(set(bound)):
+        return False
+    # Of each node the variables that it uses and that it, or what it is made of, doesn't bind: none of them may be bound elsewhere.
+    open_vars: dict[Any, frozenset[Any]] = {}
+    for node in order:
+        own = frozenset((node,)) if isinstance(node, graph.Var) else frozenset[Any]()
+        open_vars[node] = own.union(*(open_vars[one] for one in operands(node) if one in open_vars)) - set(_bound_by(node))
+    return not open_vars[expr] & set(bound)
+
+
+def _bound_by(node: Any) -> tuple[Any, ...]:
+    return (node.var,) if isinstance(node, Let) else tuple(node.params) if isinstance(node, Function) else ()
 
 
 def get_total_mac_number(expr: Any) -> int:

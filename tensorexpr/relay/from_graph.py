@@ -11,14 +11,13 @@ from typing import Any
 
 from ..relax import expr as graph
 from ..relax.analysis import contains_impure_call
-from ..relax.ops.row import row_of
 from ..relax.struct_info import ShapeExpr
+from ..relax.visitor import bindings_of
 from ..tir.arithmetic import as_int
 from ..tir.function import IRModule
 from ..tir.op_registry import Op
 from .expr import Attrs, Call, Constant, Function, If, Let, Tuple, TupleGetItem, Var
 from .ops.row import ROWS, plain
-from .ty import type_of
 
 # Operators without attributes, of one name in both.
 _SAME = """abs acos acosh asin asinh atan atanh bitwise_not ceil cos cosh erf exp floor isfinite isinf isnan log logical_not negative
@@ -38,6 +37,11 @@ def _pool(attrs: Mapping[str, Any]) -> dict[str, Any]:
     return {**attrs, "out_layout": attrs["out_layout"] or ""}
 
 
+def _max_pool(attrs: Mapping[str, Any]) -> dict[str, Any]:
+    # What counts in a mean says nothing of a maximum, and Relay's has no word for it.
+    return _pool({key: value for key, value in attrs.items() if key != "count_include_pad"})
+
+
 def _reduced(attrs: Mapping[str, Any]) -> dict[str, Any]:
     return {"axis": attrs["axis"], "keepdims": attrs["keepdims"], "exclude": False}
 
@@ -45,7 +49,7 @@ def _reduced(attrs: Mapping[str, Any]) -> dict[str, Any]:
 _OTHERS: dict[str, tuple[str, Attributes]] = {
     **{f"nn.conv{n}d": (f"nn.conv{n}d", _conv) for n in (1, 2, 3)},
     **{f"nn.conv{n}d_transpose": (f"nn.conv{n}d_transpose", _conv) for n in (1, 2, 3)},
-    **{f"nn.{kind}_pool{n}d": (f"nn.{kind}_pool{n}d", _pool) for kind in ("max", "avg") for n in (1, 2, 3)},
+    **{f"nn.{kind}_pool{n}d": (f"nn.{kind}_pool{n}d", rule) for kind, rule in (("max", _max_pool), ("avg", _pool)) for n in (1, 2, 3)},
     **{f"nn.adaptive_{kind}_pool{n}d": (f"nn.adaptive_{kind}_pool{n}d", _pool) for kind in ("max", "avg") for n in (1, 2, 3)},
     **{name: (name, _reduced) for name in ("max", "mean", "min", "prod", "sum")},
     "nn.softmax": ("nn.softmax", dict),
@@ -169,9 +173,10 @@ class _Reader:
             product = _product(args)
             if product is not None:
                 return product
-        if call.op == "relax.clip" and all(isinstance(one, graph.PrimValue) for one in call.args[1:]):
-            low, high = (float(getattr(one.value, "value", 0)) for one in call.args[1:])
-            return _call("clip", args[:1], {"a_min": low, "a_max": high})
+        # A bound may be an extent, min(max(x, 0), n), which Relay's attributes can't say.
+        bounds = [getattr(getattr(one, "value", None), "value", None) for one in call.args[1:]] if call.op == "relax.clip" else []
+        if len(numbers := [float(one) for one in bounds if one is not None]) == 2:
+            return _call("clip", args[:1], {"a_min": numbers[0], "a_max": numbers[1]})
         twin = _twin(call)
         if twin is not None:
             name, attrs = twin
@@ -183,7 +188,7 @@ class _Reader:
 
 def function_from_graph(func: graph.Function) -> Any:
     """A function of a graph as one of Relay's, or itself where Relay has no words for it."""
-    kept = contains_impure_call(func) or any(isinstance(one, graph.MatchCast) for one in func.body.bindings())
+    kept = contains_impure_call(func) or any(isinstance(one, graph.MatchCast) for one in bindings_of(func))
     return func if kept else _Reader().function(func)
 
 
@@ -196,4 +201,4 @@ def from_graph(mod: IRModule) -> IRModule:
     return made
 
 
-__all__ = ["from_graph", "function_from_graph", "row_of", "type_of"]
+__all__ = ["from_graph", "function_from_graph"]

@@ -16,10 +16,10 @@ from ..lower.passes import deep_recursion
 from ..relax import expr as graph
 from ..relax.block_builder import BlockBuilder
 from ..relax.relations import struct_info_base_check
-from ..relax.struct_info import ObjectStructInfo, RelaxExpr, StructInfo
+from ..relax.struct_info import ObjectStructInfo, StructInfo
 from ..tir.function import GlobalVar, IRModule
 from ..tir.op_registry import Op
-from .expr import Function, Let, Var
+from .expr import Function, Let
 from .ops.row import ROWS, Computed
 from .ty import info_of
 from .visitor import Steps, trampoline, walk
@@ -172,6 +172,22 @@ def _in_order(mod: IRModule) -> list[str]:
     return found
 
 
+def _recursive(mod: IRModule) -> list[str]:
+    """Functions of Relay that call themselves, by others or directly."""
+    callees = {name: set(_callees(mod[name], mod)) for name in _in_order(mod)}
+    found = []
+    for name in callees:
+        reached, waiting = set[str](), list(callees[name])
+        while waiting:
+            one = waiting.pop()
+            if one not in reached:
+                reached.add(one)
+                waiting += callees[one]
+        if name in reached:
+            found.append(name)
+    return found
+
+
 def function_to_graph(func: Function, name: str, mod: IRModule, builder: BlockBuilder) -> Any:
     """Add a function of Relay to the module of a builder, as one of a graph.
 
@@ -210,25 +226,18 @@ def to_graph(mod: Any) -> IRModule:
         return whole
     others = {var: func for var, func in whole.functions_items() if not isinstance(func, Function)}
     builder = BlockBuilder(IRModule(others, dict(whole.attrs)))
-    recursive = {name for name in _in_order(whole) if name in set(_callees(whole[name], whole))}
+    recursive = _recursive(whole)
+    for name in recursive:
+        func: Any = whole[name]
+        if func.ret_type is None:
+            raise DeclarationError(f"@{name} calls itself: state its ret_type, from which the types in it follow")
+        stated: StructInfo = info_of(func.ret_type) or ObjectStructInfo()
+        params = [graph.Var(one.name_hint, one.struct_info) for one in func.params]
+        # All of them before the first body: of even(n) = odd(n - 1) and odd(n) = even(n - 1) neither comes first.
+        builder.update_func(GlobalVar(name), graph.Function.create_empty(params, stated))
     for name in _in_order(whole):
         func = whole[name]
         if not isinstance(func, Function):
             continue
-        if name in recursive:
-            if func.ret_type is None:
-                raise DeclarationError(f"@{name} calls itself: state its ret_type, from which the types in it follow")
-            stated: StructInfo = info_of(func.ret_type) or ObjectStructInfo()
-            params = [graph.Var(one.name_hint, one.struct_info) for one in func.params]
-            builder.update_func(GlobalVar(name), graph.Function.create_empty(params, stated))
         function_to_graph(func, name, whole, builder)
     return builder.get()
-
-
-def expression_info(expr: Any, mod: IRModule | None = None) -> StructInfo:
-    """What is known of an expression, from its operands up, so that Python's stack isn't in the way."""
-    for node in walk(expr):
-        if isinstance(node, RelaxExpr) and not isinstance(node, Var):
-            _ = node.struct_info
-    info: StructInfo = expr.struct_info
-    return info

@@ -85,6 +85,8 @@ class ExprFunctor:
         """
         if expr in self.memo_map:
             return self.memo_map[expr]
+        if isinstance(expr, _ARGUMENTS):  # of the operators of graphs that a function may have: reshape(x, (n, 2))
+            return expr
         name = next((method for kind, method in _METHODS.items() if isinstance(expr, kind)), None)
         if name is None:
             raise TypeError(f"a visitor visits expressions, not {type(expr).__name__}")
@@ -104,6 +106,9 @@ _METHODS: dict[type, str] = {
     graph.Tuple: "visit_tuple", graph.TupleGetItem: "visit_tuple_getitem", graph.GlobalVar: "visit_global_var", Op: "visit_op",
     graph.Constant: "visit_constant",
 }  # fmt: skip
+
+
+_ARGUMENTS = (graph.ShapeExpr, graph.PrimValue, graph.StringImm, graph.DataTypeImm, graph.ExternFunc)
 
 
 class ExprVisitor(ExprFunctor):

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ... import topi
+from ...errors import TypeMismatchError
 from ...relax import op as graph_op
 from ...relax.expr import const as constant
 from ...tir.dtype import parse_dtype
@@ -169,6 +170,9 @@ def _number(function: Callable[..., Any]) -> Callable[..., Any]:
         known = dtype(tensors[0]) if tensors and len(tensors) < len(args) else "float32"
         from ..expr import const
 
+        for one in args:
+            if isinstance(one, float) and not parse_dtype(known).is_float:  # 0.5 would be 0 in it
+                raise TypeMismatchError(f"the number {one} beside a tensor of {known}; cast the tensor, or write relay.const({one})")
         return function(*(const(one, known) if isinstance(one, (int, float)) else one for one in args))
 
     return made

@@ -8,7 +8,7 @@ from typing import Any
 from ... import topi
 from ...errors import DeclarationError
 from .create import _extents
-from .row import Computed, Expr, Meaning, number, operator
+from .row import Computed, Expr, Meaning, by_layout, number, operator
 from .transform import _list
 
 
@@ -59,16 +59,16 @@ def dilation2d(
     kernel_layout: str = "IHW", out_dtype: str = "",
 ) -> Meaning:  # fmt: skip
     """Morphological dilation: the greatest sum of window and weights."""
-    by = {"NCHW": topi.image.dilation2d_nchw, "NHWC": topi.image.dilation2d_nhwc}.get(data_layout)
-    if by is None:
-        raise DeclarationError(f"data_layout is NCHW or NHWC, not {data_layout}")
+    by = by_layout(data_layout, NCHW=topi.image.dilation2d_nchw, NHWC=topi.image.dilation2d_nhwc)
     args = (_list(strides), _list(padding), _list(dilations), out_dtype or None)
     return Computed(lambda x, w: by(x, w, *args), (data, weight), {}, "dilation2d")
 
 
 @operator("image.affine_grid")
 def affine_grid(data: Expr, target_shape: Any = None) -> Meaning:
-    """Places of pixels behind affine maps."""
+    """Places of pixels behind affine maps, for images of `target_shape`, rows and columns."""
+    if target_shape is None:
+        raise DeclarationError("target_shape=(rows, columns) is missing")
     return Computed(topi.image.affine_grid, (data,), {"target_shape": list(target_shape)}, "affine_grid")
 
 
@@ -86,7 +86,7 @@ def roi_align(
     data: Expr, rois: Expr, pooled_size: Any, spatial_scale: float, sample_ratio: int = -1, layout: str = "NCHW", mode: str = "avg"
 ) -> Meaning:
     """Means, or greatest values, of interpolated pixels in cells of regions (He et al. 2017)."""
-    by = {"NCHW": topi.vision.roi_align_nchw, "NHWC": topi.vision.roi_align_nhwc}[layout]
+    by = by_layout(layout, NCHW=topi.vision.roi_align_nchw, NHWC=topi.vision.roi_align_nhwc)
     args = (pooled_size if isinstance(pooled_size, int) else list(pooled_size), spatial_scale, mode, sample_ratio)
     return Computed(lambda x, r: by(x, r, *args), (data, rois), {}, "roi_align")
 
@@ -95,7 +95,8 @@ def roi_align(
 def roi_pool(data: Expr, rois: Expr, pooled_size: Any, spatial_scale: float, layout: str = "NCHW") -> Meaning:
     """The greatest pixels in cells of regions (Girshick 2015)."""
     size = pooled_size if isinstance(pooled_size, int) else list(pooled_size)
-    return Computed(lambda x, r: topi.vision.roi_pool_nchw(x, r, size, spatial_scale), (data, rois), {}, "roi_pool")
+    by = by_layout(layout, NCHW=topi.vision.roi_pool_nchw)
+    return Computed(lambda x, r: by(x, r, size, spatial_scale), (data, rois), {}, "roi_pool")
 
 
 @operator("vision.yolo_reorg")

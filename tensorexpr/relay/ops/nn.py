@@ -11,7 +11,7 @@ from ...relax import op as graph_op
 from ...relax.expr import Tuple as GraphTuple
 from ...relax.expr import const as constant
 from ...tir.arithmetic import as_int
-from .row import Computed, Expr, Meaning, dtype, number, operator, shape
+from .row import Computed, Expr, Meaning, by_layout, dtype, number, operator, shape
 from .transform import _axis, _list
 
 R = graph_op.nn
@@ -77,26 +77,25 @@ def _conv(rank: int, planes: str) -> Callable[..., Any]:
         channels: int | None = None, kernel_size: Any = None, data_layout: str = f"NC{planes}", kernel_layout: str = f"OI{planes}",
         out_layout: str = "", out_dtype: str = "",
     ) -> Meaning:  # fmt: skip
-        _checked(weight, kernel_layout, channels, kernel_size, planes)
-        made = getattr(R, f"conv{rank}d")
-        return made(
-            data,
-            weight,
-            _list(strides),
-            _list(padding),
-            _list(dilation),
-            groups,
-            data_layout,
-            kernel_layout,
-            out_layout or None,
+        _checked(weight, kernel_layout, kernel_size, planes)
+        made = getattr(R, f"conv{rank}d")(
+            data, weight, _list(strides), _list(padding), _list(dilation), groups, data_layout, kernel_layout, out_layout or None,
             out_dtype or None,
-        )
+        )  # fmt: skip
+        return _with_channels(made, channels, out_layout or data_layout)
 
     meant.__doc__ = f"A convolution over {rank} axes, in any layout."
     return operator(f"nn.conv{rank}d")(meant)  # type: ignore[no-any-return]
 
 
-def _checked(weight: Any, layout: str, channels: Any, kernel_size: Any, planes: str) -> None:
+def _with_channels(made: Any, stated: Any, layout: str) -> Any:
+    """A convolution whose result has as many channels as are stated. Blocks of them ("NCHW8c") state two extents, and aren't looked at."""
+    if layout.isupper():
+        _counted("channels", stated, shape(made)[layout.index("C")])
+    return made
+
+
+def _checked(weight: Any, layout: str, kernel_size: Any, planes: str) -> None:
     """Attributes that say what the weights say, too.
 
     Raises:
@@ -120,12 +119,12 @@ def _conv_transpose(rank: int, planes: str) -> Callable[..., Any]:
         channels: int | None = None, kernel_size: Any = None, data_layout: str = f"NC{planes}", kernel_layout: str = f"IO{planes}",
         out_layout: str = "", output_padding: Any = none, out_dtype: str = "",
     ) -> Meaning:  # fmt: skip
-        _checked(weight, kernel_layout, None, kernel_size, planes)
-        made = getattr(R, f"conv{rank}d_transpose")
-        return made(
+        _checked(weight, kernel_layout, kernel_size, planes)
+        made = getattr(R, f"conv{rank}d_transpose")(
             data, weight, _list(strides), _list(padding), _list(output_padding), _list(dilation), groups, data_layout, kernel_layout,
             out_layout or None, out_dtype or None,
         )  # fmt: skip
+        return _with_channels(made, channels, out_layout or data_layout)
 
     meant.__doc__ = f"A transposed convolution over {rank} axes."
     return operator(f"nn.conv{rank}d_transpose")(meant)  # type: ignore[no-any-return]
@@ -160,11 +159,9 @@ def deformable_conv2d(
     kernel_layout: str = "OIHW", out_layout: str = "", out_dtype: str = "",
 ) -> Meaning:  # fmt: skip
     """A convolution whose taps are moved by offsets (Dai et al. 2017)."""
-    by = {"NCHW": topi.nn.deformable_conv2d_nchw, "NHWC": topi.nn.deformable_conv2d_nhwc}
-    if data_layout not in by:
-        raise DeclarationError(f"data_layout is NCHW or NHWC, not {data_layout}")
+    by = by_layout(data_layout, NCHW=topi.nn.deformable_conv2d_nchw, NHWC=topi.nn.deformable_conv2d_nhwc)
     args = (list(strides), list(padding), list(dilation), deformable_groups, groups, out_dtype or None)
-    return Computed(lambda x, o, w: by[data_layout](x, o, w, *args), (data, offset, weight), {}, "deformable_conv2d")
+    return Computed(lambda x, o, w: by(x, o, w, *args), (data, offset, weight), {}, "deformable_conv2d")
 
 
 @operator("nn.correlation")
@@ -180,10 +177,9 @@ def correlation(
     layout: str,
 ) -> Meaning:
     """Products, or differences, of patches of two planes (Dosovitskiy et al. 2015)."""
-    if layout != "NCHW":
-        raise DeclarationError(f"layout is NCHW, not {layout}")
+    by = by_layout(layout, NCHW=topi.nn.correlation_nchw)
     args = (kernel_size, max_displacement, stride1, stride2, padding, is_multiply)
-    return Computed(lambda a, b: topi.nn.correlation_nchw(a, b, *args), (data1, data2), {}, "correlation")
+    return Computed(lambda a, b: by(a, b, *args), (data1, data2), {}, "correlation")
 
 
 @operator("nn.bitserial_conv2d")
@@ -193,7 +189,7 @@ def bitserial_conv2d(
     out_dtype: str = "int16", unipolar: bool = True,
 ) -> Meaning:  # fmt: skip
     """A convolution of numbers of a few bits."""
-    by = {"NCHW": topi.nn.bitserial_conv2d_nchw, "NHWC": topi.nn.bitserial_conv2d_nhwc}[data_layout]
+    by = by_layout(data_layout, NCHW=topi.nn.bitserial_conv2d_nchw, NHWC=topi.nn.bitserial_conv2d_nhwc)
     args = (list(strides), list(padding), activation_bits, weight_bits, pack_dtype, out_dtype, unipolar)
     return Computed(lambda x, w: by(x, w, *args), (data, weight), {}, "bitserial_conv2d")
 
@@ -244,6 +240,8 @@ avg_pool1d, avg_pool2d, avg_pool3d = _pool("avg", 1, "W"), _pool("avg", 2, "HW")
 
 def _whole_pool(kind: str, rank: int, planes: str) -> Callable[..., Any]:
     def meant(data: Expr, layout: str = f"NC{planes}", out_layout: str = "") -> Meaning:
+        if out_layout not in ("", layout):
+            raise DeclarationError(f"out_layout is layout, {layout}, or empty, not {out_layout}: layout_transform changes it")
         axes = [place for place, letter in enumerate(layout) if letter in planes]
         return (graph_op.max if kind == "max" else graph_op.mean)(data, axes, True)
 
@@ -338,7 +336,7 @@ def instance_norm(
 @operator("nn.l2_normalize")
 def l2_normalize(data: Expr, eps: float, axis: Any = None) -> Meaning:
     """Elements by the root of the sum of squares along axes, which is at least that of `eps`."""
-    total = graph_op.sum(graph_op.square(data), list(axis) if axis is not None else None, True)
+    total = graph_op.sum(graph_op.square(data), _list(axis) if axis is not None else None, True)
     return graph_op.divide(data, graph_op.sqrt(graph_op.maximum(total, constant(eps, dtype(data)))))
 
 
@@ -478,15 +476,19 @@ def bitpack(data: Expr, bits: int = 1, pack_axis: int = 1, bit_axis: int = 2, pa
 @operator("nn.cross_entropy")
 def cross_entropy(predictions: Expr, targets: Expr) -> Meaning:
     """Minus the mean over rows of the targets by the logarithms of the predictions."""
-    total = graph_op.sum(graph_op.multiply(targets, graph_op.log(predictions)))
-    return graph_op.negative(graph_op.divide(total, constant(as_int(shape(predictions)[0]), dtype(predictions))))
+    return _entropy(graph_op.log(predictions), targets)
+
+
+def _entropy(logarithms: Any, targets: Any) -> Any:
+    """Minus the mean over rows: a mean, not a sum by their number, which may be known only when the graph runs."""
+    rows = graph_op.sum(graph_op.multiply(logarithms, targets), list(range(1, len(shape(logarithms)))))
+    return graph_op.negative(graph_op.mean(rows))
 
 
 @operator("nn.cross_entropy_with_logits")
 def cross_entropy_with_logits(predictions: Expr, targets: Expr) -> Meaning:
     """Minus the mean over rows of the targets by predictions that are logarithms."""
-    total = graph_op.sum(graph_op.multiply(predictions, targets))
-    return graph_op.negative(graph_op.divide(total, constant(as_int(shape(predictions)[0]), dtype(predictions))))
+    return _entropy(predictions, targets)
 
 
 @operator("nn.nll_loss")

@@ -42,18 +42,14 @@ def _clipped(value: Any, kind: str) -> Any:
 @operator("qnn.quantize")
 def quantize(data: Expr, output_scale: Expr, output_zero_point: Expr, axis: int = -1, out_dtype: str = "int8") -> Meaning:
     """`round(data / scale) + zero_point`, within the dtype."""
-    ndim = len(shape(data))
-    scaled = graph_op.round(graph_op.divide(data, _along(output_scale, axis, ndim)))
-    moved = graph_op.add(graph_op.astype(scaled, "int32"), _along(output_zero_point, axis, ndim))
-    return _clipped(moved, out_dtype)
+    # The operator of graphs, by which models of floats between quantized values become kernels of integers.
+    return graph_op.quantize(data, output_scale, output_zero_point, axis, out_dtype)
 
 
 @operator("qnn.dequantize")
 def dequantize(data: Expr, input_scale: Expr, input_zero_point: Expr, axis: int = -1, out_dtype: str = "float32") -> Meaning:
     """`(data - zero_point) * scale`."""
-    ndim = len(shape(data))
-    centred = graph_op.subtract(graph_op.astype(data, "int32"), _along(input_zero_point, axis, ndim))
-    return graph_op.multiply(graph_op.astype(centred, out_dtype), graph_op.astype(_along(input_scale, axis, ndim), out_dtype))
+    return graph_op.dequantize(data, input_scale, input_zero_point, axis, out_dtype)
 
 
 def fixed_point(scale: float) -> tuple[int, int]:
@@ -73,7 +69,8 @@ def fixed_point(scale: float) -> tuple[int, int]:
 def _rescaled(data: Any, factors: Sequence[float], axis: int, rounding: str) -> Any:
     """Integers times factors, rounded, in int64."""
     wide, ndim = graph_op.astype(data, "int64"), len(shape(data))
-    pairs = [fixed_point(one) for one in factors]
+    # Below 2**-32 nothing of 32 bits is left of a product, whose shift to the right would be longer than 63.
+    pairs = [fixed_point(one) if one >= 2.0**-32 else (0, 0) for one in factors]
 
     def shaped(values: Sequence[int]) -> Any:
         numbers = np.asarray(values, "int64")

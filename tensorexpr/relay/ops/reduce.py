@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -65,10 +66,13 @@ def _variance(data: Expr, mean: Expr, axis: Any = None, keepdims: bool = False, 
     squares = graph_op.mean(graph_op.multiply(centred, centred), axes, keepdims)
     if not unbiased:
         return squares
-    count = 1
-    for n in range(len(shape(data))) if axes is None else axes:
-        count *= as_int(shape(data)[n]) or 1
-    return graph_op.multiply(squares, constant(count / (count - 1), dtype(data)))
+    extents = [as_int(shape(data)[n]) for n in (range(len(shape(data))) if axes is None else axes)]
+    known = [one for one in extents if one is not None]
+    if len(known) < len(extents):
+        raise DeclarationError("unbiased=True needs axes of known extents, by whose product less one it divides")
+    count = math.prod(known)
+    # A single element has no unbiased variance: 0 by 0 is NaN, as NumPy has it.
+    return graph_op.multiply(squares, constant(count / (count - 1) if count != 1 else math.inf, dtype(data)))
 
 
 def variance(

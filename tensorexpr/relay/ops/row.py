@@ -219,6 +219,17 @@ def dtype(data: Any) -> str:
     return info.dtype
 
 
+def by_layout(layout: str, **functions: Callable[..., Any]) -> Callable[..., Any]:
+    """The function of a layout.
+
+    Raises:
+        DeclarationError: for a layout that has none.
+    """
+    if layout not in functions:
+        raise DeclarationError(f"the layout is {' or '.join(functions)}, not {layout}")
+    return functions[layout]
+
+
 def number(data: Any) -> Any:
     """The value of a constant.
 

@@ -65,7 +65,7 @@ def new_shape(old: Sequence[Any], newshape: Sequence[Any], allowzero: bool = Fal
             place = len(old)
         elif code == -4 and len(given) >= 2 and place < len(old):
             first, second = (as_int(given.pop(0)) for _ in range(2))
-            if first is None or second is None or (first == -1 and second == -1):
+            if first is None or second is None or (first == -1 and second == -1) or 0 in (first, second):
                 raise DeclarationError("reshape: behind -4 stand two extents, of which one may be -1")
             found += [old[place] // second if first == -1 else first, old[place] // first if second == -1 else second]
             place += 1

@@ -1,0 +1,124 @@
+"""Corners of Relay's operators, walks and conversions: what is refused, and what isn't."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tensorexpr as tvm
+from tensorexpr import relax, relay
+from tensorexpr.errors import DeclarationError, TypeMismatchError
+from tensorexpr.relax.evaluator import Evaluator
+from tensorexpr.relay.from_graph import from_graph, function_from_graph
+from tensorexpr.relay.to_graph import to_graph
+
+
+def x(*extents: Any, dtype: str = "float32", name: str = "x") -> Any:
+    return relay.var(name, shape=extents, dtype=dtype)
+
+
+PICTURE, WEIGHTS = x(1, 4, 6, 6), x(3, 4, 3, 3, name="w")
+ROWS = x(relay.Any(), 3, name="rows")
+
+REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
+    "channels": (lambda: relay.nn.conv2d(PICTURE, WEIGHTS, channels=7), "channels=7, and the weights have 3"),
+    "transposed channels": (lambda: relay.nn.conv2d_transpose(PICTURE, x(4, 2, 3, 3), channels=7), "channels=7"),
+    "layout of regions": (lambda: relay.vision.roi_align(PICTURE, x(2, 5), (2, 2), 1.0, layout="XX"), "NCHW or NHWC, not XX"),
+    "layout of pooled regions": (lambda: relay.vision.roi_pool(PICTURE, x(2, 5), (2, 2), 1.0, "NHWC"), "is NCHW, not NHWC"),
+    "layout of bits": (lambda: relay.nn.bitserial_conv2d(PICTURE, WEIGHTS, data_layout="CHWN"), "not CHWN"),
+    "layout of results": (lambda: relay.nn.global_avg_pool2d(PICTURE, "NCHW", "NHWC"), "not NHWC"),
+    "split in none": (lambda: relay.reshape(PICTURE, (-4, 0, -1, -2)), "behind -4"),
+    "variance of open rows": (lambda: relay.variance(ROWS, axis=0, unbiased=True), "known extents"),
+    "grid of no shape": (lambda: relay.image.affine_grid(x(1, 2, 3)), "target_shape"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(name: str) -> None:
+    make, said = REFUSED[name]
+    with pytest.raises(DeclarationError, match=said):
+        _ = make().checked_type
+
+
+def test_a_fraction_beside_integers_is_refused() -> None:
+    with pytest.raises(TypeMismatchError, match=r"0\.5 beside a tensor of int32"):
+        _ = x(3, dtype="int32") + 0.5
+    assert (x(3, dtype="int32") + 2).checked_type.dtype == "int32"
+
+
+def evaluated(value: Any, *data: Any) -> Any:
+    return Evaluator(to_graph(tvm.IRModule.from_expr(value.as_function())))("main", *data)
+
+
+def test_numbers_at_the_ends() -> None:
+    quantized = relay.qnn.op.quantize(x(3), relay.const(1e-9), relay.const(3, "int32"))
+    np.testing.assert_array_equal(evaluated(quantized, np.array([100, -100, 2e-9], "float32")), [127, -128, 5])
+    tiny = relay.qnn.op.requantize(x(2, dtype="int32"), relay.const(1e-14), relay.const(0), relay.const(1.0), relay.const(2))
+    np.testing.assert_array_equal(evaluated(tiny, np.array([1 << 30, -5], "int32")), [2, 2])
+    with np.errstate(invalid="ignore"):
+        assert np.isnan(evaluated(relay.variance(x(1, 2), 0, unbiased=True), np.ones((1, 2), "float32"))).all()
+    given = np.array([[1, 2, 2], [4, 1, 1]], "float32")
+    entropy = relay.nn.cross_entropy_with_logits(ROWS, x(relay.Any(), 3, name="targets"))
+    assert evaluated(entropy, given, np.eye(3, dtype="float32")[:2]) == -1  # a mean over rows whose number isn't known
+
+
+def test_quantized_values_become_kernels_of_integers() -> None:
+    one, zero = relay.const(0.5), relay.const(1, "int32")
+    left = relay.qnn.op.dequantize(x(2, 4, dtype="uint8"), one, zero)
+    right = relay.qnn.op.dequantize(relay.const(np.arange(12, dtype="int8").reshape(3, 4)), one, relay.const(0))
+    func = relay.qnn.op.quantize(relay.nn.dense(left, right), relay.const(4.0), zero, out_dtype="uint8").as_function()
+    made = relax.build(to_graph(tvm.IRModule.from_expr(func)), upto=1)
+    assert "R.requantize" in made.script() and "R.dequantize" not in made.script()
+
+
+def test_functions_that_call_each_other() -> None:
+    number, boolean = relay.TensorType((), "int32"), relay.TensorType((), "bool")
+    names = {"even": ("odd", True), "odd": ("even", False)}
+    mod = tvm.IRModule()
+    for name, (other, at_zero) in names.items():
+        n = relay.var("n", number)
+        step = relay.Call(relay.GlobalVar(other), [n - relay.const(1)])
+        func: Any = relay.Function((n,), relay.If(relay.equal(n, relay.const(0)), relay.const(at_zero), step), boolean)
+        mod[relay.GlobalVar(name)] = func
+    n = relay.var("n", number)
+    main: Any = relay.Function((n,), relay.Call(relay.GlobalVar("even"), [n]))
+    mod["main"] = main
+    run = Evaluator(to_graph(mod))
+    assert [bool(run("main", np.array(given, "int32"))) for given in (0, 3, 4)] == [True, False, True]
+
+
+def test_pools_of_graphs_are_relays() -> None:
+    func = relay.nn.max_pool2d(PICTURE, (2, 2), ceil_mode=True).as_function()
+    assert "relax." not in str(from_graph(to_graph(tvm.IRModule.from_expr(func))))
+
+
+def test_walks_pass_shapes_and_numbers() -> None:
+    n = tvm.tir.Var("n", "int64")
+    builder, given = relax.BlockBuilder(), relax.Var("p", relax.TensorStructInfo((2, n), "float32"))
+    with builder.function("main", [given]):
+        clipped = builder.emit(relax.op.clip(given, relax.PrimValue(tvm.tir.const(0, "int64")), relax.PrimValue(n)))
+        builder.emit_func_output(builder.emit(relax.op.reshape(clipped, (n, 2))))
+    made: Any = builder.get()["main"]
+    func = function_from_graph(made)
+    assert "prim_value(n)" in str(func)  # a bound that isn't known is none of an attribute
+    assert relay.ExprMutator().visit(func) is func and relay.ExprVisitor().visit(func) is None
+    data = np.array([[-1, 1, 9], [3, 2, 4]], "float32")
+    np.testing.assert_array_equal(Evaluator(to_graph(func))("main", data), np.clip(data, 0, 3).reshape(3, 2))
+
+
+def test_well_formed_and_free() -> None:
+    v, a = relay.var("v"), x(1, 4, 6, 6, name="a")
+    assert relay.analysis.well_formed(relay.Function((PICTURE,), relay.add(PICTURE, a)))  # free in the whole
+    outside = relay.Function((PICTURE,), relay.add(relay.Let(v, PICTURE, v), v))  # v behind its Let
+    assert not relay.analysis.well_formed(outside) and not relay.analysis.well_formed(tvm.IRModule.from_expr(outside))
+    assert relay.analysis.well_formed(relay.Let(v, PICTURE, relay.add(v, v)))
+
+
+def test_what_stands_between_quantized_values_is_counted() -> None:
+    scale = relay.const(0.5), relay.const(0)
+    floats = relay.add(relay.nn.relu(relay.qnn.op.dequantize(x(4, dtype="int8"), *scale)), relay.const(1.0))
+    ends = [relay.qnn.op.quantize(one, *scale) for one in (floats, relay.nn.relu(x(4, name="open")))]
+    assert relay.analysis.list_fake_quantized_op_freqs(tvm.IRModule.from_expr(relay.Tuple(ends).as_function())) == {"nn.relu": 1, "add": 1}
