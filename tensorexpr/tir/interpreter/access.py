@@ -9,7 +9,7 @@ import numpy as np
 
 from ..buffer import Buffer
 from ..dtype import parse_dtype, scalar_dtype, to_numpy
-from ..expr import BufferLoad, IntImm, PrimExpr
+from ..expr import BufferLoad, IntImm, PrimExpr, Ramp
 from ..stmt import BufferStore
 from .arithmetic import Thunk
 from .machine import Machine
@@ -133,6 +133,36 @@ def lane_address(machine: Machine, node: Access) -> Callable[[], tuple[Storage, 
     return address
 
 
+def dense_address(machine: Machine, node: Access) -> Callable[[], tuple[Storage, int, int] | None]:
+    """The storage and the range of offsets of lanes that lie side by side; None where each lane needs a look of its own.
+
+    They do in `A[ramp(i, 1, 16)]`, and in an element of many lanes as `C[i]` of float32x16. Nearly all accesses of vectorised
+    programs are such, and comparing the ends of the range takes a tenth of the time of `lane_address`'s dozen array operations.
+    """
+    buffer, lanes = node.buffer, parse_dtype(node.buffer.dtype).lanes
+    flat = buffer not in machine.boxed and len(buffer.shape) == 1 and isinstance(buffer.shape[0], IntImm) and not buffer.strides
+    if not flat or node.predicate is not None:
+        return lambda: None
+    index, steps = node.indices[0], parse_dtype(node.indices[0].dtype).lanes
+    if steps > 1:
+        if not (isinstance(index, Ramp) and isinstance(index.stride, IntImm) and index.stride.value == 1):
+            return lambda: None
+        index = index.base
+    last, width = buffer.shape[0].value - steps, steps * lanes
+    memory, base, offset = memory_of(machine, buffer), machine.compile(index), machine.compile(buffer.elem_offset)
+
+    def address() -> tuple[Storage, int, int] | None:
+        if machine.mask is not None:
+            return None
+        storage, first = memory(), base()
+        at = (first + offset() - storage.origin) * lanes
+        end = at + width
+        # Out of bounds is for `lane_address` to report.
+        return (storage, at, end) if 0 <= first <= last and 0 <= at and end <= len(storage.array) else None
+
+    return address
+
+
 def load(machine: Machine, node: BufferLoad) -> Thunk:
     """The value of an element or vector, checked to be inside, written, and free of races."""
     if parse_dtype(node.dtype).lanes > 1:
@@ -157,10 +187,19 @@ def load(machine: Machine, node: BufferLoad) -> Thunk:
 
 
 def _load_lanes(machine: Machine, node: BufferLoad) -> Thunk:
-    address, watch = lane_address(machine, node), machine.watch
+    address, dense, watch = lane_address(machine, node), dense_address(machine, node), machine.watch
     dtype = to_numpy(node.dtype)
 
     def run() -> Lanes:
+        side_by_side = dense()
+        if side_by_side is not None:
+            storage, at, end = side_by_side
+            if storage.written is not None and (unwritten := storage.written.find(0, at, end)) >= 0:
+                storage.fail_unwritten(unwritten)
+            for loop in watch[storage.depth :]:
+                for one in range(at, end):
+                    loop.note_read(storage, one)
+            return storage.array[at:end].copy()  # a later store must not change a value that a `Let` has named
         storage, offsets, active = address()
         chosen = offsets[active]
         if storage.written_lanes is not None and not storage.written_lanes[chosen].all():
@@ -199,10 +238,20 @@ def store(machine: Machine, node: BufferStore) -> Thunk:
 
 
 def _store_lanes(machine: Machine, node: BufferStore, value: Thunk) -> Thunk:
-    address, watch = lane_address(machine, node), machine.watch
+    address, dense, watch = lane_address(machine, node), dense_address(machine, node), machine.watch
 
     def run() -> None:
         new = value()
+        side_by_side = dense()
+        if side_by_side is not None:
+            storage, at, end = side_by_side
+            for loop in watch[storage.depth :]:
+                for one in range(at, end):
+                    loop.note_write(storage, one)
+            storage.write(slice(at, end), new)
+            if storage.written is not None:
+                storage.written[at:end] = b"\1" * (end - at)
+            return
         storage, offsets, active = address()
         chosen = offsets[active]
         for loop in watch[storage.depth :]:
