@@ -158,7 +158,7 @@ def dense_address(machine: Machine, node: Access) -> Callable[[], tuple[Storage,
         at = (first + offset() - storage.origin) * lanes
         end = at + width
         # Out of bounds is for `lane_address` to report.
-        return (storage, at, end) if 0 <= first <= last and 0 <= at and end <= len(storage.array) else None
+        return (storage, at, end) if 0 <= first <= last and at >= 0 and end <= len(storage.array) else None
 
     return address
 
