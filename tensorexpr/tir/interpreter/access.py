@@ -140,15 +140,15 @@ def dense_address(machine: Machine, node: Access) -> Callable[[], tuple[Storage,
     programs are such, and comparing the ends of the range takes a tenth of the time of `lane_address`'s dozen array operations.
     """
     buffer, lanes = node.buffer, parse_dtype(node.buffer.dtype).lanes
-    flat = buffer not in machine.boxed and len(buffer.shape) == 1 and isinstance(buffer.shape[0], IntImm) and not buffer.strides
-    if not flat or node.predicate is not None:
+    extent = buffer.shape[0] if len(buffer.shape) == 1 and not buffer.strides and buffer not in machine.boxed else None
+    if not isinstance(extent, IntImm) or node.predicate is not None:
         return lambda: None
     index, steps = node.indices[0], parse_dtype(node.indices[0].dtype).lanes
     if steps > 1:
         if not (isinstance(index, Ramp) and isinstance(index.stride, IntImm) and index.stride.value == 1):
             return lambda: None
         index = index.base
-    last, width = buffer.shape[0].value - steps, steps * lanes
+    last, width = extent.value - steps, steps * lanes
     memory, base, offset = memory_of(machine, buffer), machine.compile(index), machine.compile(buffer.elem_offset)
 
     def address() -> tuple[Storage, int, int] | None:
