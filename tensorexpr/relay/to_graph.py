@@ -17,6 +17,7 @@ from ..relax import expr as graph
 from ..relax.block_builder import BlockBuilder
 from ..relax.relations import struct_info_base_check
 from ..relax.struct_info import ObjectStructInfo, StructInfo
+from ..relax.transform.dataflow import ConvertToDataflow
 from ..tir.function import GlobalVar, IRModule
 from ..tir.op_registry import Op
 from .expr import Function, Let
@@ -240,4 +241,5 @@ def to_graph(mod: Any) -> IRModule:
         if not isinstance(func, Function):
             continue
         function_to_graph(func, name, whole, builder)
-    return builder.get()
+    # Bindings without effects as dataflow: operators are fused, and common ones found, in such blocks only.
+    return ConvertToDataflow(1)(builder.get())

@@ -336,7 +336,7 @@ def ConvertLayout(desired_layouts: Mapping[str, Sequence[str]]) -> ModulePass:
         desired_layouts: {"nn.conv2d": ["NHWC", "default"]}: layouts of data and weights.
     """
     asked = {f"relax.{name}": list(layouts) for name, layouts in desired_layouts.items()}
-    return _on_graph("ConvertLayout", 3, on_graphs.Normalize(), on_graphs.ConvertToDataflow(1), on_graphs.ConvertLayout(asked))
+    return _on_graph("ConvertLayout", 3, on_graphs.Normalize(), on_graphs.ConvertLayout(asked))
 
 
 def FuseOps(fuse_opt_level: int = -1) -> ModulePass:
@@ -351,7 +351,7 @@ def CombineParallelDense(min_num_branches: int = 3, to_batch: bool = True) -> Mo
     Args:
         min_num_branches, to_batch: accepted: whether it pays is decided by sizes, and weights stand beside each other.
     """
-    return _on_graph("CombineParallelDense", 4, on_graphs.ConvertToDataflow(1), on_graphs.CombineParallelMatmul())
+    return _on_graph("CombineParallelDense", 4, on_graphs.CombineParallelMatmul())
 
 
 CombineParallelBatchMatmul = CombineParallelConv2D = CombineParallelDense
@@ -365,7 +365,7 @@ def ToMixedPrecision(mixed_precision_type: str = "float16", missing_op_mode: int
         missing_op_mode: accepted: operators without a rule stay in float32.
     """
     made = on_graphs.ToMixedPrecision("float32", dtype=mixed_precision_type)
-    return _on_graph("ToMixedPrecision", 0, on_graphs.ConvertToDataflow(1), made)
+    return _on_graph("ToMixedPrecision", 0, made)
 
 
 def FakeQuantizationToInteger(hard_fail: bool = False, use_qat: bool = False, optional_qnn_ops: Any = None) -> ModulePass:
@@ -374,7 +374,7 @@ def FakeQuantizationToInteger(hard_fail: bool = False, use_qat: bool = False, op
     Args:
         hard_fail, use_qat, optional_qnn_ops: accepted: what has no integer form stays as it is.
     """
-    return _on_graph("FakeQuantizationToInteger", 0, on_graphs.ConvertToDataflow(1), on_graphs.FakeQuantizationToInteger())
+    return _on_graph("FakeQuantizationToInteger", 0, on_graphs.FakeQuantizationToInteger())
 
 
 def AlterOpLayout() -> ModulePass:

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 import tensorexpr as tvm
-from tensorexpr import relay
+from tensorexpr import relax, relay
 from tensorexpr.contrib import graph_executor
 from tensorexpr.contrib.debugger import debug_executor
 from tensorexpr.errors import ArgumentError, DeclarationError, MissingFunctionError, TypeMismatchError
+from tensorexpr.relay.to_graph import to_graph
 
 X = np.linspace(-1, 1, 12).astype("float32").reshape(3, 4)
 W = np.linspace(-2, 1, 8).astype("float32").reshape(2, 4)
@@ -141,3 +142,10 @@ def test_types_of_chains_that_are_deeper_than_the_stack() -> None:
     for _ in range(1500):
         value = relay.add(value, relay.nn.relu(value))
     assert value.checked_type == relay.TensorType((4,))
+
+
+def test_operators_of_a_network_are_fused() -> None:
+    x, w = relay.var("x", shape=(4, 8)), relay.const(np.ones((16, 8), "float32"))
+    func = relay.Function((x,), relay.tanh(relay.nn.relu(relay.nn.dense(x, w))))
+    made = relax.build(to_graph(func), "llvm", upto=3)
+    assert sum(isinstance(one, tvm.tir.PrimFunc) for _, one in made.functions_items()) == 1
