@@ -12,8 +12,10 @@ from ..lower.context import PassContext
 from ..relax.build import build as build_graph
 from ..relax.expr import Function as GraphFunction
 from ..relax.runtime.machine import VirtualMachine
+from ..relax.struct_info import TensorStructInfo
 from ..relax.transform.bind import BindParams
 from ..target import Target, TargetLike
+from ..tir.dtype import to_numpy
 from ..tir.function import IRModule
 from .backend import Executor, Runtime
 from .backend.executor_factory import ExecutorFactoryModule
@@ -124,6 +126,13 @@ def optimize(mod: Any, target: Any = None, params: Mapping[str, Any] | None = No
         return run_phases(bound_graph(mod, params), upto=2), {}
 
 
+def _tensor(value: Any, info: Any) -> Any:
+    """An argument: numbers are tensors without axes; those of Python have no dtype of their own, and so the one that is wanted."""
+    if isinstance(value, (bool, int, float)):
+        return np.asarray(value, to_numpy(info.dtype) if isinstance(info, TensorStructInfo) else None)
+    return np.asarray(value) if isinstance(value, np.generic) else value
+
+
 class Interpreter:
     """Evaluates functions of a module: `create_executor("graph", mod).evaluate()(x)`.
 
@@ -159,18 +168,15 @@ class Interpreter:
 
     @staticmethod
     def _caller(machine: VirtualMachine, name: str) -> Callable[..., Any]:
-        params = [param.name_hint for param in machine.module.functions[name].params]
+        params = machine.module.functions[name].params
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            rest = iter(args)
-            try:
-                given = [kwargs[one] if one in kwargs else next(rest) for one in params]
-            except StopIteration:
-                raise ArgumentError(f"{name} takes {', '.join(params)}; {len(args) + len(kwargs)} arguments are given") from None
-            if next(rest, None) is not None:
-                raise ArgumentError(f"{name} takes {', '.join(params)}; {len(args) + len(kwargs)} arguments are given")
-            # Numbers of Python and NumPy are tensors without axes.
-            return machine[name](*(np.asarray(one) if isinstance(one, (int, float, np.generic)) else one for one in given))
+            left = [one for one in params if one.name_hint not in kwargs]
+            if len(args) != len(left) or len(left) + len(kwargs) != len(params):
+                shown = ", ".join([*("a value" for _ in args), *(f"{key}=..." for key in kwargs)])
+                raise ArgumentError(f"{name} takes {', '.join(one.name_hint for one in params)}; given are {shown or 'none'}")
+            given = {**dict(zip(left, args, strict=True)), **{one: kwargs[one.name_hint] for one in params if one not in left}}
+            return machine[name](*(_tensor(given[one], one.struct_info) for one in params))
 
         return call
 
@@ -197,10 +203,11 @@ class BuildModule:
         self._built: ExecutorFactoryModule | None = None
 
     def build(
-        self, mod: Any, target: Any = None, target_host: Any = None, params: Any = None, **options: Any
-    ) -> tuple[str, Any, dict[str, Any]]:
-        """Build a network; returns graph, library and parameters."""
-        self._built = build(mod, target, target_host, params=params)
+        self, mod: Any, target: Any = None, target_host: Any = None, executor: Any = None, runtime: Any = None,
+        workspace_memory_pools: Any = None, constant_memory_pools: Any = None, params: Any = None, mod_name: str = "default",
+    ) -> tuple[str, Any, dict[str, Any]]:  # fmt: skip
+        """Build a network; returns graph, library and parameters. Arguments are those of `relay.build`."""
+        self._built = build(mod, target, target_host, executor, runtime, workspace_memory_pools, constant_memory_pools, params, mod_name)
         return self.get_graph_json(), self.get_module(), self.get_params()
 
     def _made(self) -> ExecutorFactoryModule:

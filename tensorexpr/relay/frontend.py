@@ -103,8 +103,8 @@ def _shape_and_dtype(info: Any, default: str) -> tuple[Sequence[int], str]:
 def _renamed(mod: IRModule, names: Sequence[str]) -> IRModule:
     """The module whose first parameters have these names, by which programs set inputs."""
     main: Any = mod["main"]
-    if not isinstance(main, Function) or len(names) > len(main.params):
-        return mod
+    if len(names) > len(main.params):
+        raise DeclarationError(f"input_infos names {len(names)} inputs, {', '.join(names)}; the module has {len(main.params)}")
     new = {old: Var(name, old.struct_info) for old, name in zip(main.params, names, strict=False)}
     made = mod.clone()
     params = tuple(new.get(one, one) for one in main.params)

@@ -18,6 +18,7 @@ from ..runtime.ndarray import NDArray, array, empty
 from ..runtime.params import load_param_dict
 from ..runtime.timing import BenchmarkResult
 from ..tir.arithmetic import as_int
+from ..tir.dtype import to_numpy
 from .backend.executor_factory import ExecutorFactoryModule
 
 _MAIN = "main"
@@ -51,7 +52,7 @@ class GraphModule:
         return int(key)
 
     def set_input(self, key: Any = None, value: Any = None, **params: Any) -> None:
-        """Set inputs.
+        """Set inputs to copies of values, so that what becomes of these later doesn't matter.
 
         Args:
             key, value: one of them, by name or number.
@@ -60,31 +61,42 @@ class GraphModule:
         Raises:
             ArgumentError: for an input that there isn't, or a value of another shape or dtype.
         """
+        self._set(key, value, params, True)
+
+    def set_input_zero_copy(self, key: Any = None, value: Any = None, **params: Any) -> None:
+        """As `set_input`, but arrays of the runtime are the inputs themselves: what is written to them later is seen by the next run."""
+        self._set(key, value, params, False)
+
+    def _set(self, key: Any, value: Any, params: Mapping[str, Any], copied: bool) -> None:
         if key is not None:
             place = self._place(key)
             if place is None:
                 raise ArgumentError(f"no input {key!r}; the network has {', '.join(self._names) or 'none'}")
-            self._inputs[place] = self._checked(place, value)
+            self._inputs[place] = self._checked(place, value, copied)
         for name, given in params.items():
             place = self._place(name)
             if place is not None:
-                self._inputs[place] = self._checked(place, given)
+                self._inputs[place] = self._checked(place, given, copied)
 
-    def _checked(self, place: int, value: Any) -> NDArray:
+    def _checked(self, place: int, value: Any, copied: bool) -> NDArray:
         info = self._params[place].struct_info
-        made: Any = converted(value if hasattr(value, "dtype") or hasattr(value, "shape") else np.asarray(value))
+        given: Any = value if hasattr(value, "dtype") or hasattr(value, "shape") else np.asarray(value)
+        # Arrays of NumPy are copied by the conversion.
+        made: Any = array(given.numpy()) if copied and isinstance(given, NDArray) else converted(given)
         if not isinstance(info, TensorStructInfo):
             return made  # type: ignore[no-any-return]
+        if not isinstance(made, NDArray):
+            if info.dtype == "object":
+                return made  # type: ignore[no-any-return]
+            raise ArgumentError(f"input {self._names[place]!r} is {info}, and the value is of {given.dtype}")
         if made.dtype != info.dtype:
-            made = array(made.numpy().astype(info.dtype))
+            made = array(made.numpy().astype(to_numpy(info.dtype)))
         extents = [as_int(one) for one in info.extents or ()]
         if info.extents is not None and (
             len(extents) != len(made.shape) or any(e not in (None, n) for e, n in zip(extents, made.shape, strict=True))
         ):
             raise ArgumentError(f"input {self._names[place]!r} is {info}, and the value has shape {tuple(made.shape)}")
         return made  # type: ignore[no-any-return]
-
-    set_input_zero_copy = set_input
 
     def _zeros(self, place: int) -> NDArray:
         info = self._params[place].struct_info

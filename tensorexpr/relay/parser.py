@@ -10,36 +10,22 @@ A number that names a value (`%0 = ...;`) is that value wherever it is used, and
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
-from ..errors import DeclarationError
 from ..ir.base import load_json
 from ..lower.passes import deep_recursion
 from ..relax import expr as graph
 from ..relax.struct_info import ShapeExpr
 from ..tir.function import GlobalVar, IRModule
 from ..tir.op_registry import Op
-from ..tir.types import FuncType, TupleType
 from .expr import Call, Constant, Function, If, Let, Tuple, TupleGetItem, Var, const
 from .ops.row import ROWS
-from .text import SUFFIXES
-from .ty import Any as AnyExtent
-from .ty import ShapeVar, TensorType, scalar_type
+from .tokens import Token, Tokens
 
-_TOKENS = re.compile(
-    r"""(?P<skip>\s+|//[^\n]*|/\*.*?\*/|\#\[version[^\]]*\])
-    |(?P<local>%[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*|%\d+)
-    |(?P<global>@[A-Za-z_][\w.]*)
-    |(?P<number>-?(?:\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|inf|nan)(?:f64|f32|f16|bf16|f|i64|i32|i16|i8|u8)?(?![\w]))
-    |(?P<string>"(?:[^"\\]|\\.)*")
-    |(?P<name>[A-Za-z_][\w.]*)
-    |(?P<sign>->|==|!=|<=|>=|[-+*/<>=(){}\[\],;:.?])""",
-    re.VERBOSE | re.DOTALL,
-)
 _METADATA = re.compile(r"^#\[metadata\]\s*$", re.MULTILINE)
 # Binary signs from the weakest up, with their operators.
 _LEVELS = (
@@ -47,147 +33,16 @@ _LEVELS = (
     {"+": "add", "-": "subtract"},
     {"*": "multiply", "/": "divide"},
 )
-_DTYPES = {suffix: kind for kind, suffix in SUFFIXES.items() if suffix} | {"f32": "float32", "i32": "int32"}
 _WORDS = {"True": True, "False": False, "None": None}
 
 
-@dataclass(frozen=True, slots=True)
-class _Token:
-    kind: str
-    text: str
-    place: int
-
-
 @dataclass(slots=True)
-class _Reader:
-    """Reads one text.
+class _Reader(Tokens):
+    """Reads one text; `constants` is what `meta[relay.Constant][n]` is."""
 
-    Args:
-        text: the program.
-        source: how errors call it.
-        constants: what `meta[relay.Constant][n]` is.
-    """
-
-    text: str
-    source: str
-    constants: list[Any]
-    tokens: list[_Token] = field(default_factory=list)
-    at: int = 0
+    constants: list[Any] = field(default_factory=list)
     scopes: list[dict[str, Any]] = field(default_factory=lambda: [{}])
     globals: dict[str, GlobalVar] = field(default_factory=dict)
-    symbols: dict[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        place = 0
-        while place < len(self.text):
-            found = _TOKENS.match(self.text, place)
-            if found is None:
-                self.fail(f"{self.text[place]!r} begins nothing", place)
-            if found.lastgroup != "skip":
-                self.tokens.append(_Token(str(found.lastgroup), found.group(), place))
-            place = found.end()
-        self.tokens.append(_Token("end", "the end", place))
-
-    def fail(self, message: str, place: int | None = None) -> NoReturn:
-        """An error, with the line that it is about."""
-        where = self.tokens[min(self.at, len(self.tokens) - 1)].place if place is None else place
-        line, column = self.text.count("\n", 0, where) + 1, where - self.text.rfind("\n", 0, where)
-        shown = self.text.splitlines()[line - 1] if line <= len(self.text.splitlines()) else ""
-        raise DeclarationError(f"{self.source}:{line}:{column}: {message}\n    {shown}\n    {' ' * (column - 1)}^")
-
-    # Tokens
-
-    def next(self) -> _Token:
-        """The token at hand."""
-        return self.tokens[self.at]
-
-    def take(self, *texts: str) -> bool:
-        """Whether the token at hand is one of these; then the one behind it is at hand."""
-        if self.next().text in texts and self.next().kind in ("sign", "name"):
-            self.at += 1
-            return True
-        return False
-
-    def need(self, text: str) -> None:
-        """Take a token.
-
-        Raises:
-            DeclarationError: if it is another one.
-        """
-        if not self.take(text):
-            self.fail(f"expected {text!r}, not {self.next().text!r}")
-
-    def taken(self, kind: str) -> str:
-        """The text of the token at hand, which has to be of a kind."""
-        token = self.next()
-        if token.kind != kind:
-            self.fail(f"expected a {kind}, not {token.text!r}")
-        self.at += 1
-        return token.text
-
-    def listed(self, close: str, item: Callable[[], Any]) -> tuple[list[Any], bool]:
-        """Items with commas between, up to a sign; and whether a comma stood behind the last one."""
-        found: list[Any] = []
-        while not self.take(close):
-            found.append(item())
-            if not self.take(","):
-                self.need(close)
-                return found, False
-        return found, bool(found)
-
-    # Types
-
-    def type(self) -> Any:
-        """A type; None for `_`."""
-        if self.take("_"):
-            return None
-        if self.take("("):
-            return TupleType(tuple(self.listed(")", self.type)[0]))
-        if self.take("fn"):
-            self.need("(")
-            params = self.listed(")", self.type)[0]
-            self.need("->")
-            return FuncType(tuple(params), self.type())
-        name = self.taken("name")
-        if name != "Tensor":
-            return scalar_type(name)
-        self.need("[")
-        self.need("(")
-        extents = self.listed(")", self.extent)[0]
-        self.need(",")
-        made = TensorType(tuple(extents), self.taken("name"))
-        self.need("]")
-        return made
-
-    def extent(self) -> Any:
-        """An extent: `n * 4 + 1`."""
-        found = self.product()
-        while self.next().text in ("+", "-"):
-            sign, other = self.taken("sign"), self.product()
-            found = found + other if sign == "+" else found - other
-        return found
-
-    def product(self) -> Any:
-        """Factors of an extent, with `*` between."""
-        found = self.factor()
-        while self.take("*"):
-            found = found * self.factor()
-        return found
-
-    def factor(self) -> Any:
-        """A number, `?`, or a name that is the same extent wherever it stands."""
-        if self.take("("):
-            found = self.extent()
-            self.need(")")
-            return found
-        if self.take("?"):
-            return AnyExtent()
-        if self.next().kind == "name":
-            name = self.taken("name")
-            return self.symbols.setdefault(name, ShapeVar(name))
-        return int(self.taken("number"))
-
-    # Values
 
     def module(self) -> IRModule:
         """All functions."""
@@ -281,7 +136,7 @@ class _Reader:
             if self.take("("):
                 found = self.call(found)
             elif self.take("."):
-                found = TupleGetItem(found, int(self.taken("number")))
+                found = TupleGetItem(found, self.integer())
             elif isinstance(found, Op):
                 self.fail(f"operator {found} is not called")
             else:
@@ -319,7 +174,7 @@ class _Reader:
         self.at -= 1
         self.fail(f"{name} isn't bound here")
 
-    def word(self, token: _Token) -> Any:
+    def word(self, token: Token) -> Any:
         """What begins with a word."""
         match token.text:
             case "fn":
@@ -335,9 +190,12 @@ class _Reader:
                 return const(token.text == "True")
             case "prim_value" | "dtype":  # arguments of the operators of graphs
                 self.need("(")
-                given = self.attribute() if self.next().kind != "name" else self.extent()
+                if token.text == "dtype":
+                    made: Any = graph.DataTypeImm(_unquoted(self.taken("string")))
+                else:
+                    made = graph.PrimValue(self.attribute() if self.next().kind != "name" else self.extent())
                 self.need(")")
-                return graph.DataTypeImm(given) if token.text == "dtype" else graph.PrimValue(given)
+                return made
             case "meta":
                 return self.metadata()
         if token.text not in ROWS and not token.text.startswith("relax."):
@@ -351,7 +209,7 @@ class _Reader:
         kind = self.taken("name")
         self.need("]")
         self.need("[")
-        place = int(self.taken("number"))
+        place = self.integer()
         self.need("]")
         if kind != "relay.Constant" or not 0 <= place < len(self.constants):
             self.at -= 1
@@ -359,12 +217,9 @@ class _Reader:
         return self.constants[place]
 
     def constant(self, text: str) -> Constant:
-        """A number, by its suffix; of none int32, or float32 with a point."""
-        found = re.fullmatch(r"(-?(?:inf|nan|[\d.]+(?:[eE][+-]?\d+)?))(\w*)", text)
-        assert found is not None  # the token's pattern is narrower
-        digits, suffix = found.groups()
-        kind = _DTYPES.get(suffix, "int32" if re.fullmatch(r"-?\d+", digits) else "float32")
-        return const(np.asarray(float(digits) if kind.startswith("float") else int(digits)), kind)
+        """A number as a tensor without axes."""
+        value, kind = self.number(text)
+        return const(np.asarray(value), kind)
 
     def call(self, callee: Any) -> Any:
         """Behind the parenthesis of a call: arguments, then attributes by name."""
@@ -403,8 +258,8 @@ class _Reader:
             case "string":
                 return _unquoted(token.text)
             case "number":
-                found = re.fullmatch(r"(-?\d+)(i\d+)?", token.text)
-                return int(found.group(1)) if found else float(re.sub(r"f(16|32|64)?$", "", token.text))
+                # Attributes have no dtypes: one without a suffix may be longer than an int32.
+                return int(token.text) if re.fullmatch(r"-?\d+", token.text) else self.number(token.text)[0]
             case "name" if token.text in _WORDS:
                 return _WORDS[token.text]
         self.at -= 1
@@ -430,16 +285,16 @@ def _reader(text: str, source_name: str, meta_table: Mapping[str, Any] | None) -
     program, *rest = _METADATA.split(text, maxsplit=1)
     table: Any = meta_table or (load_json(rest[0]) if rest else {})
     constants = [Constant(getattr(one, "data", one)) for one in table.get("relay.Constant", ())]
-    return _Reader(program, source_name, constants)
+    return _Reader(program, source_name, constants=constants)
 
 
-def parse_expr(source: str) -> Any:
+def parse_expr(source: str, source_name: str = "from_string") -> Any:
     """An expression or function that was written by itself.
 
     Raises:
         DeclarationError: where the text is no expression, with the line.
     """
-    reader = _reader(source, "from_string", None)
+    reader = _reader(source, source_name, None)
     with deep_recursion:
         made = reader.sequence()
     if reader.next().kind != "end":
@@ -474,4 +329,4 @@ def parse(
 def fromtext(source: str, source_name: str = "from_string") -> Any:
     """A module; of a text that is a function or an expression by itself, that one."""
     reader = _reader(source, source_name, None)
-    return parse(source, source_name) if reader.next().text in ("def", "the end") else parse_expr(source)
+    return parse(source, source_name) if reader.next().text in ("def", "the end") else parse_expr(source, source_name)

@@ -36,7 +36,10 @@ Block = tuple[Any, int] | None
 
 _INLINE = (graph.Var, graph.Constant, GlobalVar, Op, ShapeExpr, graph.PrimValue, graph.StringImm, graph.DataTypeImm, graph.ExternFunc)
 # What stands behind a number, by its dtype; other dtypes have no literals.
-SUFFIXES = {"float32": "f", "float64": "f64", "float16": "f16", "int32": "", "int64": "i64", "int16": "i16", "int8": "i8", "bool": ""}
+SUFFIXES = {
+    "float32": "f", "float64": "f64", "float16": "f16", "int32": "", "int64": "i64", "int16": "i16", "int8": "i8",
+    "uint64": "u64", "uint32": "u32", "uint16": "u16", "uint8": "u8", "bool": "",
+}  # fmt: skip
 
 
 def parts(node: Any) -> tuple[tuple[Any, Any], ...]:

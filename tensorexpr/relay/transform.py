@@ -22,6 +22,7 @@ from ..relax.expr import owned
 from ..relax.transform.passes import pass_decorator
 from ..tir.function import GlobalVar, IRModule
 from ..tir.op_registry import Op
+from .build_module import build_config
 from .expr import Call, Constant, Function, If, Let, Tuple, Var
 from .from_graph import from_graph
 from .ops.elementwise import add, multiply, ones_like, rsqrt, subtract
@@ -380,11 +381,6 @@ def FakeQuantizationToInteger(hard_fail: bool = False, use_qat: bool = False, op
 def AlterOpLayout() -> ModulePass:
     """No change: building chooses the layout of each value, by what kernels read (`relax.build`)."""
     return _each("AlterOpLayout", lambda func, mod: func, 3)
-
-
-def build_config(opt_level: int = 2, required_pass: Any = None, disabled_pass: Any = None, trace: Any = None) -> PassContext:
-    """A PassContext, by the name of the first releases."""
-    return PassContext(opt_level=opt_level, required_pass=required_pass, disabled_pass=disabled_pass, trace=trace)
 
 
 __all__ = [

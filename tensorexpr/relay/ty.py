@@ -15,10 +15,13 @@ from typing import Any as AnyValue
 from ..errors import TypeMismatchError
 from ..relax.struct_info import FuncStructInfo, ObjectStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
 from ..tir.arithmetic import as_int
-from ..tir.expr import FuncType, IntImm, PrimExpr, TupleType, Type
+from ..tir.expr import Add, FloorDiv, FloorMod, FuncType, IntImm, Max, Min, Mul, PrimExpr, Sub, TupleType, Type
 from ..tir.expr import Var as Symbol
 
 _NUMBERS = count()
+# What has no sign in Relay's text, where // begins a comment and % a variable.
+EXTENTS = {"floordiv": FloorDiv, "floormod": FloorMod, "min": Min, "max": Max}
+_EXTENT_NAMES: dict[type, str] = {kind: name for name, kind in EXTENTS.items()}
 
 
 def Any(*args: AnyValue) -> Symbol:
@@ -71,14 +74,32 @@ class TensorType(Type):
 
 def extent_text(extent: AnyValue) -> str:
     """An extent as Relay's text has it: `?` for an unknown one, numbers without their dtypes."""
-    if isinstance(extent, Symbol) and extent.name.startswith("any"):
-        return "?"
-    return re.sub(r"T\.int64\((-?\d+)\)", r"\1", str(extent))
+    match extent:
+        case Symbol(name=name) if re.fullmatch(r"any\d+", name):
+            return "?"
+        case Symbol(name=name):
+            return name
+        case IntImm(value=value):
+            return str(value)
+        case Add(a=a, b=b) | Sub(a=a, b=b) | Mul(a=a, b=b):
+            sign = " * " if isinstance(extent, Mul) else " + " if isinstance(extent, Add) else " - "
+            # Behind a sign each sum stands in parentheses, as does the first factor: x - (y + z), (x + y) * z.
+            return f"{_operand(a, isinstance(extent, Mul))}{sign}{_operand(b, True)}"
+        case FloorDiv(a=a, b=b) | FloorMod(a=a, b=b) | Min(a=a, b=b) | Max(a=a, b=b):
+            return f"{_EXTENT_NAMES[type(extent)]}({extent_text(a)}, {extent_text(b)})"
+    return str(extent)
+
+
+def _operand(extent: AnyValue, apart: bool) -> str:
+    text = extent_text(extent)
+    return f"({text})" if apart and isinstance(extent, (Add, Sub, Mul)) else text
 
 
 def _extent(value: AnyValue) -> PrimExpr:
     known = as_int(value)
     if known is not None:
+        if known < 0:
+            raise TypeMismatchError(f"an extent is at least 0, not {known}; relay.Any() is one that isn't known")
         return IntImm("int32", known)
     if isinstance(value, PrimExpr):
         return value

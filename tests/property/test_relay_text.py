@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,14 @@ STEPS: tuple[Any, ...] = (
 )
 
 
+TORN = """def @main(%x: Tensor[(n, 4), float32], %c: bool) {
+  let %f = fn (%a: Tensor[(n, 4), float32]) { clip(%a, a_min=-1f, a_max=2.5f) };
+  %0 = split(%x, indices_or_sections=[1, 3], axis=1);
+  %1 = (%0.1, %f(%x) * 2f);
+  if (%c) { concatenate(%1, axis=1) } else { nn.pad(%x, 0f, pad_width=[[0, 0], [1, 1]], pad_mode="constant") }
+}"""
+
+
 @st.composite
 def networks(draw: st.DrawFn) -> relay.Function:
     x, y = relay.var("x", shape=(3, 4)), relay.var("y", shape=(3, 4))
@@ -54,6 +63,23 @@ def test_text_reads_back_as_the_same_network(func: relay.Function) -> None:
     assert structural_equal(again, mod)
     assert again.astext() == text
     np.testing.assert_array_equal(evaluated(again), evaluated(mod))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_a_torn_text_is_an_error_of_the_library(data: st.DataObject) -> None:
+    """Tokens left out, doubled or put elsewhere: the reader and the checks behind it name what is wrong, whatever it is."""
+    tokens = [found.group() for found in re.finditer(r"\w+|\s+|.", TORN)]
+    for _ in range(data.draw(st.integers(1, 3))):
+        place, kind = data.draw(st.integers(0, len(tokens) - 1)), data.draw(st.sampled_from(("drop", "double", "other")))
+        if kind == "drop":
+            del tokens[place]
+        else:
+            tokens.insert(place, tokens[place if kind == "double" else data.draw(st.integers(0, len(tokens) - 1))])
+    try:
+        str(relay.transform.InferType()(relay.parse("".join(tokens))))
+    except tvm.error.TensorExprError:
+        pass
 
 
 @settings(max_examples=15, deadline=None)

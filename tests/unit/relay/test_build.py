@@ -71,8 +71,32 @@ def test_the_debug_executor_names_each_call(built: Any) -> None:
 def test_executors_evaluate(kind: str) -> None:
     call = relay.create_executor(kind, tvm.IRModule.from_expr(network()), tvm.cpu(), "llvm").evaluate()
     np.testing.assert_allclose(call(X, w=W).numpy(), EXPECTED, 1e-6)
-    with pytest.raises(ArgumentError, match=r"main takes x, w; 1 arguments are given"):
+    with pytest.raises(ArgumentError, match=r"main takes x, w; given are a value"):
         call(X)
+    with pytest.raises(ArgumentError, match=r"main takes x, w; given are a value, weight=..."):
+        call(X, weight=W)
+
+
+def test_numbers_are_arguments() -> None:
+    s = relay.var("s", shape=())
+    call = relay.create_executor("graph", relay.Function((s,), s + relay.const(0.5))).evaluate()
+    assert [float(call(one).numpy()) for one in (2, 0.25, np.float32(1))] == [2.5, 0.75, 1.5]
+
+
+def test_inputs_are_copies_unless_they_are_asked_not_to_be(built: Any) -> None:
+    module = graph_executor.GraphModule(built["default"](tvm.cpu()))
+    given = tvm.nd.array(X)
+    module.set_input("x", given)
+    given.copyfrom(X + 1)
+    module.run()
+    np.testing.assert_allclose(module.get_output(0).numpy(), EXPECTED, 1e-6)
+    module.set_input_zero_copy("x", given)
+    given.copyfrom(X)
+    module.run()
+    np.testing.assert_allclose(module.get_output(0).numpy(), EXPECTED, 1e-6)
+    module.get_input("x").copyfrom(X + 1)  # the input itself
+    module.run()
+    np.testing.assert_allclose(module.get_output(0).numpy(), np.maximum((X + 1) @ W.T, 0), 1e-6)
 
 
 def test_control_flow_runs() -> None:
@@ -111,6 +135,8 @@ def test_what_does_not_fit_a_built_network(built: Any) -> None:
         module.set_input("y", X)
     with pytest.raises(ArgumentError, match=r"input 'x' is .*, and the value has shape \(4, 3\)"):
         module.set_input("x", X.T)
+    with pytest.raises(ArgumentError, match="input 'x' is .*, and the value is of <U3"):
+        module.set_input("x", "abc")
     with pytest.raises(ArgumentError, match="get_output: the network didn't run yet"):
         module.get_output(0)
     with pytest.raises(MissingFunctionError, match="no 'other' in a built network; it is called 'default'"):

@@ -107,6 +107,8 @@ def test_a_module_of_pytorch() -> None:
     np.testing.assert_allclose(module.get_output(0).numpy(), model(x).detach().numpy(), 1e-5, 1e-6)
     with pytest.raises(DeclarationError, match="not TorchScript"):
         relay.frontend.from_pytorch(torch.jit.trace(model, x), [("input0", (4, 3))])
+    with pytest.raises(DeclarationError, match="input_infos names 4 inputs, a, b, c, d; the module has 3"):
+        relay.frontend.from_pytorch(torch.export.export(model, (x,)), [(name, (4, 3)) for name in "abcd"])
 
 
 def test_tasks_of_templates() -> None:

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import tensorexpr as tvm
-from tensorexpr import relay
+from tensorexpr import relay, tir
 from tensorexpr.errors import DeclarationError
 from tensorexpr.ir import structural_equal
+from tensorexpr.relay.text import type_text
 
 
 def test_a_function() -> None:
@@ -56,12 +57,28 @@ fn (%c: bool, %x: Tensor[(2), float32]) -> (Tensor[(2), float32], Tensor[(2), fl
     assert structural_equal(relay.fromtext(str(func)), func)
 
 
-@pytest.mark.parametrize("value", [1.5, -0.0, float("inf"), 1e-7, 3, True, np.float16(0.1), np.float64(1 / 3), np.int64(-5), np.uint8(200)])
+@pytest.mark.parametrize("value", [1.5, -0.0, float("inf"), 1e-7, 3, True, np.float16(0.1), np.float64(1 / 3), np.int64(-5), np.uint8(200), np.uint64(2**64 - 1)])
 def test_numbers_are_read_back_as_they_are(value: float) -> None:
     constant = relay.const(value)
     again = relay.parse_expr(constant.astext())
     assert again.data.dtype == constant.data.dtype
     assert again.data.numpy().tobytes() == constant.data.numpy().tobytes()
+
+
+def test_extents_are_read_back_as_they_are() -> None:
+    n, anyone = relay.ShapeVar("n"), relay.ShapeVar("anyone")
+    extents = (n // 2, n % 3, (n + 1) * 2 - (n - anyone), tir.max(n, tir.min(anyone, 7)), 1 - n)
+    assert type_text(relay.TensorType(extents)) == (
+        "Tensor[(floordiv(n, 2), floormod(n, 3), (n + 1) * 2 - (n - anyone), max(n, min(anyone, 7)), 1 - n), float32]"
+    )
+    x = relay.var("x", shape=extents)
+    func = relay.Function((relay.var("n", shape=(n, anyone)), x), relay.nn.relu(x))
+    assert structural_equal(relay.fromtext(func.astext()), func)
+
+
+def test_an_attribute_that_is_infinite() -> None:
+    read = relay.fromtext("fn (%a: float32) { clip(%a, a_min=-inf, a_max=inff) }")
+    assert (read.body.attrs.a_min, read.body.attrs.a_max) == (float("-inf"), float("inf"))
 
 
 def test_text_written_by_hand() -> None:
@@ -87,6 +104,15 @@ def test_text_written_by_hand() -> None:
         ("def @main() { 1 ", r"expected '\}', not 'the end'"),
         ("def @main() { $ }", r"1:15: '\$' begins nothing"),
         ("def @f() { 1 } def @f() { 2 }", "@f is defined twice"),
+        ("def @main() { 1bf16 }", "1:15: '1' begins nothing"),
+        ("def @main() { 300i8 }", "300i8 is no int8"),
+        ("def @main() { 1.5i32 }", "1.5i32 is no int32"),
+        ("def @main(%a: float32) { %a.1.0 }", "1:29: expected an integer, not '1.0'"),
+        ("def @main() { meta[relay.Constant][0f] }", "expected an integer, not '0f'"),
+        ("def @main(%a: Tensor[(-2, 3), float32]) { %a }", "1:15: an extent is at least 0, not -2"),
+        ("def @main(%a: Tensor[(2, 3), flot32]) { %a }", "1:15: 'flot32' is no dtype"),
+        ("def @main(%a: Tensor[(min(n), 3), float32]) { %a }", "min of extents takes two, not 1"),
+        ("def @main() { dtype(3) }", "expected a string, not '3'"),
     ],
 )
 def test_where_a_text_is_wrong(text: str, message: str) -> None:
