@@ -135,7 +135,7 @@ def test_what_does_not_fit_a_built_network(built: Any) -> None:
         module.set_input("y", X)
     with pytest.raises(ArgumentError, match=r"input 'x' is .*, and the value has shape \(4, 3\)"):
         module.set_input("x", X.T)
-    with pytest.raises(ArgumentError, match="input 'x' is .*, and the value is of <U3"):
+    with pytest.raises(ArgumentError, match=r"input 'x' is .*, and the value is of <U3"):
         module.set_input("x", "abc")
     with pytest.raises(ArgumentError, match="get_output: the network didn't run yet"):
         module.get_output(0)

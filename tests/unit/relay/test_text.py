@@ -57,7 +57,10 @@ fn (%c: bool, %x: Tensor[(2), float32]) -> (Tensor[(2), float32], Tensor[(2), fl
     assert structural_equal(relay.fromtext(str(func)), func)
 
 
-@pytest.mark.parametrize("value", [1.5, -0.0, float("inf"), 1e-7, 3, True, np.float16(0.1), np.float64(1 / 3), np.int64(-5), np.uint8(200), np.uint64(2**64 - 1)])
+@pytest.mark.parametrize(
+    "value",
+    [1.5, -0.0, float("inf"), 1e-7, 3, True, np.float16(0.1), np.float64(1 / 3), np.int64(-5), np.uint8(200), np.uint64(2**64 - 1)],
+)
 def test_numbers_are_read_back_as_they_are(value: float) -> None:
     constant = relay.const(value)
     again = relay.parse_expr(constant.astext())
