@@ -21,7 +21,7 @@ from ..tir.ir_builder import IRBuilder
 from .rows import in_loops
 from .sort import argsort
 from .transform import injective
-from .utils import get_const_float, get_const_int, need_equal, need_rank
+from .utils import get_const_float, get_const_int, need_equal, need_rank, need_shape, spread
 from .vision import _overlap, generate_anchor, non_max_suppression, reg_bbox, reg_iou
 
 
@@ -37,8 +37,8 @@ def multibox_prior(
 
     Args:
         data: [N, C, height, width]; only its extents matter.
-        sizes: heights of boxes; a box of each size has the first ratio, and one of each further ratio the first size.
-        ratios: of width to height.
+        sizes: heights of boxes; there is a square of each size, and a box of the first size for each ratio but the first.
+        ratios: of width to height; the first one isn't looked at, as the squares stand for it.
         steps: from one element to the next, down and to the right; -1 for the height and the width shared out evenly.
         offsets: of the middle of a box from the start of its element, in steps.
         clip: cut boxes off at the borders.
@@ -47,7 +47,7 @@ def multibox_prior(
         [1, height * width * (sizes + ratios - 1), 4]: left, top, right, bottom.
 
     Raises:
-        DeclarationError: for another rank, or no size or ratio.
+        DeclarationError: for another rank, no size or ratio, or other than two steps or offsets.
     """
     where = "multibox_prior"
     need_rank(where, "data", data, 4)
@@ -56,8 +56,9 @@ def multibox_prior(
         raise DeclarationError(f"{where}: sizes {list(sizes)} and ratios {list(ratios)}; it takes one or more of each")
     tall, wide = (get_const_int(extent) for extent in data.shape[2:])
     kinds = [(size, 1.0) for size in heights] + [(heights[0], ratio) for ratio in shapes[1:]]
-    down, right = (get_const_float(step) if get_const_float(step) > 0 else 1.0 / n for step, n in zip(steps, (tall, wide), strict=True))
-    offset_y, offset_x = (get_const_float(offset) for offset in offsets)
+    strides = map(get_const_float, spread(where, "steps", steps, 2))
+    down, right = (step if step > 0 else 1.0 / n for step, n in zip(strides, (tall, wide), strict=True))
+    offset_y, offset_x = map(get_const_float, spread(where, "offsets", offsets, 2))
     dtype, count = data.dtype, len(kinds)
 
     def chosen(kind: PrimExpr, values: Sequence[float]) -> PrimExpr:
@@ -112,14 +113,15 @@ def multibox_transform_loc(
         DeclarationError: for other shapes.
     """
     where = "multibox_transform_loc"
-    for name, tensor, rank in (("cls_prob", cls_prob, 3), ("loc_pred", loc_pred, 2), ("anchor", anchor, 3)):
-        need_rank(where, name, tensor, rank)
+    need_rank(where, "cls_prob", cls_prob, 3)
     batch, classes, count = cls_prob.shape
-    need_equal(where, "the boxes of cls_prob and anchor", count, anchor.shape[1])
-    need_equal(where, "the elements of loc_pred and four for each box", loc_pred.shape[1], count * 4)
+    need_shape(where, "loc_pred", loc_pred, batch, count * 4)
+    need_shape(where, "anchor", anchor, None, count, 4)
     first = 0 if keep_background else 1
-    dtype, factors = cls_prob.dtype, [const(get_const_float(v), cls_prob.dtype) for v in variances]
+    dtype, factors = cls_prob.dtype, [const(get_const_float(v), cls_prob.dtype) for v in spread(where, "variances", variances, 4)]
     shared = get_const_int(anchor.shape[0]) == 1
+    if not shared:
+        need_equal(where, "the batches of cls_prob and anchor", batch, anchor.shape[0])
 
     def body(ib: IRBuilder, ins: list[Buffer], outs: list[Buffer]) -> None:
         probability, moves, boxes = (ib.buffer_ptr(buffer) for buffer in ins)
@@ -205,10 +207,9 @@ def all_class_non_max_suppression(
     where = "all_class_non_max_suppression"
     if output_format not in ("onnx", "tensorflow"):
         raise DeclarationError(f'{where}: output_format is {output_format!r}; it takes "onnx" or "tensorflow"')
-    need_rank(where, "boxes", boxes, 3)
     need_rank(where, "scores", scores, 3)
     batch, classes, count = scores.shape
-    need_equal(where, "the boxes of boxes and scores", count, boxes.shape[1])
+    need_shape(where, "boxes", boxes, batch, count, 4)
     order = argsort(scores, axis=2, is_ascend=False, dtype="int32")
     limits = (max_output_boxes_per_class, iou_threshold, score_threshold)
     given = [limit for limit in limits if isinstance(limit, Tensor)]
@@ -319,17 +320,23 @@ def proposal(
         [batch * rpn_post_nms_top_n, 5]: image, left, top, right, bottom. Where fewer regions are left they are repeated from the best on.
 
     Raises:
-        DeclarationError: for other shapes.
+        DeclarationError: for other shapes, or no region to look at or to give.
     """
     where = "proposal"
-    need_rank(where, "cls_prob", cls_prob, 4)
-    need_rank(where, "bbox_pred", bbox_pred, 4)
     anchors = [generate_anchor(float(ratio), float(scale), feature_stride) for ratio in ratios for scale in scales]
-    batch, channels, tall, wide = (get_const_int(extent) for extent in cls_prob.shape)
-    need_equal(where, "channels of cls_prob and two for each anchor", channels, 2 * len(anchors))
-    need_equal(where, "channels of bbox_pred and four for each anchor", bbox_pred.shape[1], 4 * len(anchors))
-    dtype, kinds = cls_prob.dtype, len(anchors)
+    kinds = len(anchors)
+    need_shape(where, "cls_prob", cls_prob, None, 2 * kinds, None, None)
+    dtype = cls_prob.dtype
+    batch, _, tall, wide = (get_const_int(extent) for extent in cls_prob.shape)
+    need_shape(where, "bbox_pred", bbox_pred, batch, 4 * kinds, tall, wide)
+    need_shape(where, "im_info", im_info, batch, 3)
     total = tall * wide * kinds
+    # Rows behind those that are left repeat them, so there must be one.
+    if rpn_pre_nms_top_n == 0 or rpn_post_nms_top_n < 1 or total == 0:
+        raise DeclarationError(
+            f"{where}: of {total} regions the best {rpn_pre_nms_top_n} are looked at and {rpn_post_nms_top_n} given; each must be one or more "
+            "(rpn_pre_nms_top_n=-1 looks at all)"
+        )
     corners: Tensor = injective((kinds, 4), lambda a, e: _one_of(anchors, a, e, dtype), "anchors")
 
     def region(b: Var, i: Var, e: Var) -> PrimExpr:

@@ -145,6 +145,14 @@ def need_equal(where: str, what: str, a: Any, b: Any) -> None:
         raise DeclarationError(f"{where}: {what} must be equal, but they are {x} and {y}")
 
 
+def need_shape(where: str, name: str, tensor: Any, *extents: Any) -> None:
+    """Refuse what is no tensor of these extents; None stands for any."""
+    need_rank(where, name, tensor, len(extents))
+    for place, (found, wanted) in enumerate(zip(tensor.shape, extents, strict=True)):
+        if wanted is not None:
+            need_equal(where, f"extent {place} of {name} {shape_text(tensor)} and what it goes with", found, wanted)
+
+
 def shape_text(tensor: Tensor) -> str:
     """A tensor's shape for messages."""
     return f"[{', '.join(map(str, tensor.shape))}]"

@@ -19,7 +19,7 @@ from ..tir.ir_builder import BufferVar, IRBuilder
 from .rows import in_loops
 from .sort import argsort
 from .transform import injective
-from .utils import get_const_int, need_rank, spread
+from .utils import extent_value, get_const_int, need_rank, need_shape, spread
 
 
 def get_valid_counts(data: Tensor, score_threshold: Any = 0, id_index: int = 0, score_index: int = 1) -> list[Tensor]:
@@ -40,6 +40,7 @@ def get_valid_counts(data: Tensor, score_threshold: Any = 0, id_index: int = 0, 
     """
     need_rank("get_valid_counts", "data", data, 3)
     batch, count, elements = data.shape
+    _need_elements("get_valid_counts", elements, score_index=score_index, id_index=max(id_index, 0))
     thresholds = [score_threshold] if isinstance(score_threshold, Tensor) else []
 
     def body(ib: IRBuilder, ins: list[Buffer], outs: list[Buffer]) -> None:
@@ -63,6 +64,14 @@ def get_valid_counts(data: Tensor, score_threshold: Any = 0, id_index: int = 0, 
 
     shapes = [(batch,), data.shape, (batch, count)]
     return in_loops(shapes, [data, *thresholds], body, "get_valid_counts", ["int32", data.dtype, "int32"])
+
+
+def _need_elements(where: str, elements: Any, **places: int) -> None:
+    """Refuse places of a box's row that it hasn't: loops check no indices."""
+    count = extent_value(elements)
+    for name, place in places.items():
+        if place < 0 or (isinstance(count, int) and place >= count):
+            raise DeclarationError(f"{where}: {name} names element {place} of boxes that have {count} elements")
 
 
 def _overlap(boxes: BufferVar, a: tuple[Any, ...], b: tuple[Any, ...], start: int) -> PrimExpr:
@@ -124,6 +133,10 @@ def non_max_suppression(
     """
     need_rank("non_max_suppression", "data", data, 3)
     batch, count, elements = data.shape
+    need_shape("non_max_suppression", "valid_count", valid_count, batch)
+    need_shape("non_max_suppression", "indices", indices, batch, count)
+    last = coord_start + 3 if coord_start >= 0 else coord_start
+    _need_elements("non_max_suppression", elements, score_index=score_index, id_index=max(id_index, 0), coord_start=last)
     scores = injective((batch, count), lambda b, i: data[b, i, score_index], "scores")
     order = argsort(scores, valid_count, axis=1, is_ascend=False, dtype="int32")
     scalars = [t for t in (max_output_size, iou_threshold) if isinstance(t, Tensor)]
@@ -207,7 +220,7 @@ def roi_pool_nchw(data: Tensor, rois: Tensor, pooled_size: Any, spatial_scale: f
         DeclarationError: for other ranks.
     """
     need_rank("roi_pool_nchw", "data", data, 4)
-    need_rank("roi_pool_nchw", "rois", rois, 2)
+    need_shape("roi_pool_nchw", "rois", rois, None, 5)
     tall, wide = spread("roi_pool_nchw", "pooled_size", pooled_size, 2)
     height, width = data.shape[2:]
     regions, channels = rois.shape[0], data.shape[1]
@@ -245,7 +258,7 @@ def _roi_align(
     where: str, data: Tensor, rois: Tensor, pooled_size: Any, scale: float, mode: Any, ratio: int, last: bool, is_aligned: bool = False
 ) -> Tensor:
     need_rank(where, "data", data, 4)
-    need_rank(where, "rois", rois, 2)
+    need_shape(where, "rois", rois, None, 5)
     kind = mode.decode() if isinstance(mode, bytes) else str(getattr(mode, "value", mode))
     if kind not in ("avg", "max", "max_corner", "0", "1"):
         raise DeclarationError(f'{where}: mode is {mode!r}; it takes "avg" or "max"')

@@ -123,6 +123,31 @@ def test_proposals_are_the_best_anchors_moved(iou_loss: bool) -> None:
     assert_same(found, np.array(wanted), 1e-4)
 
 
+COUNTS, PLACES = te.placeholder((2,), "int32"), te.placeholder((2, 5), "int32")
+
+
+@pytest.mark.parametrize(
+    ("shapes", "call", "message"),
+    [
+        ([(1, 1, 2, 2)], lambda x: vision.multibox_prior(x, steps=(1, 2, 3)), "steps"),
+        ([(2, 3, 5), (1, 20), (1, 5, 4)], vision.multibox_transform_loc, "extent 0 of loc_pred"),
+        ([(2, 3, 5), (2, 20), (3, 5, 4)], vision.multibox_transform_loc, "batches of cls_prob and anchor"),
+        ([(2, 3, 5), (2, 20), (1, 5, 3)], vision.multibox_transform_loc, "extent 2 of anchor"),
+        ([(2, 3, 5), (2, 20), (1, 5, 4)], lambda *t: vision.multibox_transform_loc(*t, variances=(1, 2)), "variances"),
+        ([(1, 5, 4), (2, 3, 5)], lambda *t: vision.all_class_non_max_suppression(*t, 1, 0.5, 0.1), "extent 0 of boxes"),
+        ([(1, 4, 2, 3), (1, 8, 2, 3), (1, 2)], lambda *t: vision.proposal(*t, (1, 2), (1,), 4, 0.4, 9, 4, 4, False), "extent 1 of im_info"),
+        ([(1, 4, 2, 3), (1, 8, 2, 3), (1, 3)], lambda *t: vision.proposal(*t, (1, 2), (1,), 4, 0.4, 0, 4, 4, False), "each must be one or more"),
+        ([(1, 4, 6, 6), (2, 4)], lambda *t: vision.roi_align_nchw(*t, (2, 2), 1.0, "avg"), "extent 1 of rois"),
+        ([(2, 5, 6)], lambda x: vision.get_valid_counts(x, 0, 0, 6), "score_index names element 6"),
+        ([(2, 5, 6)], lambda x: vision.non_max_suppression(x, PLACES, PLACES), "valid_count"),
+        ([(2, 5, 6)], lambda x: vision.non_max_suppression(x, COUNTS, PLACES, coord_start=3), "coord_start names element 6"),
+    ],
+)  # fmt: skip
+def test_shapes_that_loops_would_read_past_are_refused(shapes: Any, call: Any, message: str) -> None:
+    with pytest.raises(DeclarationError, match=message):
+        call(*map(te.placeholder, shapes))
+
+
 def test_programs_find_the_operators_of_other_processors() -> None:
     assert topi.arm_cpu.conv2d_nchw_winograd is topi.nn.conv2d_winograd_nchw and topi.cuda.proposal is vision.rcnn.proposal
     x, w = te.placeholder((4, 8)), te.placeholder((6, 8))
