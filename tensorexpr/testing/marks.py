@@ -114,7 +114,8 @@ def _for_targets(test: Any, targets: Sequence[Any]) -> Any:
     for target in targets:
         marks = [] if device_enabled(target) else [pytest.mark.skip(reason=f"{target} is not here")]
         values = (target, device(str(Target(target).kind))) if with_device else (target,)
-        rows.append(pytest.param(*values, marks=marks))
+        # Named by the target alone, as where `dev` is a fixture: a name picks the same case in both.
+        rows.append(pytest.param(*values, marks=marks, id=str(target)))
     return pytest.mark.parametrize("target, dev" if with_device else "target", rows)(test)
 
 

@@ -136,7 +136,11 @@ def call_tir(global_var: GlobalVar, *args: Any) -> PrimExpr:
 
 
 class FunctionMap(dict["GlobalVar", "PrimFunc"]):
-    """The functions of a module. As in TVM `values()` can be given to `next`, which gives the first."""
+    """The functions of a module. As in TVM `values()` can be given to `next`, which gives the first, and `items()[0]` is the first pair."""
+
+    def items(self) -> list[tuple[GlobalVar, PrimFunc]]:  # type: ignore[override]
+        """The global variables with their functions, as a list, which has a first."""
+        return list(super().items())
 
     def values(self) -> Iterator[PrimFunc]:  # type: ignore[override]
         """The functions, one after the other."""

@@ -21,8 +21,11 @@ any_reducer = te.comm_reducer(arithmetic.logical_or, lambda dtype: const(False),
 
 
 def sum(data: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The sum over `axis`: one axis, several, or None for all; with `keepdims` they stay as extents of 1."""
-    return _reduce(data, axis, keepdims, te.sum, "T_sum")
+    """The sum over `axis`: one axis, several, or None for all; with `keepdims` they stay as extents of 1.
+
+    Of bool it is whether any is true: a sum is of the dtype of its elements, and True + True is True there, as in NumPy.
+    """
+    return _reduce(data, axis, keepdims, any_reducer if data.dtype == "bool" else te.sum, "T_sum")
 
 
 def max(data: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:

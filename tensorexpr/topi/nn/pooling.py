@@ -35,17 +35,19 @@ def pool(
     layout: str,
     count_include_pad: bool,
     largest: Reducer = te.max,
+    clipped: bool = True,
 ) -> Tensor:
-    """The maximum, the mean or the sum of each window.
+    """The maximum, the mean or the sum of each window. Of a window that lies in the padding alone they are the least number, 0 and 0.
 
     Args:
         spatial: the letters of `layout` that the windows run over.
         kernel, stride, dilation: one number, or one for each of these axes.
         padding: one number, one for each axis, or the befores and then the afters.
         pool_type: "max", "avg" or "sum".
-        ceil_mode: a last window that reaches past the padded data counts too, unless it would start behind the data's end.
+        ceil_mode: a last window that reaches past the padded data counts too.
         count_include_pad: a mean divides by the window's size, padding included; else by the elements of data in it.
         largest: what a maximum is by: `te.max`, or a reducer that says more of NaN.
+        clipped: with ceil_mode, no window starts behind the data's end, as ONNX and PyTorch count them.
 
     Raises:
         DeclarationError: for arguments that don't fit.
@@ -61,7 +63,7 @@ def pool(
     for place, window, step, (low, high) in zip(places, windows, strides, pairs, strict=True):
         room = data.shape[place] + low + high - window
         count = extent_value((ceildiv(room, step) if ceil_mode else floordiv(room, step)) + 1)
-        if ceil_mode and not _is_less(window, high + step):  # a window would lie in the padding alone
+        if ceil_mode and clipped and not _is_less(window, high + step):  # a window would lie in the padding alone
             count = extent_value(minimum(count, floordiv(data.shape[place] + (low - 1), step) + 1))
         counts.append(count)
         before[place] = low
@@ -106,7 +108,8 @@ def _named(name: str, spatial: str, default_layout: str) -> Callable[..., Tensor
         layout: str = default_layout,
         count_include_pad: bool = True,
     ) -> Tensor:
-        return pool(name, data, spatial, kernel, stride, dilation, padding, pool_type, ceil_mode, layout, count_include_pad)
+        # clipped=False: TE programs, and `pool_grad`, take the rounded number of windows, those in the padding alone included
+        return pool(name, data, spatial, kernel, stride, dilation, padding, pool_type, ceil_mode, layout, count_include_pad, clipped=False)
 
     pooling.__name__ = pooling.__qualname__ = name
     pooling.__doc__ = f"Windows over {', '.join(spatial)}. See `pool`."

@@ -68,13 +68,11 @@ def pool_python(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> Array:
-    """data [N, C, spatial...] -> the maximum or the mean of each window."""
+    """data [N, C, spatial...] -> the maximum or the mean of each window; of one in the padding alone the least number or 0."""
     sizes = []
     for n, k, s, d, (low, high) in zip(data.shape[2:], kernel, stride, dilation, padding, strict=True):
         room = n + low + high - (k - 1) * d - 1
-        count = (-(-room // s) if ceil_mode else room // s) + 1
-        # A last window that would start in the padding behind the data is none.
-        sizes.append(count - 1 if ceil_mode and (count - 1) * s >= n + low else count)
+        sizes.append((-(-room // s) if ceil_mode else room // s) + 1)
     out = np.zeros((*data.shape[:2], *sizes))
     for at in product(*map(range, sizes)):
         inside: list[list[int]] = []
@@ -84,7 +82,9 @@ def pool_python(
             inside.append([p for p in places if 0 <= p < n])
             counted *= len([p for p in places if -low <= p < n + high]) if count_include_pad else len(inside[-1])
         values = data[np.ix_(range(data.shape[0]), range(data.shape[1]), *inside)].reshape(*data.shape[:2], -1).astype(np.float64)
-        out[_index(slice(None), slice(None), *at)] = values.max(-1) if pool_type == "max" else values.sum(-1) / max(1, counted)
+        least = np.finfo(data.dtype).min if data.dtype.kind == "f" else np.iinfo(data.dtype).min
+        found = values.max(-1, initial=least) if pool_type == "max" else values.sum(-1) / max(1, counted)
+        out[_index(slice(None), slice(None), *at)] = found
     return out
 
 

@@ -37,8 +37,8 @@ def test_package():
     raise AssertionError
 
 @tvm.testing.parametrize_targets("llvm", "cuda")
-def test_some(target, dev):
-    assert target == "llvm" and dev == tvm.cpu(0)
+def test_some(target, dev, request):
+    assert target == "llvm" and dev == tvm.cpu(0) and request.node.name == "test_some[llvm]"
 
 @tvm.testing.parametrize_targets
 def test_all(target, dev):

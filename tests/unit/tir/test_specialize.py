@@ -75,6 +75,7 @@ def test_modules() -> None:
     mod.update({"other": func})
     mod.update_func(mod.get_global_var("other"), func.with_attr("x", 1))
     assert [(var.name_hint, f.attrs.get("x")) for var, f in mod.functions_items()] == [("linear", None), ("other", 1)]
+    assert mod.functions.items()[0][0].name_hint == "linear" and dict(mod.functions.items()) == dict(mod.functions)
     marked = mod.with_attr("a", 1).with_attrs({"b": 2})
     assert (marked.get_attr("a"), marked.get_attr("b"), mod.get_attr("a")) == (1, 2, None)
     assert marked.without_attr("a").attrs.keys() == {"b"}

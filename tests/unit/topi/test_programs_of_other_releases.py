@@ -16,6 +16,21 @@ from tensorexpr.topi.schedules import default_schedule
 from tests.operators import assert_same, run, values
 
 
+def test_a_sum_of_bool_is_whether_any_is_true() -> None:
+    x = values(3, 40) > 0.9
+    found = run(lambda t: topi.sum(t, 1), x)
+    assert found.dtype == np.bool_ and found.tolist() == x.any(1).tolist()
+
+
+def test_windows_in_the_padding_alone_count_where_numbers_of_windows_are_rounded_up() -> None:
+    x = values(1, 1, 7)
+    # 7 + 2 + 2 elements in steps of 3: ceil((11 - 2) / 3) + 1 = 4 windows, of which the last one starts behind the data's end
+    for kind, last in (("max", np.finfo("float32").min), ("avg", 0.0)):
+        found = run(lambda t, kind=kind: topi.nn.pool1d(t, 2, 3, 1, (2, 2), kind, True), x)
+        assert found.shape == (1, 1, 4) and found[0, 0, -1] == last and found[0, 0, 0] == last
+        assert_same(found, testing.poolnd_python(x, [2], [3], [1], [2], [2], kind, True, True))
+
+
 def test_batch_norm_gives_vectors_that_are_no_inputs() -> None:
     x = placeholder((2, 3, 4), name="x")
     vectors = [placeholder((3,), name=name) for name in ("gamma", "beta", "mean", "variance")]
