@@ -334,8 +334,8 @@ def proposal(
     # Rows behind those that are left repeat them, so there must be one.
     if rpn_pre_nms_top_n == 0 or rpn_post_nms_top_n < 1 or total == 0:
         raise DeclarationError(
-            f"{where}: of {total} regions the best {rpn_pre_nms_top_n} are looked at and {rpn_post_nms_top_n} given; each must be one or more "
-            "(rpn_pre_nms_top_n=-1 looks at all)"
+            f"{where}: of {total} regions the best {rpn_pre_nms_top_n} are looked at and {rpn_post_nms_top_n} given; "
+            "each must be one or more (rpn_pre_nms_top_n=-1 looks at all)"
         )
     corners: Tensor = injective((kinds, 4), lambda a, e: _one_of(anchors, a, e, dtype), "anchors")
 

@@ -10,7 +10,7 @@ from ...te.declare import compute
 from ...te.tensor import Tensor
 from ...tir.arithmetic import cast, floordiv, floormod
 from ...tir.expr import PrimExpr, Var
-from ..utils import get_const_int, need_equal, need_rank
+from ..utils import extent_value, get_const_int, need_equal, need_rank
 from .conv import conv, depthwise
 from .padding import blocked_windows
 from .workload import Workload as Workload
@@ -138,20 +138,29 @@ def conv2d_NCHWc(
     out_layout: str = "NCHWc",
     out_dtype: str | None = "float32",
 ) -> Tensor:
-    """data [N, C/c, H, W, c], kernel [O/o, C/c, KH, KW, c, o] -> [N, O/o, H', W', o]. The layouts' blocks are those of the shapes."""
+    """data [N, C/c, H, W, c], kernel [O/o, C/g/c, KH, KW, c, o] -> [N, O/o, H', W', o]. The layouts' blocks are those of the shapes.
+
+    A kernel of a g-th of the channels makes g groups, each of an O/g of the results.
+
+    Raises:
+        DeclarationError: for other ranks, or channels that aren't g times those of the kernel for a g that divides the results.
+    """
     where = "conv2d_NCHWc"
     need_rank(where, "the data", data, 5)
     need_rank(where, "the kernel", kernel, 6)
     block = get_const_int(data.shape[4])
-    need_equal(where, "the channels of data and kernel", data.shape[1] * block, kernel.shape[1] * kernel.shape[4])
+    channels, each, results = data.shape[1] * block, kernel.shape[1] * kernel.shape[4], kernel.shape[0] * kernel.shape[5]
+    groups = _groups(where, channels, each, results)
     padded, strides, dilations, (height, width) = blocked_windows(where, data, kernel.shape[2:4], stride, padding, dilation)
     # One axis for all channels: data and kernel may have blocks of different sizes.
-    channel = te.reduce_axis((0, data.shape[1] * block), name="ic")
+    channel = te.reduce_axis((0, each), name="ic")
     rows, columns = te.reduce_axis((0, kernel.shape[2]), name="kh"), te.reduce_axis((0, kernel.shape[3]), name="kw")
     dtype = out_dtype or data.dtype
 
     def body(n: Var, oc_chunk: Var, oh: Var, ow: Var, oc_block: Var) -> PrimExpr:
-        c = channel.var
+        c: PrimExpr = channel.var
+        if groups > 1:
+            c = c + floordiv(oc_chunk * kernel.shape[5] + oc_block, floordiv(results, groups)) * each
         left_side = padded(
             n,
             floordiv(c, block),
@@ -160,8 +169,25 @@ def conv2d_NCHWc(
             floormod(c, block),
         )
         inner = kernel.shape[4]
-        right_side = kernel(oc_chunk, floordiv(c, inner), rows.var, columns.var, floormod(c, inner), oc_block)
+        own = channel.var
+        right_side = kernel(oc_chunk, floordiv(own, inner), rows.var, columns.var, floormod(own, inner), oc_block)
         return te.sum(cast(left_side, dtype) * cast(right_side, dtype), axis=[channel, rows, columns])
 
     shape = (data.shape[0], kernel.shape[0], height, width, kernel.shape[5])
     return compute(shape, body, where, where)
+
+
+def _groups(where: str, channels: PrimExpr, each: PrimExpr, results: PrimExpr) -> int:
+    """How many groups a kernel of `each` channels makes of data of `channels`."""
+    extents = [extent_value(extent) for extent in (channels, each, results)]
+    if not all(isinstance(extent, int) for extent in extents):
+        need_equal(where, "the channels of data and kernel", channels, each)
+        return 1
+    have, own, made = extents
+    groups = have // own if own else 0
+    if not groups or have % own or made % groups:
+        raise DeclarationError(
+            f"{where}: {have} channels of the data and {own} of the kernel make no whole groups of the {made} results; "
+            "the kernel has as many channels as the data, or as a group of them"
+        )
+    return int(groups)

@@ -126,6 +126,10 @@ def test_proposals_are_the_best_anchors_moved(iou_loss: bool) -> None:
 COUNTS, PLACES = te.placeholder((2,), "int32"), te.placeholder((2, 5), "int32")
 
 
+def proposal(info: int, looked_at: int) -> Any:
+    return [(1, 4, 2, 3), (1, 8, 2, 3), (1, info)], lambda *t: vision.proposal(*t, (1, 2), (1,), 4, 0.4, looked_at, 4, 4, False)
+
+
 @pytest.mark.parametrize(
     ("shapes", "call", "message"),
     [
@@ -135,14 +139,14 @@ COUNTS, PLACES = te.placeholder((2,), "int32"), te.placeholder((2, 5), "int32")
         ([(2, 3, 5), (2, 20), (1, 5, 3)], vision.multibox_transform_loc, "extent 2 of anchor"),
         ([(2, 3, 5), (2, 20), (1, 5, 4)], lambda *t: vision.multibox_transform_loc(*t, variances=(1, 2)), "variances"),
         ([(1, 5, 4), (2, 3, 5)], lambda *t: vision.all_class_non_max_suppression(*t, 1, 0.5, 0.1), "extent 0 of boxes"),
-        ([(1, 4, 2, 3), (1, 8, 2, 3), (1, 2)], lambda *t: vision.proposal(*t, (1, 2), (1,), 4, 0.4, 9, 4, 4, False), "extent 1 of im_info"),
-        ([(1, 4, 2, 3), (1, 8, 2, 3), (1, 3)], lambda *t: vision.proposal(*t, (1, 2), (1,), 4, 0.4, 0, 4, 4, False), "each must be one or more"),
+        (*proposal(2, 9), "extent 1 of im_info"),
+        (*proposal(3, 0), "each must be one or more"),
         ([(1, 4, 6, 6), (2, 4)], lambda *t: vision.roi_align_nchw(*t, (2, 2), 1.0, "avg"), "extent 1 of rois"),
         ([(2, 5, 6)], lambda x: vision.get_valid_counts(x, 0, 0, 6), "score_index names element 6"),
         ([(2, 5, 6)], lambda x: vision.non_max_suppression(x, PLACES, PLACES), "valid_count"),
         ([(2, 5, 6)], lambda x: vision.non_max_suppression(x, COUNTS, PLACES, coord_start=3), "coord_start names element 6"),
     ],
-)  # fmt: skip
+)
 def test_shapes_that_loops_would_read_past_are_refused(shapes: Any, call: Any, message: str) -> None:
     with pytest.raises(DeclarationError, match=message):
         call(*map(te.placeholder, shapes))

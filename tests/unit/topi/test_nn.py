@@ -103,6 +103,19 @@ def test_convolution_of_integers_sums_in_the_given_dtype() -> None:
     assert_same(found, testing.conv_python(x, w, (1, 1), [(1, 1), (1, 1)], (1, 1)))
 
 
+@pytest.mark.parametrize("outer", [4, 12])
+def test_blocks_of_channels_in_groups(outer: int) -> None:
+    # blocks of 12 results hold those of two groups
+    x, w = values(1, 8, 5, 5), values(24, 2, 3, 3)
+    data = x.reshape(1, 4, 2, 5, 5).transpose(0, 1, 3, 4, 2)
+    kernel = w.reshape(24 // outer, outer, 1, 2, 3, 3).transpose(0, 2, 4, 5, 3, 1)
+    found = run(lambda s, t: topi.nn.conv2d_NCHWc(s, t, 1, 1, 1), *map(np.ascontiguousarray, (data, kernel)))
+    wanted = testing.conv_python(x, w, (1, 1), [(1, 1), (1, 1)], (1, 1), 4)
+    assert_same(found.transpose(0, 1, 4, 2, 3).reshape(1, 24, 5, 5), wanted)
+    with pytest.raises(DeclarationError, match="no whole groups of the 6 results"):
+        topi.nn.conv2d_NCHWc(te.placeholder((1, 4, 5, 5, 2)), te.placeholder((3, 1, 3, 3, 2, 2)), 1, 1, 1)
+
+
 def test_products() -> None:
     a, b, bias = values(3, 5), values(4, 5), values(4)
     assert_same(run(lambda s, t, u: topi.nn.dense(s, t, u), a, b, bias), a @ b.T + bias)
