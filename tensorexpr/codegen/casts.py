@@ -128,6 +128,8 @@ def _float_to_int(ctx: FunctionContext, have: DataType, want: DataType, value: s
     from_type, to_type = VALUE_TYPE[str(have)], VALUE_TYPE[str(want)]
     if have.bits <= 16:
         from_type, value = widen(ctx, str(have), value)
+    if have.lanes > 1 and have.bits < 64 and want.bits == 32:
+        return _limited_words(ctx, replace(have, code="float", bits=32), want, value)
     if have.lanes > 1 and have.bits < 64 and want.bits < 32:
         return _limited(ctx, replace(have, code="float", bits=32), want, value)
     name = f"llvm.fpto{'s' if want.is_signed else 'u'}i.sat.{suffix(to_type)}.{suffix(from_type)}"
@@ -141,6 +143,22 @@ def _limited(ctx: FunctionContext, single: DataType, want: DataType, value: str)
     known = x.compare("ord", x).choose(x, x.constant(0.0)) if want.is_signed else x  # below, NaN isn't greater than 0
     above = known.compare("ogt", low).choose(known, low)
     return _truncated(ctx, single, want, above.compare("olt", high).choose(above, high).text)
+
+
+def _limited_words(ctx: FunctionContext, single: DataType, want: DataType, value: str) -> str:
+    """float32 in lanes as integers of 32 bits; LLVM's own conversion asks for each lane.
+
+    The last integer is no float32: what reaches the next power of two is that integer, all else is below it as a float.
+    """
+    x = Lanes(ctx, "float", single.lanes, value)
+    first, last = int_limits(str(replace(want, lanes=1)))
+    low, most = x.constant(first), x.constant(_LARGEST if want.is_signed else 2 * _LARGEST)
+    known = x.compare("ord", x).choose(x, x.constant(0.0)) if want.is_signed else x  # below, NaN isn't greater than 0
+    above = known.compare("ogt", low).choose(known, low)
+    inside = above.compare("olt", most).choose(above, most)
+    instruction = "fptosi" if want.is_signed else "fptoui"
+    number = inside.like(f"{instruction} {inside.llvm_type} {inside.text} to {VALUE_TYPE[str(want)]}", "i32")
+    return x.compare("oge", float(last + 1)).choose(number.constant(last), number).text
 
 
 def _float_to_float(ctx: FunctionContext, have: DataType, want: DataType, value: str) -> str:

@@ -198,3 +198,13 @@ def test_bool_to_numbers() -> None:
     a = np.array([True, False])
     for wanted in ("int8", "uint64", "float32", "float16"):
         assert apply(lambda x, w=wanted: ops.cast(x, with_lanes(w, 2)), wanted, a, lanes=2).tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("wanted", ("int32", "uint32"))
+def test_vectors_become_words_without_a_conversion_for_each_lane(wanted: str) -> None:
+    low, high = int_limits(wanted)
+    edges = [math.nan, math.inf, -math.inf, -0.5, 2147483520.0, 2147483648.0, -2147483648.0, -2147483904.0, 4294967040.0, 4294967296.0]
+    a = np.array(edges, "float32")
+    expected = [0 if math.isnan(x) else min(max(math.trunc(min(max(x, -1e30), 1e30)), low), high) for x in a.tolist()]
+    for lanes in (1, 5, 10):
+        assert apply(lambda x: _cast(x, wanted), wanted, a, lanes=lanes).tolist() == expected
