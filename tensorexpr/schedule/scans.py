@@ -22,7 +22,7 @@ FOR_UPDATES = (
     *("split", "fuse", "reorder", "pragma", "compute_at", "compute_root", "cache_write", "rfactor", "parallel", "vectorize", "bind"),
     *_KINDS,
 )
-FOR_STEPS = (*FOR_UPDATES, "compute_inline", "set_scope")
+FOR_STEPS = (*FOR_UPDATES, "compute_inline", "set_scope", "sample_tile", "storage_align")
 NOT_FOR_INITS = ("transform_layout", "set_store_predicate", "rolling_buffer")
 
 

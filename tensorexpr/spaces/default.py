@@ -17,6 +17,7 @@ from .access import is_view
 from .injective import schedule_injective
 from .machine import is_parallel
 from .products import schedule_contractions, schedule_convolutions
+from .recurrence import schedule_steps
 from .reduction import constant_extents, schedule_root_reduction
 from .rows import common_rows, has_known_rows, schedule_rows
 from .stages import is_untouched
@@ -49,6 +50,7 @@ def scheduled_by_plans(s: Schedule, target: Target, alternative: int = 0) -> Non
             no more.
     """
     inline_cheap_stages(s)
+    schedule_steps(s, target)
     scheduled_contractions(s, target, alternative)
     left = untouched_stages(s)
     rows = rows_of_program(s, left, target)

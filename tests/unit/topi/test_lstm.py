@@ -7,6 +7,10 @@ import pytest
 
 from tensorexpr import te, topi
 from tensorexpr.errors import DeclarationError
+from tensorexpr.runtime.build import build
+from tensorexpr.schedule.tree import At, Inline, LoopKind, Root
+from tensorexpr.spaces.default import default_schedule
+from tensorexpr.target import Target
 from tensorexpr.topi.nn.recurrent import Cell, recurrent_steps
 from tests.operators import Array, assert_same, run, values
 
@@ -15,11 +19,12 @@ STEPS, BATCH, FEATURES, HIDDEN = 3, 2, 3, 4
 
 def stepped(given: dict[str, Array], layout: str, reverse: bool) -> tuple[Array, Array]:
     outputs = given["Wh"].shape[1]
-    h, c = given.get("h_init", np.zeros((BATCH, outputs))), given.get("c_init", np.zeros((BATCH, HIDDEN)))
+    batch, cells_of = given["Xs"].shape[1], given["Wi"].shape[0] // 4
+    h, c = given.get("h_init", np.zeros((batch, outputs))), given.get("c_init", np.zeros((batch, cells_of)))
     hidden, cells = [], []
     for x in given["Xs"][::-1] if reverse else given["Xs"]:
         total = x @ given["Wi"].T + h @ given["Wh"].T + given.get("Bi", 0) + given.get("Bh", 0)
-        part = {letter: total[:, n * HIDDEN : (n + 1) * HIDDEN] for n, letter in enumerate(layout)}
+        part = {letter: total[:, n * cells_of : (n + 1) * cells_of] for n, letter in enumerate(layout)}
 
         def gate(letter: str, of: Array, weight: str, part: dict[str, Array] = part) -> Array:
             return np.asarray(1 / (1 + np.exp(-(part[letter] + given.get(weight, 0) * of))))
@@ -44,6 +49,24 @@ def test_states_of_a_sequence(extras: str, layout: str, reverse: bool) -> None:
     names = list(given)
     found = run(lambda *t: list(topi.nn.lstm(**dict(zip(names, t, strict=True)), reverse=reverse, weight_layout=layout)), *given.values())
     for got, wanted in zip(found, stepped(given, layout, reverse), strict=True):
+        assert_same(got, wanted, 1e-4)
+
+
+@pytest.mark.parametrize("batch", [1, 6])
+def test_steps_have_tiles_of_weights_packed_before_time(batch: int) -> None:
+    hidden = 24
+    given = [values(3, batch, 8), values(4 * hidden, 8), values(4 * hidden, hidden)]
+    tensors = [te.placeholder(x.shape, name=name) for name, x in zip(("Xs", "Wi", "Wh"), given, strict=True)]
+    outputs = topi.nn.lstm(*tensors)
+    s = default_schedule([*tensors, *outputs], Target("llvm -mcpu=icelake-server -num-cores=2"))
+    stages = {stage.name: stage for stage in s.tree.in_order()}
+    assert isinstance(stages["s_gate_i"].attach, Inline) and isinstance(stages["next_c"].attach, At)
+    assert any(mark.kind is LoopKind.VECTORIZE for mark in stages["next_c"].marks.values())
+    # a step of one row has no tile, whose rows would share the weights
+    assert isinstance(getattr(stages.get("Wh.global"), "attach", None), Root) == (batch > 1)
+    found = [np.zeros((3, batch, hidden), "float32") for _ in range(2)]
+    build(default_schedule([*tensors, *outputs]), [*tensors, *outputs])(*given, *found)
+    for got, wanted in zip(found, stepped(dict(zip(("Xs", "Wi", "Wh"), given, strict=True)), "IFGO", False), strict=True):
         assert_same(got, wanted, 1e-4)
 
 
