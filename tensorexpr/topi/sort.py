@@ -5,19 +5,23 @@ Ties keep their order. NaN counts as larger than every number, as in NumPy and P
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 from ..errors import DeclarationError
 from ..te.tensor import Tensor
-from ..tir import arithmetic
+from ..tir import arithmetic, intrin
+from ..tir.arithmetic import const
 from ..tir.buffer import Buffer
 from ..tir.expr import PrimExpr
-from ..tir.ir_builder import IRBuilder
+from ..tir.ir_builder import BufferVar, IRBuilder
 from .row_sort import first_of_row, sort_row, sort_values
-from .rows import Rows, in_loops
-from .utils import get_const_int, positive_axis
+from .rows import Rows, in_loops, product
+from .utils import equal_const_int, extent_value, get_const_int, positive_axis
 
+# Values that are searched at once: loads of 64 elements from anywhere hide each other's time.
+_SEARCHES = 64
 _RETURNED = ("both", "values", "indices")
 
 
@@ -140,8 +144,27 @@ def searchsorted(sorted_sequence: Tensor, values: Tensor, right: bool = False, o
             "they have equal leading extents, or the sequence has one dimension"
         )
     length = sorted_sequence.shape[-1]
+    # A row of values for each sequence: all of them are one row if there is one sequence.
+    known = [extent_value(extent) for extent in (values.shape if shared else values.shape[-1:])]
+    together = math.prod(known) if all(isinstance(extent, int) for extent in known) else 0
+
+    def in_lockstep(ib: IRBuilder, ins: list[Buffer], outs: list[Buffer]) -> None:
+        rows = Rows(ib, ins[0], sorted_sequence.ndim - 1)
+        wanted, out = ib.buffer_ptr(ins[1]), ib.buffer_ptr(outs[0])
+        width = min(_SEARCHES, together)
+        blocks, count = -(-together // width), product(values.shape)
+        with ib.for_range(0, arithmetic.floordiv(count, together) * blocks, "block", kind="parallel") as block:
+            r = arithmetic.floordiv(block, blocks)
+            # The last block ends with the row, so that all have one width; where it overlaps the one before both find the same.
+            first = r * together + arithmetic.minimum(arithmetic.floormod(block, blocks) * width, together - width)
+            places = search_rows(ib, lambda at: rows.load(0 if shared else r, at), length, lambda n: wanted[first + n], width, right)
+            with ib.for_range(0, width, "n", kind="vectorize") as n:
+                out[first + n] = places[n].astype(out_dtype)
 
     def body(ib: IRBuilder, ins: list[Buffer], outs: list[Buffer]) -> None:
+        if together:
+            in_lockstep(ib, ins, outs)
+            return
         rows = Rows(ib, ins[0], sorted_sequence.ndim - 1)
         wanted, out = (Rows(ib, buffer, values.ndim - 1) for buffer in (ins[1], outs[0]))
         with wanted.parallel() as r, ib.for_range(0, wanted.length, "i") as i:
@@ -149,6 +172,38 @@ def searchsorted(sorted_sequence: Tensor, values: Tensor, right: bool = False, o
             out.store(r, i, place.astype(out_dtype))
 
     return in_loops([values.shape], [sorted_sequence, values], body, "searchsorted", [out_dtype])[0]
+
+
+def search_rows(
+    ib: IRBuilder, load: Callable[[PrimExpr], PrimExpr], length: Any, value: Callable[[PrimExpr], PrimExpr], width: int, right: bool
+) -> BufferVar:
+    """As `binary_search_row` for so many values at once, in vectors: each step halves the rest of all of them alike.
+
+    for rest in n, n - n / 2, ...: for each value: if row[place + rest / 2 - 1] passes: place += rest / 2
+
+    What is left of a row is as long for every value, so that only places differ, and loads of many values wait together.
+    """
+    places = ib.allocate("int32", (width,), "places", scope="local")
+    rest = ib.allocate("int32", (1,), "rest", scope="local")
+    with ib.for_range(0, width, "n", kind="vectorize") as n:
+        places[n] = const(0, "int32")
+    rest[0] = length
+    if equal_const_int(length, 0):  # there is no element to look at, not even under a condition
+        return places
+
+    def step(half: PrimExpr) -> None:
+        with ib.for_range(0, width, "n", kind="vectorize") as n:
+            element = load(places[n] + half - 1)
+            passed = element <= value(n) if right else element < value(n)
+            places[n] = places[n] + intrin.select(passed, half, const(0, "int32"))
+
+    with ib.while_loop(rest[0] > 1):
+        step(arithmetic.floordiv(rest[0], 2))
+        rest[0] = rest[0] - arithmetic.floordiv(rest[0], 2)
+    # an empty row has no element to look at
+    with ib.if_scope(arithmetic.convert(rest[0] == 1)):
+        step(const(1, "int32"))
+    return places
 
 
 def binary_search_row(ib: IRBuilder, load: Callable[[PrimExpr], PrimExpr], length: Any, value: PrimExpr, right: bool) -> PrimExpr:

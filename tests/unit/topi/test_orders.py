@@ -129,6 +129,17 @@ def test_searchsorted_is_numpys(right: bool) -> None:
     np.testing.assert_array_equal(shared, np.searchsorted(rows[0], wanted, side))
 
 
+@pytest.mark.parametrize(("length", "shape"), [(33, (3, 70)), (33, (3, 64)), (1, (3, 2)), (0, (3, 5))])
+def test_values_are_searched_many_at_once(length: int, shape: tuple[int, int]) -> None:
+    # 70 values are two blocks of 64, which overlap; of an empty row every place is 0
+    rows = np.sort(few_values((3, length), 2) if length else np.zeros((3, 0), "float32"), axis=1)
+    wanted = np.random.default_rng(3).integers(-1, 7, shape).astype("float32")
+    S, V = te.placeholder(rows.shape, name="S"), te.placeholder(shape, name="V")
+    [found] = run([S, V], [rows, wanted], topi.searchsorted(S, V, True))
+    places = [np.searchsorted(row, values, "right") for row, values in zip(rows, wanted, strict=True)]
+    np.testing.assert_array_equal(found, places)
+
+
 @pytest.mark.parametrize("ascending", [False, True])
 def test_unique_elements_with_first_places_inverse_and_counts(ascending: bool) -> None:
     values = np.array([3, 1, 2, 3, 9, 7, 1, 3], "int32")
