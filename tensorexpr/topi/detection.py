@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import DeclarationError
-from ..te.declare import compute
+from ..te.declare import compute, reduce_axis
+from ..te.reducer import sum as te_sum
 from ..te.tensor import Tensor
 from ..tir import arithmetic, intrin
 from ..tir.arithmetic import cast, const
@@ -21,7 +22,7 @@ from ..tir.ir_builder import IRBuilder
 from .rows import in_loops
 from .sort import argsort
 from .transform import injective
-from .utils import get_const_float, get_const_int, need_equal, need_rank, need_shape, spread
+from .utils import get_const_float, get_const_int, need_equal, need_rank, need_shape, shape_text, spread
 from .vision import _overlap, generate_anchor, non_max_suppression, reg_bbox, reg_iou
 
 
@@ -254,8 +255,79 @@ def _clear(ib: IRBuilder, b: Any, first: PrimExpr, count: Any, rows: Any, width:
         rows[(rest, column) if b is None else (b, rest, column)] = const(0, "int64")
 
 
-def _kept_of_classes(boxes: Tensor, scores: Tensor, order: Tensor, limits: Sequence[Any], given: Sequence[Tensor]) -> list[Tensor]:
-    """The boxes that each class of each batch keeps, best first, and how many."""
+def regular_non_max_suppression(
+    boxes: Tensor,
+    scores: Tensor,
+    max_detections_per_class: int,
+    max_detections: int,
+    num_classes: int,
+    iou_threshold: float,
+    score_threshold: float,
+) -> list[Tensor]:
+    """The best boxes of all classes, of those that overlap no better one of their class; as TFLite's detection has it.
+
+    Args:
+        boxes: [batch, boxes, 4]: two opposite corners.
+        scores: [batch, boxes, classes]; the last num_classes count, those before them are the background.
+        max_detections_per_class: at most so many boxes of each class.
+        max_detections: so many results for each image.
+        num_classes: the classes without the background.
+        iou_threshold: boxes that overlap by more go.
+        score_threshold: boxes of a lower score go.
+
+    Returns:
+        [boxes [batch, max_detections, 4], classes and scores [batch, max_detections], how many there are [batch] (int32)], best first;
+        classes are counted without the background, in the dtype of the scores. Behind those counted all are 0.
+
+    Raises:
+        DeclarationError: for other shapes, or fewer classes than wanted.
+    """
+    where = "regular_non_max_suppression"
+    need_rank(where, "scores", scores, 3)
+    batch, count = scores.shape[:2]
+    need_shape(where, "boxes", boxes, batch, count, 4)
+    background, each = get_const_int(scores.shape[2]) - num_classes, min(max_detections_per_class, get_const_int(count))
+    if background < 0 or num_classes < 1 or each < 1 or max_detections < 1:
+        raise DeclarationError(
+            f"{where}: {max_detections} boxes, {max_detections_per_class} of each of {num_classes} classes, of {shape_text(scores)} "
+            "scores; there is one or more of each, and a score of every class"
+        )
+    of_classes: Tensor = injective((batch, num_classes, count), lambda b, c, i: scores[b, i, c + background], "scores_of_classes")
+    order = argsort(of_classes, axis=2, is_ascend=False, dtype="int32")
+    kept, found = _kept_of_classes(boxes, of_classes, order, (each, iou_threshold, score_threshold), [], is_least_kept=True)
+    total, floor = num_classes * each, intrin.min_value(scores.dtype)
+
+    def candidate(b: Var, j: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
+        c, k = arithmetic.floordiv(j, each), arithmetic.floormod(j, each)
+        return c, arithmetic.maximum(kept[b, c, k], 0)  # behind those kept are -1
+
+    def pooled(b: Var, j: Var) -> PrimExpr:
+        c, box = candidate(b, j)
+        return intrin.select(arithmetic.floormod(j, each) < found[b, c], of_classes[b, c, box], floor)
+
+    ranked = argsort(compute((batch, total), pooled, "scores_kept"), axis=1, is_ascend=False, dtype="int32")
+    n = reduce_axis((0, num_classes), name="n")
+    whole: Tensor = compute((batch,), lambda b: te_sum(found[b, n.var], axis=n), "all_kept")
+    counts: Tensor = compute((batch,), lambda b: arithmetic.minimum(whole[b], max_detections), "num_detections")
+
+    def best(b: Var, d: Var, value: Any) -> PrimExpr:
+        c, box = candidate(b, ranked[b, arithmetic.minimum(d, total - 1)])
+        chosen: PrimExpr = value(c, box)
+        return intrin.select(d < counts[b], chosen, const(0, chosen.dtype))
+
+    shape = (batch, max_detections)
+    return [
+        compute((*shape, 4), lambda b, d, e: best(b, d, lambda c, box: boxes[b, box, e]), "detection_boxes"),
+        compute(shape, lambda b, d: best(b, d, lambda c, box: cast(c, scores.dtype)), "detection_classes"),
+        compute(shape, lambda b, d: best(b, d, lambda c, box: of_classes[b, c, box]), "detection_scores"),
+        counts,
+    ]
+
+
+def _kept_of_classes(
+    boxes: Tensor, scores: Tensor, order: Tensor, limits: Sequence[Any], given: Sequence[Tensor], is_least_kept: bool = False
+) -> list[Tensor]:
+    """The boxes that each class of each batch keeps, best first, and how many; is_least_kept: those of the least score too."""
     batch, classes, count = scores.shape
 
     def body(ib: IRBuilder, ins: list[Buffer], outs: list[Buffer]) -> None:
@@ -276,7 +348,8 @@ def _kept_of_classes(boxes: Tensor, scores: Tensor, order: Tensor, limits: Seque
             found[b, c] = 0
             with ib.for_range(0, count, "i") as i:
                 candidate = by_score[b, c, i]
-                alive[0] = arithmetic.all(found[b, c] < most, score[b, c, candidate] > least)
+                own = score[b, c, candidate]
+                alive[0] = arithmetic.all(found[b, c] < most, own >= least if is_least_kept else own > least)
                 # Against those that are kept: one that went suppresses none.
                 with ib.for_range(0, found[b, c], "k") as k, ib.if_scope(_overlap(box, (b, kept[b, c, k]), (b, candidate), 0) > overlap):
                     alive[0] = const(False, "bool")

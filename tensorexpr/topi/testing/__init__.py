@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...target import Target
+
 Array = NDArray[Any]
 
 
@@ -117,12 +119,12 @@ def norm_python(data: Array, axes: Sequence[int], epsilon: float) -> Array:
 
 
 def dispatch(target: Any, dispatch_map: dict[str, Callable[..., Any]]) -> Callable[..., Any]:
-    """The entry of a table for a target: by its kind ("llvm" counts as "cpu" too), else "generic"."""
-    kind = str(getattr(target, "kind", target))
-    for key in (kind, "cpu" if kind == "llvm" else kind, "generic"):
+    """The entry of a table for a target: by its kind or one of its keys, the device first, such as "arm_cpu" and "cpu"; else "generic"."""
+    chosen = Target(target)
+    for key in (*chosen.keys, chosen.kind.name, "generic"):
         if key in dispatch_map:
             return dispatch_map[key]
-    raise KeyError(f"no entry for {kind} and none called 'generic'; entries: {', '.join(dispatch_map)}")
+    raise KeyError(f"no entry for {chosen} and none called 'generic'; entries: {', '.join(dispatch_map)}")
 
 
 def __getattr__(name: str) -> Any:

@@ -99,6 +99,27 @@ def test_the_best_boxes_of_each_class(limits: tuple[int, float, float]) -> None:
         vision.all_class_non_max_suppression(te.placeholder((1, 2, 4)), te.placeholder((1, 1, 2)), 1, 0.5, 0.0, "torch")
 
 
+def test_the_best_boxes_of_all_classes() -> None:
+    boxes, scores = corners(2, 9), values(2, 9, 4, low=0, high=1)
+    # the second image has fewer than five, some of them of the least score, which counts
+    scores[1] *= 0.4
+    least = float(np.sort(scores[1, :, 1:].ravel())[-4])
+    found = run(lambda x, s: vision.regular_non_max_suppression(x, s, 2, 5, 3, 0.4, least), boxes, scores)
+    for b in range(2):
+        kept = []
+        for c in range(3):
+            own = scores[b, :, c + 1]
+            kept += [(own[n], c, n) for n in suppressed(boxes[b], [n for n in np.argsort(-own) if own[n] >= least], 0.4)[:2]]
+        kept = sorted(kept, key=lambda one: -one[0])[:5]
+        count, rest = len(kept), 5 - len(kept)
+        assert found[3][b] == count and (b == 0 or rest)
+        assert_same(found[0][b], np.array([*(boxes[b, n] for *_, n in kept), *[[0] * 4] * rest]))
+        assert found[1][b].tolist() == [*(c for _, c, _ in kept), *[0] * rest]
+        assert_same(found[2][b], np.array([*(score for score, *_ in kept), *[0] * rest]))
+    with pytest.raises(DeclarationError, match="a score of every class"):
+        vision.regular_non_max_suppression(te.placeholder((1, 2, 4)), te.placeholder((1, 2, 2)), 1, 1, 3, 0.5, 0.0)
+
+
 @pytest.mark.parametrize("iou_loss", [False, True])
 def test_proposals_are_the_best_anchors_moved(iou_loss: bool) -> None:
     scales, ratios, stride, after = (1.0, 2.0), (1.0,), 4, 4
