@@ -311,7 +311,7 @@ def regular_non_max_suppression(
     counts: Tensor = compute((batch,), lambda b: arithmetic.minimum(whole[b], max_detections), "num_detections")
 
     def best(b: Var, d: Var, value: Any) -> PrimExpr:
-        c, box = candidate(b, ranked[b, arithmetic.minimum(d, total - 1)])
+        c, box = candidate(b, ranked(b, arithmetic.minimum(d, total - 1)))
         chosen: PrimExpr = value(c, box)
         return intrin.select(d < counts[b], chosen, const(0, chosen.dtype))
 

@@ -162,7 +162,7 @@ def proposal(info: int, looked_at: int) -> Any:
         ([(1, 5, 4), (2, 3, 5)], lambda *t: vision.all_class_non_max_suppression(*t, 1, 0.5, 0.1), "extent 0 of boxes"),
         (*proposal(2, 9), "extent 1 of im_info"),
         (*proposal(3, 0), "each must be one or more"),
-        ([(1, 4, 6, 6), (2, 4)], lambda *t: vision.roi_align_nchw(*t, (2, 2), 1.0, "avg"), "extent 1 of rois"),
+        ([(1, 4, 6, 6), (2, 4)], lambda x, r: vision.roi_align_nchw(x, r, (2, 2), 1.0, "avg"), "extent 1 of rois"),
         ([(2, 5, 6)], lambda x: vision.get_valid_counts(x, 0, 0, 6), "score_index names element 6"),
         ([(2, 5, 6)], lambda x: vision.non_max_suppression(x, PLACES, PLACES), "valid_count"),
         ([(2, 5, 6)], lambda x: vision.non_max_suppression(x, COUNTS, PLACES, coord_start=3), "coord_start names element 6"),

@@ -57,7 +57,7 @@ def test_steps_have_tiles_of_weights_packed_before_time(batch: int) -> None:
     hidden = 24
     given = [values(3, batch, 8), values(4 * hidden, 8), values(4 * hidden, hidden)]
     tensors = [te.placeholder(x.shape, name=name) for name, x in zip(("Xs", "Wi", "Wh"), given, strict=True)]
-    outputs = topi.nn.lstm(*tensors)
+    outputs = topi.nn.lstm(tensors[0], tensors[1], tensors[2])
     s = default_schedule([*tensors, *outputs], Target("llvm -mcpu=icelake-server -num-cores=2"))
     stages = {stage.name: stage for stage in s.tree.in_order()}
     assert isinstance(stages["s_gate_i"].attach, Inline) and isinstance(stages["next_c"].attach, At)
