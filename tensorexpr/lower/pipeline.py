@@ -47,6 +47,7 @@ from .phase3.hoist_if_then_else import hoist_if_then_else
 from .phase3.instrument_bound_checkers import instrument_bound_checkers
 from .phase3.physical_axes import physical_axes
 from .phase3.remove_no_op import remove_no_op
+from .rebuild import FreeVars
 from .register_file import RegisterFile
 from .specs import check_module, check_statements
 
@@ -175,12 +176,13 @@ def _simple(passes: Sequence[Pass]) -> Iterator[Pass]:
 
 def _by_phase(mod: IRModule, ctx: PassContext, added: Mapping[int, list[Pass]], simple_mode: bool) -> Iterator[IRModule]:
     """The module after each phase."""
-    verify = bool(os.environ.get("TENSOREXPR_VERIFY"))
+    verify = FreeVars() if os.environ.get("TENSOREXPR_VERIFY") else None
     for phase, passes in PHASES.items():
         for one in _simple(passes) if simple_mode else passes:
-            mod = run_pass(one, mod, ctx)
-            if verify:
-                check_module(mod, one.name, None, by_user=False)
+            before, mod = mod, run_pass(one, mod, ctx)
+            # What a pass left alone was checked after the one before; most passes find nothing to do.
+            if verify is not None and mod is not before:
+                check_module(mod, one.name, None, by_user=False, free=verify)
         _check_phase(mod, ctx, phase, verify)
         for one in added[phase]:
             mod = run_pass(one, mod, ctx)
@@ -194,12 +196,14 @@ def _by_phase(mod: IRModule, ctx: PassContext, added: Mapping[int, list[Pass]], 
     yield mod.map_functions(lambda func: func.marked_lowered(options))
 
 
-def _check_phase(mod: IRModule, ctx: PassContext, phase: int, verify: bool) -> None:
-    """The phase's spec holds. If it doesn't where the user switched passes off, that is why."""
+def _check_phase(mod: IRModule, ctx: PassContext, phase: int, verify: FreeVars | None) -> None:
+    """The phase's spec holds, and all rules of SSA form with `verify`. If it doesn't where the user switched passes off, that is why."""
     switched_off = [one.name for passes in PHASES.values() for one in passes if not ctx.enables(one.name, one.opt_level)]
     where = f"phase {phase}" + (f" without {', '.join(switched_off)}" if switched_off else "")
-    check = check_module if verify else check_statements
-    check(mod, where, phase, by_user=bool(switched_off))
+    if verify is None:
+        check_statements(mod, where, phase, by_user=bool(switched_off))
+    else:
+        check_module(mod, where, phase, by_user=bool(switched_off), free=verify)
 
 
 def _as_module(inp: Any, args: Sequence[Any] | None, name: str, binds: Mapping[Any, Any] | None, ctx: PassContext) -> IRModule:

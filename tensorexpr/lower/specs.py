@@ -56,15 +56,22 @@ SPECS: dict[int, Spec] = {
 }
 
 
-def check_module(mod: IRModule, pass_name: str, phase: int | None, by_user: bool) -> None:
+def check_module(mod: IRModule, pass_name: str, phase: int | None, by_user: bool, free: FreeVars | None = None) -> None:
     """Check every function: SSA form and dtypes always, and the spec of `phase` unless it is None.
+
+    Args:
+        mod: the module after a pass.
+        pass_name: who is to blame.
+        phase: whose spec has to hold, from 0 to 3.
+        by_user: a user's pass it was.
+        free: the variables of expressions that earlier checks have found: a pass leaves most expressions as they are.
 
     Raises:
         InternalError: if a pass of ours broke a rule.
         LoweringError: if a user's pass did.
     """
     for var, func in mod.functions.items():
-        problem = _scoping_problem(func) or (None if phase is None else _phase_problem(func, SPECS[phase]))
+        problem = _scoping_problem(func, free or FreeVars()) or (None if phase is None else _phase_problem(func, SPECS[phase]))
         if problem is not None:
             raise _error(f"after {pass_name}, function {var.name_hint!r}: {problem}", by_user)
 
@@ -134,9 +141,8 @@ def _access_problem(buffer: Buffer, indices: tuple[PrimExpr, ...], predicate: Pr
     return None
 
 
-def _scoping_problem(func: PrimFunc) -> str | None:
+def _scoping_problem(func: PrimFunc, free: FreeVars) -> str | None:
     """The first variable that is used out of its scope or bound twice, a condition that is no bool, or a wrong loop dtype."""
-    free = FreeVars()
     scope: set[Var] = set(func.params)
     for buffer in func.buffer_map.values():
         scope.add(buffer.data)
