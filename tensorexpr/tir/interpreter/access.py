@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ..arithmetic import as_int
 from ..buffer import Buffer
 from ..dtype import parse_dtype, scalar_dtype, to_numpy
 from ..expr import BufferLoad, IntImm, PrimExpr, Ramp
@@ -72,6 +73,8 @@ def scalar_address(machine: Machine, buffer: Buffer, indices: tuple[PrimExpr, ..
     """The storage and checked offset of one element."""
     if len(indices) == 1 and buffer not in machine.boxed and isinstance(buffer.shape[0], IntImm) and not buffer.strides:
         return _flat_address(machine, buffer, buffer.shape[0].value, indices[0])
+    if buffer not in machine.boxed and all(isinstance(one, IntImm) for one in (*buffer.shape, *buffer.strides, buffer.elem_offset)):
+        return _constant_address(machine, buffer, indices)
     memory, layout = memory_of(machine, buffer), element_layout(machine, buffer)
     thunks = [machine.compile(index) for index in indices]
 
@@ -86,6 +89,29 @@ def scalar_address(machine: Machine, buffer: Buffer, indices: tuple[PrimExpr, ..
         # Strides may lead out of the memory while every index is inside its extent.
         if not 0 <= at < len(storage.array):
             _outside(buffer, values, mins, extents)
+        return storage, at
+
+    return address
+
+
+def _constant_address(machine: Machine, buffer: Buffer, indices: tuple[PrimExpr, ...]) -> Callable[[], tuple[Storage, int]]:
+    """`scalar_address` where the extents and strides of each dimension stand beside its index from the start."""
+    extents = tuple(as_int(extent) or 0 for extent in buffer.shape)
+    strides = tuple(as_int(stride) or 0 for stride in buffer.strides) or compact_strides(extents)
+    memory, offset = memory_of(machine, buffer), as_int(buffer.elem_offset) or 0
+    thunks = [machine.compile(index) for index in indices]
+    places = list(zip(thunks, extents, strides, strict=True))
+
+    def address() -> tuple[Storage, int]:
+        storage = memory()
+        at = offset - storage.origin
+        for thunk, extent, stride in places:
+            value = thunk()
+            if not 0 <= value < extent:
+                _outside(buffer, [int(one()) for one in thunks], (0,) * len(extents), extents)
+            at += value * stride
+        if not 0 <= at < len(storage.array):
+            _outside(buffer, [int(one()) for one in thunks], (0,) * len(extents), extents)
         return storage, at
 
     return address
