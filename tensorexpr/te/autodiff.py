@@ -155,9 +155,11 @@ class _Backward:
             analyzer.bind(axis.var, domain(axis))
         guard = solution.guard(analyzer)
         with analyzer.constraint_scope(guard):
+            # all that follows counts only where the guard holds, so it may be simplified there: i // 4 * 4 is i where i % 4 == 0
             guard = all_of(guard, analyzer.simplify(solution.apply(substitute(term.condition, renamed))))
             with analyzer.constraint_scope(guard):
                 slope = analyzer.simplify(solution.apply(substitute(change, renamed)))
+                # the adjoint of the output to itself is one where the equations hold, and needs no tensor
                 above = None if seeded else analyzer.simplify(solution.apply(self.adjoint(tensor)(*before, *position)))
         value = slope if above is None else chain(above, slope)
         return _Piece(cast(value, load.producer.dtype), guard, solution.free)

@@ -86,6 +86,7 @@ def check_bounds(op: ComputeOp, start: int = 0) -> None:
     """
     ranges = {axis.var: bounds for axis in (*op.axis, *op.reduce_axis) if (bounds := _axis_bounds(axis)) is not None}
     domains = {axis.var: axis.dom for axis in (*op.axis, *op.reduce_axis) if axis.dom is not None}
+    # rows before `start` are never computed, so what they would read proves nothing
     if start:
         first, extent = op.axis[0].var, domains[op.axis[0].var].extent
         if first in ranges:
@@ -223,6 +224,7 @@ def _sample(ranges: list[Bounds]) -> Array:
     for size in sizes:
         total *= size
     if total <= _ALL_POINTS:
+        # no variable, as in A[5]: one point without coordinates
         grid = np.indices(sizes).reshape(len(sizes), -1).T if sizes else np.zeros((1, 0), np.int64)
         return grid + np.asarray([low for low, _ in ranges], np.int64)
     # axes behind the first eight stay at their lowest value: 2**n corners of many axes would be too many

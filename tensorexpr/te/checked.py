@@ -120,6 +120,7 @@ def check_only(variables: Sequence[Var], known: set[Var]) -> None:
 def free_variables(root: PrimExpr) -> list[Var]:
     """The variables of an expression where no `Let` around them binds them."""
     nodes = list(walk(root))
+    # one walk where nothing is bound; `_free_in` visits a node once for each set of bindings
     if not any(isinstance(node, Let) for node in nodes):
         return [node for node in nodes if isinstance(node, Var)]
     return list(dict.fromkeys(_free_in(root, frozenset(), set())))

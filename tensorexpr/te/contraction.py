@@ -165,6 +165,7 @@ def contract(contraction: Contraction, operands: Sequence[Array], ranges: Ranges
         total = (
             _sum_of_products([view.astype(kind) for view in operands], names, output) * kind.type(contraction.scale) * kind.type(repeats)
         )
+    # float64 may have held exact integers (see `_working_dtype`): they are integers again before anyone narrows them
     total = np.asarray(total if parse_dtype(contraction.dtype).is_float else total.astype(np.int64))
     shape = [ranges[var][1] - ranges[var][0] for var in spatial]
     # along an axis that no factor has all values are the same
@@ -182,6 +183,7 @@ def _converted(view: Array, casts: tuple[str, ...]) -> Array:
 def _working_dtype(contraction: Contraction, operands: Sequence[Array], length: int) -> np.dtype[np.generic]:
     if parse_dtype(contraction.dtype).is_float:
         return np.dtype(np.float64)
+    # no partial sum is larger than |scale| * length * the largest product
     bound = abs(int(contraction.scale)) * length
     for view in operands:
         # Python's integers: |-128| has no place in int8
@@ -190,6 +192,7 @@ def _working_dtype(contraction: Contraction, operands: Sequence[Array], length: 
 
 
 def _sum_of_products(operands: list[Array], names: list[list[int]], output: list[int]) -> Array:
+    # one operand or more than two: there is no single matrix product to map to
     if len(operands) != 2:
         arguments: list[object] = [item for pair in zip(operands, names, strict=True) for item in pair]
         return np.einsum(*arguments, output)  # type: ignore[call-overload]
@@ -230,6 +233,7 @@ def first_fitting(extents: Sequence[int], fits: Callable[[Box], bool]) -> int:
     volume = 1
     for extent in extents:
         volume *= extent
+    # halvings, so `fits` is asked O(log volume) times
     # no box is larger than the first
     while volume > 1 and not fits(next(boxes(extents, volume))):
         volume //= 2

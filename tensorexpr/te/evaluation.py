@@ -65,6 +65,7 @@ _BINARY: dict[type[PrimExpr], Callable[[Array, Array], Array]] = {
     Mod: np.fmod,
     FloorDiv: np.floor_divide,
     FloorMod: np.mod,
+    # as compiled code chooses: of a NaN and a number the second operand, where np.minimum gives the NaN
     Min: lambda a, b: np.where(a < b, a, b),
     Max: lambda a, b: np.where(a > b, a, b),
     EQ: np.equal,
@@ -142,6 +143,7 @@ def apply_node(node: PrimExpr, inputs: Sequence[Array]) -> Array:
         case Cast():
             return np.asarray(inputs[0]).astype(dtype)
         case Select():
+            # both arms are computed everywhere; what an arm holds where the other one counts isn't picked
             return np.where(*inputs)
         case Call():
             return _call(node, inputs)
@@ -229,6 +231,7 @@ class _Compiler:
         return self.slots[self.key(root, guard)]
 
     def _mark(self, root: PrimExpr) -> None:
+        # operands come first, so what they hold is known when a node is reached
         for node in walk(root):
             if id(node) not in self.sensitive and isinstance(node, PrimExpr):
                 self.sensitive[id(node)] = isinstance(node, ProducerLoad) or any(self.sensitive.get(id(c), False) for c in children(node))
@@ -273,6 +276,7 @@ def compile_program(roots: Sequence[PrimExpr], guard: PrimExpr | None = None) ->
     return _with_lifetimes(tuple(compiler.steps), tuple(results))
 
 
+# a slot is freed after the last step that reads it, so that only live temporaries take memory
 def _with_lifetimes(steps: tuple[Step, ...], results: tuple[int, ...]) -> Program:
     last: dict[int, int] = {}
     for number, step in enumerate(steps):

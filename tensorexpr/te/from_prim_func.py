@@ -44,6 +44,7 @@ def tensors_of(func: PrimFunc) -> list[Tensor]:
     Raises:
         DeclarationError: if it is no computation of tensors; the message names the block and the reason.
     """
+    # parameters are known without a tensor: who reads one first makes it an input, who writes it first an output
     reader = _Reader({buffer: None for buffer in func.buffer_map.values()})
     if not isinstance(func.body, BlockRealize):
         raise DeclarationError("the function has no blocks; only functions of blocks can be read as tensors")
@@ -125,6 +126,7 @@ class _Computed:
         if isinstance(found, str) or not axes:
             raise DeclarationError(found if isinstance(found, str) else "it writes several buffers, and reduces over no axis")
         terms = tuple(self._value(term, *found.buffers) for term in found.terms)
+        # any start may stand in the init, so it is the identity of a combiner of its own
         reducer = comm_reducer(found.law.combine, lambda *_: found.initial, found.law.name)
         return found.buffers, reducer(terms, axis=list(axes))
 
@@ -136,6 +138,7 @@ class _Computed:
             if isinstance(index, Var) and index in known:
                 # taken out: A[i, i] would write the diagonal only
                 axis = known.pop(index)
+                # equal expressions are one object, so `is` compares symbolic extents too
                 if axis.dom is None or as_int(axis.dom.min) != 0 or axis.dom.extent is not extent:
                     raise DeclarationError(f"axis {index.name} doesn't span its dimension of {store.buffer.name}")
                 axes.append(axis)
@@ -221,6 +224,7 @@ def _with_names_of_loops(realize: BlockRealize) -> Block:
     names = {axis.var: Var(value.name if isinstance(value, Var) else axis.var.name, axis.var.dtype) for axis, value in realize.bindings()}
     axes = tuple(replace(axis, var=names[axis.var]) for axis in block.iter_vars)
     init = None if block.init is None else substitute(block.init, names)
+    # the regions name the old axes, and nobody reads them here
     return replace(block, iter_vars=axes, body=substitute(block.body, names), init=init, reads=(), writes=())
 
 

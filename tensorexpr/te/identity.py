@@ -138,6 +138,7 @@ def canonical_form(tensors: Sequence[Tensor]) -> Form:
         forms.append(canon.operation(op))
         canon.ops[op] = len(canon.ops)
     outputs = tuple((canon.ops[tensor.op], tensor.value_index) for tensor in tensors)
+    # rows are in order of their numbers, since dicts keep the order of insertion
     return (tuple(canon.rows), tuple(forms), outputs)
 
 

@@ -85,7 +85,9 @@ class _Solver:
 
     def assign(self, found: Mapping[Var, PrimExpr], exact: bool = False) -> None:
         """Take over values, into the earlier ones too."""
+        # an axis of int64 may be indexed in int32: what takes the place of a variable has the variable's dtype
         found = {var: cast(value, var.dtype) for var, value in found.items()}
+        # no value mentions a solved axis: i = t - j, and then j = s, leave i = t - s
         self.values = {var: substitute(value, found) for var, value in self.values.items()} | found
         if exact:
             self.bounded.update(found)
@@ -150,6 +152,7 @@ class _Solver:
         # 12 * a + 4 * b + c == n with b < 3 and c < 4: a = n // 12, b = n % 12 // 4, c = n % 4
         digits = sorted(terms, key=lambda var: (terms[var], self.extent(var)))
         for low, high in pairwise(digits):
+            # 3 * a + b with b < 4: (0, 3) and (1, 0) are the same number, so it has no digits
             if terms[low] <= 0 or terms[high] % terms[low] or terms[low] * self.extent(low) > terms[high]:
                 return False
         rest = form
@@ -188,6 +191,7 @@ class _Solver:
     def _split(self, group: list[Equation]) -> bool:
         used = {var for index, _ in group for var in self.unknown(index)}
         involved = {var: dom for var, dom in self.domains.items() if var in used}
+        # other variables came in with the values of solved axes, or are sizes: the map is one of axes alone
         if any(var not in involved for index, _ in group for var in variables(index)):
             return False
         found = detect_iter_map([index for index, _ in group], involved)

@@ -94,7 +94,7 @@ def _bind(outputs: Sequence[Tensor], inputs: Inputs) -> dict[Var, int]:
         for extent, size in zip(op.shape, array.shape, strict=True):
             # a plain variable is known from its array; n + 1 is checked when all of them are
             if isinstance(extent, Var):
-                env.setdefault(extent, size)
+                env.setdefault(extent, size)  # a value that the caller gave stays; the check below compares it
             checks.append((tensor, extent, size))
     for tensor, extent, size in checks:
         if _value(extent, env) != size:
@@ -137,7 +137,7 @@ class _Evaluation:
             start = self.starts.get(op, 0)
             if start:
                 # rows that nobody asks for would read before the first row of a tensor
-                for result in results:
+                for result in results:  # np.empty would make results differ from run to run
                     result[:start] = 0
                 extents = (max(0, results[0].shape[0] - start), *results[0].shape[1:])
                 self._fill_box(op, results, [start, *[0] * (len(extents) - 1)], extents)
@@ -155,11 +155,13 @@ class _Evaluation:
         results = [np.empty(self.shape(tensor), to_numpy(tensor.dtype)) for tensor in op.state_placeholder]
         ((begin, count),) = self.ranges([op.scan_axis])
         for result, init in zip(results, op.init, strict=True):
+            # over fewer rows than init has, n = 1 with two of them, the rest of init is unused
             result[:begin] = self.whole(init)[: len(result)]
         local: dict[Tensor | Var, Array] = dict(zip(op.state_placeholder, results, strict=True))
         steps, boxes_at = state_dependent(op), step_boxes(op)
         for tensor in (step.output(i) for step in steps for i in range(step.num_outputs)):
             local[tensor] = np.zeros(self.shape(tensor), to_numpy(tensor.dtype))
+        # the same arrays under both names: a step reads through `self.arrays` what earlier steps wrote into `local`
         self.arrays.update(local)
         # their ends depend on the step alone: compiled once for all of them
         corners = {step: compile_program([end for axis in boxes_at[step] for end in (axis.min, axis.max)]) for step in steps}
@@ -182,6 +184,7 @@ class _Evaluation:
         """Interpret the statement of an extern on whole arrays."""
         outputs = [op.output(i) for i in range(op.num_outputs)]
         made = [np.zeros(self.shape(output), to_numpy(output.dtype)) for output in outputs]
+        # a transposed view is copied: buffers of the statement are compact
         read = [np.asarray(self.whole(tensor), order="C") for tensor in op.inputs]
         missing = [var.name for var in scalar_symbols(op) if var not in self.env]
         if missing:
@@ -221,11 +224,13 @@ class _Evaluation:
         env |= {axis.var: np.reshape(grid[d], np.shape(grid[d]) + (1,) * len(op.reduce_axis)) for d, axis in enumerate(op.axis)}
         ranges = self._ranges_around(op, plan, env, len(shape))
         dtypes = [to_numpy(axis.dtype) for axis in op.reduce_axis]
+        # the block of the outputs is given; what it leaves of the budget goes to the points of the reduction
         for box in boxes([extent for _, extent in ranges], max(1, _block_volume(plan, 1) // max(1, prod(shape)))):
             own = open_grid(box, len(shape), len(shape) + len(box), [begin for begin, _ in ranges], dtypes)
             env |= {axis.var: own[d] for d, axis in enumerate(op.reduce_axis)}
             full = shape + tuple(end - begin for begin, end in box)
             condition, *sources = plan.body.run(env, self.load)
+            # a condition that is true everywhere needs no mask as large as the box
             always = np.ndim(condition) == 0 and bool(condition)
             accumulator.combine([np.broadcast_to(s, full) for s in sources], None if always else np.broadcast_to(condition, full))
         return accumulator.results()

@@ -61,6 +61,7 @@ def _is_compact(buffer: Buffer) -> bool:
     if any(as_int(extent) is None for extent in buffer.shape):
         return False
     pairs = zip(buffer.strides, _row_major(buffer), buffer.shape, strict=True) if buffer.strides else ()
+    # the stride of a dimension of one element is multiplied by 0 only, so it may be anything
     return all(as_int(stride) == wanted or as_int(extent) == 1 for stride, wanted, extent in pairs)
 
 

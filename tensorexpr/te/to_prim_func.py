@@ -132,6 +132,7 @@ class _Builder:
         shape = tensor.shape
         if self._index_dtype is not None:
             wanted = self._index_dtype
+            # lazily: a size that stands twice in one shape is in `_sizes` when its second use is looked at
             for var in (v for extent in shape for v in variables(extent) if v not in self._sizes):
                 kind = SizeVar if isinstance(var, SizeVar) else Var
                 # one new variable for each: buffers that share a size go on sharing it

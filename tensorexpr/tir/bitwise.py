@@ -81,6 +81,7 @@ def _shift(op: str, a: Any, b: Any) -> PrimExpr:
     if isinstance(right, IntImm) and right.value == 0:
         return left
     if isinstance(left, IntImm) and isinstance(right, IntImm):
+        # Python's shift is arithmetic; the value of an unsigned dtype isn't negative, so it is shifted logically
         shifted = left.value << right.value if op == "tir.shift_left" else left.value >> right.value
         return IntImm(left.dtype, wrap_int(shifted, left.dtype))
     return Call(left.dtype, op, (left, right))

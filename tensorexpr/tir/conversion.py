@@ -43,7 +43,7 @@ def _natural_dtype(value: Any) -> str:
         return "int32" if -(1 << 31) <= value < (1 << 31) else "int64" if value < (1 << 63) else "uint64"
     if not isinstance(value, float):
         raise TypeMismatchError(f"a constant is made of a number, not of {value!r}")
-    return "float64" if _FLOAT32_MAX < abs(value) < np.inf else "float32"
+    return "float64" if _FLOAT32_MAX < abs(value) < np.inf else "float32"  # an infinity has its place in float32, too
 
 
 def convert(expr: Any, dtype: str | None = None) -> PrimExpr:
@@ -58,7 +58,7 @@ def convert(expr: Any, dtype: str | None = None) -> PrimExpr:
         return expr.asobject()
     if isinstance(expr, (bool, int, float, np.bool_, np.integer, np.floating)):
         return const(expr, dtype)
-    if isinstance(expr, np.generic) and expr.dtype.name == "bfloat16":
+    if isinstance(expr, np.generic) and expr.dtype.name == "bfloat16":  # ml_dtypes' scalars are no np.floating
         return const(expr, dtype)
     if isinstance(expr, str):
         return StringImm(expr)

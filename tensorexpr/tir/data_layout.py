@@ -48,6 +48,7 @@ class Layout(Object):
 
     def factor_of(self, axis: str) -> int:
         """The number of elements of an axis that its parts count; -1 of an axis without any, or that there isn't."""
+        # parts are named by lower case letters: a whole axis C has none of its own, c has those of C
         factors = [factor for name, factor in self._parts() if name == axis.lower()]
         return math.prod(factors) if factors else -1
 

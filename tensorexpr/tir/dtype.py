@@ -243,6 +243,8 @@ def _odd_double(values: Any) -> Any:
     if values.dtype.kind == "f":
         return values.astype(np.float64)
     cut = values.dtype.type(0x7FF)  # 64 bits less float64's 53
+    # the sum carries into bit 11 if any bit below is set, which makes that bit the sticky one
     odd = (values | ((values & cut) + cut)) & ~cut
+    # up to 2**53 float64 holds every integer
     beyond = (values > 1 << 53) | (values < -(1 << 53)) if values.dtype.kind == "i" else values > 1 << 53
     return np.where(beyond, odd, values).astype(np.float64)

@@ -65,6 +65,7 @@ class PyStmtExprVisitor:
             inside = children(node)
         defined = _defined(node)
         for child in inside:
+            # by identity: `==` of two variables is an expression
             if not any(child is var for var in defined):
                 self.visit_stmt(child) if isinstance(child, Stmt) else self.visit_expr(child)
 

@@ -51,8 +51,10 @@ def fused_multiply_add(a: Array, b: Array, c: Array) -> Array:
     a, b, c = np.asarray(a), np.asarray(b), np.asarray(c)
     if a.dtype == np.float64:
         return np.vectorize(_exact_fma, otypes=[np.float64])(a, b, c)
+    # exact: two significands of 24 bits make one of 48
     product, wide = np.asarray(a, np.float64) * np.asarray(b, np.float64), np.asarray(c, np.float64)
     total = np.asarray(product + wide)
+    # two-sum (Knuth): what the addition rounded away, exactly
     part = total - product
     error = (product - (total - part)) + (wide - part)
     even = (total.view(np.int64) & 1) == 0

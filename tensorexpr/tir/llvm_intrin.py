@@ -78,11 +78,13 @@ def _dot_bfloat16(acc: Array, a: Array, b: Array) -> Array:
 def _rounded_sum(a: Array, b: Array) -> Array:
     """float32(a + b) with one rounding: the error of the float64 sum decides ties."""
     total = a + b
+    # two-sum (Knuth): what the addition rounded away, exactly
     back = total - a
     error = (a - (total - back)) + (b - back)
     # Round to odd: an inexact sum gets its last bit set, so that rounding it to float32 sees no tie where there is none.
     odd = (total.view(np.int64) & 1) == 1
     inexact = np.isfinite(total) & (error != 0) & ~odd
+    # one more in the bits is one step away from zero, whatever the sign
     toward = np.where((error > 0) == (total > 0), 1, -1)
     sticky = np.where(inexact, (total.view(np.int64) + np.where(toward > 0, 1, -1)).view(np.float64), total)
     return sticky.astype(np.float32)

@@ -109,6 +109,7 @@ LAWS: tuple[Law, ...] = (
 
 def operator_of(combiner: CommReducer, index: int = 0) -> type[BinaryExpr] | None:
     """The operator by which a combiner combines one of its values, where that is just `lhs op rhs`: `Add` for a sum."""
+    # a set, so that lhs + lhs, which has one operand twice, is no match
     result, pair = combiner.result[index], {combiner.lhs[index], combiner.rhs[index]}
     return type(result) if isinstance(result, _PLAIN) and {result.a, result.b} == pair else None
 

@@ -150,6 +150,7 @@ def substitute(node: _N, mapping: Mapping[Var, PrimExpr]) -> _N:
 
     def rule(n: Node) -> Node | None:
         if isinstance(n, Var):
+            # what takes a variable's place isn't looked into, so {x: y, y: x} exchanges them
             return mapping.get(n)
         folded = fold(n) if isinstance(n, PrimExpr) else None
         # What a program says isn't turned round by renaming a variable in it.
@@ -177,6 +178,7 @@ def variables(node: Node) -> set[Var]:
     return set(_variables(node)) if isinstance(node, PrimExpr) else {n for n in walk(node) if isinstance(n, Var)}
 
 
+# the cache keeps its last 4096 expressions alive
 @lru_cache(4096)
 def _variables(expr: PrimExpr) -> tuple[Var, ...]:
     # A tuple, as all callers share the cached value.

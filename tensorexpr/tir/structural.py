@@ -119,6 +119,7 @@ class Comparison:
     def _mapping(self, a: Mapping[Any, Any], b: Mapping[Any, Any]) -> bool:
         """Compare by keys, whatever their order; a variable as key stands for the one it is bound to."""
         keys = [self._left.get(key, key) if isinstance(key, Var) else key for key in a]
+        # keys are distinct on both sides: as many of them, and none missing, are the same ones
         return len(a) == len(b) and all(key in b for key in keys) and self._push(tuple(a.values()), tuple(b[key] for key in keys))
 
     def _structured(self, a: Any, b: Any) -> bool:
@@ -136,7 +137,7 @@ class Comparison:
                 self._left, self._right = outside
                 return True
 
-            self._todo.append(leave)
+            self._todo.append(leave)  # below the parts on the stack, so it runs behind them
         left, right = a.structural_parts(), b.structural_parts()
         return self._push(tuple(part for _, part in left), tuple(part for _, part in right))
 
@@ -164,6 +165,7 @@ class Comparison:
         # In a comparison of its own: a mismatch must not end this walk, for a proof may follow, nor leave half of its bindings.
         trial.bind_all(self._left, self._right)
         if trial.run(a.value, b.value):
+            # free variables that the trial paired stay paired from here on
             self._left, self._right = trial.bindings()
             return True
         here = {var: self._left.get(var) for var in variables(a.value)}
@@ -180,6 +182,7 @@ class Comparison:
     def _bind(self, a: Var, b: Var) -> bool:
         """Let `a` stand for `b` from here on."""
         self._left[a], self._right[b] = b, a
+        # what was found equal may hold `a` as a free variable equal to itself, which it isn't behind this
         self._same.clear()
         return type(a) is type(b) and a.dtype == b.dtype and a.type_annotation == b.type_annotation
 

@@ -73,6 +73,7 @@ class _Finder:
         here, there = ObjectPath(), ObjectPath()
         if self._equal(a, b):
             return None
+        # each step compares its parts anew, O(depth * size) in all: only on the way to an error
         while True:
             self._around.append((a, b))
             step = self._step(a, b)
@@ -115,6 +116,7 @@ class _Finder:
         for name in parts[0]:
             left, right = parts[0][name], parts[1].get(name)
             if isinstance(left, Defines):  # where more of them are defined, it is seen where they are
+                # for its effect: definitions that are equal pair their variables for the parts behind
                 self._equal(left, right)
                 continue
             if clash is not None and _holds(left, clash[0]):

@@ -73,6 +73,7 @@ class _Digest:
             dtype, shape, data = array_key(node)
             self._results.append(_hash("array", dtype, str(shape), data))
         else:
+            # the class counts besides the text, and the text tells -0.0 from 0.0
             self._results.append(_hash("int" if isinstance(node, IntValue) else type(node).__name__, repr(node)))
 
     def _entries(self, node: Mapping[Any, Any]) -> list[Any]:

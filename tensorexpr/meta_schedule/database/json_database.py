@@ -116,6 +116,7 @@ class JSONDatabase(MemoryDatabase, kind="json"):
         Raises:
             TuningError: if its workload is of another database.
         """
+        # by identity: an equal program of another database has another number, or none
         number = next((n for n, workload in enumerate(self._lines) if workload is record.workload), None)
         if number is None:
             raise TuningError("the record's workload is not of this database; make it with commit_workload")

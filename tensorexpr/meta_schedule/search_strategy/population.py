@@ -67,6 +67,7 @@ class Programs:
         probs: Mapping[Mutator, float] = (generator.mutator_probs if generator is not None else None) or {}
         self._mutators = [(mutator, p) for mutator, p in probs.items() if p > 0]
         self.rng = random.Random(fork_seed(context.rand_state, 1)[0])
+        # errors are counted by their first line: drawing the program around each of them would cost more than the draw
         self._base = Schedule(context.mod, seed=self.rng.randrange(1, 1 << 31), error_render_level="none")
         self.failures: dict[str, int] = {}
         self._name = context.task_name

@@ -60,6 +60,7 @@ class TraceSpace:
             return len(self.made) - 1
         number = self._by_key.get(individual.key)
         if number is None:
+            # other decisions that make the same program share its number, so that it is measured once
             number = self._by_key[individual.key] = self._by_hash.setdefault(individual.program_hash, len(self.made))
             if number == len(self.made):
                 self.made.append(individual)

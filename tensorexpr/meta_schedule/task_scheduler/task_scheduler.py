@@ -102,6 +102,7 @@ class TaskScheduler(Extensible, what="task scheduler", default="gradient"):
         if ctx.mod is None:
             raise TuningError(f"task {ctx.task_name!r} has no program")
         self._builder.prepare(ctx.target)
+        # schedulers pick the first task first; the others are prepared when they are picked
         if task_id == 0:
             self._runner.prepare(ctx.mod, ctx.target)
         with Profiler.timeit("GenerateDesignSpace"):

@@ -114,6 +114,7 @@ def verify_memory(func: PrimFunc) -> bool:
 
     The function's attribute "target" says what it is for; on a CPU, and without one, everything is the host's own.
     """
+    # a Target has a kind, a text such as "cuda -arch=sm_80" begins with it
     kind = str(getattr(func.attrs.get("target"), "kind", func.attrs.get("target", "llvm"))).split()[0]
     if kind not in _GPU_KINDS:
         return True

@@ -21,6 +21,7 @@ Access = BufferLoad | BufferStore
 
 def element_layout(machine: Machine, buffer: Buffer) -> Callable[[Storage], tuple[Any, ...]]:
     """How to find (mins, extents, strides, offset) of a buffer over its storage."""
+    # a realized box begins at its mins and is as large as it was realized, whatever shape its buffer declares
     if buffer in machine.boxed:
         return lambda storage: (storage.mins, storage.extents, storage.strides, 0)
     exprs = (*buffer.shape, *buffer.strides, buffer.elem_offset)

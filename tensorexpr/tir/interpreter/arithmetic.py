@@ -95,7 +95,7 @@ def _to_float(value: Thunk, target: str, exact: bool) -> Thunk:
         if isinstance(number, float):  # as float64 is
             return narrowed(np.float64(number), target)
         number = int(number)
-        if abs(number) <= 1 << 24:
+        if abs(number) <= 1 << 24:  # exact in float32, by way of which NumPy may go to narrower floats
             return make(number)
         # uint64 for what is above int64, int64 for what is below 0.
         return narrowed(np.uint64(number) if number > 0 else np.int64(number), target)

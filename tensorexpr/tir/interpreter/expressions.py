@@ -112,6 +112,7 @@ def _cast(machine: Machine, node: ir.Cast) -> Thunk:
 def _ramp(machine: Machine, node: ir.Ramp) -> Thunk:
     base, stride = machine.compile(node.base), machine.compile(node.stride)
     dtype, steps = to_numpy(node.dtype), np.arange(node.lanes).astype(to_numpy(node.dtype))
+    # in the ramp's own dtype, so that int8 lanes wrap as the machine's do
     return lambda: dtype.type(base()) + dtype.type(stride()) * steps
 
 
@@ -164,6 +165,7 @@ def _call(machine: Machine, node: ir.Call) -> Thunk:
         return np.asarray(evaluate(*(t(a()) for t, a in zip(taken, args, strict=True)))).astype(result)
 
     if parse_dtype(node.dtype).lanes > 1:
+        # lanes are arrays of their dtype already; bfloat16 alone goes to float32
         taken = [_keep if t is not np.float32 else np.float32 for t in taken]
         return lanes
     return (lambda: lanes().item()) if result.kind in "iub" else (lambda: lanes()[()])

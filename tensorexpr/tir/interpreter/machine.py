@@ -18,6 +18,7 @@ ParallelOrder = Literal["forward", "reverse", "shuffled"]
 _ORDERS: dict[str, Callable[[int], Any]] = {
     "forward": range,
     "reverse": lambda extent: range(extent - 1, -1, -1),
+    # seeded by the extent: a race that one run finds, the next one finds too
     "shuffled": lambda extent: np.random.default_rng(extent).permutation(extent).tolist(),
 }
 

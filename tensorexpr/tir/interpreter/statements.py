@@ -46,7 +46,7 @@ def _loop(machine: Machine, stmt: For) -> Thunk:
     def serial() -> None:
         first, count = low(), extent()
         machine.charge(count, name)
-        for value in range(first, first + count):
+        for value in range(first, first + count):  # Python's integers: a last value at the limit of int32 doesn't wrap into an endless loop
             cells[slot] = value
             body()
 
