@@ -18,6 +18,7 @@ cost_model/   XGBModel, RandomModel and PythonBasedModel;  model_quality: evalua
 feature       what programs look like to models, by TVM's names
 task_scheduler   many tasks, one budget;  final_phase: how it ends;  task_callbacks: its table and its log of latencies
 task_policies    a policy for each task;  task_similarity: tasks of one kind;  known_trials: what a log holds of them
+relay_integration   extract_tasks: the tasks of a network
 dispatcher    ApplyHistoryBest: schedules looked up in logs;  explain_miss: why a log has none;  explain_failures: what went wrong
 session       one search under way
 console, progress   what tuning prints;  summary, failures: what it says in the end
@@ -46,6 +47,7 @@ from .options import HardwareParams, LocalBuilder, LocalRPCMeasureContext, Local
 from .policy import SketchPolicy
 from .preload import PreloadMeasuredStates
 from .records import RecordReader, load_best_record, load_records, save_records
+from .relay_integration import extract_tasks
 from .search_policy import EmptyPolicy
 from .search_task import SearchTask, auto_schedule, create_task
 from .task_callbacks import LogEstimatedLatency, PrintTableInfo, TaskSchedulerCallback
@@ -96,6 +98,7 @@ __all__ = [
     "explain_default",
     "explain_failures",
     "explain_miss",
+    "extract_tasks",
     "feature",
     "get_shape_from_rewritten_layout",
     "is_auto_scheduler_enabled",

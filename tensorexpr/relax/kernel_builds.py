@@ -16,6 +16,7 @@ from ..errors import LoweringError, TensorExprError
 from ..lower.context import PassContext
 from ..lower.plain_context import context_to_json
 from ..processor import usable_cores
+from ..schedule.trace import Trace
 from ..target import Target
 from ..tir.function import PrimFunc
 from ..tir.op_registry import has_lowering_rules
@@ -40,12 +41,14 @@ class Wanted:
         func: the tensor function.
         constants: arguments that may be passed in any layout.
         computation: the function's tensors as JSON; None if they have no such form, and only this process can build it.
+        recorded: the program that records have for it, if they do.
     """
 
     symbol: str
     func: PrimFunc
     constants: tuple[int, ...]
     computation: Any = None
+    recorded: Trace | None = None
 
 
 def made_kernels(wanted: Mapping[str, Wanted], target: Target) -> Iterator[tuple[str, BuiltKernel]]:
@@ -66,7 +69,7 @@ def made_kernels(wanted: Mapping[str, Wanted], target: Target) -> Iterator[tuple
             yield name, kernel
     for name, one in wanted.items():  # also those that a worker failed at: here the error tells the user
         if name not in done:
-            yield name, built_kernel(one.func, one.symbol, target, one.constants)
+            yield name, built_kernel(one.func, one.symbol, target, one.constants, one.recorded)
 
 
 def _workers(kernels: int) -> int:
@@ -90,7 +93,8 @@ def _by_workers(wanted: Mapping[str, Wanted], target: Target, count: int) -> Ite
     with tempfile.TemporaryDirectory(prefix="tensorexpr-build-") as folder, WorkerPool(launch, count, folder, Frame(shared)) as pool:
         for n, name in enumerate(names):
             one = wanted[name]
-            header = {"type": "kernel", "symbol": one.symbol, "constants": list(one.constants)}
+            steps = None if one.recorded is None else one.recorded.to_json()
+            header = {"type": "kernel", "symbol": one.symbol, "constants": list(one.constants), "recorded": steps}
             pool.submit(Job(n, Frame(header, (json.dumps(one.computation).encode(),)), _LIMIT_SECONDS))
         try:
             for answer in pool.answers():

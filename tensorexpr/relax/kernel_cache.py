@@ -26,7 +26,7 @@ from ..te.serialize import dag_to_json
 from ..tir.function import IRModule, PrimFunc
 from .build_progress import Watch
 from .kernel_builds import Wanted, made_kernels
-from .kernels import BuiltKernel, constant_arguments
+from .kernels import BuiltKernel, constant_arguments, recorded_of
 from .tensor_function import plain_tensors
 
 _HASH_DIGITS = 12
@@ -91,20 +91,21 @@ def built_kernels(mod: IRModule, target: Target, watch: Watch) -> BuiltKernels |
 def _described(name: str, func: PrimFunc, constants: Sequence[int], target: Target) -> tuple[Wanted, bytes | None]:
     """A kernel that is to be there, and under which key it may be found; none if nothing may be kept."""
     base = _NUMBER.sub("", name).strip("_") or "kernel"
-    computation = None
+    computation = recorded = None
     try:
         if func.attrs.get("tir.is_scheduled"):
             raise DeclarationError("its loops are given")
         computation = dag_to_json(plain_tensors(func))
         # The names of arguments are those of variables of the graph.
         ops = [{**one, "name": ""} if one["kind"] == "placeholder" else one for one in computation["ops"]]
-        said: Any = [base, {**computation, "ops": ops}, list(constants)]
+        recorded = recorded_of(func, constants, target)
+        said: Any = [base, {**computation, "ops": ops}, list(constants), *([] if recorded is None else [recorded.to_json()])]
     except (DeclarationError, RecordError, RecursionError):
         said = [base, func.script(), list(constants), str(func.attrs.get("schedule.origin", ""))]
     key = key_of("kernel", {"kernel": said}, target)
     # The symbol tells what is computed, not where in a module: object files of any two graphs can be linked.
     digest = hashlib.sha256(key or json.dumps([name, said]).encode()).hexdigest()[:_HASH_DIGITS]
-    return Wanted(f"{base}_{digest}", func, tuple(constants), computation), key
+    return Wanted(f"{base}_{digest}", func, tuple(constants), computation, recorded), key
 
 
 def _fetched(key: bytes | None, symbol: str, target: Target) -> BuiltKernel | None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from ..errors import DeclarationError
 from ..lower.plain_context import context_from_json
+from ..schedule.trace import Trace
 from ..target import Target
 from ..te.operation import PlaceholderOp
 from ..te.serialize import dag_from_json
@@ -42,8 +43,10 @@ class KernelService:
         if tensors[: len(inputs)] != tuple(inputs):
             raise DeclarationError(f"{frame.header['symbol']}: inputs stand behind results, which the builder does itself")
         func = function_of_tensors(inputs, tensors[len(inputs) :])
+        steps = frame.header["recorded"]
         with context:
-            made = built_kernel(func, frame.header["symbol"], target, frame.header["constants"])
+            recorded = None if steps is None else Trace.from_json(steps)
+            made = built_kernel(func, frame.header["symbol"], target, frame.header["constants"], recorded)
         said, blobs = made.to_parts()
         return Frame({"type": "built", "kernel": said}, blobs)
 

@@ -7,6 +7,7 @@ A weight that is a constant in every call is packed when the graph is built: no 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,24 +15,29 @@ from typing import Any
 from ..arith.index_map import IndexMap
 from ..arith.index_map_graph import index_map_from_json
 from ..errors import DeclarationError, RecordError, ScheduleError
+from ..log import once
 from ..lower.pipeline import lower
 from ..runtime import sidecar
 from ..runtime.build import build as build_functions
 from ..runtime.code import CompiledCode
 from ..runtime.ndarray import empty
 from ..schedule.given_layouts import given_arguments, given_inputs, given_layout
-from ..schedule.layout_rewrite import with_given_layouts
+from ..schedule.layout_rewrite import as_declared, with_given_layouts
 from ..schedule.te_schedule import Schedule, create_schedule
+from ..schedule.trace import Trace
 from ..spaces.default import default_schedule
 from ..target import Target
-from ..te.operation import ComputeOp, PlaceholderOp
+from ..te.operation import PlaceholderOp
 from ..te.tensor import Tensor
 from ..tir.arithmetic import as_int
 from ..tir.function import GlobalVar, IRModule, PrimFunc
 from .expr import Call, Constant, Function, Tuple
+from .kernel_tasks import recorded_program, weights_of
 from .streaming import ask_ahead
 from .tensor_function import plain_tensors
 from .visitor import Mutator, walk
+
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -91,14 +97,14 @@ class BuiltKernel:
         return BuiltKernel(symbol, code, str(said["origin"]), layouts)
 
 
-def built_kernel(func: PrimFunc, symbol: str, target: Target, constants: Sequence[int] = ()) -> BuiltKernel:
+def built_kernel(func: PrimFunc, symbol: str, target: Target, constants: Sequence[int] = (), recorded: Trace | None = None) -> BuiltKernel:
     """A tensor function in machine code; see `kernel_of`."""
-    kernel = kernel_of(func, symbol, target, constants)
+    kernel = kernel_of(func, symbol, target, constants, recorded)
     made = build_functions(IRModule({symbol: kernel.func}), target=target)
     return BuiltKernel(symbol, made._source(), kernel.origin, kernel.layouts)
 
 
-def kernel_of(func: PrimFunc, name: str, target: Target, constants: Sequence[int] = ()) -> Kernel:
+def kernel_of(func: PrimFunc, name: str, target: Target, constants: Sequence[int] = (), recorded: Trace | None = None) -> Kernel:
     """A tensor function with a schedule.
 
     A function whose loops are those that its computation has by default gets one by rules; loops that somebody wrote otherwise stay.
@@ -108,36 +114,33 @@ def kernel_of(func: PrimFunc, name: str, target: Target, constants: Sequence[int
         name: of the kernel.
         target: what it will run on.
         constants: arguments that may be passed in any layout.
+        recorded: the program that records have for it. One that doesn't fit any more is left out, which is said once.
     """
     if func.attrs.get("tir.is_scheduled"):
         return Kernel(func.with_attr("global_symbol", name), str(func.attrs.get("schedule.origin", "as given: it is scheduled")))
     try:
         tensors = plain_tensors(func)
-        s = default_schedule(tensors, target)
-        args, layouts = list(tensors), dict[int, IndexMap]()
-        weights = [n for n in constants if _is_weight(tensors, tensors[n])]
-        if weights:
-            s, args, layouts = _packed(s, tensors, weights)
-        # Behind packing, which changes how loops go through a weight's lines.
-        ask_ahead(s, target)
-        with target:
-            return Kernel(lower(s, args, name)[name], "rule", layouts)
+        weights = weights_of(tensors, constants)
+        if recorded is not None:
+            try:
+                outputs = tuple(tensor.op for tensor in tensors if not isinstance(tensor.op, PlaceholderOp))
+                s = Schedule(outputs, as_declared(recorded))
+                return _lowered(s, tensors, weights, name, target, "record")
+            except ScheduleError as error:
+                once(_logger, f"the recorded program of {name} does not fit and is not used: {error}")
+        return _lowered(default_schedule(tensors, target), tensors, weights, name, target, "rule")
     except (DeclarationError, ScheduleError) as error:
         return Kernel(func.with_attr("global_symbol", name), f"as given: {error}")
 
 
-def _is_weight(tensors: Sequence[Tensor], given: Tensor) -> bool:
-    """True for an input of two axes or more that a reduction reads: one that a kernel brings into panels, or would like to have in some."""
-    if not isinstance(given.op, PlaceholderOp) or len(given.shape) < 2:
-        return False
-    seen: set[Any] = set()
-    waiting = [tensor.op for tensor in tensors]
-    while waiting:
-        op = waiting.pop()
-        if op not in seen:
-            seen.add(op)
-            waiting += [tensor.op for tensor in op.input_tensors]
-    return any(isinstance(op, ComputeOp) and op.reduce_axis and given in op.input_tensors for op in seen)
+def _lowered(s: Schedule, tensors: Sequence[Tensor], weights: Sequence[int], name: str, target: Target, origin: str) -> Kernel:
+    args, layouts = list(tensors), dict[int, IndexMap]()
+    if weights:
+        s, args, layouts = _packed(s, tensors, weights)
+    # Behind packing, which changes how loops go through a weight's lines.
+    ask_ahead(s, target)
+    with target:
+        return Kernel(lower(s, args, name)[name], origin, layouts)
 
 
 def _packed(s: Schedule, tensors: Sequence[Tensor], weights: Sequence[int]) -> tuple[Schedule, list[Tensor], dict[int, IndexMap]]:
@@ -153,7 +156,19 @@ def kernels_of(mod: IRModule, target: Target) -> dict[str, Kernel]:
     """The kernels of a module's tensor functions, by name."""
     constants = constant_arguments(mod)
     functions = [(var.name_hint, func) for var, func in mod.functions_items() if isinstance(func, PrimFunc)]
-    return {name: kernel_of(func, name, target, constants.get(name, ())) for name, func in functions}
+    given = {name: constants.get(name, ()) for name, _ in functions}
+    return {name: kernel_of(func, name, target, given[name], recorded_of(func, given[name], target)) for name, func in functions}
+
+
+def recorded_of(func: PrimFunc, constants: Sequence[int], target: Target) -> Trace | None:
+    """The program that records in scope have for a tensor function; None without one."""
+    if func.attrs.get("tir.is_scheduled"):
+        return None
+    try:
+        tensors = plain_tensors(func)
+        return recorded_program(tensors, weights_of(tensors, constants), target)
+    except DeclarationError:  # loops that somebody wrote
+        return None
 
 
 def with_packed_constants(mod: IRModule, layouts: Mapping[str, Mapping[int, IndexMap]]) -> IRModule:
