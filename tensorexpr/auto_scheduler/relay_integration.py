@@ -19,7 +19,7 @@ _GRAPHS = "tensorexpr.relax.network_tasks"
 
 def extract_tasks(
     mod: Any,
-    params: Mapping[Any, Any] | None,
+    params: Mapping[Any, Any] | Sequence[Mapping[Any, Any] | None] | None,
     target: TargetLike,
     target_host: TargetLike | None = None,
     hardware_params: HardwareParams | None = None,

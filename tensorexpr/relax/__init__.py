@@ -16,6 +16,7 @@ visitor             walks and rewrites
 evaluator           what a graph means, on NumPy's arrays
 transform           passes
 build, runtime      executables and the virtual machine
+tuning              tune_network: a network's kernels searched within seconds
 """
 
 from ..later import later
@@ -66,7 +67,7 @@ from .struct_info import (
 from .transform.pipeline import get_pipeline, register_pipeline
 from .types import DynTensorType, ObjectType, PackedFuncType, ShapeType
 
-__getattr__, __dir__ = later(__name__, {}, "frontend testing")  # which few programs need
+__getattr__, __dir__ = later(__name__, {".tuning": "NetworkTuning tune_network"}, "frontend testing")  # which few programs need
 
 __all__ = [
     "Binding", "BindingBlock", "BlockBuilder", "Call", "Constant", "DataTypeImm", "DataflowBlock", "DataflowBlockRewrite",

@@ -64,7 +64,7 @@ def tiled(task: auto_scheduler.SearchTask, factor: int) -> Any:
     state = task.compute_dag.get_init_state()
     stage = next(number for number, one in enumerate(state.stages) if one.op.name == "matmul")
     state.split(stage, state[stage].iters[1], [factor])
-    result = auto_scheduler.MeasureResult([1e-6], 0, "", 0.1, 1.0, True)
+    result = auto_scheduler.MeasureResult((1e-6,), auto_scheduler.MeasureErrorNo.NO_ERROR, "", 0.1, 1.0, True)
     return auto_scheduler.MeasureInput(task, state), result
 
 

@@ -1,0 +1,104 @@
+"""Tuning a network: what is chosen, what is kept, and what is refused. Times are those of a stand-in, as no test may depend on load."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tensorexpr as tvm
+from tensorexpr import auto_scheduler, relax
+from tensorexpr.errors import DeclarationError, TuningError
+from tensorexpr.relax import op
+from tensorexpr.relax.evaluator import Evaluator
+from tensorexpr.relax.tuning import network as tuning
+from tensorexpr.relax.tuning.timing import difference, inputs_of
+
+from .test_network_tasks import TARGET, network, tiled
+from .test_simplify import graph, weights
+
+
+@pytest.fixture
+def searched(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """A search that finds one program for each task, and times as a table says them: by the origin of each kernel."""
+    said: dict[str, Any] = {"record": 0.5, "network": 0.5, "interrupt": False, "tasks": []}
+
+    def search(chosen: Any, seconds: float, log: Path, watch: Any, *_: Any) -> None:
+        said["tasks"] = [one.kernels[0] for one in chosen]
+        for number, one in enumerate(one for one in chosen if not one.is_simple):
+            made, result = tiled(one.task, 8 if number else 4)
+            auto_scheduler.save_records(log, [made], [result])
+            watch.callback(None, [made], [result])
+            if said["interrupt"]:
+                raise KeyboardInterrupt
+
+    def kernel_times(executables: Any, *_: Any) -> Any:
+        return [{n: (1e-3 * (said["record"] if o == "record" else 1.0), 1) for n, o in one.origins.items()} for one in executables]
+
+    def in_turn(executables: Any, *_: Any) -> Any:
+        return [3e-3 * (said["network"] if "record" in one.origins.values() else 1.0) for one in executables]
+
+    monkeypatch.setattr(tuning, "_search", search)
+    monkeypatch.setattr(tuning, "kernel_times", kernel_times)
+    monkeypatch.setattr(tuning, "timed_in_turn", in_turn)
+    return said
+
+
+def test_the_network_runs_what_was_found(searched: dict[str, Any], tmp_path: Path) -> None:
+    mod, seen = network(), list[Any]()
+    found = relax.tune_network(mod, None, TARGET, budget_s=60, records=tmp_path / "log.json", progress=seen.append)
+    assert found.speedup == 2 and sorted(found.executable.origins.values()) == ["record", "record", "rule"]
+    assert {one.name: one.origin for one in found.tasks} == dict(found.executable.origins) and not found.is_interrupted
+    assert "2.00x; 2 programs measured in" in str(found) and len(seen) == 2
+    x = np.random.default_rng(0).standard_normal((4, 16)).astype("float32")
+    np.testing.assert_allclose(relax.VirtualMachine(found.executable)["main"](x).numpy(), Evaluator(mod)("main", x), rtol=1e-4)
+    with found.best():
+        assert relax.build(mod, TARGET).origins == found.executable.origins
+
+
+def test_what_is_slower_within_the_network_is_not_chosen(searched: dict[str, Any], tmp_path: Path) -> None:
+    searched["record"] = 1.0  # as fast alone as it may be
+    found = relax.tune_network(network(), None, TARGET, records=tmp_path / "log.json", progress=False)
+    assert set(found.executable.origins.values()) == {"rule"} and found.best_records.read_text() == "" and found.speedup == 1
+    searched.update(record=0.5, network=1.1)  # each kernel is faster, and the whole isn't
+    found = relax.tune_network(network(), None, TARGET, records=tmp_path / "log.json", progress=False)
+    assert set(found.executable.origins.values()) == {"rule"} and found.speedup == 1
+
+
+def test_what_an_interrupted_search_found_is_kept(searched: dict[str, Any], tmp_path: Path) -> None:
+    searched["interrupt"] = True
+    log = tmp_path / "log.json"
+    found = relax.tune_network(network(), None, TARGET, records=log, tasks=["matmul1"], progress=False)
+    assert found.is_interrupted and "interrupted after" in str(found) and searched["tasks"] == ["matmul1"]
+    assert found.executable.origins["matmul1"] == "record" and len(auto_scheduler.load_records(log)) == 1
+    # Another log takes over what this one knows, once.
+    for _ in range(2):
+        again = relax.tune_network(network(), None, TARGET, records=tmp_path / "other.json", tasks=[2], prior_records=[log], progress=False)
+    assert [one.trials for one in again.tasks if one.name == "matmul1"] in ([0], [1])
+
+
+def test_refused(tmp_path: Path) -> None:
+    mod, log = network(), tmp_path / "log.json"
+    with pytest.raises(TuningError, match="positive number of seconds"):
+        relax.tune_network(mod, None, TARGET, budget_s=0, records=log)
+    with pytest.raises(TuningError, match="one of 'auto_scheduler'"):
+        relax.tune_network(mod, None, TARGET, by="luck", records=log)
+    with pytest.raises(TuningError, match="no task 'conv'; there are 0 "):
+        relax.tune_network(mod, None, TARGET, tasks=["conv"], records=log, budget_s=0.5)
+    with pytest.raises(TuningError, match='"main"'):
+        relax.tune_network(tvm.IRModule(), None, TARGET, records=log)
+    n = tvm.tir.Var("n", "int64")
+    main: Any = graph(lambda x: op.nn.relu(x), (n, 16))["main"]
+    with pytest.raises(DeclarationError, match="inputs="):
+        inputs_of(main)
+    assert inputs_of(main, {"x0": np.zeros((2, 16), "float32")})[0].shape == (2, 16)
+    with pytest.raises(DeclarationError, match="no input y; there are x0"):
+        inputs_of(main, {"y": 1})
+
+
+def test_another_result_is_noticed() -> None:
+    built = [relax.build(graph(lambda x, f=factor: op.multiply(x, weights(4) * 0 + f), (2, 4)), TARGET) for factor in (1.0, 1.5)]
+    (x,) = inputs_of(built[0].functions["main"])
+    assert difference(built[0], built[0], [x]) == 0 and difference(built[0], built[1], [x]) == pytest.approx(0.5)
