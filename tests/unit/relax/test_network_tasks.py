@@ -32,7 +32,8 @@ def network() -> tvm.IRModule:
         y = op.nn.relu(op.matmul(op.nn.relu(op.matmul(x, weights(16, 16))), weights(16, 16)))
         return op.nn.softmax(op.matmul(y, weights(16, 8)))
 
-    return graph(body, (4, 16))
+    made: tvm.IRModule = graph(body, (4, 16))
+    return made
 
 
 def test_each_computation_is_a_task_with_its_count(tmp_path: Path) -> None:
