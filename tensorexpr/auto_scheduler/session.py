@@ -59,15 +59,20 @@ class SearchSession:
             for callback in self.options.measure_callbacks:
                 prepare(callback)
             task = measure_task(self.policy.task, self.policy.seed)
-            made = Measurer(task, measure_options(self.options.builder, self.options.runner), MeasureMarks(self.console))
-            # it outlives the workers: what it has learned goes on with new ones
-            if self.tuner is None:
-                self.tuner = self.policy.tuner(made, self.options, self.console)
-                self.console.searching(len(self.tuner.sketches))
+            # First: workers take a second to start, and results to compare with are computed, while sketches are made here.
+            made = Measurer(task, measure_options(self.options.builder, self.options.runner), MeasureMarks(self.console)).__enter__()
+            try:
+                # it outlives the workers: what it has learned goes on with new ones
+                if self.tuner is None:
+                    self.tuner = self.policy.tuner(made, self.options, self.console)
+                    self.console.searching(len(self.tuner.sketches))
+            except BaseException:
+                made.close()
+                raise
             if self.tuner.measurer is not None:
                 # a session that goes on races its programs against what it found before
                 made.best_cost = self.tuner.measurer.best_cost
-            self._measurer = self.tuner.measurer = made.__enter__()
+            self._measurer = self.tuner.measurer = made
         return self
 
     def round(self, count: int, deadline: float) -> list[Trial]:

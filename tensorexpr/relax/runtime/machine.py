@@ -211,6 +211,11 @@ class VirtualMachine(Machine):
         """
         if not self._profile:
             raise ArgumentError("profile: make the machine by VirtualMachine(ex, dev, profile=True)")
+        rows, total = self.timed_calls(func_name, *args)
+        return Report(rows, total, {name: self.module.schedule_of(name) for name, _, _ in rows})
+
+    def timed_calls(self, func_name: str, *args: Any) -> tuple[list[tuple[str, float, str]], float]:
+        """Call a function: the name, the seconds and the shapes of each call in it, and the seconds of the whole."""
         rows: list[tuple[str, float, str]] = []
         # An instrument that is set goes on seeing the calls.
         before = self.call
@@ -229,8 +234,7 @@ class VirtualMachine(Machine):
             self[func_name](*args)
         finally:
             self.call, self.is_watched = before, watched_before
-        total = perf_counter() - begin
-        return Report(rows, total, {name: self.module.schedule_of(name) for name, _, _ in rows})
+        return rows, perf_counter() - begin
 
 
 def _call_plainly(name: str, function: Callable[..., Any], args: Sequence[Any]) -> Any:

@@ -34,7 +34,8 @@ from .progress import Progress, Watch
 from .timing import difference, inputs_of, kernel_times, timed_in_turn
 
 _LEAST_SHARE = 0.005  # of a run: what a task below it could gain is less than what two runs differ by
-_FOR_THE_END, _MOST_FOR_THE_END = 3.0, 0.25  # seconds, and part of the budget, for building and comparing in the end
+_FOR_THE_END, _MOST_FOR_THE_END = 6.0, 0.25  # seconds, and part of the budget, for building and comparing in the end
+_EACH_S = 6.0  # workers for a task, and its first programs: of so many seconds of the budget each, tasks get any
 _PROFILE_PART = 0.02  # of the budget, for each of the profiles and comparisons
 _NO_GAIN = 0.99  # a kernel that takes more than this of its former time hasn't gained: two runs differ by as much
 _LARGEST_DIFFERENCE = 1e-2  # of the largest result: sums in another order, through all layers
@@ -91,8 +92,8 @@ def tune_network(
         budget_s: seconds, for all of it.
         records: the log. If it is there, tuning goes on where it ended. The chosen programs are written beside it:
             "network.json" has its best in "network.best.json".
-        tasks: "all", or some by their numbers in the order of the table, or by names of kernels. Without a choice those that take less
-            than a two hundredth of a run are left alone.
+        tasks: "all", or some by their numbers in the order of their time, or by names of kernels. Without a choice those that take less
+            than a two hundredth of a run are left alone, and of the others so many get a turn as there are six seconds for each.
         prior_records: logs whose records of this network's tasks are taken over.
         by: what searches: "auto_scheduler".
         inputs: arrays by the names of inputs: those of open sizes, and integers that aren't all 0.
@@ -123,7 +124,8 @@ def tune_network(
     is_interrupted = False
     if chosen and left > 0:
         try:
-            _search(chosen, left, log, watch, builder, runner)
+            affordable = max(1, int(left / _EACH_S)) if isinstance(tasks, str) else len(chosen)
+            _search(chosen[:affordable], left, log, watch, builder, runner)
         except KeyboardInterrupt:
             is_interrupted = True
     return _concluded(network, found, chosen, log, watch, is_interrupted)
@@ -195,7 +197,7 @@ def _concluded(
     """The network with the programs that make it faster, compared and written."""
     best_log = log.with_suffix(f".best{log.suffix}")
     names = {one.task.workload_key: one.kernels for one in found}
-    kept, tuned, times = _faster(network, _winners(found, log), names)
+    kept, tuned, times = _faster(network, _winners(found, log), names, _PROFILE_PART * watch.budget_s)
     untuned_s, tuned_s = timed_in_turn([network.untuned, tuned], network.inputs, 2 * _PROFILE_PART * watch.budget_s)
     if kept and tuned_s > untuned_s:
         # Kernel by kernel each was faster, and all of them aren't: threads, and what one leaves in the caches for the next.
@@ -212,7 +214,7 @@ def _concluded(
 
 
 def _faster(
-    network: _Network, winners: Mapping[str, LoadedRecord], names: Mapping[str, Sequence[str]]
+    network: _Network, winners: Mapping[str, LoadedRecord], names: Mapping[str, Sequence[str]], seconds: float
 ) -> tuple[dict[str, LoadedRecord], Executable, Mapping[str, tuple[float, int]]]:
     """The records whose kernels are faster within the network, the network with them, and what its kernels take then.
 
@@ -223,7 +225,7 @@ def _faster(
     tuned = network.built(winners.values())
     if not difference(network.untuned, tuned, network.inputs) <= _LARGEST_DIFFERENCE:
         raise TuningError("tune_network: the network with verified programs computes something else than by rules; please report it")
-    before, after = kernel_times([network.untuned, tuned], network.inputs, 0.0)
+    before, after = kernel_times([network.untuned, tuned], network.inputs, seconds)
     kept = {
         key: record
         for key, record in winners.items()
@@ -232,7 +234,7 @@ def _faster(
     }
     if len(kept) < len(winners):
         tuned = network.built(kept.values()) if kept else network.untuned
-        after = kernel_times([tuned], network.inputs, 0.0)[0]
+        after = kernel_times([tuned], network.inputs, seconds)[0]
     return kept, tuned, after
 
 

@@ -76,13 +76,13 @@ def timed_in_turn(executables: Sequence[Executable], inputs: Sequence[NDArray], 
 
 def kernel_times(executables: Sequence[Executable], inputs: Sequence[NDArray], seconds: float) -> list[dict[str, tuple[float, int]]]:
     """For each executable the seconds that a run spends in each kernel, and how often it calls it; profiled in turn, the median of runs."""
-    machines = [VirtualMachine(one, profile=True) for one in executables]
+    machines = [VirtualMachine(one) for one in executables]
     found: list[list[dict[str, list[float]]]] = [[] for _ in machines]
     end = time.perf_counter() + seconds
     while len(found[0]) < _LEAST_ROUNDS or (len(found[0]) < _MOST_ROUNDS and time.perf_counter() < end):
         for machine, runs in zip(machines, found, strict=True):
             calls: dict[str, list[float]] = {}
-            for name, spent, _ in machine.profile("main", *inputs).calls:
+            for name, spent, _ in machine.timed_calls("main", *inputs)[0]:
                 calls.setdefault(name, []).append(spent)
             runs.append(calls)
     return [
