@@ -116,12 +116,14 @@ def depthwise_conv2d_nhwc(
         Filter: [KH, KW, C, M].
         stride, dilation: one number, or two.
         padding: see `topi.utils.pad_pairs`.
-        kernel_layout: "HWOI", or "HWIO" for filters [KH, KW, M, C].
+        kernel_layout: "HWOI", or "HWIO" for filters [KH, KW, M, C]; a dtype is `out_dtype`, which stood here in older releases.
         out_dtype: that products are summed in; that of `Input` by default.
 
     Returns:
         `out_dtype` [N, H', W', C*M].
     """
+    if kernel_layout.startswith(("float", "bfloat", "int", "uint")):
+        kernel_layout, out_dtype = "HWOI", kernel_layout
     if kernel_layout not in ("HWOI", "HWIO"):
         raise DeclarationError(f'depthwise_conv2d_nhwc: kernel_layout is {kernel_layout!r}; it takes "HWOI" or "HWIO"')
     order = "HWCM" if kernel_layout == "HWOI" else "HWMC"

@@ -16,6 +16,13 @@ from tensorexpr.topi.schedules import default_schedule
 from tests.operators import assert_same, run, values
 
 
+def test_a_dtype_stands_where_older_releases_have_it() -> None:
+    x, w = placeholder((1, 5, 5, 4), "int8"), placeholder((3, 3, 4, 2), "int8")
+    assert topi.nn.depthwise_conv2d_nhwc(x, w, 1, 1, 1, "int32").dtype == "int32"
+    with pytest.raises(DeclarationError, match="kernel_layout is 'OHWI'"):
+        topi.nn.depthwise_conv2d_nhwc(x, w, 1, 1, 1, "OHWI")
+
+
 def test_a_sum_of_bool_is_whether_any_is_true() -> None:
     x = values(3, 40) > 0.9
     found = run(lambda t: topi.sum(t, 1), x)
