@@ -82,7 +82,10 @@ def is_sum_of_windows(op: ComputeOp, target: Target) -> bool:
     if convolution is None or convolution.is_transposed or convolution.is_column_last:
         return False
     lanes, row = lanes_of(target, op.output_dtype(0)), len(op.axis) - 1
-    fills = 2 * convolution.size(convolution.column) < lanes <= 2 * convolution.size(row)
+    # a vector of weights serves the pixels of one group: where groups of 4 channels fill a quarter of it, no tile takes them
+    channels = convolution.size(convolution.column)
+    in_parts = convolution.per_group < channels and convolution.per_group % lanes > 0
+    fills = (in_parts or 2 * channels < lanes) and lanes <= 2 * convolution.size(row)
     return fills and op.axis[row].var in _moved_axes(op).values()
 
 

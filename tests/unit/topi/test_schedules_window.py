@@ -26,6 +26,11 @@ def convolution(data: tuple[int, ...], weights: tuple[int, ...], stride: tuple[i
     return [x, w, b, topi.nn.relu(topi.add(made, b))]
 
 
+def grouped(data: tuple[int, ...], weights: tuple[int, ...], groups: int) -> list[Tensor]:
+    x, w = te.placeholder(data, name="x"), te.placeholder(weights, name="w")
+    return [x, w, topi.nn.group_conv2d_nchw(x, w, 1, 1, 1, groups)]
+
+
 @pytest.mark.parametrize("target", [AVX512, AVX2])
 @pytest.mark.parametrize(
     "tensors",
@@ -36,6 +41,8 @@ def convolution(data: tuple[int, ...], weights: tuple[int, ...], stride: tuple[i
         convolution((1, 2, 10, 16), (1, 2, 9, 9), (1, 1), 4),  # more taps than are written out
         convolution((1, 5, 30), (2, 5, 3), (1,), 1),
         convolution((1, 6, 4, 16), (1, 6, 1, 1), (1, 1), 0),
+        grouped((1, 8, 5, 16), (8, 4, 3, 3), 2),
+        grouped((1, 36, 3, 17), (36, 9, 3, 3), 4),  # groups that are no whole vectors of either target
     ],
 )
 def test_vectors_of_pixels_in_loops_over_channels(tensors: list[Tensor], target: Target) -> None:
@@ -47,6 +54,7 @@ def test_vectors_of_pixels_in_loops_over_channels(tensors: list[Tensor], target:
     "tensors",
     [
         convolution((1, 4, 6, 20), (32, 4, 3, 3), (1, 1), 1),  # vectors of channels
+        grouped((1, 32, 5, 16), (32, 16, 3, 3), 2),  # vectors of the channels of a group
         convolution((1, 4, 20, 3), (1, 4, 3, 3), (1, 1), 1),  # rows that fill less than half a vector
     ],
 )
