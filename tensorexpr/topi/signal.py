@@ -10,7 +10,7 @@ from ..te.declare import compute, reduce_axis
 from ..te.reducer import sum as te_sum
 from ..te.tensor import Tensor
 from ..tir import arithmetic, intrin
-from ..tir.arithmetic import cast, const
+from ..tir.arithmetic import cast, const, floordiv, floormod
 from ..tir.expr import PrimExpr, Var
 from .utils import need_rank, shape_text
 
@@ -33,18 +33,18 @@ def dft(re_data: Tensor, im_data: Tensor, inverse: Any) -> list[Tensor]:
     if re_data.ndim != im_data.ndim:
         raise DeclarationError(f"dft: the parts have the shapes {shape_text(re_data)} and {shape_text(im_data)}; they must be equal")
     size, dtype = re_data.shape[-1], re_data.dtype
-    k = [reduce_axis((0, size), name="k") for _ in range(2)]
     cosines, sines = _waves((size, size), size, 1.0 if bool(inverse) else -1.0, dtype)
 
-    def real(*i: Var) -> Any:
-        at = (*i[:-1], k[0].var)
-        return te_sum(re_data(*at) * cosines(k[0].var, i[-1]) - im_data(*at) * sines(k[0].var, i[-1]), axis=k[0])
+    def product(part: Tensor, waves: Tensor) -> Tensor:
+        k = reduce_axis((0, size), name="k")
+        return compute(part.shape, lambda *i: te_sum(part(*i[:-1], k.var) * waves(k.var, i[-1]), axis=k), name="dft_product", tag="dft")
 
-    def imaginary(*i: Var) -> Any:
-        at = (*i[:-1], k[1].var)
-        return te_sum(re_data(*at) * sines(k[1].var, i[-1]) + im_data(*at) * cosines(k[1].var, i[-1]), axis=k[1])
-
-    parts = [compute(re_data.shape, part, name=name, tag="dft") for part, name in ((real, "dft_re"), (imaginary, "dft_im"))]
+    # Four products of matrices, which have register tiles; a sum of two products in one reduction would have none.
+    (rc, rs), (ic, is_) = ([product(part, waves) for waves in (cosines, sines)] for part in (re_data, im_data))
+    parts = [
+        compute(re_data.shape, lambda *i: rc(*i) - is_(*i), name="dft_re", tag="dft"),
+        compute(re_data.shape, lambda *i: rs(*i) + ic(*i), name="dft_im", tag="dft"),
+    ]
     if not bool(inverse):
         return parts
     return [compute(p.shape, lambda *i, p=p: p(*i) / cast(size, dtype), name=f"{p.name}_scaled", tag="elemwise") for p in parts]
@@ -84,17 +84,25 @@ def stft(
     scale = 1.0 / math.sqrt(n_fft) if normalized else 1.0
 
     shape = tuple(output_shape)
-    cosines, sines = _waves((n_fft, shape[-3]), n_fft, -1.0, data.dtype)
-    # Windowed once, not for each frequency; real and imaginary parts side by side, as the result has them.
-    windowed = compute(
-        (n_fft, shape[-3], 2), lambda j, f, part: window(j) * intrin.select(part == 0, cosines(j, f), sines(j, f)), name="waves"
-    )
+
+    def wave(j: Var, c: Var) -> PrimExpr:
+        # cos(x) and -sin(x) are sines a quarter and a half turn on: one for each number, of an exact fraction of a turn
+        quarters = floormod(j * floordiv(c, 2), n_fft) * 4 + (1 + floormod(c, 2)) * n_fft
+        turn = cast(floormod(quarters, 4 * n_fft), data.dtype) / const(4.0 * n_fft, data.dtype)
+        return window(j) * intrin.sin(const(2.0 * pi, data.dtype) * turn)
+
+    # Windowed once, not for each frame; real and imaginary parts side by side, as the result has them, are the columns of one product.
+    windowed = compute((n_fft, shape[-3] * 2), wave, name="waves")
 
     def body(*i: Var) -> Any:
-        frequency, frame, part = i[-3:]
-        return te_sum(data(*i[:-3], frame * hop_length + k.var) * windowed(k.var, frequency, part), axis=k)
+        frame, column = i[-2:]
+        return te_sum(data(*i[:-2], frame * hop_length + k.var) * windowed(k.var, column), axis=k)
 
-    sums: Tensor = compute(shape, body, name="stft", tag="stft")
-    if not normalized:
-        return sums
-    return compute(sums.shape, lambda *i: sums(*i) * const(scale, data.dtype), name="stft_scaled", tag="elemwise")
+    sums: Tensor = compute((*shape[:-3], shape[-2], shape[-3] * 2), body, name="stft_frames", tag="stft")
+
+    def ordered(*i: Var) -> PrimExpr:
+        frequency, frame, part = i[-3:]
+        found: PrimExpr = sums(*i[:-3], frame, frequency * 2 + part)
+        return found * const(scale, data.dtype) if normalized else found
+
+    return compute(shape, ordered, name="stft", tag="stft")
