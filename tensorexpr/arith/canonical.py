@@ -168,6 +168,7 @@ def _quotient(facts: Facts, form: Linear, c: int, node: FloorDiv | Div) -> Linea
     whole = Linear({a: k // c for a, k in form.terms.items() if k % c == 0}, 0 if form.constant % c else form.constant // c)
     rest = form.sub(whole.scale(c))
     is_multiple = rest.is_constant and rest.constant == 0
+    # (4*x + y) / 4 truncated is 0 at x = 1, y = -1, where x + y / 4 is 1.
     pulled = floors or is_multiple or min(form_limits(facts, form)[0], form_limits(facts, rest)[0]) >= 0
     if not pulled:
         whole, rest = constant_form(0), form
@@ -186,6 +187,7 @@ def _remainder(facts: Facts, form: Linear, c: int, node: FloorMod | Mod) -> Line
     """form % c: multiples of c vanish, which a truncated remainder lets them do only where nothing is negative."""
     floors, dtype = isinstance(node, FloorMod), node.dtype
     rest = Linear({a: k for a, k in form.terms.items() if k % c}, form.constant % c)
+    # (4*x + y) % 4 truncated is -3 at x = -1, y = 1, where y % 4 is 1.
     if not floors and (form_limits(facts, form)[0] < 0 or form_limits(facts, rest)[0] < 0):
         rest = form
     low, high = form_limits(facts, rest)
@@ -246,6 +248,7 @@ def _converted(facts: Facts, node: Cast, form: Linear, dtype: str) -> PrimExpr:
 def written(form: Linear, dtype: str) -> PrimExpr:
     """The sum, larger scales and larger divisors first; what is added, the constant, what is subtracted."""
     keyed = [(_split(atom), atom, k) for atom, k in form.terms.items()]
+    # Stable: terms of equal keys keep the order in which they were written.
     keyed.sort(key=lambda item: (-item[2], -item[0].lower, item[0].upper is not None, -(item[0].upper or 0)))
     terms = [(atom, k) for _, atom, k in keyed]
     if not terms:
@@ -255,6 +258,7 @@ def written(form: Linear, dtype: str) -> PrimExpr:
         if k > 0:
             total = _times(atom, k, dtype) if total is None else Add(total, _times(atom, k, dtype))
     if form.constant > 0 or total is None:
+        # Without a positive term to start from it is 0 - x.
         constant = _constant(max(form.constant, 0), dtype)
         total = constant if total is None else Add(total, constant)
     for atom, k in terms:

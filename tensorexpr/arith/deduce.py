@@ -127,6 +127,7 @@ class _Solver:
         kind = kind if sign > 0 else _SWAPPED[kind]
         # Where the factor divides the right side, floor and ceiling are the same, and no 1 is added.
         quotient = floordiv(rest, factor)
+        # Where divisibility isn't proved, the 1 may skip r / f itself: a smaller set satisfies the comparison as well.
         return kind, inner, quotient if kind is LE or whole else quotient + 1
 
     def _divisor(
@@ -202,6 +203,7 @@ def detect_clip_bound(expr: Any, var_list: Sequence[Var]) -> list[PrimExpr | Non
         kind = type(condition) if holds else _OPPOSITE[type(condition)]
         used = [var for var in var_list if var in variables(condition)]
         found = detect_linear_equation(condition.a - condition.b, used) if len(used) == 1 else []
+        # Of 2*x < n the end would have to be rounded.
         if not found or not isinstance(found[0], IntImm) or abs(found[0].value) != 1:
             return []
         bound = -found[1] if found[0].value == 1 else found[1]
@@ -231,6 +233,7 @@ def detect_common_subexpr(expr: Any, threshold: int) -> dict[PrimExpr, int]:
     counts: dict[PrimExpr, int] = {}
     shown: dict[PrimExpr, PrimExpr] = {}
     stack: list[PrimExpr] = [convert(expr)]
+    # No memo: each occurrence counts, and so does each occurrence inside of it.
     while stack:
         node = stack.pop()
         if not children(node):

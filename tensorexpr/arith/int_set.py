@@ -90,6 +90,7 @@ class IntervalSet(IntSet):
         """True if the set is known to be empty."""
         if self.min_value is _POS_INF or self.max_value is _NEG_INF:
             return True
+        # Symbolic ends aren't compared: 0..n - 1 counts as inhabited, though n may be 0.
         return isinstance(self.min_value, IntImm) and isinstance(self.max_value, IntImm) and self.min_value.value > self.max_value.value
 
     def is_everything(self) -> bool:
@@ -99,6 +100,7 @@ class IntervalSet(IntSet):
     @property
     def is_point(self) -> bool:
         """True if both ends are the same expression."""
+        # Identity is equality here: expressions are hash-consed.
         return self.min_value is self.max_value and self.min_value not in (_NEG_INF, _POS_INF)
 
     def __repr__(self) -> str:
@@ -163,6 +165,7 @@ def int_set_of(analyzer: Analyzer, expr: PrimExpr, dom_map: Mapping[Any, Any] | 
 
 def union(analyzer: Analyzer, sets: Iterable[IntervalSet]) -> IntervalSet:
     """The least interval that holds all sets; empty ones don't count."""
+    # The ends of `nothing()` are handles, of which no minimum could be built.
     kept = [found for found in sets if not found.is_nothing()]
     if not kept:
         return nothing()
@@ -194,6 +197,7 @@ def union_lower_bound(sets: Iterable[IntSet]) -> IntervalSet:
 
 def _adjoins(analyzer: Analyzer, a: IntervalSet, b: IntervalSet) -> bool:
     """True if there is no integer between two intervals."""
+    # Both ways: neither may start more than 1 behind the other's end.
     ends = [(a.min_value, b.max_value), (b.min_value, a.max_value)]
     return all(low is _NEG_INF or high is _POS_INF or analyzer.can_prove(low <= high + 1) for low, high in ends)
 
@@ -240,10 +244,12 @@ class _Evaluator:
             case Min(a, b) | Max(a, b):
                 return self._extremum(isinstance(expr, Min), self.set_of(a), self.set_of(b))
             case Select(_, a, b) | Call(_, "tir.if_then_else", (_, a, b)):
+                # The condition narrows nothing: `x if x < 4 else 0` over 0..9 gives 0..9.
                 return union(self.analyzer, [self.set_of(a), self.set_of(b)])
             case Let(var, value, body):
                 return self.set_of(substitute(body, {var: value}))
             case Cast(dtype, value):
+                # Taken to keep values and their order, as conversions of indices do: int8 of 0..300 would wrap.
                 inner = self.set_of(value)
                 return self._each(inner, lambda end: convert(end).astype(dtype))
             case Broadcast(value, _):
@@ -260,6 +266,7 @@ class _Evaluator:
         # Bounded, as i in 0..j and j in 0..i speak of each other.
         if self.depth < _NESTING and any(self.varies(end) for end in (found.min_value, found.max_value) if end not in _INFINITIES):
             self.depth += 1
+            # The least that the lower end takes, the greatest that the upper one does.
             inner = IntervalSet(self.set_of(found.min_value).min_value, self.set_of(found.max_value).max_value)
             self.depth -= 1
             return inner

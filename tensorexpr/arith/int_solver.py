@@ -179,6 +179,7 @@ class _Elimination:
             after: list[PrimExpr] = []
             for form in forms:
                 found = detect_linear_equation(form, [var])
+                # Not linear, or a coefficient of unknown sign as in n*x <= 4: that is neither a lower nor an upper bound.
                 if not found or not isinstance(found[0], IntImm):
                     self.rest.append(LE(form, IntImm(form.dtype, 0)))
                 elif found[0].value == 0:  # it says nothing of this variable, and waits for the next
@@ -187,6 +188,7 @@ class _Elimination:
                     # k*x + r <= 0 is x <= -r / k for k > 0, and r / |k| <= x for k < 0.
                     k = found[0].value
                     (upper if k > 0 else lower).append((abs(k), self.simple(-found[1] if k > 0 else found[1])))
+            # Each lower bound is paired with each upper one: what is redundant would multiply with every variable.
             lower, upper = self.tightest(lower, at_least=True), self.tightest(upper, at_least=False)
             # The shadow over the rationals: 1 <= 2*x <= 1 passes, though no integer x is there.
             for below, least in lower:
@@ -195,6 +197,7 @@ class _Elimination:
                     self.note(self.simple(least * (above // g) - most * (below // g)), after)
             self.bounds.append(_Bounds(var, _group(var, lower, upper)))
             forms = after
+        # Free of all variables by now: conditions on parameters, as n - 4 <= 0.
         self.rest += [LE(form, IntImm(form.dtype, 0)) for form in forms]
 
     def simple(self, expr: PrimExpr) -> PrimExpr:
@@ -203,6 +206,7 @@ class _Elimination:
 
     def note(self, form: PrimExpr, forms: list[PrimExpr]) -> None:
         """Adds the condition form <= 0, divided by what its coefficients share."""
+        # 3 <= 0 contradicts at once; -3 <= 0 says nothing.
         if isinstance(form, IntImm):
             if form.value > 0:
                 raise _Infeasible
@@ -251,6 +255,7 @@ def _divided(form: PrimExpr, wanted: Sequence[Var]) -> PrimExpr:
         return form
     *ks, base = (k.value for k in found if isinstance(k, IntImm))
     step = gcd(*ks)
+    # 0 where no wanted variable occurs: the gcd of zeros.
     if step <= 1:
         return form
     total = _combined([k // step for k in ks], list(wanted), form.dtype)
@@ -259,6 +264,7 @@ def _divided(form: PrimExpr, wanted: Sequence[Var]) -> PrimExpr:
 
 def _group(var: Var, lower: list[tuple[int, PrimExpr]], upper: list[tuple[int, PrimExpr]]) -> IntGroupBounds:
     """The bounds of a multiple of the variable; a bound on both sides is an equality."""
+    # One multiple for all: 2*x <= a and 3*x <= b become 6*x <= 3*a and 6*x <= 2*b, where nothing is rounded.
     coef = lcm(1, *(k for k, _ in lower + upper))
     analyzer = Analyzer()
     below, above = ([analyzer.simplify(bound * (coef // k)) for k, bound in bounds] for bounds in (lower, upper))
@@ -312,6 +318,7 @@ def _to_ranges(source: IntConstraints) -> IntConstraints:
         dom = bounds.group.best_range({**parameters, **solved}, points)
         if dom is None:
             continue
+        # A symbolic extent may be empty for some parameters only; that isn't a contradiction.
         if isinstance(dom.extent, IntImm) and dom.extent.value <= 0:
             raise _Infeasible
         solved[bounds.var] = dom

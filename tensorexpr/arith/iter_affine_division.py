@@ -31,6 +31,7 @@ class Mapper(Fusion):
                 left, right = self.sum_of(a), self.sum_of(b)
                 if left.args and right.args:
                     raise NoMap(f"{expr} multiplies iterators")
+                # A sum without splits is all base.
                 return self.scaled(left, right.base) if left.args else self.scaled(right, left.base)
             case FloorDiv(a, b) | FloorMod(a, b):
                 if not variables(b).isdisjoint(self.iters):
@@ -74,6 +75,7 @@ class Mapper(Fusion):
             return IterSumExpr(args, self.simple(floordiv(total.base, divisor)))
         most = total.base
         for split in total.args:
+            # Only for a scale >= 0 is the last value of a split its greatest.
             if not self.analyzer.can_prove(split.scale >= 0):
                 return None
             most = most + (split.extent - 1) * split.scale
@@ -89,12 +91,14 @@ class Mapper(Fusion):
         Raises:
             NoMap: if the extent doesn't come out even and the map has to be bijective.
         """
+        # i + 3 of an extent 6 by 4: 3 in front and 3 behind make three full blocks.
         left = self.simple(floormod(offset, divisor))
         right = self.simple(floormod(0 - (split.extent + left), divisor))
         if is_const_int(left, 0) and (is_const_int(right, 0) or self.divides(divisor, split.extent)):
             return split, left
         if self.level is IterMapLevel.Bijective:
             raise NoMap(f"the extent {split.extent} at offset {offset} is no multiple of {divisor}, so the map needs padding")
+        # A part can't be padded: the digits above it begin where it ends.
         if not is_const_int(split.lower_factor, 1) or not self.equal(split.extent, split.source.extent):
             raise NoMap(f"the part {split.extent} of an iterator is no multiple of {divisor}")
         mark = split.source

@@ -107,6 +107,7 @@ class Fusion:
             extent = IntImm(extent.dtype, 1)
             for split in inner:
                 extent = self.simple(extent + split.scale * (split.extent - 1))
+        # Identities stay valid: the mark that is kept under them holds its splits, and these their sources.
         key = tuple((id(s.source), s.lower_factor, s.extent, s.scale) for s in inner)
         known = self.fused.get(key)
         if known is None:
@@ -114,6 +115,7 @@ class Fusion:
             if bound is not None:
                 bound.used = True
                 extent, base = self._cut(bound, extent, scale)
+            # The mark counts from 0: what the bound cuts off below is subtracted inside it, and added again by `fused_sum`.
             shift = IterSumExpr(inner, self.simple(0 - base))
             known = self.fused[key] = IterMark(shift, extent), base
         return IterSplitExpr(known[0], 1, known[0].extent, scale)
@@ -163,6 +165,7 @@ class Fusion:
                 following, exact = self._overlapping(left, first.scale, expected), False
             found.append(following)
             left.remove(following)
+            # Where scales chain up the extents multiply; where values overlap only the greatest sum counts.
             expected = following.scale * following.extent if exact else expected + following.scale * (following.extent - 1)
         return found[::-1], exact
 

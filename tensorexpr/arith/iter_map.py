@@ -82,6 +82,7 @@ class _Detector:
         args: list[IterSplitExpr] = []
         rest = Linear({}, form.constant)
         for atom, k in form.terms.items():
+            # A parameter, as n in i + n*4, belongs to the base.
             if variables(atom).isdisjoint(self.marks):
                 rest = rest.add(Linear({atom: k}))
                 continue
@@ -93,6 +94,7 @@ class _Detector:
     def _atom(self, atom: PrimExpr) -> IterSumExpr:
         if isinstance(atom, Var):
             mark = self.marks[atom]
+            # One of extent 1 is its minimum: as a split it would stand in every chain, with a scale that follows from nothing.
             args = (IterSplitExpr(mark, 1, mark.extent),) if mark.extent > 1 else ()
             return IterSumExpr(args, IntImm(atom.dtype, mark.minimum))
         if isinstance(atom, (FloorDiv, FloorMod)) and isinstance(atom.b, IntImm) and atom.b.value > 0:
@@ -122,6 +124,7 @@ class _Detector:
 
     def fused(self, total: IterSumExpr) -> IterSplitExpr:
         """The sum, base left out, as one split."""
+        # One split needs no new mark, unless a predicate cuts it.
         if len(total.args) == 1 and _chain(total.args) not in self.cut:
             return total.args[0]
         parts = sorted(total.args, key=lambda split: -split.scale)
@@ -208,6 +211,7 @@ def detect_iter_map(
         if predicate is not None:
             detector.add_predicate(inner.simplify(predicate))
         sums = tuple(_normal(detector, detector.sum_of(inner.simplify(index))) for index in indices)
+        # After the predicate: an iterator that it leaves one value needn't be used.
         _check_cover([split for total in sums for split in total.args], [mark for mark in detector.marks.values() if mark.extent > 1])
     except _NoMap as reason:
         return IterMapResult((), (str(reason),))

@@ -35,6 +35,7 @@ def congruence_of(facts: Facts, expr: PrimExpr) -> Congruence:
 
 def form_congruence(facts: Facts, form: Linear) -> Congruence:
     """(coeff, base) of an affine form over the integers."""
+    # gcd(0, m) is m: constants take no part.
     coeff, base = 0, form.constant
     for atom, k in form.terms.items():
         inner, rest = congruence_of(facts, atom)
@@ -61,6 +62,7 @@ def meet(a: Congruence, b: Congruence) -> Congruence:
 
 
 def _join(a: Congruence, b: Congruence) -> Congruence:
+    # 4*q + 1 or 6*q + 3: odd is all that they share, gcd(4, 6, 2).
     return _normal(gcd(a[0], b[0], a[1] - b[1]), a[1])
 
 
@@ -117,6 +119,7 @@ def _transfer(facts: Facts, node: PrimExpr) -> Congruence:
 
 def _wrapped(found: Congruence, dtype: str) -> Congruence:
     """The congruence that survives a reduction modulo 2**bits."""
+    # A wrap adds a multiple of 2**bits: of 6*q in an int8 only that it is even survives.
     return _normal(gcd(found[0], 1 << parse_dtype(dtype).bits), found[1])
 
 
@@ -125,6 +128,7 @@ def _wrapped(found: Congruence, dtype: str) -> Congruence:
 
 def _of_product(facts: Facts, node: Mul) -> Congruence:
     (m, r), (n, s) = facts.modular[node.a], facts.modular[node.b]
+    # (m*p + r) * (n*q + s): all but r*s are multiples of m*n, m*s or n*r.
     found = _normal(gcd(m * n, m * s, n * r), r * s)
     return found if facts.index or product_fits(facts, node, free=True) else _wrapped(found, node.dtype)
 

@@ -138,6 +138,7 @@ def _branches(facts: Facts, node: PrimExpr, form: Form, depth: int) -> PrimExpr:
     """A selection with its arms rewritten under its condition."""
     before: tuple[PrimExpr, ...] = children(node)  # type: ignore[assignment]
     condition = getattr(facts, form.memo)[before[0]]
+    # Before any arm is entered: under a constant condition the facts of one arm would contradict one another.
     if isinstance(condition, IntImm):
         return before[1 if condition.value else 2]
     if _is_scoped(facts, node, depth):
@@ -216,6 +217,7 @@ def _first(facts: Facts, node: PrimExpr) -> PrimExpr | None:
         for law in table:
             if _fits_roughly(law.pattern, node):
                 found = law.apply(facts, node, _prove)
+                # A law may build the node that is there already; then the next one has its turn.
                 if found is not None and found is not node:
                     return found
     if parse_dtype(operand).lanes > 1 and isinstance(node, ELEMENTWISE):
@@ -301,6 +303,7 @@ def _at_most(facts: Facts, node: LE) -> PrimExpr:
     """a <= b as not b < a, as a == b at an end of a range, and as a < b of what is known to differ."""
     a, b = node.a, node.b
     at_end = is_scalar_int(a.dtype) and (isinstance(a, IntImm) or isinstance(b, IntImm))
+    # x <= 0 of an x >= 0 is x == 0.
     if at_end and holds(facts, LE(b, a)):
         return EQ(a, b)
     answer = _opposite(by_law(facts, LT(b, a)), node)

@@ -50,6 +50,7 @@ class Fact:
 
     def without(self, ends: list[_End]) -> Fact:
         """The fact after accesses that end it."""
+        # By memory, not by buffer: two buffers may be views of one allocation.
         met = tuple(end.elements for end in ends if end.access.buffer.data is self.source.buffer.data)
         return replace(self, except_for=(*self.except_for, *met)) if met else self
 
@@ -121,6 +122,7 @@ class ElementFlow:
             case For():
                 return self._loop(stmt)
             case While() | BlockRealize():
+                # Neither is looked into: what they read and write is unknown.
                 self._facts = []
                 return []
             case IfThenElse():
@@ -156,6 +158,7 @@ class ElementFlow:
     def _store(self, stmt: BufferStore) -> list[_End]:
         value = None if self._backwards else with_stored_values(stmt.value, tuple(self._facts), self._analyzer)
         ends = [] if self._backwards else self._ended([stmt])
+        # Under a mask it isn't sure which elements were stored.
         if stmt.predicate is None:
             self._say(stmt, value, self._conditions)
         return ends + self._read(stmt)
@@ -206,6 +209,7 @@ class ElementFlow:
         self._known, self._facts = before, [fact.without(others) for fact in outer]
         with inside_loop(self._analyzer, loop):
             self._stmt(loop.body)
+        # Facts from before the loop come out of the second walk too; `kept` has them with all that the loop ends.
         sources = {id(fact.source) for fact in kept}
         new = [fact.over(loop, ends, local) for fact in self._facts if id(fact.source) not in sources]
         self._facts = kept + [fact for fact in new if fact is not None]
@@ -247,6 +251,7 @@ def _is_fixed(expr: PrimExpr) -> bool:
 def stored_value(load: BufferLoad, facts: tuple[Fact, ...], analyzer: Analyzer) -> PrimExpr | None:
     """What an element is known to hold."""
     if load.predicate is None and all(parse_dtype(index.dtype).lanes == 1 for index in load.indices):
+        # The latest first: it is the likeliest to be still valid.
         for fact in reversed(facts):
             if fact.value is not None and fact.source.buffer is load.buffer and fact.holds_at(load.indices, analyzer):
                 return analyzer.simplify(substitute(fact.value, dict(zip(fact.elements.axes, load.indices, strict=True))))
@@ -259,6 +264,7 @@ def with_stored_values(expr: PrimExpr, facts: tuple[Fact, ...], analyzer: Analyz
     def filled(node: PrimExpr) -> PrimExpr:
         if isinstance(node, And):
             left = filled(node.a)
+            # The right side is evaluated only where the left one holds.
             with analyzer.constraint_scope(node.a):
                 right = filled(node.b)
             return node if left is node.a and right is node.b else logical_and(left, right)
@@ -279,6 +285,7 @@ def is_never_read(store: BufferStore, facts: tuple[Fact, ...], analyzer: Analyze
             continue
         if not left:
             return True
+        # The first fact doesn't hold exactly where what it leaves open fails; there another one has to.
         with analyzer.constraint_scope(Not(all_of(*left))):
             if any(other.holds_at(store.indices, analyzer) for other in about[:number] + about[number + 1 :]):
                 return True

@@ -81,6 +81,7 @@ class ArgumentChecker:
                         _copied(check, "copy it: ", "x.copy()"),
                     )
             words.append(word)
+        # After all arrays: a shape may be defined by a later argument.
         symbols = self._bind(held) if self._steps else []
         self._check_overlap(held)
         words += symbols[: len(self.signature.symbols)]
@@ -172,6 +173,7 @@ class ArgumentChecker:
             match step.rule:
                 case Define(slot=slot, limit=limit):
                     self._check_limit(step.place, slot, number, limit)
+                    # No lower limit: extents of arrays are never negative.
                     values[slot] = number
                 case Match(slot=slot):
                     if number != values[slot]:
@@ -201,6 +203,7 @@ class ArgumentChecker:
             param = self.signature.params[place.param]
             if isinstance(param, BufferParam) and param.broadcasts:
                 return 0
+            # A rule that defines a variable must get some number, so the stride that NumPy tells is taken.
             if isinstance(step.rule, (Fixed, Match, Formula)):
                 return None
         count, rest = divmod(value.strides[place.axis], value.itemsize)
@@ -214,6 +217,7 @@ class ArgumentChecker:
             self._fail(place.param, f"has {self._where(place)} {number}, too large for {var.name} ({var.dtype})", "declare it as int64")
 
     def _solve(self, place: Place, number: int, rule: Solve, values: list[int]) -> int:
+        # Exact for a negative coefficient too: the remainder is 0 or it isn't solvable.
         result, rest = divmod(number - rule.rest(values), rule.coefficient)
         var = self.plan.slots[rule.slot]
         if rest:

@@ -22,6 +22,9 @@ Evaluate: TypeAlias = Callable[[Values], int]
 
 
 def _truncated_quotient(a: int, b: int) -> int:
+    # Python's
+    # floors: -(-a
+    # b) rounds the other way, towards 0 for a negative quotient.
     return -(-a // b) if (a < 0) != (b < 0) else a // b
 
 
@@ -160,6 +163,7 @@ def make_plan(signature: Signature) -> Plan:
             steps.append(Step(place, rule))
         if not direct and len(rest) == len(deferred):  # a round without progress
             break
+        # Plain numbers take one round: each is a constant, defines its slot or is compared.
         direct, deferred = [], deferred if direct else rest
     unknown = [var.name for index, var in enumerate(slots) if index not in origins]
     if unknown:
@@ -196,6 +200,7 @@ def _rule(expr: PrimExpr, number: dict[Var, int], known: dict[int, Place], signa
         return Formula(_compile(expr, number, signature), expr)
     if len(unknown) == 1:
         parts = _linear(expr, unknown[0], number, signature)
+        # A coefficient of 0 can't be divided by either.
         if parts is not None and parts[0]:  # n - n says nothing of n
             return Solve(number[unknown[0]], *parts, expr, _limit(unknown[0]))
     return None
@@ -214,6 +219,7 @@ def _linear(expr: PrimExpr, var: Var, number: dict[Var, int], signature: Signatu
     match expr:
         case Cast():
             return _linear(expr.value, var, number, signature)
+        # Constants stand on the right: the builders of expressions put them there.
         case Mul(b=IntImm(value=factor)):
             parts = _linear(expr.a, var, number, signature)
             return None if parts is None else (parts[0] * factor, lambda values: factor * parts[1](values))
@@ -233,6 +239,7 @@ def _compile(expr: PrimExpr, number: dict[Var, int], signature: Signature) -> Ev
             return lambda values: value
         case Var():
             return operator.itemgetter(number[expr])
+        # Taken without its wrap: what a dtype can't hold, `limit` refuses where the variable is defined.
         case Cast():
             return _compile(expr.value, number, signature)
         case BinaryExpr() if type(expr) in _OPERATIONS:

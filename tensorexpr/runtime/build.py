@@ -52,6 +52,7 @@ def build(
         chosen = Target(chosen, target_host)
     chosen.check_built()
     start = time.perf_counter()
+    # A function's own symbol counts more than `name`, whose default is never None.
     symbol = str((isinstance(inputs, PrimFunc) and inputs.attrs.get("global_symbol")) or name or "default_function")
     key = program_key(inputs, args, symbol, binds, chosen)
     program = None if key is None else cache.fetch_program(key)

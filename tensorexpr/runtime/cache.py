@@ -51,6 +51,7 @@ def compile_text(text: str, target: Target, opt_level: int = 3) -> engine.Compil
 def object_key(text: str, target: Target, opt_level: int) -> bytes:
     """Everything that the object file of a text depends on."""
     machine = [target.triple, target.mcpu, target.feature_string, f"level {opt_level}"]
+    # The text comes last: whatever lines it holds, those before it can't be mistaken for them.
     return "\n".join(["object", f"LLVM {engine.llvm_version()}", _engine_digest(), *machine, text]).encode()
 
 

@@ -134,6 +134,7 @@ def export(array: _Array, dtype: str, max_version: tuple[int, int] | None = None
     # DLPack counts strides in elements, NumPy in bytes.
     steps = (ctypes.c_int64 * array.ndim)(*(stride // array.itemsize for stride in array.strides))
     kind = (_CODE_OF[parsed.code], max(parsed.bits, 8), parsed.lanes)
+    # A bool has 1 bit in the IR and takes a byte, which is what DLPack counts.
     managed = form(tensor=_Tensor(array.ctypes.data, *CPU_DEVICE, array.ndim, *kind, extents, steps, 0), deleter=code[f"{name}_release"])
     if isinstance(managed, _VersionedTensor):
         managed.major = 1
@@ -156,6 +157,7 @@ def borrow(value: Any, written: bool) -> _Array:
         array: _Array = np.from_dlpack(value)
     except (BufferError, RuntimeError, TypeError, ValueError):
         return to_array(value)
+    # NumPy marks what came by version 0 read-only, though the memory may be written.
     return array if array.flags.writeable or not written else to_array(value)
 
 
@@ -168,6 +170,7 @@ def to_array(value: Any) -> _Array:
     device = tuple(value.__dlpack_device__()) if hasattr(value, "__dlpack_device__") else CPU_DEVICE
     if int(device[0]) != CPU_DEVICE[0]:
         raise ArgumentError(f"{type(value).__name__} lives on DLPack device {device}, not in CPU memory; copy it to the CPU first")
+    # After the device: __dlpack__ of an array elsewhere may copy it, or wait for a stream.
     try:
         capsule = value.__dlpack__() if hasattr(value, "__dlpack__") else value
     except (BufferError, RuntimeError, TypeError) as error:
@@ -175,6 +178,7 @@ def to_array(value: Any) -> _Array:
     if not _capsule_is(capsule, _NAME):
         raise ArgumentError(f"expected an object with __dlpack__ or an unused DLPack capsule, got {type(value).__name__}")
     managed = _ManagedTensor.from_address(_capsule_pointer(capsule, _NAME))
+    # The owner holds the capsule, so the tensor lives as long as an array on it.
     array = _view(managed.tensor, Owner(capsule, managed))
     # Last: until then an error leaves the capsule to its own destructor, as does an array of nothing, which has memory of its own.
     if array.size:
@@ -213,4 +217,5 @@ def _view(tensor: _Tensor, owner: Owner) -> _Array:
         "typestr": f"<u{dtype.itemsize}",
         "data": ((tensor.data or 0) + tensor.byte_offset, False),
     }
+    # NumPy keeps the owner as the base of the array.
     return np.asarray(owner).view(dtype)

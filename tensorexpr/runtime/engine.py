@@ -137,6 +137,7 @@ def load_object(data: bytes, names: Iterable[str], symbols: Mapping[str, int] | 
         InternalError: if it lacks one of `names`.
     """
     imports = {**runtime_symbols(), **(symbols or {})}
+    # A search of the bytes: symbols are spelled out in the string table, and parsing it takes longer.
     if PACKED_SYMBOL.encode() in data:
         imports[PACKED_SYMBOL] = packed.trampoline()[0]
     builder = _llvm().JITLibraryBuilder().add_object_img(data).add_current_process()
@@ -146,6 +147,7 @@ def load_object(data: bytes, names: Iterable[str], symbols: Mapping[str, int] | 
     try:
         return _link(builder, wanted)
     except RuntimeError as error:
+        # Only now: LLVM doesn't say which symbol it lacks, and the look into the file isn't free.
         missing = [name for name in undefined_symbols(data) if name not in imports and not _in_process(name)]
         if missing:
             raise CodegenError(
@@ -166,6 +168,7 @@ def check_externs(names: Iterable[str], target: Target) -> None:
     except TargetError:  # of another machine's libraries nothing is known here
         return
     known = runtime_symbols()
+    # As before loading, or `expf` would be reported missing that the loader finds.
     _expose_math_library()
     missing = [name for name in names if name not in known and not _in_process(name)]
     if missing:
@@ -192,6 +195,7 @@ def check_runs_here(target: Target) -> None:
         raise TargetError(f"code for {target} needs {', '.join(missing)}, which this machine ({here.mcpu}) lacks")
 
 
+# One runtime per process: code loaded later must join the same team of threads.
 @lru_cache(maxsize=1)
 def runtime_symbols() -> Mapping[str, int]:
     """The addresses of what generated code calls for threads: of an OpenMP runtime, or of our serial stand-ins."""
@@ -225,6 +229,7 @@ def _link(builder: Any, names: Iterable[str]) -> LoadedCode:
     for name in wanted:
         builder.export_symbol(name)
     number = next(_names)
+    # `next` of a counter is atomic, so threads that load at once get different numbers.
     loader = _loader(number // _LOADS_PER_LOADER)
     tracker = builder.link(loader, f"tensorexpr{number}")  # no two libraries of a loader share a name
     return LoadedCode({name: tracker[name] for name in wanted}, time.perf_counter() - start, (tracker, loader))
@@ -249,10 +254,12 @@ def _expose_math_library() -> None:
 
 
 def _in_process(name: str) -> bool:
+    # `CDLL(None)` is all that is visible globally; hasattr is a dlsym.
     return hasattr(ctypes.CDLL(None), name)
 
 
 def _machine(target: Target, opt_level: int) -> Any:
+    # Never 0, which would cost more at run time than it saves here.
     codegen_level = _CODEGEN_LEVEL_FINAL if opt_level >= 3 else _CODEGEN_LEVEL_FAST
     return _target_machine(target.triple, target.mcpu, target.feature_string, codegen_level)
 
@@ -264,6 +271,7 @@ def _target_machine(triple: str, mcpu: str, features: str, codegen_level: int) -
         description = llvm.Target.from_triple(triple)
     except RuntimeError as error:
         raise TargetError(f"target triple {triple!r}: {error}") from None
+    # "pic": the same object may end in a shared library.
     return description.create_target_machine(cpu=mcpu, features=features, opt=codegen_level, reloc="pic", codemodel="default")
 
 

@@ -65,6 +65,7 @@ def make(signature: Signature, plan: binding.Plan, entry: int) -> FastCall | Non
     if slot is None or not _eligible(signature):
         return None
     table = _table(signature, plan, entry)
+    # The table's address is the builtin's `self`, an integer, which the native code turns into a pointer again.
     maker = ctypes.pythonapi.PyCFunction_NewEx
     maker.restype, maker.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
     return FastCall(maker(ctypes.addressof(_method(slot)), ctypes.addressof(table), None), table)
@@ -76,6 +77,7 @@ def _eligible(signature: Signature) -> bool:
 
 
 def _plain(param: BufferParam) -> bool:
+    # Of n + 1 an unknown would have to be solved for, which takes the steps of a plan in order.
     return all(isinstance(extent, (IntImm, Var)) for extent in param.shape)
 
 
@@ -86,6 +88,7 @@ def _method(slot: int) -> _MethodDef:
     text = FASTCALL_IR.format(**offsets, flags=layout.FLAGS, inner=slot, refused=REFUSED, header=HEADER_WORDS, record=RECORD_WORDS)
     target = Target("llvm")
     code = engine.load_object(cache.compile_text(text, target, 1).data, ["fastcall"], python_api.addresses(*_PYTHON_API))
+    # `_MethodDef` holds a bare address; the cache may drop a definition, while builtins of it are alive.
     _code.append(code)
     return _MethodDef(b"function", code["fastcall"], _METH_FASTCALL, None)
 
@@ -114,6 +117,7 @@ def _table(signature: Signature, plan: binding.Plan, entry: int) -> Any:
             # Words have a sign: a uint64 from 2**63 on goes the long way.
             records += [_KIND_INT, low, min(high, _INT64_MAX), slots.get(param.var, _NO_SLOT), 0, 0, 0, 0]
     words = header + records + dims
+    # The plan's slots are as many words behind the arguments' words; the function reads only those of its symbols.
     return (ctypes.c_int64 * len(words))(*words)
 
 

@@ -91,6 +91,7 @@ class NDArray:
     @property
     def is_view(self) -> bool:
         """Whether the memory is somebody else's (an array that came through DLPack)."""
+        # Views of views: NumPy mostly points past intermediate arrays, but not past foreign bases.
         base: Any = self._array
         while isinstance(base, np.ndarray):
             base = base.base
@@ -98,6 +99,7 @@ class NDArray:
 
     def numpy(self) -> _Array:
         """A copy as a NumPy array. For one that shares the memory use `np.from_dlpack(x)`."""
+        # Always a copy, as TVM gives one: programs write into it without changing the array.
         copied: _Array = self._array.copy()
         return copied
 
@@ -130,6 +132,7 @@ class NDArray:
         return dlpack.export(self._array, self._dtype)
 
     def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None) -> Any:
+        # The type alone: there is one CPU, whatever index it is asked for.
         if dl_device is not None and next(iter(dl_device)) != dlpack.CPU_DEVICE[0]:
             raise BufferError(f"the array lives in CPU memory, not on DLPack device {dl_device}")
         return dlpack.export(self.numpy() if copy else self._array, self._dtype, max_version)
@@ -199,6 +202,7 @@ def empty(
     size = math.prod(extents) * element.itemsize
     # Room to move the start up: NumPy itself promises 16 bytes at most.
     memory = np.empty(size + _ALIGNMENT, np.uint8)
+    # The bytes up to the next multiple; the view keeps `memory` alive.
     start = -memory.ctypes.data % _ALIGNMENT
     return NDArray(memory[start : start + size].view(element).reshape(extents), device)
 

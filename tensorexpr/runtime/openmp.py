@@ -92,6 +92,7 @@ def _already_loaded() -> Iterator[str]:
         maps = Path("/proc/self/maps").read_text()
     except OSError:
         return
+    # A library is mapped in several pieces, one line each.
     yield from dict.fromkeys(re.findall(r"(/\S*/lib(?:omp|iomp5)[^/\s]*\.so[.\d]*)$", maps, re.MULTILINE))
 
 
@@ -112,6 +113,7 @@ def _load(path: str) -> OpenMP:
     os.environ.setdefault("KMP_DUPLICATE_LIB_OK", "TRUE")
     ours = "KMP_BLOCKTIME" not in os.environ
     if ours:
+        # libomp reads it once, at its first call, so it can be taken back right after; child processes don't inherit it.
         os.environ["KMP_BLOCKTIME"] = BLOCKTIME
     try:
         library = ctypes.CDLL(path)

@@ -68,6 +68,7 @@ def load_param_dict(param_bytes: bytes | bytearray) -> dict[str, nd.NDArray]:
     if magic != _LIST_MAGIC:
         raise RecordError("these bytes hold no parameters: they begin with another number")
     names = [reader.text() for _ in range(reader.counted(count))]
+    # The format counts names and arrays apart.
     (arrays,) = reader.words("<Q")
     if arrays != len(names):
         raise RecordError(f"{len(names)} names for {arrays} parameters")
@@ -89,6 +90,7 @@ class _Reader:
 
     def counted(self, count: int) -> int:
         """A count of things that have 8 bytes at least."""
+        # Before a list of that length is made: a torn count would ask for any amount of memory.
         if count * 8 > len(self._data):
             raise RecordError(f"{count} parameters don't fit into {len(self._data)} bytes")
         return count
@@ -115,6 +117,7 @@ class _Reader:
             raise RecordError(f"parameter {name!r}: {error}") from None
         if any(extent < 0 for extent in shape) or math.prod(shape) * element.itemsize != size:
             raise RecordError(f"parameter {name!r} has {size} bytes, not those of {spelled}{list(shape)}")
+        # A copy: frombuffer gives a read-only view, aligned to whatever stood before it.
         return nd.array(np.frombuffer(self.take(size), element).reshape(shape))
 
 

@@ -44,6 +44,7 @@ def program_key(inputs: Any, args: Sequence[Any] | None, name: str, binds: Mappi
 
 def _is_usual() -> bool:
     """True if nobody watches or changes how programs are made, and what is made may be kept."""
+    # Instruments must see every pass run; a pass that is added may do anything.
     ctx = PassContext.current()
     observed = ctx.instruments or ctx.config.get("tir.add_lower_pass") or os.environ.get("TENSOREXPR_VERIFY")
     return config.cache_enabled() and not observed
@@ -51,6 +52,7 @@ def _is_usual() -> bool:
 
 def key_of(kind: str, program: Mapping[str, Any], target: Target) -> bytes | None:
     """What a program depends on that is described as JSON values: these, options, targets and sources; None if it can't be told."""
+    # Sources too: another state of the passes may lower the same program otherwise.
     ctx, sources = PassContext.current(), _source_digest()
     if sources is None or not _is_usual():
         return None
@@ -88,7 +90,9 @@ def _described(inputs: Any, args: Sequence[Any]) -> dict[str, Any] | None:
         return None
     ops = post_dfs_order(list(inputs.outputs))
     if any(isinstance(op, PlaceholderOp) and (op.tag or op.attrs) for op in ops):
+        # A placeholder's tags and attributes may be anything, also what JSON can't tell apart.
         return None
+    # Variables and buffers as arguments aren't described.
     if not all(isinstance(arg, Tensor) and arg.op in ops for arg in args):
         return None
     steps = _steps(inputs)
@@ -120,6 +124,7 @@ def _source_digest() -> str | None:
             lines.append(f"{path} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}")
     except OSError:
         return None
+    # Files that are newer than the import may not be those that run.
     if not lines or newest / 1e9 > config.LOADED_AT - _SETTLED_SECONDS:
         return None
     return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()

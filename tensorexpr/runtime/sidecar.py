@@ -58,13 +58,16 @@ def read(text: bytes, data: bytes) -> Description:
     try:
         described = json.loads(text)
     except (ValueError, RecursionError) as error:
+        # Deep nesting ends the parser with RecursionError, not ValueError.
         raise SidecarError(f"the description is no JSON: {error}") from None
+    # Before any other field, whose meaning depends on it.
     version = _field(described, "format", int)
     if version != FORMAT:
         raise SidecarError(f"the description has format {version}, this version of tensorexpr reads {FORMAT}; export the library again")
     if not hmac.compare_digest(_field(described, "sha256", str).encode(), _digest(data).encode()):
         raise SidecarError("the library's bytes are not those that its description was written for; export it again")
     try:
+        # After the hash, so that what does not belong to these bytes is not interpreted.
         functions = [_Reader(entry).signature() for entry in _field(described, "functions", list)]
     except (RecordError, TypeMismatchError) as error:
         raise SidecarError(f"the description does not describe functions: {error}") from None
@@ -138,6 +141,7 @@ class _Writer:
 
 def _variables(signature: Signature) -> list[Var]:
     scalars = [param.var for param in signature.params if isinstance(param, ScalarParam)]
+    # A scalar parameter may be a symbol of shapes as well; it is written once.
     return list(dict.fromkeys((*signature.symbols, *scalars)))
 
 
@@ -156,6 +160,7 @@ class _Reader:
         symbols = tuple(self._var(entry) for entry in _field(self._record, "symbols", list))
         errors = tuple(str(message) for message in _field(self._record, "errors", list))
         returns = _field(self._record, "returns", str) if "returns" in self._record else None
+        # The caller allocates the last parameter for the result and reads it back as this dtype.
         if returns is not None and not (
             params and isinstance(params[-1], BufferParam) and params[-1].dtype == returns and params[-1].is_written
         ):
@@ -173,6 +178,7 @@ class _Reader:
 
     def _alignment(self, record: Any) -> int:
         alignment = _field(record, "alignment", int)
+        # The native check masks addresses with alignment - 1, which is right for powers of two only.
         if alignment < 1 or alignment & (alignment - 1):
             raise SidecarError(f"the description has the alignment {alignment}, which is no power of two")
         return alignment

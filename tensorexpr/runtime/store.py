@@ -51,6 +51,7 @@ _written = _Written()
 def fetch(key: bytes) -> tuple[bytes, ...] | None:
     """The parts that were kept under a key; None if there are none, they are damaged, or the cache is off."""
     name = _name(key)
+    # A cache that can't be read is one that holds nothing.
     with suppress(OSError), _folder() as folder:
         if folder is None:
             return None
@@ -59,6 +60,7 @@ def fetch(key: bytes) -> tuple[bytes, ...] | None:
         if parts is None:
             logger.debug("a damaged entry is dropped: %s", name)
             os.unlink(name, dir_fd=folder)  # else it would be read in vain each time
+        # The name is only a hash of the key; the key itself says that this is the entry.
         elif parts[0] == key:
             return parts[1:]
     return None
@@ -102,13 +104,16 @@ def _folder() -> Iterator[int | None]:
 
 def _open_folder() -> int:
     path = config.cache_path() / _FOLDER
+    # O_NOFOLLOW: a link could lead to a folder of somebody else by the time that it is used.
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
     try:
         descriptor = os.open(path, flags)
     except FileNotFoundError:
+        # `exist_ok`: another process may make them at the same moment.
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.mkdir(mode=0o700, exist_ok=True)
         descriptor = os.open(path, flags)
+    # Of the open folder, not of the path, which may name another one a moment later.
     status = os.fstat(descriptor)
     if status.st_uid != os.getuid() or status.st_mode & 0o077:
         os.close(descriptor)
@@ -123,11 +128,13 @@ def _read(folder: int, name: str) -> bytes:
     """The bytes of a file, which then counts as used now."""
     with open(os.open(name, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=folder), "rb") as file:
         data = file.read()
+        # Whether the file system notes reads by itself depends on how it was mounted.
         os.utime(file.fileno())
     return data
 
 
 def _write(folder: int, name: str, data: bytes) -> None:
+    # Unlike those of other processes, and of other threads of this one.
     temporary = f"{name}.{os.getpid()}.{next(_temporary_names)}"
     try:
         # O_EXCL: nobody else's file, nor a link that somebody left under the name, is written.
@@ -152,6 +159,7 @@ def _make_room(folder: int, limit: int) -> None:
     if total <= limit:
         return
     for _, size, name in sorted(found):  # by time, the oldest first
+        # Below the limit, or each new entry would look through the folder again.
         if total <= limit * 3 // 4:
             break
         with suppress(OSError):
@@ -167,6 +175,7 @@ def _pack(parts: Sequence[bytes]) -> bytes:
 def _unpack(data: bytes) -> tuple[bytes, ...] | None:
     """The parts of a file; None unless it is just what `_pack` made."""
     start = len(_MAGIC) + hashlib.sha256().digest_size
+    # Data that is too short has an empty body, which the comparison of lengths refuses.
     body = data[start:]
     if data[: len(_MAGIC)] != _MAGIC or data[len(_MAGIC) : start] != hashlib.sha256(body).digest() or len(body) < _COUNTS.size:
         return None

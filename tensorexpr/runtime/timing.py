@@ -114,8 +114,10 @@ class Evaluator:
         Raises:
             ArgumentError: if they don't fit, or the function fails.
         """
+        # Once for all calls: checking takes longer than a small function runs.
         words, held = self.function.block(*args)  # `held` keeps alive what the words point to
         prepare = self._preparation(args, held)
+        # The first call pays for page faults, and for waking the workers of parallel loops.
         self._seconds(words, 1)
         number = self.number
         results = []
@@ -134,6 +136,7 @@ class Evaluator:
         while True:
             seconds = self._seconds(words, number)
             zero_rounds += seconds == 0
+            # With `min_repeat_ms` of 0 the first round is enough, whatever it took.
             if seconds >= wanted or zero_rounds > self.limit_zero_time_iterations:
                 return seconds, number
             estimate = wanted * number / seconds if seconds else 0
@@ -152,6 +155,7 @@ class Evaluator:
             return lambda: _ignore(prepare(*args))
         flush = self.cache_flush_bytes
         if self.f_preproc == FLUSH_OTHER_ARGUMENTS:
+            # Twice the cache: replacement isn't exactly least recently used.
             flush = max(flush, 2 * Target("llvm").l3_cache_size_bytes)
         if not flush:
             return lambda: None
@@ -159,6 +163,7 @@ class Evaluator:
         first = held[0] if self.f_preproc and held and isinstance(held[0], np.ndarray) else None
 
         def evict() -> None:
+            # Written, not only read: lines that were written push out even what the cache would protect from a scan.
             np.add(memory, 1, out=memory)
             if first is not None:  # the argument that is to stay in the cache is read back
                 first.copy()

@@ -128,6 +128,7 @@ def _orders(term: Term) -> Iterator[Term]:
         yield term
         return
     _, kind, operands = term
+    # k nested commutative nodes have 2**k orders; patterns are small, and equal orders are dropped by `_law`.
     chosen = list(product(*(list(_orders(operand)) for operand in operands)))
     yield from (("node", kind, order) for order in chosen)
     if kind in _COMMUTATIVE:
@@ -142,6 +143,7 @@ def _term(node: ast.expr) -> Term:
             return "value", value
         case ast.UnaryOp(ast.USub(), negated):
             inner = _term(negated)
+            # There is no node for negation: -x is 0 - x, -1 a constant.
             return ("value", -inner[1]) if inner[0] == "value" else ("node", Sub, (("value", 0), inner))
         case ast.UnaryOp(ast.Not(), negated):
             return "node", Not, (_term(negated),)
@@ -188,6 +190,7 @@ def match(term: Term, found: Any, env: Env) -> bool:
         name = term[1]
         # A letter that stands twice asks for one node: expressions are hash-consed, so equal ones are identical.
         known = env.setdefault(name, found)
+        # Lanes are plain integers, and equal ones needn't be one object.
         return known is found or (isinstance(found, int) and known == found)
     if kind == "node":
         if type(found) is not term[1]:
@@ -218,6 +221,7 @@ def build(term: Term, env: Env) -> Any:
     if kind == "compute":
         return _FUNCTIONS[term[1]](*inner)
     if kind == "call":
+        # A condition in front keeps its bool; the two arms, or what is shifted and by how much, share a dtype.
         arms = _agreed(inner[-2:])
         made = [*inner[:-2], *arms] if len(inner) > 1 else arms
         return Call(made[-1].dtype, term[1], tuple(made))
@@ -255,6 +259,7 @@ def as_expr(value: Any, dtype: str) -> PrimExpr:
     if isinstance(value, PrimExpr):
         return value
     lanes = parse_dtype(dtype).lanes
+    # Laws compute with unbounded integers; the constant is what the machine would hold.
     scalar = IntImm(scalar_dtype(dtype), wrap_int(int(value), scalar_dtype(dtype)))
     return scalar if lanes == 1 else Broadcast(scalar, lanes)
 

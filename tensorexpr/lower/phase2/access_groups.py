@@ -60,6 +60,7 @@ class Slot:
 
     def then(self, later: Slot) -> Slot:
         """This access followed by a later one."""
+        # Equal masks are one object, as expressions are hash-consed.
         first, second = (self, later) if self.predicate is later.predicate else (self.unmasked(), later.unmasked())
         guard = _weaker(first.guard, second.guard)
         # A later access under weaker conditions may see the old value: `if a: X[0] = 1` and then `Y[0] = X[0]`.
@@ -81,6 +82,7 @@ def _weaker(a: Guard, b: Guard) -> Guard:
         return ()
     if a is None or b is None:
         return None
+    # (c1,) and (c1, c2), nested conditions: under c1 the first access is sure, and it holds at both.
     short, long = (a, b) if len(a) <= len(b) else (b, a)
     return short if _equal_guards(short, long[: len(short)]) else None
 
@@ -131,6 +133,7 @@ def merge(into: Groups, later: Groups) -> None:
     for data, group in later.items():
         known = into.get(data)
         if data not in into:
+            # A copy: the statement's own group is cached, and asked for again.
             into[data] = None if group is None else group.copy()
         elif known is not None and (group is None or not known.join(group)):
             into[data] = None
@@ -179,12 +182,14 @@ class AccessGroups:
                 result = self._of_exprs(stmt)
                 merge(result, self.of(stmt.body))
                 if isinstance(stmt, Allocate):
+                    # Outside there is no such buffer.
                     result.pop(stmt.buffer_var, None)
                 return self._outside(result, stmt.var) if isinstance(stmt, LetStmt) else result
             case Evaluate(value=Call(_, "tir.prefetch")):  # takes an address, so what is there stays in memory
                 return {data: None for data in self._touched(stmt)}
             case Evaluate():
                 return self._of_exprs(stmt)
+        # What isn't looked into, as while loops: all that they touch stays in memory.
         return {data: None for inner in walk_statements(stmt) for data in self._touched(inner)}
 
     def _touched(self, stmt: Stmt) -> Iterator[Var]:
@@ -233,6 +238,7 @@ class AccessGroups:
 
     def _single(self, buffer: Buffer, index: PrimExpr, slot: Slot) -> Groups:
         place = self._place(index)
+        # What is in a register already gains nothing.
         if place is None or buffer.scope() == "register":
             return {buffer.data: None}
         base, base_vars, key = place

@@ -159,6 +159,7 @@ class GuardBounds:
 
     def live_range(self, loop: For) -> tuple[int, int] | None:
         """The part [begin, end) of a constant loop outside which no statement of its body runs, if that is less than all."""
+        # A vector loop keeps its lanes: which of them run is for masks to say.
         if not isinstance(loop.min, IntImm) or not isinstance(loop.extent, IntImm) or loop.kind is ForKind.VECTORIZED:
             return None
         if bound_tag(loop) in HARDWARE_TAGS:  # as many as the grid has, whatever some of them have to do

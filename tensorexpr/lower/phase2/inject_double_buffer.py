@@ -114,6 +114,7 @@ class _Injector:
             return False
         if not {inner.buffer.data for inner in inside if isinstance(inner, BufferStore)} <= filled | private:
             return False
+        # A pointer to the buffer says nothing of which copy is meant.
         if any(has_pointers(stmt, filled) for stmt in (*plan.filling, plan.rest)):
             return False
         # The filling of i + 1 comes before the rest of i: neither may see what the other writes.
@@ -165,6 +166,7 @@ class _Overlap:
         return floormod(iteration - self.loop.min, 2)
 
     def _step(self, iteration: PrimExpr) -> Stmt:
+        # Different copies, so their order makes no difference to the values.
         return seq(self.fill(iteration + 1, self._turn(iteration + 1)), self.read(iteration, self._turn(iteration)))
 
     def guarded(self) -> Stmt:

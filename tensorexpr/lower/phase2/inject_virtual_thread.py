@@ -124,8 +124,10 @@ class _Interleaving:
         match stmt:
             case BufferStore(buffer=buffer):
                 private = buffer.data in self._own and buffer.data not in self._differing
+                # The same value to the same element for every thread: once is enough.
                 return stmt if private and not self._differs(stmt) else self._threads(stmt)
             case Evaluate():
+                # An effect happens once for each thread, even if no thread's number is in it.
                 return self._threads(stmt) if has_effect(stmt) or self._differs(stmt) else stmt
             case Allocate() if not self._differs(stmt):
                 if stmt.buffer_var not in self._differing:
@@ -145,6 +147,7 @@ class _Interleaving:
     def _threads(self, stmt: Stmt) -> Stmt:
         """A statement once for each thread."""
         var, low = self._loop.loop_var, self._loop.min
+        # Copies of a loop run one after the other, not interleaved, and only make the program longer.
         if self._count <= _MOST_COPIES and not any(isinstance(inner, (For, While)) for inner in walk_statements(stmt)):
             numbers = [IntImm("int32", number) for number in range(self._count)]
             copies = (Copier({var: add(low, IntImm(var.dtype, n.value))}).stmt(self._copies.redirected(stmt, n)) for n in numbers)

@@ -51,6 +51,7 @@ def in_runs(load: BufferLoad) -> PrimExpr | None:
     if len(load.indices) != 1 or parse_dtype(load.buffer.dtype).lanes > 1:
         return None
     index, lanes = load.indices[0], lanes_of(load)
+    # A ramp, or one element for all lanes, is one load already.
     found = None if lanes < 2 or isinstance(index, (Ramp, Broadcast)) else lanes_from(index)
     if found is None:
         return None

@@ -131,6 +131,7 @@ def shortened(store: BufferStore, lanes: Lanes, kept: frozenset[Var]) -> BufferS
     Args:
         kept: storage whose vectors stay whole, as they will be registers.
     """
+    # Lanes from a later one on would move the base of every ramp; they keep a constant mask.
     if lanes.first or lanes.end in (0, lanes.count) or len(store.indices) != 1:
         return None
     index, value = _shortened(store.indices[0], lanes, kept), _shortened(store.value, lanes, kept)
@@ -147,6 +148,7 @@ def _shortened(expr: PrimExpr, lanes: Lanes, kept: frozenset[Var]) -> PrimExpr |
             return base if lanes.end == 1 else Ramp(base, stride, lanes.end)
         case Broadcast(value):
             return value if lanes.end == 1 else Broadcast(value, lanes.end)
+        # A part of what will be a register is a second width, which would keep it in memory.
         case BufferLoad(buffer, (Ramp(_, IntImm(_, 1)),)) if buffer.data in kept:
             return None
         case BufferLoad(buffer, _) if parse_dtype(buffer.dtype).lanes > 1:

@@ -106,6 +106,8 @@ class _CopierOfOneBlock(Copier):
 
     def _copied(self, expr: PrimExpr) -> PrimExpr:
         result = super()._copied(expr)
+        # Of a plain variable: f
+        # 8 and f % 8, which number the blocks of a fused axis.
         if isinstance(result, (FloorDiv, FloorMod)) and isinstance(result.a, Var):
             bound = self._analyzer.const_int_bound(result)
             if bound.min_value == bound.max_value:
@@ -160,6 +162,7 @@ class _Partitioner:
             return result
         condition, true_value, false_value = result.args
         parts = list(conjuncts(condition))
+        # One part that is false decides, whatever the others need.
         if any(self._is_known(~part, hint) for part, hint in parts):
             return false_value
         kept = [(part, hint) for part, hint in parts if part not in self._assumed and not self._is_known(part, hint)]
@@ -176,6 +179,7 @@ class _Partitioner:
         if not kept:
             return self.stmt(stmt.then_case)
         condition = stmt.condition if len(kept) == len(parts) else all_of(*(likely(part) if hint else part for part, hint in kept))
+        # The else case gets no fact: that a conjunction fails says of no part that it does.
         with under_conditions(self._analyzer, [condition]):
             then_case = self.stmt(stmt.then_case)
         else_case = None if stmt.else_case is None else self.stmt(stmt.else_case)
@@ -202,6 +206,7 @@ class _Partitioner:
 
     def _cut_loop(self, loop: For) -> Stmt:
         if self._extrema is not None:
+            # Before the guards are looked at: a minimum that is decided may decide them.
             with inside_loop(self._analyzer, loop):
                 loop = replace(loop, body=self._extrema.settled_in(loop.body))
         # Iterations in which nothing runs go first: without them the guards may hold throughout, and there is nothing to cut.
@@ -216,6 +221,7 @@ class _Partitioner:
         cut = self._find_cut(loop)
         if cut is None:
             return self._whole(loop)
+        # Those that are assumed further out must stay assumed when this loop is done.
         known = [guard for guard in cut.guards if guard not in self._assumed]
         self._assumed.update(known)
         # No test is left: all guards of the cut hold in every iteration, and the loop stays whole.
@@ -251,6 +257,7 @@ class _Partitioner:
         extent = self._analyzer.simplify(end - begin)
         if isinstance(extent, IntImm) and extent.value <= 0:
             return NOP
+        # An annotation asks for something of the loop, so a loop has to be left.
         if isinstance(extent, IntImm) and extent.value == 1 and not loop.annotations:
             return self.stmt(Copier({loop.loop_var: begin}).stmt(loop.body))
         # A fresh variable makes the copy's guards other expressions than those that are assumed for the main part.

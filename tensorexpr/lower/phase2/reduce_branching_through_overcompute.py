@@ -94,12 +94,14 @@ class _Search:
                 self._depths[stmt.buffer_var] = len(self._loops), self._conditions
             case LetStmt():
                 self._unknown.add(stmt.var)
+            # Only a guard right around one store: dropping it touches nothing else.
             case IfThenElse(then_case=BufferStore() as store, else_case=None):
                 self._note(store, stmt)
                 return
             case BufferStore():
                 self._note(stmt, None)
                 return
+        # What these contain may not run at all, so it fills nothing for sure.
         depends = isinstance(stmt, (IfThenElse, While))
         self._conditions += depends
         map_stmt(stmt, self._visited)
@@ -153,6 +155,7 @@ class _Search:
             if not hinted or not isinstance(part, (LT, LE, GT, GE)) or self._free.touches_memory(part):
                 continue
             form = excess(part)
+            # Two nests over one tile have loops of their own; the strides in the index tell which is which.
             atoms = {atom: ("stride", strides[atom]) if atom in strides else atom for atom in form.terms}
             if all(atom in strides or self._free(atom).isdisjoint(inner) for atom in form.terms):
                 found[frozenset((atoms[atom], factor) for atom, factor in form.terms.items()), form.constant] = part
@@ -178,6 +181,7 @@ class _Search:
             # Only with one shape do equal strides in two guards name the same element.
             if data in self._unknown or len(shapes) != 1 or None in shapes or not all(self._may_run(data, one) for one in stores):
                 continue
+            # What only some stores ask doesn't say which elements exist, but which of them change.
             shared = set.intersection(*(set(one.meanings) for one in stores))
             for one in stores:
                 if shared and one.guard is not None:

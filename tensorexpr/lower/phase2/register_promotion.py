@@ -118,6 +118,7 @@ class _Promoter:
     def _allocate(self, stmt: Allocate, active: _Active) -> Stmt:
         """A buffer whose every index is a constant needs no memory at all."""
         group = self._groups.of(stmt.body).get(stmt.buffer_var)
+        # An empty base: every index is a constant.
         home = None if group is None or group.base else self._home(group, active)
         if group is None or home is None:
             return map_stmt(stmt, lambda s: self.stmt(s, active), lambda e: self._expr(e, active))
@@ -132,6 +133,7 @@ class _Promoter:
 
     def _home(self, group: Group, active: _Active) -> _Home | None:
         """Registers for a group; None if there are not enough, or slots overlap."""
+        # Before overlaps are looked for, which takes a step for each element.
         if active.used + self._cost(group) > self._registers.promotable:
             return None
         owner: dict[int, SlotKey] = {}
@@ -143,6 +145,7 @@ class _Promoter:
                     return None
         buffers: dict[str, tuple[Var, list[SlotKey]]] = {}
         for key, slot in group.slots.items():
+            # A register buffer for each width, as all elements of a buffer have one dtype.
             dtype = group.buffer.access_dtype((slot.index,))
             if dtype not in buffers:
                 buffers[dtype] = (pointer_like(group.buffer.data, "register", dtype), [])

@@ -110,6 +110,7 @@ class _Settler:
         return found
 
     def _is_true(self, part: PrimExpr) -> bool:
+        # What memory holds may change while a proof is kept.
         if self._free.touches_memory(part):
             return False
         match part:

@@ -80,6 +80,7 @@ def _strided(load: BufferLoad) -> _Strided | None:
     index = load.indices[0]
     if load.predicate is not None or not isinstance(index, Ramp) or not isinstance(index.stride, IntImm):
         return None
+    # Stride 1 is a plain vector load, stride 0 a broadcast.
     if parse_dtype(load.buffer.dtype).lanes > 1 or abs(index.stride.value) < 2:
         return None
     form = linear_form(index.base)
@@ -155,6 +156,7 @@ def _whole_columns(columns: dict[PrimExpr, PrimExpr]) -> dict[PrimExpr, PrimExpr
     whole = {}
     for load, column in columns.items():
         lanes = parse_dtype(column.dtype).lanes
+        # Three lanes are cut out of a register of four; a store under a mask can take all four.
         if lanes & (lanes - 1) and isinstance(column, Shuffle) and len(column.vectors) == 1 and column.indices[0] == 0:
             whole[load] = column.vectors[0]
     return whole
@@ -198,6 +200,7 @@ def _blocks(group: dict[int, _Strided], registers: RegisterFile) -> Iterable[lis
             end += 1
         length = end - start
         for size in (most, most // 2, most // 4):
+            # Largest first: of 11 columns with registers of 8, eight are a block, and three stay strided.
             while size >= _LEAST and length >= size:
                 yield [group[offset] for offset in offsets[start : start + size]]
                 start, length = start + size, length - size
@@ -231,6 +234,7 @@ def _transposed(block: Sequence[_Strided], bindings: _Bindings) -> dict[PrimExpr
         square = _square(padded, block_lanes, lambda pair, order: bind("zipped", Shuffle(pair, order)))
         return {column.load: _column(square[number : number + 1], 0, lanes, width) for number, column in enumerate(block)}
     # The perfect shuffle: log2(count) rounds of it turn rows into columns, whatever the width.
+    # Lane n of the first vector, then lane n of the second: the lower halves, then the upper ones.
     low = tuple(part for n in range(width // 2) for part in (n, width + n))
     high = tuple(part for n in range(width // 2, width) for part in (n, width + n))
     for _ in range(count.bit_length() - 1):
@@ -261,6 +265,7 @@ def _square(rows: Sequence[PrimExpr], block: int, shuffled: Callable[[_Pair, _Or
                 vectors[place] = shuffled(pair, order)
                 content[place] = [joined[lane] for lane in order]
         distance *= 2
+    # Shuffles inside of blocks leave the vectors in another order than that of the columns.
     by_column = {places[0][1]: vector for places, vector in zip(content, vectors, strict=True)}
     return [by_column[column] for column in range(count)]
 
@@ -286,6 +291,7 @@ def _block_orders(count: int, block: int) -> tuple[_Order, _Order]:
 
 def _column(vectors: Sequence[PrimExpr], start: int, lanes: int, width: int) -> PrimExpr:
     """`lanes` elements from `start` on of vectors that stand one behind the other."""
+    # Where lanes and width differ a column may straddle two vectors.
     first, last = start // width, (start + lanes - 1) // width
     skip = start - first * width
     if first == last and skip == 0 and lanes == width:

@@ -51,6 +51,7 @@ class _Trimmer:
     def stmt(self, stmt: Stmt) -> Stmt:
         """The statement with its loops trimmed, outermost first."""
         if isinstance(stmt, For):
+            # Outermost first: the new bounds are facts for the loops inside.
             trimmed = self._trimmed(stmt) if stmt.kind is ForKind.SERIAL else stmt
             with inside_loop(self._analyzer, trimmed):
                 body = self.stmt(trimmed.body)
@@ -84,10 +85,14 @@ class _Trimmer:
             form = excess(condition)
             factor = form.coefficient_of(loop.loop_var)
             rest = form.without(loop.loop_var)
+            # In k
+            # 2 + k the variable is also in a term that isn't linear in it.
             if not factor or any(loop.loop_var in self._free(atom) for atom in rest.terms):
                 continue
             dtype = condition.a.dtype
             if factor > 0:
+                # factor*k + rest <= 0 is k <= -rest
+                # factor, and the end is one further.
                 value = floordiv(rest.scale(-1).to_expr(dtype), factor) + 1
             else:
                 value = floordiv(rest.shift(-factor - 1).to_expr(dtype), -factor)
@@ -126,6 +131,7 @@ def _chain(stmt: Stmt) -> Iterator[Stmt]:
             case IfThenElse(else_case=None):
                 yield stmt
                 stmt = stmt.then_case
+            # Two statements that work have guards of their own, and the loop serves both.
             case SeqStmt() if len(working := [part for part in stmt.seq if not _is_hint(part)]) == 1:
                 stmt = working[0]
             case _:

@@ -70,6 +70,7 @@ def _check_size(body: Stmt, limit: int) -> None:
     """Refuse an expansion that no one can want, before any work is done."""
 
     def steps(stmt: Stmt) -> int:
+        # Counted before anything is copied: the copies alone could fill the memory.
         inner = sum(steps(s) for s in sub_statements(stmt)) + isinstance(stmt, (BufferStore, Evaluate))
         if isinstance(stmt, For) and stmt.kind is ForKind.UNROLLED and isinstance(stmt.extent, IntImm):
             inner *= max(stmt.extent.value, 0)
@@ -133,6 +134,7 @@ class _Unroller:
             return _Result(marked, body.steps * (extent or 0), body.loops, body.expanded + 1)
         if extent is not None and wanted:
             return _Result(_expanded(loop, body.stmt, extent), body.steps * extent, body.loops, body.expanded + 1)
+        # What can't be expanded, having an unknown extent, runs as a plain loop.
         kind = ForKind.SERIAL if loop.kind is ForKind.UNROLLED else loop.kind
         kept = FrozenMap({k: v for k, v in loop.annotations.items() if k not in UNROLL_PRAGMAS})
         if kind is loop.kind and body.stmt is loop.body and len(kept) == len(loop.annotations):
@@ -148,6 +150,7 @@ class _Unroller:
             return not self._keep_trivial
         if loop.kind is not ForKind.SERIAL or KEEP_LOOP in loop.annotations:
             return False
+        # Innermost loops only: the copies would hold a loop each.
         if body.loops or body.expanded > self._option.auto_max_depth:
             return False
         if loop.loop_var in self.local_indices:

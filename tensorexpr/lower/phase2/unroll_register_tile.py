@@ -115,6 +115,7 @@ class _Tiles:
             if loops is None or any(loop.kind is ForKind.PARALLEL for loop in access.loops[depth:]):
                 return
             chosen.update(loop.loop_var for loop in loops)
+        # By statement: one that accesses the buffer twice is expanded once.
         statements = {id(a.stmt): _extents(loop for loop in a.loops[depth:] if loop.loop_var in chosen) or 1 for a in accesses}
         if sum(statements.values()) <= _LOCAL_STATEMENTS:
             self._unrolled |= chosen
@@ -126,6 +127,7 @@ class _Tiles:
             return None
         used = self._free(base)
         loops = [loop for loop in inside if loop.loop_var in used]
+        # A variable that is bound elsewhere, by a let or outside of the allocation, would stay in the index.
         return loops if len(loops) == len(used) and _extents(loops) is not None else None
 
     def find_accumulators(self) -> None:
@@ -220,6 +222,7 @@ class _Tiles:
         if limit is None or extents is None or not self._is_affine(part.indices[0], tuple(loops)):
             return
         loop_vars = {loop.loop_var for loop in loops}
+        # Every loop moves the element: one that doesn't would store it again and again, which is no initialisation.
         if extents * self._registers.needed(part.value.dtype) <= limit and loop_vars <= self._free(part.indices[0]):
             self._unrolled |= loop_vars
 

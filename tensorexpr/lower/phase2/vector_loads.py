@@ -106,6 +106,7 @@ def _shuffled(load: BufferLoad, stride: int, lanes: int) -> PrimExpr:
     span = (lanes - 1) * stride + 1
     step = IntImm(index.base.dtype, 1)
     vectors: list[PrimExpr] = []
+    # Four lanes at stride 3 span 10 elements: vectors from 0, 4 and 6, the last one overlapping.
     starts = [min(start, span - lanes) for start in range(0, span, lanes)]
     for start in starts:
         predicate = None
@@ -115,6 +116,7 @@ def _shuffled(load: BufferLoad, stride: int, lanes: int) -> PrimExpr:
                 return load
         base = add(index.base, IntImm(index.base.dtype, start))
         vectors.append(BufferLoad(load.buffer, (Ramp(base, step, lanes),), predicate))
+    # The vector that an element falls into, then its lane there, which the overlap shifts in the last one.
     places = [(number // lanes * lanes, number - starts[number // lanes]) for number in range(0, span, stride)]
     return Shuffle(tuple(vectors), tuple(vector + lane for vector, lane in places))
 

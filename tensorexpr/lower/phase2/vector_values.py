@@ -55,6 +55,7 @@ class VectorValues:
     def __init__(self, loop: For, analyzer: Analyzer) -> None:
         self.lanes = cast(IntImm, loop.extent).value
         self._analyzer = analyzer
+        # From `min` on, not from 0: the body is written in terms of the variable's own values.
         self._vectors: dict[Var, PrimExpr] = {loop.loop_var: Ramp(loop.min, IntImm(loop.min.dtype, 1), self.lanes)}
         self._private: dict[Var, int] = {}
         self._private_buffers: dict[Buffer, Buffer] = {}
@@ -88,10 +89,12 @@ class VectorValues:
         if buffer.data not in self._private:
             return vector
         spread = ramp_binary(Mul, vector, IntImm(index.dtype, self.lanes))
+        # Lanes innermost: one element of all lanes is a contiguous vector.
         return ramp_binary(Add, spread, Ramp(IntImm(index.dtype, 0), IntImm(index.dtype, 1), self.lanes))
 
     def expr(self, expr: PrimExpr, mask: Mask | None) -> PrimExpr:
         """`expr` as a vector if lanes differ, else the scalar; loads leave the lanes outside `mask` alone."""
+        # Under another mask the same load is another load.
         key = (expr, mask)
         known = self._memo.get(key)
         if known is None:
@@ -180,6 +183,7 @@ class VectorValues:
         if isinstance(a, IntImm) or (isinstance(a, Broadcast) and isinstance(a.value, IntImm)):
             constant = a if isinstance(a, IntImm) else a.value
             decides = bool(cast(IntImm, constant).value) is isinstance(expr, Or)
+            # false and b is false, true and b is b; mirrored for or.
             return a if decides else self.expr(expr.b, mask)
         inner, conjunction = mask, isinstance(expr, And)
         if self._may_trap(expr.b) and lanes_of(a) == 1:
@@ -190,6 +194,7 @@ class VectorValues:
             return if_then_else(scalar, other, decided) if conjunction else if_then_else(scalar, decided, other)
         if self._may_trap(expr.b):
             inner = self.masks.narrowed(mask, expr.a if conjunction else ~expr.a, a if conjunction else logical_not(a))
+        # Both sides are computed in all lanes; the mask keeps the right one's loads to those that need them.
         b = self.expr(expr.b, inner)
         return cast(PrimExpr, type(expr)(broadcast(a, self.lanes), broadcast(b, self.lanes)))
 
@@ -209,6 +214,7 @@ class VectorValues:
         row = INTRINSICS.get(call.op)
         if row is None or (row.kind not in _ELEMENTWISE_KINDS and call.op != "tir.reinterpret"):
             raise NoVectorFormError(f"a call of {call.op}")
+        # No mask: these work lane by lane and can't trap, and nobody looks at what the other lanes give.
         args = tuple(broadcast(self.expr(arg, mask), self.lanes) for arg in call.args)
         return Call(with_lanes(call.dtype, self.lanes), call.op, args)
 

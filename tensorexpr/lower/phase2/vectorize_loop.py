@@ -62,6 +62,7 @@ class _Vectorizer:
 
     def _vectorized(self, loop: For) -> Stmt:
         if isinstance(loop.extent, IntImm) and loop.extent.value == 1:
+            # A vector of one lane is a scalar.
             return Copier({loop.loop_var: loop.min}).stmt(loop.body)
         if not self._enabled or not isinstance(loop.extent, IntImm) or loop.extent.value < 1:
             return replace(loop, kind=ForKind.SERIAL)
@@ -145,6 +146,7 @@ class _Body:
     def _reduced(self, stmt: BufferStore, mask: Mask | None) -> Stmt | None:
         """The accumulation of all lanes' terms, where the loop is a reduction and the statement one of its updates."""
         found = accumulation(stmt) if vector_reduction.is_reduction(self._loop) else None
+        # A term that reads what the loop stores depends on the order of the lanes.
         if found is None or not self._values.masks.free(found[1]).isdisjoint(self._written):
             return None
         law, term = found
@@ -203,6 +205,7 @@ class _Body:
         size = stmt.constant_size()
         if size is None or parse_dtype(stmt.dtype).lanes > 1:
             raise NoVectorFormError("storage of variable size inside a vector loop")
+        # Lanes run at once, and each had the storage to itself.
         self._values.make_private(stmt.buffer_var, size)
         extents = (IntImm("int32", size * self._lanes),)
         return replace(stmt, extents=extents, body=self._tied_to(stmt.body, mask))
