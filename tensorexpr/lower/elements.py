@@ -39,6 +39,7 @@ class Elements:
         wanted: list[PrimExpr] = [EQ(axis, value) for axis, value in self.equal]
         for expr, low, high in self.bands:
             wanted += [GE(expr, const(low, expr.dtype)), LT(expr, const(high, expr.dtype))]
+        # One substitution of all axes at once: an index may itself mention another set's axis.
         return [substitute(condition, places) for condition in (*wanted, *self.conditions)]
 
     def mentions(self, var: Var) -> bool:
@@ -113,6 +114,7 @@ class Elements:
         """At least the elements of the other iterations of a loop, seen from one of them."""
         found = self.solved(loop)
         if found is None:
+            # Unsolved: dropping what depends on the iteration makes the set larger, which is what ends need.
             return self.widened({loop.loop_var})
         elements, iteration = found
         return replace(elements, conditions=(*elements.conditions, NE(iteration, loop.loop_var)))

@@ -51,10 +51,12 @@ class Lifetimes:
         is_loop = isinstance(stmt, (For, While))
         if is_loop:
             self._open_loops.append((self._position, set()))
+        # Accesses inside such a loop still count, as its body may use what was allocated outside.
         own = own and not (isinstance(stmt, For) and stmt.kind in self._at_once)
         for part in sub_statements(stmt):
             self.survey(part, own)
         if is_loop:
+            # Users live until past the loop's end, so that nothing in it can take their place.
             first, users = self._open_loops.pop()
             self._position += 1
             for data in users:

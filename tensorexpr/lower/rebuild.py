@@ -141,6 +141,7 @@ def map_expr(expr: PrimExpr, rewrite: ExprFn) -> PrimExpr:
     new = [rewrite(operand) for operand in old]
     for before, after in zip(old, new, strict=True):
         if before is not after:
+            # Not through the builders, which would fold: callers rely on getting the same kind of node.
             return _REMAKE[type(expr)](expr, new)
     return expr
 
@@ -215,6 +216,7 @@ def walk_statements(stmt: Stmt) -> Iterator[Stmt]:
     while stack:
         current = stack.pop()
         yield current
+        # A stack pops the last one first.
         stack.extend(reversed(list(sub_statements(current))))
 
 
@@ -261,6 +263,7 @@ class FreeVars:
             return found
         stack = [expr]
         while stack:
+            # A stack of its own: sums of thousands of terms would be as deep a recursion.
             waiting = [operand for operand in operands(stack[-1]) if operand not in known]
             if waiting:
                 stack += waiting
@@ -276,6 +279,7 @@ class FreeVars:
         parts = [self._known[operand] for operand in operands(expr)]
         found = parts[0].union(*parts[1:]) if parts else frozenset()
         if isinstance(expr, BufferLoad):
+            # A load depends on its memory as on a variable: a store to it is then a change like any other.
             return found | {expr.buffer.data}
         # The variable is bound in the body, not in its own value.
         return (parts[1] - {expr.var}) | parts[0] if isinstance(expr, Let) else found
@@ -317,6 +321,7 @@ class Copier:
         if isinstance(result, BufferLoad):
             buffer = self.buffer(result.buffer)
             return result if buffer is result.buffer else BufferLoad(buffer, result.indices, result.predicate)
+        # What didn't change was folded, or left as it is on purpose, where it was made.
         folded = None if result is expr else fold(result)
         return result if folded is None else folded
 
@@ -405,6 +410,7 @@ class Copier:
 
     def _branch(self, stmt: IfThenElse) -> Stmt:
         condition = self.expr(stmt.condition)
+        # The branch that isn't taken isn't copied: there an index may be out of bounds for these constants.
         if isinstance(condition, IntImm):
             taken = stmt.then_case if condition.value else stmt.else_case
             return NOP if taken is None else self.stmt(taken)

@@ -82,6 +82,7 @@ def _digit(atom: object, loops: Mapping[Var, PrimExpr]) -> _Digit | None:
 
 def _overlap(digits: Iterable[_Digit]) -> bool:
     """Whether two digits have something of one loop in common."""
+    # By variable, then from the lowest digit up, so that neighbours in the list are neighbours in the number.
     listed = sorted(digits, key=lambda one: (one.var.name, id(one.var), one.low))
     return any(a.var is b.var and a.low * (as_int(a.count) or b.low + 1) > b.low for a, b in pairwise(listed))
 
@@ -100,6 +101,7 @@ def _covered(part: Range, size: PrimExpr, loops: Mapping[Var, PrimExpr], paralle
     if form.constant != 0:
         return None
     found: list[_Digit] = []
+    # Smallest step first: each joins the boxes that those before it have put together.
     for atom, step in sorted(form.terms.items(), key=lambda term: term[1]):
         digit = _digit(atom, loops)
         if digit is None or step <= 0:
@@ -110,6 +112,7 @@ def _covered(part: Range, size: PrimExpr, loops: Mapping[Var, PrimExpr], paralle
             return None
         covered = analyzer.simplify(covered + step * (digit.count - 1))
         found.append(digit)
+    # More than the size is fine: guards cut off what is beyond the border.
     return found if analyzer.known_less_equal(size, covered) else None
 
 

@@ -106,6 +106,7 @@ class _Inference:
     def _boxes_read_by(self, reader: StageNode, stage: StageNode) -> Iterator[list[Interval | None]]:
         """For each read of `stage` the interval of each index, over the loops inside the attachment point."""
         domain = self.domains[reader.id]
+        # In terms of the reader's loops, as its index is in terms of its root axes.
         roots = domain.root_values()
         inside = self._loops_inside(reader, stage)
         for var, whole in _run_whole(domain, inside).items():
@@ -138,9 +139,11 @@ class _Inference:
         extent = extent_bound(Interval(low, high), self.analyzer)
         whole = as_int(size)
         if extent is not None:
+            # A box as large as the tensor only adds an offset to every index.
             return None if whole is not None and extent >= whole else Range.from_min_extent(low, const(extent, low.dtype))
         symbolic = self.analyzer.simplify(high - low + 1)
         loops = {var for domain in self.domains.values() for var in domain.loops()}
+        # Storage whose size changes with a loop would have to be allocated anew in each iteration.
         return None if variables(symbolic) & loops else Range.from_min_extent(low, symbolic)
 
     def _pick(self, a: PrimExpr, b: PrimExpr, smaller: bool) -> PrimExpr:
@@ -162,6 +165,7 @@ class _Inference:
             reads += [(known, load, inside) for load in _reads(self.bodies[reader.id], stage, self.tree)]
         found: dict[int, Guard] = {}
         for position, axis in enumerate(stage.spatial):
+            # An axis that is computed whole has no tiles.
             if domain.region[axis].extent is not stage.axes[axis].dom.extent:  # type: ignore[union-attr]
                 guard = common_short_tile(domain, axis, position, reads, self.analyzer)
                 if guard is not None:
@@ -176,6 +180,7 @@ class _Inference:
         roots = domain.root_values()
         for axis, size in zip(stage.spatial, stage.origin.output_shape(0), strict=True):
             full = stage.axes[axis].dom
+            # Computed whole: nothing of it is beyond the border.
             if full is not None and domain.region[axis].min is full.min and domain.region[axis].extent is full.extent:
                 continue
             value = self.analyzer.simplify(roots[stage.axes[axis].var])

@@ -85,6 +85,7 @@ def func_and_tensors(
     bodies = inline_stages(tree)
     analyzer = Analyzer()
     for size in _sizes(bound.values()):
+        # A size may be 0, so no proof may rest on there being elements.
         analyzer.bind(size, Range.from_min_extent(IntImm(size.dtype, 0), IntImm(size.dtype, (1 << 31) - 1)))
     arguments = {number for number, _ in bound}
     domains = infer_bound(tree, bodies, analyzer, arguments)
@@ -113,6 +114,7 @@ def _parameters(
     bound: dict[Key, Buffer] = {}
     if not isinstance(binds, Mapping):
         raise LoweringError(f"binds says which buffer a tensor lives in, as in binds={{A: buffer}}, not {binds!r}")
+    # Programs pass either the tensor or the buffer that they bound it to.
     by_buffer = {buffer: tensor for tensor, buffer in binds.items()}
     for position, arg in enumerate(args):
         if isinstance(arg, Var):
@@ -131,6 +133,7 @@ def _parameters(
         key = (unused, 0) if stage is None else storage_of(tree, stage, tensor.value_index)
         if key in bound:
             raise LoweringError(f"argument {position}, {tensor.name}, is given twice; each tensor is one argument")
+        # The layout may have been changed by the schedule: users bind the tensor as they declared it.
         given = binds.get(declared) or binds.get(tensor)
         cuts = stage.separators if stage is not None else ()
         buffer = arg if isinstance(arg, Buffer) else given
@@ -151,6 +154,7 @@ def _check_buffer(position: int, tensor: Tensor, buffer: Buffer) -> None:
         raise LoweringError(f"{where}: its buffer holds {buffer.dtype}, the tensor {tensor.dtype}; declare the buffer with {tensor.dtype}")
     same = len(buffer.shape) == len(tensor.shape)
     analyzer = Analyzer()
+    # Symbolic extents may be spelled differently: n * 4 and 4 * n.
     if not same or not all(a is b or analyzer.known_equal(a, b) for a, b in zip(buffer.shape, tensor.shape, strict=True)):
         raise LoweringError(
             f"{where}: its buffer has the shape [{shape}], the tensor [{wanted}]; declare the buffer with the tensor's shape, "
@@ -189,6 +193,7 @@ def _sizes(buffers: Any) -> dict[Var, None]:
     found: dict[Var, None] = {}
     for buffer in buffers:
         for extent in buffer.shape:
+            # The dtype of a SizeVar says it already.
             if isinstance(extent, Var) and not isinstance(extent, SizeVar):
                 found[extent] = None
     return found
@@ -213,6 +218,7 @@ class _Program:
     def build(self) -> Stmt:
         """All root stages in order."""
         roots = [s for s in self.tree.in_order() if not s.is_placeholder and isinstance(s.attach, Root)]
+        # Before the others are declared: so far only arguments have buffers.
         params = set(self.buffers)
         for stage in self.tree.in_order():
             self._declare(stage)
@@ -265,6 +271,7 @@ class _Program:
 
     def _bounds(self, stage: StageNode, number: int) -> tuple[Range, ...]:
         """The box of output `number` that one visit computes."""
+        # Code that was written by hand fills its outputs whole, and the result of a scan holds all of its steps.
         if not stage.has_loops or isinstance(stage.op, ScanOp):
             return tuple(Range.from_min_extent(IntImm(extent.dtype, 0), extent) for extent in stage.origin.output_shape(number))
         region = self.domains[stage.id].region

@@ -73,6 +73,7 @@ def match_region(
     except Mismatch as reason:
         raise ScheduleError(f"{where}: {reason}") from None
     intrin = _sized(intrin, spatial, reduction)
+    # After `_sized`: only then do the intrinsic's extents compare with those of the loop.
     roots = (*stage.spatial, *stage.reduction)
     box = dict(zip(roots, _absolute(spatial) + _absolute(reduction), strict=True))
     shown = [substitute(body, {stage.axes[a].var: value for a, value in box.items()}) for body in bodies]
@@ -138,6 +139,7 @@ def _sized(intrin: TensorIntrin, spatial: Region, reduction: Region) -> TensorIn
     """The intrinsic of the extents under a loop; where its axes and the loop's don't correspond, what differs is told later."""
     op = intrin.op
     own = [_extent(axis.dom) for axis in op.axis]
+    # Innermost axes first; further axes outside of the intrinsic's have one iteration.
     found = list(zip(reversed(own), reversed(spatial.extents), strict=False))
     summed = [_extent(axis.dom) for axis in op.reduce_axis]
     return sized(intrin, solved([*found, *zip(summed, _inner(reduction.extents, len(summed)), strict=True)]))
@@ -164,6 +166,7 @@ def _regions(domain: StageDomain, axis: int, analyzer: Analyzer) -> tuple[Region
     for loop in inside:
         if not _is_one(domain.extents[loop]):
             ranges[stage.axes[loop].var] = domain.loop_range(loop)
+    # An instruction has no way to leave elements out.
     _check_guards(domain, set(ranges))
     spatial, reduction = (_region(domain, part, ranges, analyzer) for part in (stage.spatial, stage.reduction))
     points = _product(_extent(r) for r in ranges.values())
@@ -202,6 +205,7 @@ def _region(domain: StageDomain, axes: Sequence[int], inside: Mapping[Var, Range
         value = analyzer.simplify(roots[root.var])
         bounds = relax(value, dict(inside), analyzer)
         extent = None if bounds is None else analyzer.simplify(bounds.max - bounds.min + 1)
+        # A start that moves with the loops inside would be another box for each of them.
         if bounds is None or extent is None or not {*variables(bounds.min), *variables(extent)}.isdisjoint(inside):
             raise Mismatch(f"the loops under it do not take a constant number of values of {root.name} ({value})")
         lows.append(analyzer.simplify(bounds.min))
@@ -218,6 +222,7 @@ def _aligned(spatial: Region, reduction: Region, intrin: TensorIntrin, analyzer:
     op = intrin.op
     wanted = [_extent(axis.dom) for axis in op.axis]
     left_out = len(spatial.extents) - len(wanted)
+    # Outer axes of the stage that the intrinsic doesn't have must stand still under it.
     if left_out < 0 or not all(map(_is_one, spatial.extents[:left_out])) or not _same(spatial.extents[left_out:], wanted, analyzer):
         raise Mismatch(f"the loop covers {_listed(spatial.extents)} elements, the intrinsic {_listed(wanted)}")
     axes = {axis.var: local for axis, local in zip(op.axis, spatial.local[left_out:], strict=True)}

@@ -47,6 +47,7 @@ def tensorized_nest(nest: LoopNest, axis: int, analyzer: Analyzer) -> Stmt:
     match = match_region(nest.domain, axis, nest.bodies, nest.buffers, intrin, analyzer)
     intrin = match.intrin
     outside = stage.leaf[: stage.leaf.index(axis)]
+    # A reduction loop of one iteration adds once, as if it weren't there.
     reduced = [a for a in outside if stage.is_reduction(a) and not is_const_int(nest.domain.extents[a], 1)]
     first = nest.bodies[0]
     if not reduced:
@@ -98,6 +99,7 @@ def _in_parts(
     update = _call(intrin.reduce_update, intrin, match)
     split_at = outside.index(reduced[0])
     if intrin.reduce_init is None and intrin.body is not None and not _starts_elsewhere(first, intrin):
+        # The first visit to each element: all reduction loops outside stand at 0, whatever their order.
         start = all_of(*(stage.axes[a].var == 0 for a in reduced))
         stmt: Stmt = IfThenElse(start, _call(intrin.body, intrin, match), update)
         return nest.wrap(guarded(stmt, nest.domain.guards), outside)
@@ -110,6 +112,7 @@ def _started(nest: LoopNest, intrin: TensorIntrin, match: TensorMatch, first: Re
     stage = nest.stage
     roots = nest.domain.root_values()
     indices = tuple(roots[stage.axes[axis].var] for axis in stage.spatial)
+    # An init of the stage's own isn't what the intrinsic's reduce_init stores.
     if intrin.reduce_init is None or first.init:
         inner = stage.leaf[stage.leaf.index(cast(int, tensorized_axis(stage))) :]
         return nest.init(first, roots, indices, (*loops, *inner))

@@ -113,6 +113,7 @@ class _Compaction:
         low, high = first.min, first.min + first.extent - 1
         for other in found[1:]:
             last = other.min + other.extent - 1
+            # Where neither end is proved to be the outer one, the side of the whole shape is.
             if not analyzer.known_true(low <= other.min):
                 low = other.min if analyzer.known_true(other.min <= low) else full.min
             if not analyzer.known_true(last <= high):

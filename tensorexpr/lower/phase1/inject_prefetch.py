@@ -66,6 +66,7 @@ class _Injector:
         if not isinstance(stmt, For):
             return map_stmt(stmt, self.stmt)
         body, wanted = stmt.body, []
+        # Attributes stand right inside the loop whose later iterations they are for.
         while isinstance(body, AttrStmt) and body.attr_key == PREFETCH_SCOPE:
             wanted.append(body)
             body = body.body
@@ -84,6 +85,7 @@ class _Injector:
         later: dict[Var, PrimExpr] = {loop: add(loop, offset)}
         boxes = [box, *self._span(buffer, body)]
         moved = [[(substitute(low, later), extent) for low, extent in one] for one in boxes]
+        # Box or span, whichever takes fewer calls.
         return min((_fetch(buffer, one, self._analyzer, self._line) for one in moved), key=_calls_made)
 
     def _box(self, buffer: Buffer, body: Stmt) -> list[tuple[PrimExpr, PrimExpr]] | None:
@@ -100,6 +102,7 @@ class _Injector:
             for other in known[1:]:
                 low, high = self._lower(low, other.min), self._upper(high, other.max)
             bound = extent_bound(Interval(low, high), self._analyzer)
+            # Without a bound the whole dimension, which a cache may not hold, but which is right.
             box.append((low, size if bound is None else IntImm(low.dtype, bound)))
         return box
 
@@ -150,6 +153,7 @@ def _fetch(buffer: Buffer, box: list[tuple[PrimExpr, PrimExpr]], analyzer: Analy
     for extent in buffer.shape[row + 1 :]:
         inner = multiply(inner, extent)
     line = max(1, line_bytes // parse_dtype(buffer.dtype).itemsize)
+    # At least one element to a line, should an element ever be longer than one.
     steps: list[tuple[int, PrimExpr, int]] = [(d, extent, 1) for d, (_, extent) in enumerate(box[:row])]
     last = len(box) - 1
     total = analyzer.simplify(multiply(box[row][1], inner))

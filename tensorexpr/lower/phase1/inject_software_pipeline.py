@@ -144,6 +144,7 @@ def _check_dependences(parts: Sequence[Part], where: str) -> None:
             if (earlier.stage, earlier.order) < (later.stage, later.order) and earlier.stage <= later.stage:
                 continue
             made = {region.buffer for region in earlier.block.writes}
+            # What was made by an earlier statement is needed, whichever region: no proof is asked for.
             buffer = next((region.buffer for region in later.block.reads if region.buffer in made), None)
             if buffer is None:
                 buffer = next((a.buffer for a, b in _conflicts(earlier, later) if may_overlap(Analyzer(), a, b)), None)

@@ -62,6 +62,7 @@ class _Init:
             body = IfThenElse(likely(condition), body)
         for loop in reversed(self.spatial):
             body = For(loop.loop_var, loop.min, loop.extent, loop.kind, body, thread_binding=loop.thread_binding)
+        # The loops stand in the program a second time, so their variables have to be others.
         return Copier({}).stmt(body)
 
 
@@ -114,6 +115,7 @@ class _Plan:
                 left.discard(stmt.loop_var)
                 if not left:
                     return position, loops[::-1]
+            # A branch or a binding on the way may decide whether, or with what, the reduction runs.
             elif not isinstance(stmt, SeqStmt):
                 return None
         return None

@@ -60,6 +60,7 @@ def _has_wide(body: Stmt) -> bool:
             expr = stack.pop()
             if expr not in seen:
                 seen.add(expr)
+                # Vectors of int64, too.
                 if expr.dtype.startswith("int64"):
                     return True
                 stack.extend(operands(expr))
@@ -83,6 +84,7 @@ class _Narrower:
             indices = tuple(map(self.index, stmt.indices))
             value = self.expr(stmt.value)
             predicate = None if stmt.predicate is None else self.expr(stmt.predicate)
+            # Identity first: what is unchanged isn't rebuilt by passes to come.
             if value is stmt.value and predicate is stmt.predicate and all(a is b for a, b in zip(indices, stmt.indices, strict=True)):
                 return stmt
             return BufferStore(stmt.buffer, value, indices, predicate)
@@ -125,6 +127,7 @@ class _Narrower:
         if isinstance(expr, CmpExpr) and expr.a.dtype.startswith("int64"):
             a, b = self._narrow(expr.a), self._narrow(expr.b)
             if a is not None and b is not None:
+                # Both sides or none: a comparison has one dtype.
                 return typing_cast(PrimExpr, type(expr)(a, b))
         return map_expr(expr, self.expr)
 

@@ -57,6 +57,7 @@ class Queues:
             analyzer: knows the range of the loop over the turns.
             extent: how many turns there are; None for one.
         """
+        # Later turns may have no asynchronous step of their own and still read what one wrote.
         if not self._written and not any(step.is_async for step in steps):
             return list(steps)
         queues, group_of = self._committed(steps, analyzer)
@@ -118,6 +119,7 @@ class Queues:
                     heads.setdefault(group, queue.head if region.buffer in queue.seen else queue.head - 1)
         total: PrimExpr = _ZERO
         for head in heads.values():
+            # 0 waits for everything, which is always right.
             if head is None or not analyzer.known_true(compare(GE, head, 0)):
                 return _ZERO
             total = total + Analyzer().simplify(head - step.index)

@@ -66,6 +66,7 @@ def versioned(buffer: Buffer, count: int) -> Buffer:
     """The buffer with `count` versions of itself as its first dimension."""
     strides = buffer.strides
     if strides:
+        # One version is as long as its outermost stride times that extent.
         strides = (strides[0] * buffer.shape[0], *strides)
     separators = tuple(position + 1 for position in buffer.axis_separators)
     return replace(buffer, shape=(const(count, _index_type(buffer)), *buffer.shape), strides=strides, axis_separators=separators)
@@ -144,5 +145,6 @@ class VersionUse:
             if old is not None:
                 elements = prod(as_int(extent) or 1 for extent in old.shape)
                 tile = prod(as_int(extent) or 1 for extent in old.shape[-2:])
+                # Counted in fragments, of which one version has as many as tiles of the last two dimensions.
                 args[number] = args[number] + self._turn(self.moved[old]) * (elements // tile)
         return replace(call, args=tuple(args)) if args != list(call.args) else None

@@ -85,6 +85,7 @@ class _Uses:
 
     def _enter(self, stmt: BlockRealize) -> None:
         for axis, value in zip(stmt.block.iter_vars, stmt.iter_values, strict=True):
+            # Outer blocks first, so that the values of axes end up in terms of loops alone.
             self.values[axis.var] = substitute(value, self.values)
         self._path.append(stmt)
         for buffer in stmt.block.alloc_buffers:
@@ -99,7 +100,9 @@ class _Uses:
             return
         path = tuple(self._path)
         if writes:
+            # Never outside of the declaration, where the buffer doesn't exist.
             path = path[: max(len(declared), self._outside_reductions(var))]
+        # The first use in program order decides; later ones don't change it.
         self.first_is_read.setdefault(var, not writes)
         old = self.common.get(var)
         self.common[var] = path if old is None else _common(old, path)

@@ -111,6 +111,7 @@ class _Flattener:
     def _realize(self, stmt: BufferRealize) -> Stmt:
         buffer = stmt.buffer
         mins = tuple(self.expr(bound.min) for bound in stmt.bounds)
+        # Declared strides say where each element lies, so the storage has to span them all.
         if buffer.strides:
             extents = tuple(bound.extent for bound in stmt.bounds)
             strides, size = buffer.strides, span(extents, buffer.strides)

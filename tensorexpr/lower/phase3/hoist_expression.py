@@ -45,6 +45,7 @@ class _Hoister:
         """The statement with invariant values in front of its loops."""
         if not isinstance(stmt, For):
             return map_stmt(stmt, self.stmt)
+        # Outer loops first: a value that leaves both needs one register, not one for each.
         lets = self._invariants(stmt)
         result: Stmt = replace(stmt, body=with_values(stmt.body, lets)) if lets else stmt
         with inside_loop(self._analyzer, stmt):
@@ -64,6 +65,7 @@ class _Hoister:
         if loop.kind is not ForKind.SERIAL or not self._budget or not self._runs(loop):
             return {}
         body = _Body(loop, self._free)
+        # Accumulators that this loop works on, which have to stay in registers throughout.
         tiles = sum(self._tiles.get(data, 0) for data in body.changing)
         # A value that pushes an accumulator out to the stack costs more in every iteration than computing it again.
         budget = min(self._budget, self._registers.count - tiles - _OPERANDS)
@@ -103,6 +105,7 @@ class _Body:
         stack = [self._loop.body]
         while stack:
             stmt = stack.pop()
+            # Its condition and body may never be evaluated, and what it tests changes in its course.
             if isinstance(stmt, While):
                 continue
             yield from own_expressions(stmt)

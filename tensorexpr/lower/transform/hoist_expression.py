@@ -181,6 +181,7 @@ class _Plan:
 
     def _bind(self, var: Var, value: PrimExpr, kind: HoistedLetBindings) -> None:
         here, place = len(self._around), self._place(value)
+        # Unless it moves, a binding needs the loops around it, and so does all that is made of it.
         self._depth[var] = here
         if place >= here:
             return
@@ -195,6 +196,7 @@ class _Plan:
 
 def _may_stand_anywhere(expr: PrimExpr) -> bool:
     """True for what has one value wherever it stands and can't trap."""
+    # Moved out, a division may run where its guard kept it from doing so; by -1 the least integer overflows.
     divisions = (node for node in walk(expr) if isinstance(node, (Div, Mod, FloorDiv, FloorMod)) and parse_dtype(node.dtype).is_int)
     return is_pure(expr) and all(isinstance(node.b, IntImm) and node.b.value not in (0, -1) for node in divisions)
 

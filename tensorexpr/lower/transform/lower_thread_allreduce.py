@@ -136,12 +136,14 @@ class _Lowerer:
             values = [Select(condition, value, idle) for value, idle in zip(values, reducer.identity_element, strict=True)]
         over, others, neighbours = self._split(call.args[2 + 2 * count :])
         step = _Step(reducer, over, others, self._warp, self._analyzer, self._target.kind.name == "metal")
+        # Shuffles address lanes, so the threads must be consecutive ones of a warp.
         if neighbours and self._shuffles(values, over, others):
             if over.extent <= self._warp:
                 return step.within_warp(values, results)
             body, found = step.over_warps(values)
         else:
             body, found = step.in_shared_memory(values)
+        # Reads of the old buffer, which come later in the walk, are turned to the new one.
         for old, new in zip(results, found, strict=True):
             self._results[old.data] = new
         return body
@@ -215,6 +217,7 @@ class _Step:
         values = [substitute(value, mapping) for value in reducer.result]
         if len(values) == 1:
             return BufferStore(into[0].buffer, values[0], into[0].indices)
+        # A reducer of several values, as argmax, reads all of the old ones for each new one.
         names = [Var(f"combined{number}", value.dtype) for number, value in enumerate(values)]
         body = seq(*(BufferStore(load.buffer, name, load.indices) for load, name in zip(into, names, strict=True)))
         for name, value in reversed(list(zip(names, values, strict=True))):

@@ -86,6 +86,7 @@ class _Lowerer:
         return body
 
     def _stmt(self, stmt: Stmt) -> Stmt:
+        # What calls in this statement store stands right in front of it, not in front of what is around.
         before, self._before = self._before, []
         # Whatever stands around has made its calls when this one runs, so all places are free.
         stack = self._stack

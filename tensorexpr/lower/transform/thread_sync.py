@@ -128,6 +128,7 @@ class _Planner:
     def kernels(self, stmt: Stmt) -> Stmt:
         """The statement with barriers in what threads run."""
         if isinstance(stmt, AttrStmt) and stmt.attr_key == "thread_extent" and isinstance(stmt.node, IterVar):
+            # A launch starts with nothing in shared memory that anyone waits for.
             self._open, self._kernel = set(), _kernel(stmt)
             return replace(stmt, body=self._stmt(stmt.body))
         return map_stmt(stmt, self.kernels)
@@ -188,6 +189,7 @@ class _Planner:
 
     def _loop(self, loop: For) -> Stmt:
         own = self._own(loop)
+        # One barrier in front of the loop instead of one in each of its iterations.
         waits = self._clashes(own | self._first(loop.body))
         if waits:
             self._open = set()
