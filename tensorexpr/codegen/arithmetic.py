@@ -61,6 +61,7 @@ def emit_binary(ctx: FunctionContext, node: PrimExpr) -> str:
         wide, a, b = widen(ctx, dtype, a, b)
         # No contraction here: a sum of rounded products is what the narrow type promises.
         return narrow(ctx, dtype, ctx.text.value(f"{_FLOAT[kind].split()[0]} {wide} {a}, {b}"))
+    # A flip of the sign bit; exact, and the same for NaN and zeros but for the sign of a NaN.
     if isinstance(node.b, FloatImm) and node.b.value == -1.0 and isinstance(node, Mul):
         return ctx.text.value(f"fneg {VALUE_TYPE[dtype]} {a}")
     if kind is Add and dtype in ("float32", "float64") and isinstance(node.a, Shuffle) and isinstance(node.b, Shuffle):

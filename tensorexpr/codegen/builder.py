@@ -72,6 +72,7 @@ class ModuleText:
         decided = (f'"{OPEN_TO_VECTORS}"',) if open_to_vectors else ('"llvm.loop.unroll.disable"', '"llvm.loop.vectorize.enable", i1 false')
         hints = [self.node(f"!{{!{hint}}}") for hint in decided]
         number = len(self.metadata)
+        # A loop's identity refers to itself, which keeps it from being merged with another one's.
         self.metadata.append(f"!{number} = distinct !{{!{number}, {', '.join(f'!{hint}' for hint in hints)}}}")
         return number
 

@@ -81,6 +81,7 @@ def _masked_select(ctx: FunctionContext, condition: PrimExpr, lanes: int, true_v
             values.append(ctx.value(arm))
             continue
         active = mask or inverted(ctx, flag, lanes)
+        # Nested conditionals: lanes run where the outer one lets them.
         if ctx.mask is not None:
             active = ctx.text.value(f"and {kind} {surrounding(ctx, lanes)}, {active}")
         with ctx.masked(active, lanes):

@@ -121,6 +121,7 @@ def run(ctx: FunctionContext, loop: For, first: str, last: str, may_be_empty: bo
     ctx.loops.pop()
     ctx.load_epoch = outer_epoch
     final, latch = registers.snapshot(ctx, slots), text.block
+    # It can't overflow: the counter ends at `last`, which is an i64 itself.
     following = text.value(f"add nsw i64 {variable}, 1")
     whole_numbers = all(ctx.slot_types[slot].startswith("i") for slot in slots)  # sums of others keep their order, one by one
     node = ctx.module.text.loop_node(whole_numbers and _is_undecided(loop, text.lines[inside:]))
@@ -144,6 +145,7 @@ def emit_while(ctx: FunctionContext, stmt: Stmt) -> None:
     before, initial = text.block, registers.snapshot(ctx, slots)
     text.jump(test)
     text.start(test)
+    # The heads are known before the condition is written, which may read the slots.
     phis, heads = text.reserve(), [f"%{text.fresh(identifier(slot[0].name))}" for slot in slots]
     ctx.registers.update(zip(slots, heads, strict=True))
     ctx.forget_reads()
@@ -179,6 +181,7 @@ def emit_if(ctx: FunctionContext, stmt: Stmt) -> None:
     otherwise = text.fresh("else") if stmt.else_case is not None else merge
     before = text.block
     text.branch(condition, then, otherwise, weights)
+    # Without an else the branch itself goes to the end, with the values from before.
     arms = [] if stmt.else_case is not None else [(initial, before)]
     for label, case in ((then, stmt.then_case), (otherwise, stmt.else_case)):
         if case is not None:

@@ -91,6 +91,7 @@ class _Division:
         """a / b towards zero, where b may be 0 or -1."""
         low, high = self.ctx.limits(self.node.b)
         operation = "sdiv" if wants_quotient else "srem"
+        # Neither 0 nor -1 can occur, the only divisors that trap.
         if low > 0 or high < -1:
             return self.write(operation, self.a, self.b)
         is_zero = self.write("icmp eq", self.b, self.number(0))
@@ -100,6 +101,7 @@ class _Division:
         result = self.write(operation, self.a, self.select(unsafe, self.number(1), self.b))
         if not wants_quotient:
             return self.select(unsafe, self.number(0), result)
+        # Wraps for the least integer, as multiplication by -1 does.
         negated = self.write("sub", self.number(0), self.a)
         return self.select(is_zero, self.number(0), self.select(is_minus_one, negated, result))
 

@@ -136,6 +136,7 @@ def _emit_extern(ctx: FunctionContext, call: Call) -> str:
     ctx.module.externs.add(name.value)
     result = VALUE_TYPE[call.dtype]
     own = name.value in ctx.module.symbols
+    # A function of this module is defined here; a second declaration would clash with it.
     target = symbol(name.value) if own else ctx.module.text.declare(name.value, result, *(VALUE_TYPE[arg.dtype] for arg in args))
     # A pure function is remembered like any other value.
     if call.op == "tir.call_extern":
@@ -172,6 +173,7 @@ def _emit_prefetch(ctx: FunctionContext, call: Call) -> str:
         address = ctx.value(what)
     else:
         raise CodegenError(f"In {ctx.name}: prefetch takes an element of a buffer in memory, or an address, not {what}")
+    # Not remembered: a second prefetch of the same address is a second instruction.
     ctx.reads |= IMPURE
     ctx.text.emit(f"call void @llvm.prefetch.p0(ptr {address}, i32 {write}, i32 {locality}, i32 {cache})")
     return "0"

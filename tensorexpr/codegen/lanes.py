@@ -52,6 +52,7 @@ class Lanes:
     def constant(self, value: float) -> Lanes:
         """A number in every lane, rounded to the type."""
         if self.kind in _DTYPE_OF:
+            # LLVM writes a float as the bits of a double, which must be one that a float has exactly.
             rounded = float(np.float32(value)) if self.kind == "float" else value
             text = float_bits(rounded, _DTYPE_OF[self.kind])
         else:
@@ -119,6 +120,7 @@ class Lanes:
         """coefficients[0] + coefficients[1] * self + ..., by Horner's rule."""
         result = self.constant(coefficients[-1])
         for coefficient in reversed(coefficients[:-1]):
+            # Highest power first; each step rounds once where there is a fused multiply-add.
             result = result.fma(self, coefficient)
         return result
 
@@ -155,6 +157,7 @@ class Lanes:
 
     def flipped_by(self, other: Lanes) -> Lanes:
         """Negated where `other` has its sign bit set."""
+        # The sign bit alone, so that -0.0 counts as negative.
         sign = other.bits() & self.bits().constant(-(1 << (31 if self.kind == "float" else 63)))
         return (self.bits() ^ sign).as_float()
 
@@ -206,6 +209,7 @@ class Lanes:
         value, scale = (lanes.resized(-(-self.lanes // size) * size) for lanes in (self, power))
         if value.lanes == size:
             return value._scalef(scale).resized(self.lanes)
+        # Every lane of it is overwritten, register by register.
         result = value.like_text("poison")
         for start in range(0, value.lanes, size):
             part = value.part(start, size)._scalef(scale.part(start, size))
@@ -249,6 +253,7 @@ class Lanes:
     def _scaled_in_two(self, power: Lanes, exponent: Lanes) -> Lanes:
         """Times 2**(power + c) or 2**(power - c), which is normal and exact, then 2**-c or 2**c, which rounds."""
         far = _FAR[self.kind]
+        # Towards normal numbers: a power below 2**-126 is made larger first, one above 2**127 smaller.
         back = power.bits().compare("slt", 0).choose(self.constant(2.0**-far), 2.0**far)
         # The exponent fields: that of `back` is its power + bias, so one bias and the rest of the power are left.
         biased = (exponent + 2 * _BIAS[self.kind]) << _FRACTION_BITS[self.kind]

@@ -102,6 +102,7 @@ def access_mask(ctx: FunctionContext, predicate: PrimExpr | None, lanes: int) ->
             constant *= lanes
         if constant is None:
             mask = Mask(_spread(ctx, ctx.value(predicate), parse_dtype(predicate.dtype).lanes, lanes))
+        # All lanes on is no mask at all, which takes the plain instruction.
         elif not all(constant):
             mask = Mask(_literal(constant), constant)
     # Without a conditional around, or with no lane on at all, the predicate says everything.
@@ -132,6 +133,7 @@ def surrounding(ctx: FunctionContext, lanes: int) -> str:
     if have == lanes:
         return text
     any_lane = ctx.once(("any", text), lambda: ctx.text.value(f"call i1 @llvm.vector.reduce.or.v{have}i1(<{have} x i1> {text})"))
+    # An element of another width has no lane of its own in the mask, so it is on if any lane is.
     return any_lane if lanes == 1 else ctx.once(("spread", any_lane, lanes), lambda: splat_value(ctx, "i1", any_lane, lanes))
 
 

@@ -111,6 +111,7 @@ def emit_load(ctx: FunctionContext, node: PrimExpr) -> str:
         return _register_load(ctx, node)
     access = _classify(ctx, node.buffer, node.indices)
     mask = None if node.predicate is None and ctx.mask is None else access_mask(ctx, node.predicate, access.lanes)
+    # A value made of this load is forgotten when the memory is written.
     ctx.reads |= ctx.memory_bit(access.data)
     ctx.read_through.add(access.data)
     if mask is not None and mask.is_empty:
@@ -138,6 +139,7 @@ def _register_load(ctx: FunctionContext, node: BufferLoad) -> str:
 def from_memory(ctx: FunctionContext, dtype: str, loaded: str) -> str:
     """A value of `dtype` from what a load gave: bools are bytes in memory, true unless zero."""
     memory_type = MEMORY_TYPE[dtype]
+    # A constant, as that of an empty mask, is a value of the type already.
     if memory_type == VALUE_TYPE[dtype] or not loaded.startswith("%"):
         return loaded
     nothing = "0" if memory_type == "i8" else "zeroinitializer"
@@ -221,6 +223,7 @@ def _displaced(ctx: FunctionContext, access: Access, offset: int) -> tuple[str, 
 def _load_each(ctx: FunctionContext, access: Access, stride: int, mask: Mask | None) -> str:
     kind = access.memory_type
     vector = vector_of(kind, access.lanes)
+    # Without a mask every lane is written; with one those left out must read as zero.
     result = "poison" if mask is None else "zeroinitializer"
     for lane in range(access.lanes):
         if mask is None or (mask.constant is not None and mask.constant[lane]):
@@ -247,6 +250,7 @@ def _pointers(ctx: FunctionContext, access: Access) -> str:
 
 
 def _lane_alignment(ctx: FunctionContext, access: Access) -> int:
+    # A lane may lie at any element, so nothing beyond an element's own size is known.
     return min(access.unit, ctx.alignments.get(access.data, 0) or 1)
 
 
@@ -267,6 +271,7 @@ def emit_store(ctx: FunctionContext, stmt: Stmt) -> None:
     """A BufferStore; lanes that its predicate leaves out stay as they are."""
     assert isinstance(stmt, BufferStore)
     buffer = stmt.buffer
+    # Before the mask is looked at: the value may have effects.
     value = ctx.value(stmt.value)
     mask = None if stmt.predicate is None else access_mask(ctx, stmt.predicate, parse_dtype(stmt.value.dtype).lanes)
     if mask is not None and mask.is_empty:

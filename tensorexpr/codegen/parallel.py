@@ -46,6 +46,7 @@ def _is_short(loop: For) -> bool:
 
 
 def _emit_parallel(ctx: FunctionContext, loop: For) -> None:
+    # Each thread would set its own copy, and none would be the one that is read afterwards.
     if registers.assigned(ctx, loop):
         raise CodegenError(
             f"In {ctx.name}: the parallel loop over {loop.loop_var.name} sets a register that is allocated outside it; "
@@ -57,10 +58,12 @@ def _emit_parallel(ctx: FunctionContext, loop: For) -> None:
     text.comment(f"parallel for {loop.loop_var.name}")
     first, last = bounds(ctx, loop)
     body = FunctionContext(ctx.module, f"{name}_body", ctx.noalias, parent=ctx)
+    # The trampoline calls it only for a share that has iterations.
     run(body, loop, "%first", "%last", may_be_empty=False)
     nontemporal.fence(body)
     can_fail = bool(body.exits or body.workspaces)  # a workspace that can't be had is a failure too
     arguments = [*(_argument(capture, ctx.noalias) for capture in body.captures), "i64 %first", "i64 %last"]
+    # After `can_fail`; before the layout, as only now all captures are known.
     finish(body, arguments, internal=True)
     layout, size = _layout(body.captures)
     _trampoline(ctx, name, layout, can_fail)

@@ -109,6 +109,7 @@ def _scan(ctx: FunctionContext, stmt: Stmt) -> _Slots:
         case SeqStmt(parts):
             return _union(ctx, *parts)
         case For(body=body) | While(body=body):
+            # One pass notes inner statements too: asking for each anew would take quadratic time in the depth.
             return _noted(ctx, stmt, _scan(ctx, body))
         case IfThenElse(_, then_case, else_case):
             return _noted(ctx, stmt, _union(ctx, then_case, *((else_case,) if else_case else ())))

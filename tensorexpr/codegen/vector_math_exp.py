@@ -47,6 +47,7 @@ def _cut(x: Lanes) -> tuple[Lanes, Lanes, Lanes]:
 def _split(x: Lanes) -> tuple[Lanes, Lanes, Lanes]:
     n, exponent = x.rounded(_LOG2_E)
     ln2_high, ln2_low = _LN2[x.kind]
+    # First the part whose product with n is exact; the rest is a correction in the last bits.
     return n.fma(-ln2_low, n.fma(-ln2_high, x)), n, exponent
 
 
@@ -84,6 +85,7 @@ def _half_exp(x: Lanes) -> Lanes:
 
 def exp2(x: Lanes) -> Lanes:
     """2**x, within 1 ulp."""
+    # 2**128 is infinite and 2**-150 rounds to 0, so both ends have an exponent to spare.
     clamped = x.at_most(130.0).at_least(-151.0)
     n, exponent = clamped.rounded()
     r = clamped - n
@@ -101,6 +103,7 @@ def exp10(x: Lanes) -> Lanes:
 def sigmoid(x: Lanes) -> Lanes:
     """1 / (1 + e**-x), from e**-|x| so that small results keep their accuracy."""
     tail = exp(-x.abs())
+    # For x >= 0 it is 1 / (1 + t), else t / (1 + t), with t = e**-|x|, which never overflows.
     one = x.constant(1.0)
     return x.compare("oge", 0.0).choose(one, tail) / (tail + 1.0)
 
@@ -116,6 +119,7 @@ def tanh(x: Lanes) -> Lanes:
 
 def tanh_double(x: Lanes) -> Lanes:
     """The hyperbolic tangent of doubles, from e**2|x| - 1 without cancellation."""
+    # From there on tanh is 1 in a double.
     size = x.abs().at_most(22.0)
     within, _, exponent = _reduced(size + size)
     power = exponent.power_of_two()

@@ -39,6 +39,7 @@ def rsqrt(x: Lanes) -> Lanes:
 def hypot(x: Lanes, y: Lanes) -> Lanes:
     """sqrt(x**2 + y**2); infinite if either side is, even beside a NaN."""
     a, b = x.converted("double"), y.converted("double")
+    # Squares of floats don't overflow in a double, and are exact there.
     result = a.fma(a, b * b).sqrt().converted("float")
     infinite = x.abs().compare("oeq", math.inf) | y.abs().compare("oeq", math.inf)
     return infinite.choose(x.constant(math.inf), result)
@@ -53,6 +54,7 @@ def pow_(x: Lanes, y: Lanes) -> Lanes:
     # The split is meaningless at 0, infinity and NaN; an infinite logarithm has the right limits.
     logarithm = base.compare("oeq", 0.0).choose(logarithm.constant(-math.inf), logarithm)
     logarithm = base.compare("olt", math.inf).choose(logarithm, base)
+    # 0 times an infinite logarithm is NaN; x**0 is set to 1 in the end.
     product = (power * logarithm).at_most(_LARGEST_EXPONENT).at_least(-_LARGEST_EXPONENT)
     n, number = product.rounded()
     r = product - n
@@ -79,6 +81,7 @@ def erf(x: Lanes) -> Lanes:
     """The error function: an odd polynomial near 0, else 1 - e**(a polynomial)."""
     size, square = x.abs(), x * x
     near = x.fma(square.polynomial(_ERF_NEAR), x)
+    # From 4 on erf is 1 in a float, and the fit ends there.
     bounded = size.at_most(_ERF_ONE)
     far = (1.0 - exp(-bounded.polynomial(_ERF_FAR))).signed_as(x)
     return size.compare("olt", _ERF_SPLIT).choose(near, far)

@@ -74,6 +74,7 @@ def tan(x: Lanes) -> Lanes:
     size = x.abs()
     exact, number = _quadrant(size)
     r = exact.converted("float")
+    # What the conversion to float cut off, as a first-order correction.
     lost = (exact - r.converted("double")).converted("float")
     square = r * r
     sine = r + (r * square).fma(square.polynomial(_SIN), lost)

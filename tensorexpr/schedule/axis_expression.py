@@ -106,6 +106,7 @@ def _decoded(data: Any, axes: Any) -> PrimExpr:
     if data[0] == NOT:
         return arithmetic.logical_not(_decoded(data[1], axes))
     a, b = _decoded(data[1], axes), _decoded(data[2], axes)
+    # A file may say anything; what divides by 0 or by an unknown sign must not get into a program.
     if data[0] in ("//", "%") and not (isinstance(b, IntImm) and b.value > 0):
         raise ScheduleError(f"the divisor {b} is no positive constant")
     return OPERATORS[data[0]][0](a, b)
@@ -119,6 +120,7 @@ def as_python(data: Any, names: Any) -> str:
         return str(names[data[1]])
     if data[0] == NOT:
         return f"~({as_python(data[1], names)})"
+    # Parentheses around every operand, so that no precedence has to be known.
     left, right = (as_python(part, names) if _is_leaf(part) else f"({as_python(part, names)})" for part in data[1:])
     return f"{left} {OPERATORS[data[0]][1]} {right}"
 

@@ -251,4 +251,5 @@ def _equivalent_axis(stage: StageNode) -> dict[int, int]:
 def _is_perfect(relation: SplitRelation, extents: Mapping[int, PrimExpr], analyzer: Analyzer) -> bool:
     if relation.balanced:
         return True
+    # Symbolic extents that can't be compared count as imperfect: a guard too many does no harm.
     return analyzer.known_equal(covered(relation.parts, extents), extents[relation.parent])

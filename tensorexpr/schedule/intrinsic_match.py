@@ -113,6 +113,7 @@ class Comparison:
             self.same(ours.a, theirs.b)
             self.same(ours.b, theirs.a)
         except Mismatch:
+            # Of the order as written: that is the one that the user sees in the message.
             raise first from None
 
     def _reduction(self, ours: Reduce, theirs: Reduce) -> None:

@@ -113,6 +113,7 @@ class _Rewriting:
         """Let a stage read a copy in the layout in which it reads; returns the copy, None if there is no such layout."""
         stage = self.tree.find(tensor.op)
         assert stage is not None
+        # Trees and traces are immutable, so keeping the old ones is all that undoing takes.
         before, copy = (self.trace, self.tree), len(self.tree.stages)
         self.add(CacheRead(stage.id, "global", (reader.id,)))
         if self._as_read(copy):

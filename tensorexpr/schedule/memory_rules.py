@@ -73,6 +73,7 @@ def check_prefetch(tree: ScheduleTree, stage: StageNode, mark: PrefetchMark) -> 
         raise ScheduleError(f"{where}, which is local: registers and the cache hold it; prefetch what it is computed from")
     if is_inside(tree, producer, stage.id, mark.axis):
         raise ScheduleError(f"{where} at {name!r}, inside which it is computed: later iterations' elements don't exist yet")
+    # Lanes run at once, so there is no iteration `offset` later.
     vector = next((axis for axis in stage.leaf[: stage.leaf.index(mark.axis) + 1] if stage.mark(axis).kind is LoopKind.VECTORIZE), None)
     if vector is not None:
         raise ScheduleError(f"{where} at {name!r}: the loop {stage.axes[vector].name!r} is vectorised; prefetch at a loop outside it")
@@ -172,6 +173,7 @@ def _loads_under(tree: ScheduleTree, root: PrimExpr, condition: PrimExpr) -> Ite
     kept: list[PrimExpr] = []  # the identities in `seen` stay taken
     while stack:
         expr, under = stack.pop()
+        # By identity: shared subexpressions are looked at once for each condition they stand under.
         if (id(expr), id(under)) in seen:
             continue
         seen.add((id(expr), id(under)))
@@ -190,6 +192,7 @@ def _loads_under(tree: ScheduleTree, root: PrimExpr, condition: PrimExpr) -> Ite
 
 def _operands_under(expr: PrimExpr, under: PrimExpr) -> list[tuple[PrimExpr, PrimExpr]]:
     match expr:
+        # A condition that reads a tensor is no fact about indices, which are all that the predicate speaks of.
         case Call(_, "tir.if_then_else", (condition, yes, no)):
             known = condition if not any(isinstance(node, ProducerLoad) for node in _nodes(condition)) else _TRUE
             other = _TRUE if known is _TRUE else logical_not(known)

@@ -61,6 +61,7 @@ def ScanGetBody(op: Operation) -> list[Operation]:
             graph[current] = [] if current in ends else list(current.input_tensors)
             stack.extend(tensor.op for tensor in graph[current])
     found: list[Operation] = []
+    # Producers first, so that what a state feeds is known before its readers are looked at.
     for current in PostDFSOrder([tensor.op for tensor in scan.update], graph):
         if current not in ends and any(tensor.op in fed for tensor in graph[current]):
             fed.add(current)

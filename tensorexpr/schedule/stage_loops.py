@@ -146,6 +146,7 @@ class LoopPrimitives(StageAxes):
 
 
 def _checked_factor(node: StageNode, parent: IterVar, factor: Any) -> int:
+    # Programs compute factors by division, which gives floats: 64 / 4 is 16.0.
     value = int(factor) if isinstance(factor, float) and factor.is_integer() else as_int(factor)
     if value is None and isinstance(factor, PrimExpr) and parse_dtype(factor.dtype).is_int:
         raise node.refused(f"a balanced split of {parent.name!r} by {factor}, which is no constant; a factor is an integer of at least 1")

@@ -59,9 +59,11 @@ def _places(reader: StageNode, load: ProducerLoad) -> dict[int, tuple[int, int]]
     for place, index in enumerate(load.indices):
         form = linear_form(analyzer.simplify(index))
         for atom, factor in form.terms.items():
+            # An axis in two indices, as B[i, i + j], would have to be cut for both.
             if not isinstance(atom, Var) or atom not in roots or roots[atom] in places or factor < 1:
                 return None
             places[roots[atom]] = (place, factor)
+        # B[i + 1] leaves out the first row: places of the layout would hold nothing that is read.
         if form.constant:
             return None
     return places
@@ -166,6 +168,7 @@ def _pieces(stage: StageNode, extents: Mapping[int, int]) -> dict[int, tuple[_Pi
 def _cut(whole: _Piece, factors: Sequence[int | None]) -> Iterator[tuple[_Piece, ...]]:
     """The parts of a split, outermost first."""
     known = prod(factor or 1 for factor in factors)
+    # Rounded up as the loop is; the layout then has padding.
     extents = [-(-whole.extent // known) if factor is None else factor for factor in factors]
     for place, extent in enumerate(extents):
         yield (_Piece(whole.of, whole.step * prod(extents[place + 1 :]), extent),)

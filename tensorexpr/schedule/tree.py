@@ -258,6 +258,7 @@ class ScheduleTree:
     def with_new_stage(self, stage: StageNode, before: int | None = None, after: int | None = None) -> ScheduleTree:
         """This tree with a stage added next to another in the order."""
         neighbour = before if before is not None else after
+        # A stage's id is its place in `stages`.
         if stage.id != len(self.stages) or neighbour is None:
             raise InternalError(f"stage {stage.name} can't be added as number {stage.id}")
         place = self.order.index(neighbour) + (0 if before is not None else 1)
@@ -300,6 +301,7 @@ class ScheduleTree:
         number = self.index.get(op)
         if number is not None:
             return self.stages[number]
+        # A current definition isn't in the index, which has originals.
         return next((stage for stage in self.stages if stage.op is op), None)
 
     def producer(self, load: ProducerLoad) -> StageNode:
@@ -327,6 +329,7 @@ _loads: WeakKeyDictionary[Operation, tuple[ProducerLoad, ...]] = WeakKeyDictiona
 
 def loads_of(op: Operation) -> tuple[ProducerLoad, ...]:
     """Every tensor element that an operation's definition reads, conditions included."""
+    # Weakly, so that an operation goes with the last schedule of it.
     known = _loads.get(op)
     if known is None:
         known = _loads[op] = _reads_of(op)

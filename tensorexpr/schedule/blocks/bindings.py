@@ -109,6 +109,9 @@ def _with_remainders_first(node: Any) -> Any:
     made = map_children(node, _with_remainders_first)
     match made:
         case FloorMod(FloorDiv(inner, IntImm() as low), IntImm() as extent) if low.value > 0 and extent.value > 0:
+            # x
+            # l % e is x % (l*e)
+            # l for l, e > 0, whatever sign x has.
             return FloorDiv(FloorMod(inner, IntImm(made.dtype, low.value * extent.value)), low)
     return made
 

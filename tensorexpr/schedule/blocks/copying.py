@@ -54,6 +54,7 @@ def box_of(program: BlockProgram, node: Node, region: BufferRegion, outside: Stm
             inner.append(above.stmt)
     values = bound_values(realize)
     domain = ranges_of(inner)
+    # What varies within the box is no fact: it is what the box is over.
     facts = Analyzer({var: dom for var, dom in ranges_around(node).items() if var not in domain})
     return tuple(
         _side(substitute(r.min, values), substitute(r.extent, values), extent, domain, facts)

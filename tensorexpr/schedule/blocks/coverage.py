@@ -202,6 +202,7 @@ def _image(region: BufferRegion, realize: BlockRealize, analyzer: Analyzer) -> l
 def _fills(places: Sequence[PrimExpr], domain: Mapping[Var, Range], analyzer: Analyzer) -> bool:
     """True if expressions take each combination of values between their bounds while variables run over their ranges."""
     used = [variables(place) & set(domain) for place in places]
+    # No variable in two places, and each place without gaps: then every combination occurs.
     if sum(map(len, used)) == len(set().union(*used)) and all(_is_contiguous(place, domain, analyzer) for place in places):
         return True
     # One variable in two places, as in (i // 4, i % 4): only together do they tell whether each pair of values occurs.

@@ -79,6 +79,7 @@ def odd_surroundings(node: Node) -> str | None:
 def _why_loose(program: BlockProgram, node: Node) -> str | None:
     """The loop that a block uses without an axis."""
     around = {loop.loop_var for loop in program.loops_above(node)}
+    # The block itself, without what its axes are bound to: only there may loops be used.
     loose = (variables(realized(node).block) & around) if around else set()
     return f"it uses the loop variable {next(iter(loose)).name} itself; bind it to an axis" if loose else None
 
@@ -104,6 +105,7 @@ def why_ambiguous(block: Block) -> str | None:
     known, and the block's word that its axes are spatial is taken.
     """
     reason = _why_ambiguous(block, block.writes)
+    # Regions first: to look into the body takes longer.
     if reason is None:
         return None
     _, stored, handed = get_block_access_region(block, stated_pointers(block))
@@ -220,6 +222,7 @@ def why_not_whole(realize: BlockRealize, loops: Sequence[For], once: bool = Fals
 
 def _is_each_its_own(realize: BlockRealize, domain: Mapping[Var, Range]) -> bool:
     """True if each axis is a loop of the same range, or constant at its only value."""
+    # Each loop once: vi = i, vj = i run along a diagonal only.
     seen: set[PrimExpr] = set()
     for axis, value in realize.bindings():
         assert axis.dom is not None

@@ -93,6 +93,7 @@ def with_padding(program: BlockProgram, old: Buffer, new: Buffer, moved: Redirec
     nodes = [node for found in program.blocks.values() for node in found if node.parent is not None]
     writers = [node for node in nodes if old in written(block_at(node)) and not program.child_blocks(node)]
     if not writers:
+        # Nobody writes it: a parameter, whose padding the caller fills.
         return _assumed(BlockProgram(program.func.with_body(moved(program.func.body))), new, padding)
     for node in writers:
         scope = program.scope_of(node)

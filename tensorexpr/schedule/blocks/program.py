@@ -198,6 +198,7 @@ class BlockProgram:
 
     def node_of(self, stmt: Stmt) -> Node:
         """Where a statement of this program stands."""
+        # By identity: equal statements may stand in two places.
         return next(node for node in self._nodes if node.stmt is stmt)
 
     def replaced(self, changes: Mapping[Stmt, Stmt | None]) -> BlockProgram:

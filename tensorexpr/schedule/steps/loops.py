@@ -64,6 +64,7 @@ class Split(StageStep):
         stage = loops_of(tree, self.stage, (self.axis,), "split")
         _check_nothing_attached(tree, stage, self.axis, "split")
         mark = stage.mark(self.axis)
+        # Which of the parts would be the parallel or vector loop? Nothing says.
         if mark.kind is not LoopKind.SERIAL:
             raise stage.refused(
                 f"axis {stage.axes[self.axis].name!r} is marked {mark.kind.value} already; split it first, then mark the part"
@@ -72,6 +73,7 @@ class Split(StageStep):
             raise stage.refused(f"split needs all extents but one, got {self.factors}")
         parent = stage.axes[self.axis]
         factors = tuple(_factor_value(tree, stage, parent, factor) for factor in self.factors)
+        # Axes are only ever added, so the numbers that earlier steps recorded stay valid.
         first = len(stage.axes)
         parts = tuple(range(first, first + len(factors)))
         new_axes = tuple(_derived(name, parent) for name in split_names(parent.name, len(factors)))
@@ -161,6 +163,7 @@ class Fuse(StageStep):
             raise stage.refused(
                 f"fuse takes adjacent axes from the outside in, got {listed}; reorder them first; axes: {stage.axis_names()}"
             )
+        # A fused loop has one kind of axis: as a spatial one it may run in parallel, and a reduction may not.
         if len({stage.is_reduction(axis) for axis in self.axes}) > 1:
             raise stage.refused(f"fuse can't mix spatial and reduction axes: {listed}")
         marked = [stage.axes[axis].name for axis in self.axes if stage.mark(axis).kind is not LoopKind.SERIAL]

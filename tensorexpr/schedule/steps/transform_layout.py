@@ -187,6 +187,7 @@ def _placed(tree: ScheduleTree, made: StageNode, old: Operation, index_map: Inde
     """The tree with a stage whose elements have moved, and its readers told so."""
     for reader in tree.consumers(tree[made.id]):
         tree = tree.with_stage(replace(tree[reader.id], op=_redirect(reader.compute, old, made.op, index_map)))
+    # After the readers: those are found by what reads the old operation.
     tree = tree.with_stage(replace(made, maps=(*made.maps, index_map)))
     # behind the old definition, which users' handles go on naming and `declared_arguments` takes as the declared one
     return replace(tree, index={**tree.index, made.op: made.id})
@@ -197,6 +198,7 @@ def _pad_values(stage: StageNode, pad_value: PadValue) -> tuple[PrimExpr | None,
     if pad_value is None:
         return (None,) * stage.origin.num_outputs
     try:
+        # Infinities and NaN come as text, which JSON can hold.
         value = float(pad_value) if isinstance(pad_value, str) else pad_value
         return tuple(const(value, stage.origin.output_dtype(number)) for number in range(stage.origin.num_outputs))
     except (TypeMismatchError, OverflowError, ValueError) as error:
@@ -263,6 +265,7 @@ class _Layout:
                 value if pad is None or pad is value else if_then_else(self.valid, value, pad)
                 for pad, value in zip(pads, start, strict=True)
             )
+        # In the padding no term is added, so the reads of what doesn't exist don't happen.
         return replace(body, condition=all_of(self.valid, body.condition), init=init)
 
 

@@ -116,6 +116,7 @@ def _inner_block(
         return changed, None
     spatial = [value for axis, value in zip(parts.axes, parts.values, strict=True) if axis.iter_type == IterVar.DATA_PAR]
     used: set[Var] = set().union(*map(variables, spatial))
+    # The init has only the spatial loops, so other conditions have no meaning in it.
     kept = [condition for condition in conditions(holds) if variables(condition) & used]
     # The init runs once for all reduced points, so a condition on one of these has no value there.
     mixed = next((condition for condition in kept if variables(condition) - used), None)
@@ -141,6 +142,7 @@ def _init_nest(block: Block, parts: _InnerParts, inner: Sequence[For], holds: Pr
     meaning: dict[Var, PrimExpr] = {old.var: new.var for (old, _), new in zip(pairs, axes, strict=True)}
     writes = tuple(substituted_region(region, meaning) for region in block.writes)
     made = Block(tuple(axes), (), writes, name, substitute(block.init, meaning))
+    # An init may read too, as a bias that the reduction starts from.
     made = replace(made, reads=tuple(get_block_access_region(made)[0]))
     values = tuple(substitute(value, fresh) for _, value in pairs)
     return nested(loops, BlockRealize(values, substitute(holds, fresh), made))

@@ -73,6 +73,7 @@ def _own_loops(inner: Sequence[For], node: Node) -> list[For]:
         together = statements_of(loop.body)
         if not any(part is below for part in together):
             raise PrimitiveError(f"decompose_padding: a {type(loop.body).__name__} stands in the loop over {loop.loop_var.name}", loop)
+        # From the inside out: once a loop holds something else, neither it nor those around it are the block's own.
         alone = alone and len(together) == 1
         own = [loop, *own] if alone else own
         below = loop
@@ -98,6 +99,7 @@ def _filling(realize: BlockRealize, inner: Sequence[For], pattern: _Pattern, nam
 
 def _copying(realize: BlockRealize, inner: Sequence[For], own: Sequence[For], pattern: _Pattern, facts: Analyzer) -> Stmt:
     """The block in its own loops over what is inside: its axes are shorter, and count from there."""
+    # A loop in a predicate keeps its extent: shifted, the condition would speak of other points.
     guarded = variables(realize.predicate)
     block, loops = realize.block, {loop.loop_var: loop for loop in own if loop.loop_var not in guarded}
     extents: dict[Var, PrimExpr] = {loop.loop_var: loop.extent for loop in own}
@@ -168,6 +170,7 @@ def _pattern(node: Node) -> _Pattern:
         # Bounds that aren't numbers can't be told from the axis' own ends, so whether there is any padding wouldn't be known.
         if start != 0 or count is None:
             raise _no_padding(node, f"{var.name} is no axis of it of constant extent from 0")
+        # Several conditions on one axis meet; each may bound one side.
         old = ranges.get(var, (0, count))
         ranges[var] = (max(old[0], low if low is not None else 0), min(old[1], high if high is not None else count))
     empty = next((var for var, (low, high) in ranges.items() if low >= high), None)

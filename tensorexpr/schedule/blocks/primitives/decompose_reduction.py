@@ -132,6 +132,7 @@ def _init_nest(realize: BlockRealize, inside: Sequence[For], name: str) -> Stmt:
     values = tuple(substitute(value, fresh) for _, value in spatial)
     holds = _kept(realize, gone, used)
     body: Stmt = BlockRealize(values, substitute(holds, fresh), made)
+    # What annotations ask of the reduction's loops isn't meant for the init.
     return nested([replace(loop, annotations=EMPTY) for loop in renewed], body)
 
 

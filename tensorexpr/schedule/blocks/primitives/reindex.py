@@ -127,12 +127,14 @@ def check_each_once(node: Node, axes: Sequence[IterVar], indices: Sequence[PrimE
 def why_not_one_to_one(axes: Sequence[IterVar], indices: Sequence[PrimExpr]) -> str | None:
     """Why different values of axes may give the same indices; None if they don't."""
     moving = [index for index in indices if variables(index)]
+    # The usual case, without a proof: each index that moves is an axis of its own.
     if len(set(moving)) == len(moving) and all(isinstance(index, Var) for index in moving):
         return None
     found = detect_iter_map(indices, {axis.var: _dom(axis) for axis in axes})
     if found.indices:
         return None
     try:
+        # One to one without being onto, as i*2: no iterator map, but still invertible.
         IndexMap(tuple(axis.var for axis in axes), tuple(indices)).non_surjective_inverse([_dom(axis).extent for axis in axes])
     except DeclarationError:
         return found.errors[0]

@@ -131,6 +131,7 @@ class _Plan:
                 axes.append(axis)
                 bound.append(value)
                 continue
+            # In the order of the loops, whatever order the axis names them in.
             for var in [loop.loop_var for loop in self.loops if loop.loop_var in variables(value)]:
                 if var not in own:
                     made = IterVar(
@@ -146,6 +147,7 @@ class _Plan:
         """The loop and those that share an axis with it, or with one of these: an axis that kept its value would count twice."""
         found = {self.loop.loop_var}
         used = [variables(value) for value in self.realize.iter_values]
+        # Until nothing is new: loop a may share an axis with b, and b another one with c.
         while (more := found.union(*(loops for loops in used if loops & found))) != found:
             found = more
         return found
@@ -184,6 +186,7 @@ def _planned(program: BlockProgram, name: str, var: Var, factor_axis: int) -> _P
         raise PrimitiveError(
             f"rfactor: factor_axis is from {-ndim - 1} to {ndim}, where {name} writes {ndim} dimensions, not {factor_axis}", realize
         )
+    # -1 is behind the last dimension, where Python's insert would put it in front of that.
     place = factor_axis + ndim + 1 if factor_axis < 0 else factor_axis
     taken = {buffer.name for buffer in program.buffers()}
     buffers = tuple(_partial_buffer(buffer, place, loop.extent, taken) for buffer in reduction.buffers)
