@@ -38,6 +38,7 @@ def dtype_limits(dtype: str) -> Limits:
 
 def limits_of(facts: Facts, expr: PrimExpr) -> Limits:
     """Inclusive bounds of the machine value of `expr` (of every lane of a vector)."""
+    # Nearly always known: the walk over operands is for the first time.
     found = facts.bounds.get(expr)
     if found is not None:
         return found
@@ -133,6 +134,7 @@ def _derived(facts: Facts, node: PrimExpr) -> Limits:
     found = rule(node, facts.bounds)
     if isinstance(node, Mul) and is_scalar_int(dtype):
         return _machine(facts, found, Linear({node.a: 1, node.b: 1}), dtype)
+    # Beyond the dtype the value wraps, and anything may come of that.
     fits_dtype = whole[0] <= found[0] and found[1] <= whole[1]
     return found if fits_dtype or (facts.index and dtype in INDEX_DTYPES and not isinstance(node, Cast)) else whole
 

@@ -85,6 +85,7 @@ def told(facts: Facts, var: PrimExpr, info: ConstIntBound | ModularSet, override
 
 def _forget(facts: Facts, var: Var) -> Facts:
     """The facts without what is known of a variable, if anything is: it gets a new meaning."""
+    # Loops bind variables by the thousand, and of nearly all nothing is known before.
     if var not in facts.limits and var not in facts.constrained:
         return facts
 
@@ -107,6 +108,7 @@ def _forget(facts: Facts, var: Var) -> Facts:
 def under(facts: Facts, condition: PrimExpr, holds: bool = True) -> Facts:
     """More facts: `condition` holds (or doesn't)."""
     key = condition if holds else Not(condition)
+    # Memoised: the arms of a selection are entered once for each form that asks.
     known = facts.scopes.get(key)
     if known is None:
         known = facts.scopes[key] = _derive(facts, list(conjuncts(condition, holds)))
@@ -124,6 +126,7 @@ def conjuncts(condition: PrimExpr, holds: bool = True) -> Iterator[tuple[PrimExp
             case Not(a):
                 stack.append((a, not positive))
             case And(a, b) if positive:
+                # A stack pops the last, so the left one comes first.
                 stack += [(b, True), (a, True)]
             case Or(a, b) if not positive:
                 stack += [(b, False), (a, False)]
@@ -143,6 +146,7 @@ def _derive(facts: Facts, conditions: list[tuple[PrimExpr, bool]]) -> Facts:
             forms += _forms(facts, kind, condition.a, condition.b)
             _note_congruence(kind, condition.a, condition.b, congruences)
     limits = _propagate(facts, forms)
+    # Forms of one term are limits already.
     nonnegative = facts.nonnegative + tuple(form for form in forms if len(form.terms) > 1)
     found = facts.constrained.union(*(variables(condition) for condition, _ in conditions))
     return replace(

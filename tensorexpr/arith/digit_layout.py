@@ -76,6 +76,7 @@ def digit_layout(old: Sequence[Var], new: Sequence[PrimExpr], shape: Sequence[in
     found: dict[Var, dict[int, tuple[int | None, int]]] = {var: {} for var in old}
     for place, index in enumerate(new):
         digit = _digit(index)
+        # Two digits of one axis at one step overlap.
         if digit is None or digit[0] not in found or digit[1] in found[digit[0]]:
             return None
         var, step, size = digit

@@ -242,6 +242,7 @@ class IndexMap:
         if digits is not None and digits.fits(made.shape):
             digits.fill(made, arr_src)  # by blocks, three times as fast as element by element
             return made
+        # Sparse: an axis alone, broadcast with the others only where an index mixes them.
         points = dict(zip(self.initial_indices, np.indices(arr_src.shape, sparse=True), strict=True))
         for index, extent in zip(self.final_indices, made.shape, strict=True):
             if not np.all(((values := np.asarray(_evaluated(index, points))) >= 0) & (values < extent)):
@@ -334,6 +335,7 @@ class IndexMap:
 
     def _for(self, dtypes: Sequence[str]) -> IndexMap:
         """The map of indices that are wider than its own: of their dtype; itself for others."""
+        # Indices of several dtypes have no one to widen to; they are converted one by one.
         wider = parse_dtype(dtypes[0]) if len(set(dtypes)) == 1 else None
         if wider is None or not wider.is_int or any(parse_dtype(var.dtype).bits >= wider.bits for var in self.initial_indices):
             return self
@@ -372,6 +374,7 @@ def _widened(index: PrimExpr, dtype: str, fresh: Mapping[Var, Var]) -> PrimExpr:
         return IntImm(dtype, index.value)
     if isinstance(index, BinaryExpr):
         return type(index)(_widened(index.a, dtype, fresh), _widened(index.b, dtype, fresh))
+    # What isn't plain arithmetic is computed in the old type, and only its result is widened.
     return cast(substitute(index, {old: cast(new, old.dtype) for old, new in fresh.items()}), dtype)
 
 

@@ -61,6 +61,7 @@ def _bound(mapper: Mapper, kind: type[PrimExpr], condition: CmpExpr) -> tuple[Pr
     a, b = condition.a, condition.b
     left, right = (not variables(side).isdisjoint(mapper.iters) for side in (a, b))
     if left and right:
+        # i < j bounds i - j, a sum of both.
         a, b = a - b, IntImm(a.dtype, 0)
     elif right:
         a, b = b, a

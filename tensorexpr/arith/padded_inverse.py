@@ -143,6 +143,7 @@ class _Rounding:
 
     def visit(self, form: Linear, divisor: int) -> None:
         """Round for the sum `form` that is divided by `divisor`."""
+        # Smallest factor first: each term has to reach the factor of the next.
         terms = sorted(form.terms.items(), key=lambda item: abs(item[1]))
         for (atom, k), (_, above) in pairwise(terms):
             # j*4 + i: i needs 4 values at least, or the sum has gaps.
@@ -160,6 +161,7 @@ class _Rounding:
     def _divisible(self, atom: PrimExpr, multiple: int) -> None:
         """Round so that the number of values of `atom` is a multiple."""
         if isinstance(atom, Var) and atom in self.extents:
+            # Two divisions of one index, by 4 and by 6: 12 suits both.
             step = self._steps[atom] = lcm(self._steps[atom], multiple)
             if not self.inner[atom]:
                 self.extents[atom] = -(-self.extents[atom] // step) * step

@@ -41,6 +41,7 @@ def is_product(atom: PrimExpr) -> bool:
 
 def merge_products(form: Linear) -> Linear:
     """n*m counts as m*n: each product takes the shape in which it first appears."""
+    # One product alone has no other shape to take.
     if sum(map(is_product, form.terms)) < 2:
         return form
     shapes: dict[frozenset[tuple[PrimExpr, int]], PrimExpr] = {}
@@ -98,6 +99,7 @@ def expand_product(facts: Facts, forms: list[Linear]) -> Linear | None:
         after: dict[tuple[PrimExpr, ...], int] = {}
         for done, k in monomials.items():
             for atom, factor in [*form.terms.items(), *(((None, form.constant),) if form.constant else ())]:
+                # Flattened, so that (n*m)*k and n*(m*k) end as one monomial.
                 key = done if atom is None else (*done, *factors(atom))
                 after[key] = after.get(key, 0) + k * factor
         monomials = after

@@ -163,6 +163,7 @@ class ComputeDAG(ShownAsText):
         return ComputeDAG.loads, (self.dumps(),)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ComputeDAG:
+        # Tensors are compared by identity: a copy of them would be another computation.
         return ComputeDAG(self.tensors)
 
     def dumps(self) -> str:
@@ -193,6 +194,7 @@ def get_shape_from_rewritten_layout(rewritten_layout: str, axis_names: Sequence[
         ValueError: for an axis that the layout hasn't.
     """
     sizes: dict[str, int] = {}
+    # "8c8c" is an axis that was split twice, whose parts multiply.
     for size, name in re.findall(r"(\d+)([a-zA-Z]+)", rewritten_layout):
         sizes[name] = sizes.get(name, 1) * int(size)
     missing = [name for name in axis_names if name not in sizes]

@@ -74,6 +74,7 @@ class DispatchContext:
         return None
 
     def __enter__(self) -> DispatchContext:
+        # A list: one context may be entered several times, also inside of itself.
         self._around.append(DispatchContext.current)
         DispatchContext.current = self
         return self

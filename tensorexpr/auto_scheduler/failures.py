@@ -153,6 +153,7 @@ def minimised(dag: ComputeDAG, failure: Failure) -> Failure:
         return failure
     trace = failure.trace
     # from the last step on: what depends on a step has gone before it, if it can go
+    # One pass from the end; a second one would find little more.
     for place in reversed(range(len(trace))[-_MOST_TRIES:]):
         shorter = _without(trace, place)
         if _error_of(dag, shorter, failure.options) == wanted:
@@ -174,6 +175,7 @@ def _error_of(dag: ComputeDAG, trace: Trace, options: Mapping[str, Any]) -> tupl
         text = str(error)
         # "step 7 (split): ..." has another number once a step before it is gone
         reason = text.partition("): ")[2] if text.startswith("step ") else text
+        # Behind the semicolon stands what to do instead, which names axes that other steps made.
         return type(error).__name__, reason.partition(";")[0]
     return None
 

@@ -26,6 +26,7 @@ def descent_trials(share: float, trials: int, tasks: int) -> int:
 
 def divided(total: int, parts: Sequence[float]) -> list[int]:
     """A number divided in proportion to parts; what rounding leaves goes to the largest remainders. Parts of 0 get nothing."""
+    # Exact, so that equal parts get equal shares whatever their order.
     whole = math.fsum(parts)
     if whole <= 0 or not math.isfinite(whole):
         return [0] * len(parts)

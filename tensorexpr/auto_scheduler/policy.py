@@ -305,6 +305,7 @@ class SketchPolicy:
             messages.append(f"{unknown} of these programs are none that the present sketches make; they are left out")
         if isinstance(observer, Console):
             observer.say("Call init-search callbacks", messages)
+            # The plain program counts too: a search that doesn't beat it found nothing.
             best = min([cost for _, cost in preloaded.candidates] + [preloaded.baseline or math.inf])
             if best < math.inf:
                 observer.known(best)
@@ -346,6 +347,7 @@ def _check_share(share: Any) -> None:
 def _with_prediction(trial: Trial) -> MeasureResult:
     """A trial's result, with its round and what the model said before in its policy: records hold them, and reports show them."""
     policy = {**trial.result.policy, "round": trial.round}
+    # A program that couldn't be predicted has minus infinity, which JSON has no form for.
     if trial.predicted is not None and math.isfinite(trial.predicted):
         policy["predicted"] = round(trial.predicted, 6)
     return replace(trial.result, policy=policy)

@@ -83,6 +83,7 @@ class CandidateIndex:
 
     def find(self, trace: Trace) -> Candidate | None:
         """The candidate that makes the program of a trace; None if no sketch does."""
+        # Finished traces match by all of their steps, others by their samples alone.
         for number in (*self._shapes.get(_shape(trace), ()), *self._shapes.get(_shape(_samples(trace)), ())):
             row = _row(self._sketches[number], self._columns[number], trace)
             if row is not None:

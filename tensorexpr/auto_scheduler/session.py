@@ -107,6 +107,7 @@ class SearchSession:
         finally:
             self.console.close()
             self.console.summary(summary(self.tuner, self.policy.task.compute_dag.flop_ct))
+            # Also after an interrupt: callbacks may hold open files.
             for callback in self.options.measure_callbacks:
                 finish(callback)
 

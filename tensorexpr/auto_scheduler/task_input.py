@@ -114,6 +114,7 @@ def inputs_of_task(workload_key: str, tensors: Sequence[Tensor], names: Sequence
         TuningError: for a name that is no placeholder or has no array, and for arrays that don't fit.
     """
     named = {tensor.name: tensor for tensor in tensors if isinstance(tensor.op, PlaceholderOp)}
+    # A tensor may have two names: its own, and the one that topi's products know it by.
     named |= {name: tensor for tensor, name in sparse_input_names(tensors).items()}
     made: dict[Tensor, Array] = {}
     for check in _checks(_function_name(workload_key)):
@@ -133,6 +134,7 @@ def inputs_of_task(workload_key: str, tensors: Sequence[Tensor], names: Sequence
 def _checks(workload: str) -> list[InputCheck]:
     """The function of a workload, or those of no workload in particular."""
     registry = TASK_INPUT_CHECK_FUNC_REGISTRY
+    # A function named after another workload is none of this one's.
     return [registry[workload]] if workload in registry else [f for name, f in registry.items() if name not in WORKLOAD_FUNC_REGISTRY]
 
 

@@ -150,6 +150,7 @@ class TaskScheduler:
                 parts = [self.share_of(number) for number in range(len(self.tasks))]
                 final_phase.descend(self.descend, parts, tune_option.most_trials - self.ct, deadline, tune_option.budget_s is not None)
             for number in range(len(self.tasks)):
+                # Of these tasks those that come late may have no time left; what they have stays as it was timed.
                 if time.monotonic() < deadline + kept_s:
                     self.time_again(number)
         finally:
@@ -179,6 +180,7 @@ class TaskScheduler:
         policy = self._opened(number)
         policy.stop_at(deadline)
         policy.descend()
+        # No trials means that all neighbours have been measured.
         while count > 0 and (trials := policy.one_round(count, self.tune_option)):
             self._learn_of(number, trials)
             count -= len(trials)
@@ -198,6 +200,7 @@ class TaskScheduler:
 
     def _slope(self, number: int) -> float:
         """How much the objective changes with a task's cost."""
+        # A difference quotient, as the objective is any Python function.
         moved = self.best_costs.copy()
         moved[number] -= _STEP
         return (self._score(self.best_costs) - self._score(moved)) / _STEP
@@ -212,6 +215,7 @@ class TaskScheduler:
         # a log that was loaded counts its rounds, but its history is one entry
         if rounds - 1 < len(history) and rounds - 1 - window >= 0:
             backward = (history[rounds - 1] - history[rounds - 1 - window]) / window
+        # Two forecasts, of which the more hopeful counts: gains go on as 1 / rounds, or the task catches up with its kind.
         next_cost = min(cost - cost / max(1, rounds), self._cost_of_its_kind(number))
         value = chain * (self.alpha * backward + (1 - self.alpha) * (next_cost - cost))
         # the best of a task never gets worse, whatever the noise in its history says
@@ -315,6 +319,7 @@ class TaskScheduler:
     def _opened(self, number: int) -> SketchPolicy:
         """A task's policy; only a few keep their workers, the others start them again when it is their turn."""
         self._recent = [*(other for other in self._recent if other != number), number]
+        # The one that waited longest: its turn is likely the farthest away.
         while len(self._recent) > _OPEN_SESSIONS:
             self.search_policies[self._recent.pop(0)].close()
         return self.search_policies[number]

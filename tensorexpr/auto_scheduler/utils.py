@@ -161,6 +161,7 @@ class PropagatingThread(threading.Thread):
         """Call the function."""
         try:
             self._outcome = self._target(*self._args, **self._kwargs)  # type: ignore[attr-defined]
+        # SystemExit and KeyboardInterrupt too: raised in the thread they would be lost.
         except BaseException as error:
             self._error = error
 
@@ -218,6 +219,7 @@ def kill_child_processes(parent_pid: int, sig: int = 9) -> None:
     import psutil  # takes as long to import as a small build
 
     try:
+        # Listed before any is ended, as an orphan's children are no longer found from here.
         children = psutil.Process(parent_pid).children(recursive=True)
     except psutil.NoSuchProcess:
         return

@@ -94,6 +94,7 @@ def pack_sum_square_error(preds: npt.ArrayLike, dtrain: Any) -> tuple[Floats, Fl
         dtrain: what `pack_sum_xgbmatrix` made.
     """
     ids = dmatrix_context.get("pack_ids", dtrain)
+    # d(sum - y)**2 / 2 by each row's score is sum - y, the same for all rows of a program.
     gradient = predict_throughput_pack_sum(preds, ids)[ids] - dtrain.get_label()
     hessian, weight = np.ones_like(gradient), dtrain.get_weight()
     return (gradient, hessian) if len(weight) == 0 else (gradient * weight, hessian * weight)
@@ -123,6 +124,7 @@ def pack_sum_average_peak_score(N: int) -> Callable[[npt.ArrayLike, Any], tuple[
         ids = dmatrix_context.get("pack_ids", labels)
         scores = predict_throughput_pack_sum(preds, ids)
         throughputs = np.zeros(len(scores))
+        # All rows of a program have its label, so any of them will do.
         throughputs[ids] = labels.get_label()
         curve = max_curve(throughputs[np.argsort(-scores)]) / max(float(throughputs.max(initial=0.0)), np.finfo(np.float64).tiny)
         return f"a-peak@{N}", float(np.mean(curve[:N]))

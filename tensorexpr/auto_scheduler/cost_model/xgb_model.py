@@ -98,6 +98,7 @@ class XGBModel(PythonBasedModel):
         for key, pairs in by_task.items():
             task = pairs[0][0].task
             features, priors = features_of(task.compute_dag, task.target, [made.trace for made, _ in pairs])
+            # A failed program is as good as infinitely slow.
             speeds = np.array([1.0 / max(result.median, _SHORTEST) if result.is_success else 0.0 for _, result in pairs])
             self._tasks.setdefault(key, _Programs()).add(features, priors, speeds)
         self._train()
@@ -107,6 +108,7 @@ class XGBModel(PythonBasedModel):
         if not states:
             return np.zeros(0)
         features, priors = features_of(task.compute_dag, task.target, [trace_of(state) for state in states])
+        # The model predicts logarithms; the clip keeps what it has never seen from overflowing.
         return np.asarray(np.exp(np.clip(self.scores(_key(task), features, priors), -30.0, 30.0)))
 
     def predict_stages(self, task: Task, states: Sequence[State | Trace]) -> FloatArray:
@@ -163,6 +165,7 @@ class XGBModel(PythonBasedModel):
 
     def learn(self, key: tuple[str, str], features: FloatArray, throughput: FloatArray, priors: FloatArray) -> None:
         """Learn all measured programs of one task, in place of what was known of it."""
+        # The tuner hands over everything each time, so that adding would count programs twice.
         self._tasks[key] = _Programs()
         self._tasks[key].add(features, priors, throughput)
         self._train()

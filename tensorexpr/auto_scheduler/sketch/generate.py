@@ -57,6 +57,7 @@ def generate_sketches(
                 following.extend(_continued(state, stage, options, rules))
         # Ansor's rules are there to be compared with the paper's: none of their programs may be missing
         open_states = following if options.only_ansor else spread(following, MAX_OPEN)
+        # Checked after each stage: the number could grow exponentially before the end.
         if len(open_states) + len(done) > MAX_SKETCHES:
             raise TuningError(f"the sketch rules make more than {MAX_SKETCHES} programs; give fewer rules or a smaller computation")
     finished: dict[Trace, SketchState] = {}  # rules may make the same program, the plan of a single sum for one
@@ -67,6 +68,7 @@ def generate_sketches(
         raise TuningError("the sketch rules made no program; the last rule must apply to every stage")
     named = [("+".join(state.rules) or "Plain", trace, _known(state)) for trace, state in finished.items()]
     if not options.only_ansor and options.target.num_cores > 1 and _is_little_work(initial):
+        # Behind the others, so that their numbers are the same on any target.
         named += [(f"{name}+Serial", serial, first) for name, trace, first in named if (serial := _on_one_thread(trace)) is not None]
     finish = _finish(initial, options)
     return [Sketch(f"sketch{n}:{name}", outputs, initial, trace, first, finish) for n, (name, trace, first) in enumerate(named)]
