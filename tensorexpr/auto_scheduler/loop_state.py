@@ -309,6 +309,7 @@ class State(ShownAsText):
 
     def _count(self, before: int) -> None:
         """A call of the user ends: the last step that it made stands for it."""
+        # A call that changed nothing, such as a fusion of one loop, is no step.
         if len(self.trace) > before:
             self._steps = (*self._steps, len(self.trace) - 1)
 
@@ -339,6 +340,7 @@ class State(ShownAsText):
         return found
 
     def _attach(self, stages: Sequence[int], target: int, axis: int) -> None:
+        # Consumers first: a producer is placed inside of what reads it.
         for stage in reversed(stages):
             self.state_object = self.state_object.add(ComputeAt(stage, target, axis))
 

@@ -80,6 +80,7 @@ class _Eliminator:
                 self._count += 1
                 var = Var(f"cse_var_{self._count}", expr.dtype)
                 stmt = self._replaced(stmt, expr, var)
+                # Larger computations that were named before may hold this one.
                 lets = [(name, self._replaced(value, expr, var)) for name, value in lets]
                 lets.append((var, expr))
             for part in children(expr):
@@ -116,6 +117,7 @@ class _Computations:
         self._counts[key] = self._counts.get(key, 0) + 1
         if self._counts[key] == 1:
             size = _size(expr)
+            # Behind those of its size, so that of equal ones the first in the text is named first.
             place = next((n for n, other in enumerate(self._order) if _size(other) < size), len(self._order))
             self._order.insert(place, expr)
 

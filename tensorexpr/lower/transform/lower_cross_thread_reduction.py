@@ -76,6 +76,7 @@ class _Lowering:
     def _block(self, stmt: BlockRealize) -> Stmt:
         if _over_threads(self._path, stmt):  # its loops are not what `_reduction` takes: they hold more than the block
             raise _stranded(stmt)
+        # Buffers belong to the innermost block around, which allocates them.
         outer, self._new = self._new, []
         block = cast(Block, map_stmt(stmt.block, self.stmt))
         if self._new:
@@ -110,6 +111,7 @@ class _Lowering:
         reducing = _reducing(loops, inner)
         if outermost not in reducing or not _over_threads(loops, inner):
             return None
+        # A reducing loop further out would start the threads' sum anew in each of its iterations.
         if _reducing(self._path, inner):
             raise _stranded(inner)
         name = inner.block.name_hint
@@ -224,6 +226,7 @@ def _written_back(realize: BlockRealize, reduction: Reduction, results: Mapping[
     reduced = {loop.loop_var for loop in loops}
     # What the predicate says of reducing loops is about terms; the element is stored whatever the last of them was.
     conditions = [one for one in nested_operands(realize.predicate, And) if not variables(one) & reduced]
+    # Memory of a thread's own has no other writer, so every thread keeps a copy.
     if any(buffer.scope() != "local" for buffer in results):
         threads = [loop for loop in loops if loop.kind is ForKind.THREAD_BINDING]
         conditions += [compare(EQ, loop.loop_var, loop.min) for loop in threads]

@@ -122,6 +122,7 @@ class _Lowering:
     def _store(self, stmt: BufferStore) -> Stmt:
         shares = self._shares[stmt.buffer.data]
         local, thread = shares.place(stmt.indices[0], self._analyzer)
+        # A shuffle reads from other threads; there is no instruction that writes to them.
         if shares.thread in variables(local) or not self._analyzer.can_prove_equal(thread, shares.thread):
             raise LoweringError(f"{stmt.buffer.name}[{stmt.indices[0]}] is stored to by another thread than the one that holds it")
         return BufferStore(self._own(stmt.buffer), self._expr(stmt.value), (local,), stmt.predicate)
@@ -138,6 +139,7 @@ class _Lowering:
         shares = self._shares[load.buffer.data]
         local, thread = shares.place(load.indices[0], self._analyzer)
         value = BufferLoad(self._own(load.buffer), (local,))
+        # One's own element needs no shuffle.
         if self._analyzer.can_prove_equal(thread, shares.thread):
             return value
         if shares.thread in variables(local):
@@ -150,6 +152,7 @@ class _Lowering:
 def _step(stmt: Allocate, thread: Var) -> int:
     """How far apart the elements are that neighbouring threads store."""
     found: set[int | None] = set()
+    # Stores alone decide: they say which thread holds which element.
     for one in walk_statements(stmt.body):
         if isinstance(one, BufferStore) and one.buffer.data is stmt.buffer_var:
             index = one.indices[0]

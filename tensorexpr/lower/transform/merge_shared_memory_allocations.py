@@ -79,6 +79,7 @@ def _placed(lives: Iterable[Life]) -> tuple[dict[Var, PrimExpr], PrimExpr]:
             symbolic.append(life.stmt)
             continue
         begin = 0
+        # In the order of their places, so that moving past one never runs back into one before it.
         for low, high, other in sorted(taken, key=lambda place: place[0]):
             together = other.last >= life.first and life.last >= other.first
             if together and low < begin + count * item and begin < high:
@@ -87,6 +88,7 @@ def _placed(lives: Iterable[Life]) -> tuple[dict[Var, PrimExpr], PrimExpr]:
         taken.append((begin, begin + count * item, life))
         offsets[life.stmt.buffer_var] = IntImm("int32", begin)
     size: PrimExpr = IntImm("int32", max((high for _, high, _ in taken), default=0))
+    # Larger elements first, which leaves the fewest bytes for alignment.
     for stmt in sorted(symbolic, key=lambda one: -_item(one.dtype)):
         number = _item(stmt.dtype)
         span = unit = const(number, "int32")

@@ -54,6 +54,7 @@ class _Seen:
             return None
         # Only then a scalar is in the same lane in every iteration: i * 8 + 1 is lane 1 of 4, i * 2 + 1 may be lane 1 or 3.
         fits = all(coefficient % lanes == 0 for coefficient, _ in self.coefficients)
+        # The last dimension is what is cut into vectors, so no row may end within one.
         whole = all(isinstance(size, IntImm) and size.value % lanes == 0 for size in self.sizes)
         return lanes if fits and whole else None
 
@@ -172,6 +173,7 @@ class _Rewriter:
         new = tuple(map(self._expr, indices))
         last = new[-1]
         base = last.base if isinstance(last, Ramp) else last
+        # In terms of the old index, of which the analysis was made.
         lane = None if isinstance(last, Ramp) else self._analyzer.modular_set(indices[-1]).base % width
         return (*new[:-1], binary(Div, base, const(width, base.dtype))), lane
 

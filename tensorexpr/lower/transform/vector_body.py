@@ -102,6 +102,7 @@ class VectorBody:
     def _scalar_loop(self, stmt: Stmt) -> Stmt:
         var = Var(f"{self._loop.loop_var.name}_s", self._loop.loop_var.dtype)
         mapping: dict[Var, PrimExpr] = {self._loop.loop_var: var}
+        # Renamed, as the statement may be walked once more where a loop around it falls back too.
         body = Renaming(mapping, folding=False).apply(stmt)
         return For(var, self._loop.min, self._loop.extent, ForKind.SERIAL, body)
 

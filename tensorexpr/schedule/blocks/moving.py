@@ -168,6 +168,7 @@ class Move:
             values.append(value)
             if domain.cut and axis.dom is not None:
                 bounds = (value >= axis.dom.min, value < axis.dom.min + axis.dom.extent)
+                # Where the box was cut to the domain, its end may lie beyond it in some iterations.
                 conditions += [_constant_first(analyzer.simplify(bound)) for bound in bounds if not analyzer.known_true(bound)]
         made = BlockRealize(tuple(values), TRUE, self.realize.block)
         ranges = ranges_of(above) | {var: Range.from_min_extent(IntImm(var.dtype, 0), extent) for var, extent in loops}

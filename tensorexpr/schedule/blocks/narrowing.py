@@ -46,6 +46,7 @@ def _shortened(
     total = condition.a
     used = [loop for loop in loops if loop.loop_var in variables(total)]
     length = _length(total, used)
+    # A variable that is no loop of these, such as a size, has no fixed end.
     if length is None or len(variables(total)) != len(used) or not end > 0:
         return None
     # a condition that always holds shortens nothing

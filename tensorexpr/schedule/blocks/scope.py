@@ -117,6 +117,7 @@ def _read_elsewhere(block: Block) -> Buffer | None:
     """A buffer that a block writes, and of which it reads other elements than those that it writes."""
     stores: dict[Buffer, set[tuple[PrimExpr, ...]]] = {}
     loads: list[BufferLoad] = []
+    # The body alone: an init stores where the body does, and loads nothing of it.
     for node in walk(block.body):
         if isinstance(node, BufferStore):
             stores.setdefault(node.buffer, set()).add(node.indices)
@@ -199,6 +200,7 @@ def check_begins(realize: BlockRealize, loops: Sequence[For], primitive: str) ->
     analyzer = Analyzer(ranges_of(loops))
     block = realize.block
     for axis, value in realize.bindings():
+        # Elsewhere than at its start the init has run in other loops, or never would.
         if axis.iter_type == IterVar.COMM_REDUCE and axis.dom is not None:
             first = substitute(value, start)
             if first is not axis.dom.min and not analyzer.known_equal(first, axis.dom.min):

@@ -90,6 +90,7 @@ class CacheWrite(StageStep):
         tree = tree.with_stage(replace(shown, store_predicate=stage.store_predicate, nontemporal=stage.nontemporal))
         tree = tree.with_stage(replace(tree[stage.id], double_buffer=stage.double_buffer, aligns=stage.aligns))
         tree = tree.with_stage(replace(tree[stage.id], maps=stage.maps, layouts=stage.layouts, separators=stage.separators))
+        # An intrinsic's stage keeps its tensorized loop where it computes.
         new = replace(initial_stage(len(tree.stages), cached.name, cached), scope=self.scope)
         return tree.with_new_stage(new, before=stage.id)
 

@@ -126,6 +126,7 @@ class GroupComputeAt(Step):
             raise tree[self.target].refused(
                 f"group {self.group} can't be computed at it, as it is a member itself; name a stage that reads the group's outputs"
             )
+        # Found before the group has its new place, which changes what home is.
         moving = _at_home(tree, group)
         placed = _with_attach(tree, self.group, At(self.target, self.axis))
         for stage in moving:

@@ -55,6 +55,7 @@ class SkipPadding(StageStep):
                 f"skip_padding finds no term, and no factor of a sum's terms, that a condition makes the "
                 f"combiner's identity {reduce.combiner.identity_element[0]}; {_remedy(tree, reduce)}"
             )
+        # The stage's own condition first: padding may only be meaningful under it.
         where = all_of(*([] if is_const_int(reduce.condition, 1) else [reduce.condition]), *found.conditions)
         body = replace(reduce, source=(source,), condition=where)
         return tree.with_stage(replace(stage, op=replace(stage.compute, body=(body,))))
@@ -94,6 +95,7 @@ class _Padding:
         # A whole term that is the identity changes no reduction; a zero among factors is neutral in sums alone.
         if chosen is not None and chosen[2] is self.reduce.combiner.identity_element[0]:
             self.conditions.append(chosen[0])
+            # A border along each axis nests one selection in another.
             return self.neutral(chosen[1])
         if isinstance(seen, Mul) and self._is_sum():
             return self._factor(seen)
@@ -128,6 +130,7 @@ class _Padding:
 
     def _inlined(self, expr: PrimExpr) -> PrimExpr:
         """The definition of an inlined stage in place of a read of it."""
+        # Through chains of inlined stages.
         while isinstance(expr, ProducerLoad) and isinstance(expr.producer, Tensor):
             producer = self.tree.producer(expr)
             if not isinstance(producer.attach, Inline):

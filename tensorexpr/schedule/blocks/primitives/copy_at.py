@@ -63,6 +63,7 @@ def copy_at(program: BlockProgram, var: Var, name: str, index: int, storage_scop
     made_name = program.fresh_block_name(copy.name)
     source, target = (buffer, copy) if side == "read" else (copy, buffer)
     block = _copy(made_name, source, target, here, around)
+    # In front of the first reader, or behind the last writer.
     top = _statement_of(program, loop, users[0] if side == "read" else users[-1])
     _check_between(program, loop, top, others, buffer, side, node)
     zero = [const(0, extent.dtype) for extent in buffer.shape]  # the copy has the whole shape, so that indices stay; lowering compacts it
@@ -123,6 +124,7 @@ def _check_between(program: BlockProgram, loop: For, top: Stmt, others: Sequence
 
 
 def _copy(name: str, source: Buffer, target: Buffer, here: Box, around: Sequence[For]) -> Stmt:
+    # Only loops that move the box become axes of the copy.
     loops = list(dict.fromkeys(loop for r in here for loop in around if loop.loop_var in variables(r.min)))
     own = [IterVar(Range.from_min_extent(loop.min, loop.extent), Var(f"v{place}", loop.loop_var.dtype)) for place, loop in enumerate(loops)]
     values: dict[Var, PrimExpr] = {loop.loop_var: axis.var for loop, axis in zip(loops, own, strict=True)}

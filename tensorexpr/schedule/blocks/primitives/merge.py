@@ -95,6 +95,7 @@ def _check_alike(nests: Sequence[_Nest]) -> None:
                 f"merge takes loops of equal depth, not {len(first.loops)} and {len(nest.loops)} below their common place", nest.loops[-1]
             )
         for one, other in zip(first.loops, nest.loops, strict=True):
+            # By identity: extents that are merely proved equal would still read as two.
             if one.extent is not other.extent or one.kind is not other.kind:
                 left, right = (f"{loop.loop_var.name} ({loop.extent})" for loop in (one, other))
                 raise PrimitiveError(f"merge takes loops of equal extent and kind, not {left} and {right}", other)
@@ -142,6 +143,7 @@ def _conflicts(one: Stmt, other: Stmt) -> set[Buffer]:
 def _check_order(program: BlockProgram, node: Node, nests: Sequence[_Nest], made: Sequence[Var], bodies: Sequence[Stmt]) -> None:
     """Of two nests, no iteration of the second touches what a later iteration of the first does, one of them writing."""
     loops = [replace(loop, loop_var=var) for var, loop in zip(made, nests[0].loops, strict=True)]
+    # Loops around stand at one iteration on both sides.
     around = ranges_of(program.loops_above(node))
     for first, second in combinations(range(len(bodies)), 2):
         for buffer in _conflicts(bodies[first], bodies[second]):

@@ -139,6 +139,7 @@ def _check_sums(node: Node, grown: set[Var]) -> None:
     block = block_at(node)
     store = block.body
     assert isinstance(store, BufferStore)
+    # 0 / 0 is NaN, and a NaN in the padding of a sum spreads to all of it.
     odd = next((part for part in walk(store.value) if isinstance(part, (Div, Mod, FloorDiv, FloorMod))), None)
     if odd is not None:
         raise PrimitiveError(f"pad_einsum: {block.name_hint} divides ({odd}), and padding is zero", node.stmt)
@@ -161,6 +162,7 @@ def _adds_zero(store: BufferStore, axis: Var) -> bool:
 
 
 def _factors(product: PrimExpr) -> list[PrimExpr]:
+    # A cast of zero is zero.
     if isinstance(product, Cast):
         return _factors(product.value)
     return [*_factors(product.a), *_factors(product.b)] if isinstance(product, Mul) else [product]

@@ -49,6 +49,7 @@ def reindex_cache_read(program: BlockProgram, name: str, index: int, storage_sco
             raise PrimitiveError(
                 f"{primitive}: {name} writes {buffer.name} too; a copy for reading alone would be of old values", node.stmt
             )
+    # What nobody in the scope writes is there from its start.
     place = scope_start(scope) if writer is None else before_first(writer, [node])
     return _with_copy(program, node, place, (buffer, storage_scope, index_map), True)
 
@@ -83,6 +84,7 @@ def _with_copy(
         check_each_once(node, axes, indices, buffer, primitive)
     copy = scoped_copy(buffer, shape, f"{buffer.name}_{storage_scope}", storage_scope)
     name = program.fresh_block_name(copy.name)
+    # Spatial, also where the block reduces over the axis: a copy adds nothing up.
     own = [replace(axis, var=Var(axis.var.name, axis.var.dtype), iter_type=IterVar.DATA_PAR) for axis in axes]
     renamed: dict[Var, PrimExpr] = {old.var: new.var for old, new in zip(axes, own, strict=True)}
     far_at, near_at = ([substitute(index, renamed) for index in some] for some in (indices, near))

@@ -66,6 +66,7 @@ def transform_layout(
 def _owner(program: BlockProgram, buffer: Buffer, node: Node) -> Owner:
     if any(buffer is param for param in program.func.buffer_map.values()):
         return Owner(None)
+    # By blocks, not realizations: what a block allocates belongs to the block.
     for above in node.ancestors():
         if isinstance(above.stmt, Block) and any(buffer is own for own in above.stmt.alloc_buffers):
             return Owner(above.stmt.name_hint)
@@ -85,6 +86,8 @@ def _check_sizes(program: BlockProgram, old: Buffer, new: Buffer, node: Node) ->
     """Sizes that arguments define must still be what some argument has as an extent."""
     func = program.func
     buffers = (new if buffer is old else buffer for buffer in func.buffer_map.values())
+    # After the change: an extent such as n
+    # 16 defines no n.
     defined = {*func.params, *(extent for buffer in buffers for extent in buffer.shape if isinstance(extent, Var))}
     lost = next((extent for extent in old.shape if isinstance(extent, Var) and extent not in defined), None)
     if lost is not None:
@@ -194,6 +197,7 @@ def _simple(index: PrimExpr, facts: Analyzer) -> PrimExpr:
 
 def _side(index: PrimExpr, whole: PrimExpr, inside: dict[Var, Range], facts: Analyzer) -> Range:
     if not inside or not variables(index) & inside.keys():
+        # No range enters this index, so it is a point.
         return Range.from_min_extent(_simple(index, facts), const(1, index.dtype))
     interval = relax(index, inside, facts)
     if interval is None:
