@@ -107,6 +107,9 @@ class _Injector:
 
     def _may_run_ahead(self, loop: For, plan: _Plan) -> bool:
         """True if the filling depends on nothing that the rest of the loop makes, and makes nothing but its buffers."""
+        # Of a loop that never runs neither the first filling nor the last reading may happen.
+        if isinstance(loop.extent, IntImm) and loop.extent.value <= 0:
+            return False
         filled = {stmt.buffer_var for stmt in plan.buffers}
         inside = [inner for stmt in plan.filling for inner in walk_statements(stmt)]
         private = {data for stmt in plan.filling for data in allocated(stmt)}

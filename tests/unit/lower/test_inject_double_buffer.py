@@ -70,6 +70,16 @@ def test_the_next_iteration_is_filled_before_this_one_is_read() -> None:
 
 
 @SPLITS
+@pytest.mark.parametrize("extent", [0, -1])
+def test_a_loop_without_iterations_fills_nothing(split_loop: int, extent: int) -> None:
+    result = applied(inject_double_buffer, func(rows(extent), A, B), config=config(split_loop))
+    assert sizes(result) == [4]
+    given, found = np.ones(64, np.float32), np.zeros(64, np.float32)
+    interpret(result, [given, found])
+    assert not found.any()
+
+
+@SPLITS
 def test_loops_of_any_length(split_loop: int) -> None:
     n = Var("n")
     start = func(rows(n), A, B, n)
