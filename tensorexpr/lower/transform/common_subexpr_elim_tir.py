@@ -67,7 +67,7 @@ class _Eliminator:
 
     def stmt(self, stmt: Stmt) -> Stmt:
         """The statement with names for what it repeats."""
-        bound = {var for inner in walk_statements(stmt) for var in parts(inner).defines}
+        bound = {var for inner in walk_statements(stmt) for var in _defined(inner)}
         lets: list[tuple[Var, PrimExpr]] = []
         waiting = _Computations(self._key)
         for inner in walk_statements(stmt):
@@ -127,6 +127,13 @@ class _Computations:
             expr = self._order[place]
             yield expr, self._counts[self._key(expr)]
             place += 1
+
+
+def _defined(stmt: Stmt) -> Iterator[Var]:
+    """The variables that a statement binds, in its expressions too."""
+    yield from parts(stmt).defines
+    for expr in own_expressions(stmt):
+        yield from (node.var for node in walk(expr) if isinstance(node, Let))
 
 
 def _largest(expr: PrimExpr) -> Iterator[PrimExpr]:

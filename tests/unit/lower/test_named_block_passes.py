@@ -157,6 +157,19 @@ def test_what_is_repeated_is_named_where_its_variables_are() -> None:
     np.testing.assert_array_equal(found, wanted)
 
 
+def test_what_a_let_in_an_expression_binds_has_no_value_in_front_of_the_statement() -> None:
+    func = parsed("""def main(A: T.Buffer((4,), "int32"), x: T.int32, y: T.int32):
+    v = T.int32()
+    A[0] = T.Let(v * y + (3 + v * y) + (x + y) * (x + y), where={v: x + 1})
+""")
+    named = through(transform.CommonSubexprElimTIR(), func)
+    assert "cse_var_1: T.int32 = x + y" in lines(named)
+    found, wanted = np.zeros(4, np.int32), np.zeros(4, np.int32)
+    interpret(named, [found, 3, 2])
+    interpret(func, [wanted, 3, 2])
+    np.testing.assert_array_equal(found, wanted)
+
+
 def test_equivalent_terms_count_as_the_same_on_request() -> None:
     func = parsed('def main(A: T.Buffer((4,), "int32"), x: T.int32, y: T.int32):\n    A[0] = x * 2 + y\n    A[1] = y + x + x\n')
     assert "cse_var" not in through(transform.CommonSubexprElimTIR(), func).script()
