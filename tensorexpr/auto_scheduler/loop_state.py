@@ -10,7 +10,7 @@ print(state)
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from ..errors import ScheduleError
@@ -186,13 +186,14 @@ class State(ShownAsText):
         if not isinstance(lengths, (list, tuple)) or not lengths or (None in lengths and any(length is not None for length in lengths)):
             raise ScheduleError(f"split of {iterator.name} takes a length for each new loop, or None for all of them; got {lengths!r}")
         number, open_sizes = self._stage(stage).id, lengths[0] is None
-        if open_sizes:
-            self.state_object, sample = self.state_object.sample_tile(number, iterator.axis, len(lengths) + 1, _MOST_INNERMOST)
-            # part 0 is the outermost one, which the split leaves open
-            lengths_made: list[Factor] = [(sample, part) for part in range(1, len(lengths) + 1)]
-        else:
-            lengths_made = list(lengths)
-        return self._split(number, iterator.axis, lengths_made, open_sizes or inner_to_outer)
+        with self._all_or_nothing():
+            if open_sizes:
+                self.state_object, sample = self.state_object.sample_tile(number, iterator.axis, len(lengths) + 1, _MOST_INNERMOST)
+                # part 0 is the outermost one, which the split leaves open
+                lengths_made: list[Factor] = [(sample, part) for part in range(1, len(lengths) + 1)]
+            else:
+                lengths_made = list(lengths)
+            return self._split(number, iterator.axis, lengths_made, open_sizes or inner_to_outer)
 
     def follow_split(self, stage: StageKey, iterator: Iterator, src_step_id: int, n_split: int) -> list[Iterator]:
         """Split a loop in n_split + 1 as another was split: the last length is the product of those that are left over.
@@ -209,7 +210,8 @@ class State(ShownAsText):
             raise ScheduleError(f"follow_split of {iterator.name} at level {n_split}; step {src_step_id} made {len(lengths) + 1} loops")
         if n_split <= len(lengths):
             lengths = [*lengths[: n_split - 1], _product(iterator, lengths[n_split - 1 :])]
-        return self._split(self._stage(stage).id, iterator.axis, lengths, True)
+        with self._all_or_nothing():
+            return self._split(self._stage(stage).id, iterator.axis, lengths, True)
 
     def follow_fused_split(
         self, stage: StageKey, iterator: Iterator, src_step_ids: Sequence[int], level: int, factor_or_nparts: bool
@@ -223,17 +225,19 @@ class State(ShownAsText):
         if not sources or not all(0 <= level < len(lengths) for lengths in sources):
             raise ScheduleError(f"follow_fused_split of {iterator.name}: steps {list(src_step_ids)} have no level {level}")
         made = _product(iterator, [lengths[level] for lengths in sources])
-        return self._split(self._stage(stage).id, iterator.axis, [made], bool(factor_or_nparts))
+        with self._all_or_nothing():
+            return self._split(self._stage(stage).id, iterator.axis, [made], bool(factor_or_nparts))
 
     def fuse(self, stage: StageKey, iters: Sequence[Iterator]) -> Iterator:
         """Make one loop of neighbours."""
         number = self._stage(stage).id
-        moved = self._detached(number, [it.axis for it in iters])
-        before = len(self.trace)
-        self.state_object, axis = self.state_object.fuse(number, tuple(it.axis for it in iters))
-        self._count(before)
-        self._attach(moved, number, axis)
-        return self._iterators(number, (axis,))[0]
+        with self._all_or_nothing():
+            moved = self._detached(number, [it.axis for it in iters])
+            before = len(self.trace)
+            self.state_object, axis = self.state_object.fuse(number, tuple(it.axis for it in iters))
+            self._count(before)
+            self._attach(moved, number, axis)
+            return self._iterators(number, (axis,))[0]
 
     def reorder(self, stage: StageKey, order: Sequence[Iterator]) -> None:
         """Put all loops of a stage in order."""
@@ -331,6 +335,16 @@ class State(ShownAsText):
         self._count(0)
         self._attach(moved, number, axes[-1])
         return self._iterators(number, axes)
+
+    @contextlib.contextmanager
+    def _all_or_nothing(self) -> Generator[None, None, None]:
+        """The state as it was, where one of several steps is refused."""
+        made, steps, known = self.state_object, self._steps, self._known
+        try:
+            yield
+        except ScheduleError:
+            self.state_object, self._steps, self._known = made, steps, known
+            raise
 
     def _detached(self, number: int, axes: Sequence[int]) -> list[int]:
         """Take away the stages that are computed at loops which are about to go; they follow to what the loops become."""

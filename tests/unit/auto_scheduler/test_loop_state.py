@@ -115,6 +115,24 @@ def test_splits_that_follow_others() -> None:
         both.follow_fused_split(local, both[local].iters[1], [first], 2, True)
 
 
+def test_a_refused_step_leaves_the_state_as_it_was() -> None:
+    a = te.placeholder((8, 8, 8), name="A")
+    b = te.compute((8, 8, 8), lambda i, j, k: a[i, j, k] + 1, name="B")
+    c = te.compute((8, 8, 8), lambda i, j, k: b[i, j, k] * 2, name="C")
+    state = State(auto_scheduler.ComputeDAG([a, c]))
+    i, _, k = state[c].iters
+    state.compute_at(b, c, i)
+    before, steps = str(state), state.transform_steps
+    for refused in (
+        lambda: state.fuse(c, [i, k]),
+        lambda: state.split(c, i, [0]),
+        lambda: state.follow_fused_split(c, i, [0], 0, True),
+    ):
+        with pytest.raises(ScheduleError):
+            refused()
+        assert str(state) == before and state.transform_steps == steps and len(state.trace) == 1
+
+
 def test_partial_results_have_iterators_of_their_own() -> None:
     args = product()
     dag = auto_scheduler.ComputeDAG(args)
