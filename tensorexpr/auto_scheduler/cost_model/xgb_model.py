@@ -172,6 +172,8 @@ class XGBModel(PythonBasedModel):
 
     def _train(self) -> None:
         count = sum(len(task.priors) for task in self._tasks.values())
+        if not count:  # an array of no rows has no width either
+            return
         if self._adaptive and self._trained_on and count < 1.2 * self._trained_on:
             return
         features, priors, speeds = [], [], []

@@ -86,6 +86,14 @@ def test_tasks_of_different_sizes_do_not_blur_the_analytic_model() -> None:
     assert np.ptp(np.log(model.predict(small, fresh))) == pytest.approx(np.ptp(priors), rel=0.1)
 
 
+def test_a_model_that_is_told_nothing_knows_nothing() -> None:
+    of = task()
+    traces = programs(of, 12)
+    model = XGBModel()
+    model.update([], [])
+    assert list(model.predict(of, traces)) == list(XGBModel().predict(of, traces))
+
+
 def test_a_saved_model_predicts_the_same(tmp_path: Path) -> None:
     of = task()
     traces = programs(of, 24)
