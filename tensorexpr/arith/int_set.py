@@ -326,6 +326,7 @@ class _Evaluator:
             return self._scaled(b, a.min_value)
         ends = [a.min_value, a.max_value, b.min_value, b.max_value]
         if any(end in _INFINITIES for end in ends):
+            # A divisor that may be 0 has no quotient to bound.
             return everything()
         if self._sign(a.min_value) > 0 and self._sign(b.min_value) > 0:
             return IntervalSet(self._simple(a.min_value * b.min_value), self._simple(a.max_value * b.max_value))

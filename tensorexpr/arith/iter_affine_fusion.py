@@ -35,11 +35,13 @@ class Fusion:
         self.padding: PrimExpr = IntImm("bool", 0)
         self.padded: dict[tuple[int, PrimExpr, PrimExpr], IterMark] = {}
         for var, dom in input_iters.items():
+            # Where trivial iterators count, one that is bound to a single value would be simplified away.
             if trivial or not is_const_int(dom.extent, 1):
                 analyzer.bind(var, dom, allow_override=True)
             if is_const_int(dom.extent, 1) and trivial:
                 self.iters[var] = IterSumExpr([], dom.min)
                 continue
+            # Marks count from 0; the minimum is in the base.
             mark = IterMark(var if is_const_int(dom.min, 0) else var - dom.min, dom.extent)
             self.roots.append(mark)
             self.iters[var] = IterSumExpr([IterSplitExpr(mark)], dom.min)
@@ -52,6 +54,7 @@ class Fusion:
         low = total.base if lower is None else self.simple(maximum(total.base, lower))
         end = total.base + total.args[0].extent
         high = self.simple(end if upper is None else minimum(end, upper))
+        # The narrowed mark takes the old one's place among those that a bijective map must use up.
         self.roots.remove(total.args[0].source)
         mark = IterMark(var if is_const_int(low, 0) else var - low, self.simple(high - low))
         self.roots.append(mark)
@@ -81,6 +84,7 @@ class Fusion:
                     break
             else:
                 args.append(split)
+        # i - i leaves no split: one with scale 0 would break every chain.
         return IterSumExpr([split for split in args if not is_const_int(split.scale, 0)], self.simple(a.base + b.base))
 
     def scaled(self, total: IterSumExpr, factor: PrimExpr) -> IterSumExpr:

@@ -85,5 +85,6 @@ class LibraryCode:
             raise TensorExprError(
                 f"{self.path}: its description names functions that the library hasn't: {', '.join(missing)}; export it again"
             )
+        # The function objects aren't kept: addresses stay valid as long as the library is.
         entries = {name: getattr(library, entry_name(name)) for name in self.signatures}
         return {name: ctypes.cast(entry, ctypes.c_void_p).value or 0 for name, entry in entries.items()}, library

@@ -74,6 +74,7 @@ def describe_linked(library: str, objects: Sequence[str]) -> None:
     Raises:
         TensorExprError: for descriptions that aren't those of the objects, or of objects for different machines.
     """
+    # An object of other tools has no description, and nothing to contribute to this one.
     described = [sidecar.read(_read(f"{name}.json"), _read(name)) for name in objects if os.path.exists(f"{name}.json")]
     if not described:
         return
@@ -197,6 +198,7 @@ def _link(target: Target, objects: Sequence[str], file_name: str, options: Mappi
         )
     # The OpenMP library becomes a dependency only of code that calls it.
     parallel = ["-fopenmp"] if any(_PARALLEL_SYMBOL in undefined_symbols(_read(name)) for name in objects) else []
+    # CC may hold options, such as "ccache gcc"; no shell is involved.
     words = [*compiler.split(), "-shared", "-o", file_name, *objects, *parallel, "-lm", *(options.get("options") or ())]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -217,6 +219,7 @@ def _archive(code: CompiledCode) -> bytes:
 def _unpack(name: str) -> tuple[bytes, bytes]:
     """The two members, read into memory: nothing is extracted to disk."""
     try:
+        # "r:" takes no compression, which could unpack to any size.
         with tarfile.open(fileobj=io.BytesIO(_read(name)), mode="r:") as archive:
             members = [archive.extractfile(member) for member in (_OBJECT_MEMBER, f"{_OBJECT_MEMBER}.json")]
             data, text = (member.read() if member else b"" for member in members)

@@ -58,6 +58,7 @@ def _comment(signature: Signature) -> Iterator[str]:
     if any(isinstance(param, BufferParam) and param.is_written for param in signature.params):
         yield " * Written arrays must not overlap any other."
     yield " * Returns 0."
+    # From 1 on, as the code returns them; 0 is success.
     for number, message in enumerate(signature.errors, start=1):
         yield f" * Returns {number}: {message.replace('*/', '* /')}"
     yield " */"

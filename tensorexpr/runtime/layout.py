@@ -41,6 +41,7 @@ def proved() -> bool:
     frozen = np.arange(3)
     frozen.flags.writeable = False
     shifted = np.frombuffer(bytes(17), np.uint8)[1:].view(np.float64)  # not aligned
+    # Arrays that differ in each field: an offset that is off by one would agree with some of them by chance only.
     samples = [base, base[1:, ::-1], base.T, frozen, shifted, np.array(5, np.int8), np.empty((0, 3)), np.empty(2, np.bool_)]
     return all(_agrees(sample) for sample in samples)
 
@@ -67,6 +68,7 @@ def ndarray_slot() -> int | None:
     if not proved():
         return None
     samples = [NDArray(np.empty(3), None), NDArray(np.empty(4, np.int8), None)]  # type: ignore[arg-type]
+    # Slots lie in no documented order, so the one is looked for.
     for offset in range(TYPE + 8, NDArray.__basicsize__, 8):  # behind the object's header
         if all(_word(id(sample) + offset) == id(sample._array) for sample in samples):
             return offset

@@ -56,6 +56,7 @@ class LinkedCode:
         """The functions compiled once more, as one module under their names: for what takes one object file."""
         context = engine.new_context()
         level = max((code.opt_level for code, _ in self.parts.values()), default=3)
+        # In one context: LLVM links only modules that share one.
         modules = [engine.parse(code.text.replace(own, name), self.target, context) for name, (code, own) in self.parts.items()]
         for other in modules[1:]:
             modules[0].link_in(other)

@@ -100,6 +100,7 @@ class LoopNest:
     def init(self, reduce: Reduce, roots: Mapping[Var, PrimExpr], indices: tuple[PrimExpr, ...], leaves: tuple[int, ...]) -> Stmt:
         """Store the starting value everywhere that the update below will reach."""
         spatial = [axis for axis in leaves if not self.stage.is_reduction(axis)]
+        # Variables of its own: the loops of the update have the stage's.
         fresh: dict[int, Var] = {axis: Var(f"{self.stage.axes[axis].name}.init", self.stage.axes[axis].dtype) for axis in spatial}
         renaming: dict[Var, PrimExpr] = {self.stage.axes[axis].var: var for axis, var in fresh.items()}
         values = [substitute(value, roots) for value in (reduce.init or reduce.combiner.identity_element)]
@@ -124,6 +125,7 @@ class LoopNest:
         pragmas = mark.pragmas if with_pragmas else ()
         thread = mark.thread
         launched = thread is not None and thread.tag in HARDWARE_TAGS
+        # A launched axis stays with one thread too: the kernel's grid has to name it.
         if is_const_int(extent, 1) and not pragmas and not launched and not self.keep_trivial_loops:
             return body
         kind = FOR_KINDS[mark.kind]

@@ -60,6 +60,7 @@ def plan_rolling_buffers(tree: ScheduleTree, domains: Mapping[int, StageDomain],
     for stage in tree.in_order():
         if stage.rolling_buffer and isinstance(stage.attach, At):
             target, axis = tree[stage.attach.stage], stage.attach.axis
+            # A loop of one iteration has no next visit.
             if target.axes[axis].var in domains[target.id].loops():
                 plan = _plan(stage, domains[stage.id], target.axes[axis].var, target.name, analyzer)
                 if plan is not None:

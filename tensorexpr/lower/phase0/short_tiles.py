@@ -27,6 +27,7 @@ def common_short_tile(domain: StageDomain, axis: int, position: int, reads: Sequ
     for reader, load, inside in reads:
         index = analyzer.simplify(substitute(load.indices[position], reader.root_values()))
         short = _shrinking(reader, index, inside)
+        # A read that doesn't shrink, or in other tiles, still needs the last slice.
         if short is None or (found and not _same(short, found[0])):
             return None
         found.append(short)

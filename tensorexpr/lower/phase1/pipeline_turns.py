@@ -74,6 +74,7 @@ class Pipeline:
         drained = maximum(begun, end) if not surely_full and isinstance(extent, IntImm) and isinstance(low, IntImm) else end
         late = None if surely_full or drained is not end else begun
         body = seq(
+            # Few turns, each of which leaves out other parts: written out, their conditions are decided.
             self._turns(low, begun, ForKind.UNROLLED),
             self._turns(begun, end, self.loop.kind),
             self._turns(drained, end + self._stages, ForKind.UNROLLED, late),
@@ -112,6 +113,7 @@ class Pipeline:
             if late is not None:
                 with analyzer.constraint_scope(inbound):
                     inbound = inbound if analyzer.known_true(turn >= late) else logical_and(inbound, turn >= late)
+            # A part that has no iteration in any of these turns.
             if analyzer.known_true(~inbound):
                 continue
             index = reached if alone else reached + shift
@@ -126,6 +128,7 @@ class Pipeline:
         """A copy of a part for one iteration."""
         var = self.loop.loop_var
         use = VersionUse(self._moved, var - self.loop.min, self._stages != 1)
+        # A part stands in up to three places, so what it binds has to be renamed.
         copy = Copier({}).stmt(use.block(block))
         assert isinstance(copy, Block)
         return _put(copy, {var: iteration})

@@ -106,6 +106,7 @@ class GuardBounds:
         """The guards between loops that are cut to the iterations in which something runs; partition will cut them so."""
         known: dict[int, For] = {}
 
+        # Once for each loop: several guards stand in one, and must see the same range.
         def cut(loop: For) -> For:
             if id(loop) not in known:
                 live = self.live_range(loop)

@@ -282,6 +282,7 @@ class _Partitioner:
         # 2**n combinations, less the one in which all hold (the main body) and the one body that the rest has anyway.
         growth = _leaves(loop.body) * ((1 << len(cut.tests)) - 2)
         if interval is None and len(cut.tests) > 1 and growth <= self._growth:
+            # Paid before the bodies are made, as loops inside of them draw on the same account.
             self._growth -= growth
             return self._edges(loop, cut.tests)
         mapping: dict[Var, PrimExpr] = {}
@@ -296,6 +297,7 @@ class _Partitioner:
         if not tests:
             return self.stmt(_CopierOfOneBlock({}, self._analyzer).stmt(loop.body))
         test, *others = tests
+        # Under the tests that failed before, this one may be decided.
         if self._analyzer.known_true(~test):
             return self._edges(loop, others, False)
         with under_conditions(self._analyzer, [~test]):

@@ -80,6 +80,7 @@ def _copy(nest: Stmt) -> tuple[Buffer, Buffer, list[PrimExpr], list[PrimExpr], P
     extents = shape = [loop.extent for loop in loops]
     if condition is not None:
         shape = [analyzer.simplify(extent - low - high) for extent, low, high in zip(extents, before, after, strict=True)]
+        # The source begins behind its padding, so at the first element that is read.
         first = analyzer.simplify(sum((low * step for low, step in zip(before, steps, strict=True)), first))
     source = _end("src", value.buffer, shape, steps, first)
     return source, _end("dst", body.buffer, extents, into, at), before, after, padding
@@ -114,6 +115,7 @@ def _margins(nest: Stmt, loops: list[For], condition: PrimExpr) -> tuple[list[Pr
         raise _no_copy(nest, f"the condition {condition} is no box of the loops")
     analyzer = Analyzer()
     before, after = [], []
+    # Bounds come as pairs of a least and a greatest value, None where the condition sets none.
     for loop, low, high in zip(loops, bounds[::2], bounds[1::2], strict=True):
         zero = const(0, loop.loop_var.dtype)
         before.append(zero if low is None else analyzer.simplify(maximum(low, zero)))

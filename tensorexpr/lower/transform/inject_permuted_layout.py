@@ -54,6 +54,7 @@ class _Permuter:
         if not any(isinstance(stmt, Block) and KEY in stmt.annotations for stmt in walk_statements(func.body)):
             return func
         body = self._stmt(func.body)
+        # After the walk, as a later block may be the one that disagrees.
         for var in self._permuted & self._plain:
             raise LoweringError(f"InjectPermutedLayout: buffer {var.name} is accessed inside and outside of blocks annotated {KEY!r}")
         return func.with_body(body)
@@ -109,6 +110,7 @@ class _Permuter:
         # A row of 64 elements of 16 bits fills all banks, so each of 8 rows has its turn; of rows of 32, two fill them together.
         turn = floormod(row, _WIDTH) if size % 64 == 0 else floordiv(floormod(row, _WIDTH), 2)
         simplify = self._analyzer.simplify
+        # An exclusive or is its own inverse and stays within the row, so no two elements meet.
         group = bitwise_xor(simplify(floordiv(column, _WIDTH)), simplify(turn))
         return simplify(group * _WIDTH + floormod(column, _WIDTH))
 
@@ -123,6 +125,7 @@ class _Permuter:
         self._permuted.add(buffer.data)
         size = _row_size(buffer)
         place = pointer.args[2] + offset
+        # The pointer's offset is flat; permuting needs the row and the column apart.
         row, column = (self._analyzer.simplify(part) for part in (floordiv(place, size), floormod(place, size)))
         moved = self._analyzer.simplify(row * size + self._column(buffer, row, column))
         kind, data, _, *rest = pointer.args
