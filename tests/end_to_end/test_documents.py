@@ -44,6 +44,12 @@ def test_the_guide_to_tuning_packs_weights_once(tmp_path: Path, monkeypatch: pyt
     assert printed == others[-1]
 
 
+def test_the_guide_to_tvmc_shows_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    printed, others = run_blocks((ROOT / "docs/guides/tvmc.md").read_text())
+    assert printed == others[-1]
+
+
 # Example -> what its output must say.
 EXAMPLES = {
     "01_matmul_add.py": ("x NumPy",),

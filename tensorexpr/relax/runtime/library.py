@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ArgumentError, RecordError, TensorExprError
+from ...errors import ArgumentError, RecordError, TargetError, TensorExprError
 from ...runtime import engine, export, sidecar
 from ...runtime.code import LibraryCode
 from ...runtime.module import Module
@@ -140,6 +140,8 @@ def load_executable(file_name: str) -> Executable | None:
         functions = read_functions(described["graph"], arrays.__getitem__)
         origins = {str(name): str(origin) for name, origin in described["origins"].items()}
         digest = str(described["stretches"])
+    except TargetError as error:  # a ValueError, too
+        raise TargetError(f"{file_name}: {error}") from None
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         raise RecordError(f"{file_name}: the description of the graph can't be read: {error}") from None
     module = Module(LibraryCode(os.path.abspath(file_name), signatures, target)) if signatures else None

@@ -123,7 +123,7 @@ def graph_json(executable: Executable, function: str = "main") -> str:
         if isinstance(value, TupleGetItem):
             return [[places[value.tuple_value], value.index, 0]] if value.tuple_value in places else []
         if isinstance(value, Constant) and value not in places:
-            add(value, {"op": "null", "name": f"p{len(nodes)}", "inputs": []}, value.struct_info)
+            add(value, {"op": "null", "name": f"p{len(nodes)}", "inputs": [], "attrs": {"kind": "constant"}}, value.struct_info)
         return [[places[value], 0, 0]] if value in places else []
 
     for param in func.params:

@@ -1,0 +1,30 @@
+"""Networks from a file to a result, by tvmc's names: `load`, `tune`, `compile`, `run`; and the commands of these names.
+
+    model = tvmc.load("net.onnx")
+    package = tvmc.compile(model, target="llvm", package_path="net.so")
+    print(tvmc.run(package, device="cpu"))
+
+model       models, packages, results
+frontends   which importer reads a file
+compiler    options of a build, and the build
+autotuner   records for it
+runner      inputs, runs, tables
+verify      a run against the evaluator of graphs or onnxruntime
+profile     a page about a run
+command     the command line
+"""
+
+from __future__ import annotations
+
+from . import autotuner, compiler, frontends, model, runner
+from .autotuner import tune_model as tune
+from .compiler import compile_model as compile
+from .frontends import load_model as load
+from .model import TVMCException, TVMCImportError
+from .runner import run_module as run
+from .verify import verify
+
+__all__ = [
+    "TVMCException", "TVMCImportError", "autotuner", "compile", "compiler", "frontends", "load", "model", "run",
+    "runner", "tune", "verify",
+]  # fmt: skip

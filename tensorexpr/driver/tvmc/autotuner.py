@@ -1,0 +1,343 @@
+"""Records for the kernels of a network: by the auto-scheduler, all tasks under one budget; AutoTVM's templates on request."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ... import auto_scheduler, autotvm
+from ...auto_scheduler.task_callbacks import LogEstimatedLatency, PrintTableInfo
+from ...autotvm import callback as autotvm_callback
+from ...autotvm.task import extract_from_program
+from ...relay.build_module import bound_graph
+from ...target import Target, TargetLike
+from .compiler import (
+    TransformArgs,
+    add_model_args,
+    apply_graph_transforms,
+    generate_target_args,
+    generate_transform_args,
+    parse_graph_transform_args,
+    reconstruct_target_args,
+    target_from_cli,
+)
+from .model import TVMCException, TVMCModel
+from .runner import refuse_rpc, tracker_host_port_from_cli
+
+TUNERS = (
+    "ga", "gridsearch", "random", "xgb", "xgb_knob", "xgb_itervar", "xgb_curve", "xgb_rank", "xgb_rank_knob", "xgb_rank_itervar",
+    "xgb_rank_curve", "xgb_rank_binary", "xgb_rank_binary_knob", "xgb_rank_binary_itervar", "xgb_rank_binary_curve",
+)  # fmt: skip
+_HARDWARE = (
+    "num_cores", "vector_unit_bytes", "cache_line_bytes", "max_shared_memory_per_block", "max_local_memory_per_block",
+    "max_threads_per_block", "max_vthread_extent", "warp_size",
+)  # fmt: skip
+
+
+def _target(target: TargetLike, host: TargetLike | None) -> Target:
+    return Target(target, host) if host is not None else Target.target_or_current(target)
+
+
+def autoscheduler_get_tuning_tasks(
+    mod: Any, params: Mapping[str, Any] | None, target: TargetLike, target_host: TargetLike | None = None,
+    transform_args: TransformArgs = None, hardware_params: Any = None, include_simple_tasks: bool = False,
+) -> tuple[list[Any], list[int]]:  # fmt: skip
+    """The tasks of a network for the auto-scheduler and how often each runs; see `auto_scheduler.extract_tasks`."""
+    changed = apply_graph_transforms(mod, transform_args)
+    found: tuple[list[Any], list[int]] = auto_scheduler.extract_tasks(
+        changed, params, target, target_host, hardware_params, include_simple_tasks
+    )
+    return found
+
+
+def autotvm_get_tuning_tasks(
+    mod: Any, params: Mapping[str, Any] | None, target: TargetLike, target_host: TargetLike | None = None,
+    transform_args: TransformArgs = None,
+) -> list[Any]:  # fmt: skip
+    """The tasks of a network for AutoTVM's templates; see `autotvm.task.extract_from_program`."""
+    changed = bound_graph(apply_graph_transforms(mod, transform_args), params)
+    return extract_from_program(changed, params or {}, _target(target, target_host))
+
+
+def filter_tasks(tasks: Sequence[Any], expr: str) -> tuple[list[Any], bool]:
+    """Some of the tasks, and whether they are to be listed only.
+
+    Args:
+        tasks: all of them.
+        expr: "all", "list", or numbers and ranges with commas between: "0,3-5,8-"; "list,0-2" lists these.
+
+    Raises:
+        TVMCException: for another text, or a number that there isn't.
+    """
+    words = [word.strip() for word in expr.split(",") if word.strip()]
+    is_list = "list" in words or "help" in words
+    chosen: set[int] = set()
+    picked = [word for word in words if word not in ("list", "help")]
+    for word in picked:
+        found = re.fullmatch(r"(\d*)(-?)(\d*)", word)
+        if word == "all":
+            chosen.update(range(len(tasks)))
+        elif found is None or word == "-":
+            raise TVMCException(f'--tasks {expr}: expected "all", "list", or numbers and ranges such as 0,3-5,8-')
+        else:
+            first = int(found[1] or 0)
+            last = int(found[3]) if found[3] else len(tasks) - 1 if found[2] else first
+            if first >= len(tasks):
+                raise TVMCException(f"--tasks {expr}: there are {len(tasks)} tasks, numbered from 0; --tasks list shows them")
+            chosen.update(range(first, min(last, len(tasks) - 1) + 1))
+    return (list(tasks) if not picked else [task for n, task in enumerate(tasks) if n in chosen]), is_list
+
+
+def gen_task_list(tasks: Sequence[Any], enable_autoscheduler: bool) -> str:
+    """The tasks as text, a line each."""
+    lines = ["Available Tasks for tuning:"]
+    for n, task in enumerate(tasks):
+        about = f"{task.desc or 'a kernel'}: {_shapes(task)}" if enable_autoscheduler else str(task)
+        lines.append(f"  {n}. {about}")
+    return "\n".join(lines) + "\n"
+
+
+def _shapes(task: Any) -> str:
+    tensors = task.compute_dag.tensors
+    return ", ".join(f"{tensor.name}{[int(one) for one in tensor.shape]}" for tensor in tensors)
+
+
+def schedule_tasks(
+    tasks: Sequence[Any], task_weights: Sequence[float], tuning_options: Any, prior_records: str | None = None,
+    log_estimated_latency: bool = False,
+) -> None:  # fmt: skip
+    """Tune tasks of the auto-scheduler, so that the network gets fastest.
+
+    Args:
+        tasks, task_weights: of `autoscheduler_get_tuning_tasks`.
+        tuning_options: `auto_scheduler.TuningOptions`.
+        prior_records: a log whose programs count as measured.
+        log_estimated_latency: write the expected time of the network to total_latency.tsv after each round.
+    """
+    callbacks: list[Any] = [PrintTableInfo()]
+    if log_estimated_latency:
+        callbacks.append(LogEstimatedLatency("total_latency.tsv"))
+    scheduler = auto_scheduler.TaskScheduler(list(tasks), list(task_weights), load_log_file=prior_records, callbacks=callbacks)
+    scheduler.tune(tuning_options)
+
+
+def tune_tasks(
+    tasks: Sequence[Any], log_file: str, measure_option: Any, tuner: str = "xgb", trials: int = 1000, early_stopping: int | None = None,
+    tuning_records: str | None = None,
+) -> None:  # fmt: skip
+    """Tune tasks of AutoTVM, one after the other.
+
+    Args:
+        tasks: of `autotvm_get_tuning_tasks`.
+        log_file: where records go.
+        measure_option: `autotvm.measure_option(...)`.
+        tuner: one of `TUNERS`.
+        trials: of each task.
+        early_stopping: end a task when so many trials brought nothing better.
+        tuning_records: a log that the tuner learns from.
+
+    Raises:
+        TVMCException: for another tuner.
+    """
+    if tuner not in TUNERS:
+        raise TVMCException(f"no tuner {tuner!r}; there are {', '.join(TUNERS)}")
+    for n, task in enumerate(tasks):
+        made = _tuner(tuner, task)
+        if tuning_records and os.path.exists(tuning_records):
+            made.load_history(autotvm.record.load_from_file(tuning_records))
+        count = min(trials, len(task.config_space))
+        prefix = f"[Task {n + 1:2d}/{len(tasks):2d}] "
+        made.tune(
+            n_trial=count, early_stopping=early_stopping, measure_option=measure_option,
+            callbacks=[autotvm_callback.progress_bar(count, prefix=prefix), autotvm_callback.log_to_file(log_file)],
+        )  # fmt: skip
+
+
+def _tuner(name: str, task: Any) -> Any:
+    if name in ("ga", "gridsearch", "random"):
+        return {"ga": autotvm.tuner.GATuner, "gridsearch": autotvm.tuner.GridSearchTuner, "random": autotvm.tuner.RandomTuner}[name](task)
+    words = name.split("_")
+    kind = next((word for word in ("itervar", "curve", "knob") if word in words), "itervar")
+    loss = "rank-binary" if "binary" in words else "rank" if "rank" in words else "reg"
+    return autotvm.tuner.XGBTuner(task, feature_type=kind, loss_type=loss)
+
+
+def tune_model(
+    tvmc_model: TVMCModel,
+    target: TargetLike,
+    tuning_records: str | os.PathLike[str] | None = None,
+    prior_records: str | os.PathLike[str] | None = None,
+    enable_autoscheduler: bool = True,
+    rpc_key: str | None = None,
+    hostname: str | None = None,
+    port: int | str = 9090,
+    trials: int | None = None,
+    target_host: TargetLike | None = None,
+    tuner: str = "xgb",
+    min_repeat_ms: int | None = None,
+    early_stopping: int | None = None,
+    timeout: int = 10,
+    repeat: int = 1,
+    number: int = 10,
+    parallel: int = 4,
+    hardware_params: Any = None,
+    include_simple_tasks: bool = False,
+    log_estimated_latency: bool = False,
+    additional_target_options: Mapping[str, Mapping[str, Any]] | None = None,
+    tasks_filter: str = "all",
+    desired_layout: str | None = None,
+    desired_layout_ops: Sequence[str] | None = None,
+    mixed_precision: bool = False,
+    mixed_precision_ops: Sequence[str] | None = None,
+    mixed_precision_calculation_type: str | None = None,
+    mixed_precision_acc_type: str | None = None,
+    budget_s: float | None = None,
+) -> str:
+    """Tune a network; what was measured stays in the log, whenever it is interrupted.
+
+    Args:
+        tvmc_model: of `load`.
+        target: what for.
+        tuning_records: the log; one that is there is continued. By default in a folder for temporary files.
+        prior_records: another log, whose records are taken over first.
+        enable_autoscheduler: by the auto-scheduler, whose records builds of networks follow; False for AutoTVM's templates, whose
+            records they don't.
+        rpc_key, hostname, port: none: programs are measured here.
+        trials: programs that are measured in all, by AutoTVM for each task; as many as there is time for under a budget, else 10,000.
+        target_host: the target's host.
+        tuner: of AutoTVM, one of `TUNERS`.
+        min_repeat_ms: the least milliseconds of a measurement.
+        early_stopping: end when so many trials brought nothing better.
+        timeout, repeat, number, parallel: of measuring: seconds, measurements and runs of a program; compilers at a time.
+        hardware_params: `auto_scheduler.HardwareParams`.
+        include_simple_tasks: tune pools and elementwise chains, too.
+        log_estimated_latency: write the expected time of the network to total_latency.tsv.
+        additional_target_options: options of the target by its kind.
+        tasks_filter: see `filter_tasks`; "list" prints the tasks and tunes none.
+        desired_layout, desired_layout_ops, mixed_precision, mixed_precision_ops, mixed_precision_calculation_type,
+            mixed_precision_acc_type: see `compiler.apply_graph_transforms`.
+        budget_s: seconds in all, of the auto-scheduler.
+
+    Returns:
+        The log's path.
+
+    Raises:
+        TVMCException: for options that don't fit, or a network without tasks.
+        TuningError, RecordError: of the search.
+    """
+    transforms = parse_graph_transform_args(locals())
+    refuse_rpc(hostname, rpc_key)
+    if budget_s is not None and not enable_autoscheduler:
+        raise TVMCException("a budget of seconds is for the auto-scheduler; AutoTVM takes trials of each task")
+    chosen, _ = target_from_cli(target, additional_target_options)
+    log = os.fspath(tuning_records or tvmc_model.default_tuning_records_path())
+    mod, params = tvmc_model.mod, tvmc_model.params
+    if enable_autoscheduler:
+        tasks, weights = autoscheduler_get_tuning_tasks(mod, params, chosen, target_host, transforms, hardware_params, include_simple_tasks)
+    else:
+        tasks = autotvm_get_tuning_tasks(mod, params, chosen, target_host, transforms)
+        weights = [1] * len(tasks)
+    counts = {id(task): weight for task, weight in zip(tasks, weights, strict=True)}
+    selected, is_list = filter_tasks(tasks, tasks_filter)
+    if is_list:
+        print(gen_task_list(selected, enable_autoscheduler))
+        return log
+    if not selected:
+        raise TVMCException("nothing to tune: no products or convolutions of known sizes; include_simple_tasks takes what else there is")
+    _take_over(prior_records, log)
+    known = log if os.path.exists(log) else None
+    least = min_repeat_ms or 0
+    if not enable_autoscheduler:
+        option = autotvm.measure_option(
+            builder=autotvm.LocalBuilder(timeout=timeout, n_parallel=parallel),
+            runner=autotvm.LocalRunner(number=number, repeat=repeat, timeout=timeout, min_repeat_ms=least),
+        )
+        tune_tasks(selected, log, option, tuner, trials or 10_000, early_stopping, known)
+        return log
+    options = auto_scheduler.TuningOptions(
+        num_measure_trials=trials if trials is not None else 0 if budget_s is not None else 10_000,
+        early_stopping=early_stopping,
+        builder=auto_scheduler.LocalBuilder(timeout=timeout, n_parallel=parallel),
+        runner=auto_scheduler.LocalRunner(timeout=timeout, number=number, repeat=repeat, min_repeat_ms=least),
+        measure_callbacks=[auto_scheduler.RecordToFile(log)],
+        budget_s=budget_s,
+    )
+    schedule_tasks(selected, [counts[id(task)] for task in selected], options, known, log_estimated_latency)
+    return log
+
+
+def _take_over(prior: str | os.PathLike[str] | None, log: str) -> None:
+    """Begin a log with the records of another one.
+
+    Raises:
+        TVMCException: if that isn't there.
+    """
+    if prior is None or os.path.abspath(prior) == os.path.abspath(log):
+        return
+    if not os.path.exists(prior):
+        raise TVMCException(f"{prior}: there are no such prior records")
+    with open(prior, "rb") as source, open(log, "ab") as target:
+        shutil.copyfileobj(source, target)
+
+
+def add_tune_parser(subparsers: Any, _: Any = None, json_params: Any = None) -> argparse.ArgumentParser:
+    """The subcommand `tune`."""
+    parser: argparse.ArgumentParser = subparsers.add_parser("tune", help="tune the kernels of a model")
+    add_model_args(parser)
+    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="the records; a log that is there is continued")
+    parser.add_argument("--budget", type=float, metavar="SECONDS", help="seconds in all; without --trials as many as there is time for")
+    parser.add_argument("--trials", type=int, help="programs that are measured in all; 1000 without a budget")
+    parser.add_argument("--tuning-records", metavar="FILE", help="other records, which are taken over first")
+    parser.add_argument("--prior-records", dest="tuning_records", metavar="FILE", help="the same")
+    parser.add_argument("--tasks", default="all", help='"all", "list", or numbers and ranges: 0,3-5,8-')
+    parser.add_argument("--early-stopping", type=int, metavar="N", help="end when so many trials brought nothing better")
+    parser.add_argument("--min-repeat-ms", type=int, metavar="MS", help="the least time of a measurement")
+    parser.add_argument("--number", type=int, default=10, help="runs in a measurement; 10")
+    parser.add_argument("--repeat", type=int, default=1, help="measurements of a program; 1")
+    parser.add_argument("--parallel", type=int, default=4, help="compilers at a time; 4")
+    parser.add_argument("--timeout", type=int, default=10, metavar="SECONDS", help="of a compiler or a measurement; 10")
+    parser.add_argument("--enable-autoscheduler", action="store_true", help="the default, unless there is --tuner")
+    parser.add_argument("--include-simple-tasks", action="store_true", help="pools and elementwise chains, too")
+    parser.add_argument("--log-estimated-latency", action="store_true", help="the expected time, to total_latency.tsv")
+    parser.add_argument("--tuner", choices=TUNERS, help="AutoTVM's templates, by this tuner; builds don't follow its records")
+    parser.add_argument("--rpc-key", help="refused: programs are measured here")
+    parser.add_argument("--rpc-tracker", metavar="HOST:PORT", help="refused: programs are measured here")
+    parser.add_argument("--target-host", help="the target's host")
+    for name in _HARDWARE:
+        parser.add_argument(f"--{name.replace('_', '-')}", type=int, metavar="N", help=f"{name.replace('_', ' ')} of the machine")
+    generate_target_args(parser)
+    generate_transform_args(parser)
+    parser.set_defaults(func=drive_tune)
+    return parser
+
+
+def drive_tune(args: argparse.Namespace) -> int:
+    """Run the subcommand `tune`; returns the exit code, 130 if it was interrupted."""
+    from .frontends import load_model
+
+    model = load_model(args.FILE, args.model_format, args.input_shapes)
+    host, port = tracker_host_port_from_cli(args.rpc_tracker)
+    numbers = {name: getattr(args, name) for name in _HARDWARE if getattr(args, name) is not None}
+    if args.enable_autoscheduler and args.tuner:
+        raise TVMCException("--tuner is AutoTVM's; leave out --enable-autoscheduler, or the tuner")
+    try:
+        log = tune_model(
+            model, args.target, args.output, args.tuning_records, args.tuner is None, args.rpc_key, host, port or 9090,
+            args.trials if args.trials is not None or args.budget is not None else 1000, args.target_host, args.tuner or "xgb",
+            args.min_repeat_ms, args.early_stopping, args.timeout, args.repeat, args.number, args.parallel,
+            auto_scheduler.HardwareParams(**numbers, target=args.target) if numbers else None, args.include_simple_tasks,
+            args.log_estimated_latency, reconstruct_target_args(args), args.tasks, budget_s=args.budget,
+            **parse_graph_transform_args(args),
+        )  # fmt: skip
+    except KeyboardInterrupt:
+        count = len(Path(args.output).read_text().splitlines()) if os.path.exists(args.output) else 0
+        print(f"\ninterrupted: {count} records in {args.output}; the same command goes on from there")
+        return 130
+    if "list" not in args.tasks and "help" not in args.tasks:
+        print(f"{log}: python -m tensorexpr compile {args.FILE} --tuning-records {log}")
+    return 0

@@ -1,0 +1,239 @@
+"""Packages run: inputs from files or made up, times, what each kernel took."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...relay.graph_executor import GraphModuleDebug
+from ...runtime.device import Device, cpu, device
+from ...tir.dtype import to_numpy
+from .model import TVMCException, TVMCPackage, TVMCResult
+
+FILL_MODES = ("zeros", "ones", "random")
+_DEVICES = ("cpu", "cuda", "cl", "metal", "vulkan", "rocm", "llvm")
+Inputs = Mapping[str, Any] | str | os.PathLike[str] | None
+
+
+def generate_tensor_data(shape: Any, dtype: str, fill_mode: str) -> np.ndarray[Any, Any]:
+    """An array to try a network with.
+
+    Args:
+        shape, dtype: of it.
+        fill_mode: "zeros", "ones", or "random": of floats uniform in 0 to 1, of integers in 0 to 127, the same ones each time.
+
+    Raises:
+        TVMCException: for another mode.
+    """
+    kind = to_numpy(dtype)
+    if fill_mode not in FILL_MODES:
+        raise TVMCException(f"fill mode {fill_mode!r}: there are {', '.join(FILL_MODES)}")
+    if fill_mode != "random":
+        return np.full(shape, fill_mode == "ones", kind)
+    rng = np.random.default_rng(0)
+    drawn = rng.integers(0, 2 if kind.kind == "b" else 128, shape) if kind.kind in "biu" else rng.random(shape)
+    made: np.ndarray[Any, Any] = np.asarray(drawn).astype(kind)
+    return made
+
+
+def get_input_info(graph_str: str, params: Mapping[str, Any]) -> tuple[dict[str, list[int]], dict[str, str]]:
+    """Shapes and dtypes of the inputs of a graph's JSON by name, without its parameters."""
+    graph = json.loads(graph_str)
+    shapes, dtypes = graph["attrs"]["shape"][1], graph["attrs"]["dltype"][1]
+    # Constants of the library are nodes without inputs, too: p1, p2, ...
+    names = {n: graph["nodes"][n]["name"] for n in graph["arg_nodes"] if graph["nodes"][n].get("attrs", {}).get("kind") != "constant"}
+    rows = {n: graph["node_row_ptr"][n] for n in names}
+    kept = {n: name for n, name in names.items() if name not in params}
+    return {name: shapes[rows[n]] for n, name in kept.items()}, {name: dtypes[rows[n]] for n, name in kept.items()}
+
+
+def make_inputs_dict(
+    shape_dict: Mapping[str, Any], dtype_dict: Mapping[str, str], inputs: Mapping[str, Any] | None = None, fill_mode: str = "random"
+) -> dict[str, Any]:
+    """An array for each input: those that are given, and made up ones.
+
+    Raises:
+        TVMCException: for a name that there isn't, a shape that doesn't fit, or an open one that isn't given.
+    """
+    given = dict(inputs or {})
+    shown = ", ".join(f"{name}: {tuple(shape)} {dtype_dict[name]}" for name, shape in shape_dict.items())
+    made: dict[str, Any] = {}
+    for name, value in given.items():
+        if name not in shape_dict:
+            raise TVMCException(f"no input {name!r}; the network has {shown}")
+        shape, actual = tuple(shape_dict[name]), tuple(np.shape(value))
+        if len(shape) != len(actual) or any(a not in (-1, b) for a, b in zip(shape, actual, strict=True)):
+            raise TVMCException(f"input {name!r} has shape {actual}; the network has {shown}")
+        made[name] = value
+    for name, shape in shape_dict.items():
+        if name not in made:
+            if -1 in shape:
+                raise TVMCException(f"input {name!r} has open extents, {tuple(shape)}, so it has to be given: --inputs x.npz")
+            made[name] = generate_tensor_data(shape, dtype_dict[name], fill_mode)
+    return made
+
+
+def read_inputs(inputs: Inputs) -> Mapping[str, Any] | None:
+    """Inputs of an `.npz` file, or as they are given.
+
+    Raises:
+        TVMCException: for another file; arrays of Python's objects aren't read.
+    """
+    if inputs is None or isinstance(inputs, Mapping):
+        return inputs
+    try:
+        with np.load(os.fspath(inputs), allow_pickle=False) as archive:
+            if isinstance(archive, np.ndarray):
+                raise ValueError("it holds one array without a name")
+            return {name: archive[name] for name in archive.files}
+    except (OSError, ValueError) as error:
+        raise TVMCException(f"{inputs} is no .npz file of inputs: {error}") from None
+
+
+def tracker_host_port_from_cli(rpc_tracker_str: str | None) -> tuple[str | None, int | None]:
+    """`host:port` as both; a port is 9090 if it isn't said."""
+    if not rpc_tracker_str:
+        return None, None
+    host, _, port = rpc_tracker_str.partition(":")
+    if port and not port.isdigit():
+        raise TVMCException(f"--rpc-tracker {rpc_tracker_str}: expected host:port")
+    return host, int(port or 9090)
+
+
+def refuse_rpc(hostname: str | None, key: str | None) -> None:
+    """Raise for machines elsewhere."""
+    if hostname or key:
+        raise TVMCException("trackers of other machines aren't there: copy the package, and run it where it was compiled for")
+
+
+def get_top_results(result: TVMCResult, max_results: int) -> np.ndarray[Any, Any]:
+    """The largest elements of the first output: a row of their places and one of their values."""
+    flat = next(iter(result.outputs.values())).reshape(-1)
+    places = np.argsort(-flat, kind="stable")[:max_results]
+    return np.array([places, flat[places]])
+
+
+def _device(name: str | Device) -> Device:
+    if isinstance(name, Device):
+        return name
+    if name not in _DEVICES:
+        raise TVMCException(f"no device {name!r}; there is cpu")
+    found = device(name)
+    if found.device_type != cpu().device_type:
+        raise TVMCException(f"networks run on the CPU, not on {name}")
+    return found
+
+
+def run_module(
+    tvmc_package: TVMCPackage,
+    device: str | Device = "cpu",
+    hostname: str | None = None,
+    port: int | str = 9090,
+    rpc_key: str | None = None,
+    inputs: Inputs = None,
+    fill_mode: str = "random",
+    benchmark: bool = False,
+    repeat: int = 10,
+    number: int = 10,
+    profile: bool = False,
+    end_to_end: bool = False,
+    options: Mapping[str, Any] | None = None,
+) -> TVMCResult:
+    """Run a package.
+
+    Args:
+        tvmc_package: of `compile`.
+        device: "cpu".
+        hostname, port, rpc_key: none: packages run here.
+        inputs: arrays by name, or an `.npz` file; the others are made up.
+        fill_mode: how: "zeros", "ones" or "random".
+        benchmark: measure it, too.
+        repeat, number: measurements, and runs in each.
+        profile: measure each kernel; printed, and in the result's `report`.
+        end_to_end: with copies of inputs and outputs.
+        options: accepted.
+
+    Raises:
+        TVMCException: for inputs that don't fit, or another device.
+        TargetError: for code that this machine can't run.
+    """
+    refuse_rpc(hostname, rpc_key)
+    if not isinstance(tvmc_package, TVMCPackage):
+        raise TVMCException(f"run takes a TVMCPackage, not {type(tvmc_package).__name__}: tvmc.TVMCPackage(path)")
+    where = _device(device)
+    module = GraphModuleDebug(tvmc_package.executable["default"](where))
+    shapes, dtypes = module.get_input_info()
+    module.set_input(**make_inputs_dict(shapes, dtypes, read_inputs(inputs), fill_mode))
+    report = None
+    if profile:
+        super(GraphModuleDebug, module).run()  # what is cold or looked up for the first time isn't a kernel's
+        report = module.profile()
+        print(report)
+    times = module.benchmark(where, number=number, repeat=repeat, end_to_end=end_to_end) if benchmark else None
+    super(GraphModuleDebug, module).run()
+    names = [f"output_{n}" for n in range(module.get_num_outputs())]
+    return TVMCResult({name: _array(module.get_output(n)) for n, name in enumerate(names)}, times, report)
+
+
+def _array(value: Any) -> Any:
+    return value.numpy() if hasattr(value, "numpy") else np.asarray(value)
+
+
+def add_run_parser(subparsers: Any, main_parser: Any = None, json_params: Any = None) -> argparse.ArgumentParser:
+    """The subcommand `run`."""
+    parser: argparse.ArgumentParser = subparsers.add_parser("run", help="run a package")
+    parser.add_argument("PATH", help="the package, as compile wrote it")
+    parser.add_argument("--device", default="cpu", choices=_DEVICES[:-1], help="where; cpu")
+    parser.add_argument("--fill-mode", default="random", choices=FILL_MODES, help="inputs that aren't given")
+    parser.add_argument("-i", "--inputs", metavar="FILE", help="inputs by name, .npz")
+    parser.add_argument("-o", "--outputs", metavar="FILE", help="where outputs go, .npz")
+    parser.add_argument("--print-time", action="store_true", help="a table of times")
+    parser.add_argument("--print-top", type=int, metavar="N", help="the N largest elements of the first output")
+    parser.add_argument("--profile", action="store_true", help="what each kernel took: a table, and a page beside the package")
+    parser.add_argument("--profile-options", metavar="FILE", help="where the page goes; by default the package's name with .html")
+    parser.add_argument("--end-to-end", action="store_true", help="times with copies of inputs and outputs")
+    parser.add_argument("--repeat", type=int, default=1, help="measurements; 1")
+    parser.add_argument("--number", type=int, default=1, help="runs in each; 1")
+    parser.add_argument("--rpc-key", help="refused: packages run here")
+    parser.add_argument("--rpc-tracker", metavar="HOST:PORT", help="refused: packages run here")
+    parser.set_defaults(func=drive_run)
+    return parser
+
+
+def drive_run(args: argparse.Namespace) -> int:
+    """Run the subcommand `run`; returns the exit code."""
+    from .profile import page
+
+    host, port = tracker_host_port_from_cli(args.rpc_tracker)
+    result = run_module(
+        TVMCPackage(args.PATH), args.device, host, port or 9090, args.rpc_key, args.inputs, args.fill_mode,
+        args.print_time, args.repeat, args.number, args.profile, args.end_to_end,
+    )  # fmt: skip
+    if args.print_time:
+        print(result.format_times())
+    if args.print_top:
+        print(get_top_results(result, args.print_top))
+    if args.profile:
+        output = Path(args.profile_options or Path(args.PATH).with_suffix(".html"))
+        output.write_text(page(result.report, Path(args.PATH).name), encoding="utf-8")
+        print(output)
+    if args.outputs:
+        result.save(args.outputs)
+    if not (args.print_time or args.print_top or args.profile or args.outputs):
+        print("\n".join(f"{name}: {value.dtype} {value.shape}" for name, value in result.outputs.items()))
+    return 0
+
+
+def register_parser(make_subparser: Any) -> Any:
+    """Refused: subcommands are those of `python -m tensorexpr`.
+
+    Raises:
+        TVMCException: always.
+    """
+    raise TVMCException("subcommands can't be added from elsewhere; call tvmc's functions from a program of your own")

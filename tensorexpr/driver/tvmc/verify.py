@@ -1,0 +1,215 @@
+"""A network as it was built against what it means: the evaluator of graphs, or onnxruntime; kernel by kernel on demand."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...errors import DeclarationError
+from ...relax.evaluator import Evaluator
+from ...relax.runtime.executable import Executable
+from ...relax.runtime.machine import VirtualMachine
+from ...relax.tensor_function import plain_tensors
+from ...relay.build_module import bound_graph, build
+from ...relay.graph_executor import GraphModule
+from ...runtime.ndarray import NDArray
+from ...target import TargetLike
+from ...te.reference import evaluate
+from ...te.tolerance import reduction_length, tolerance
+from .model import TVMCException, TVMCModel, TVMCPackage
+from .runner import Inputs, make_inputs_dict, read_inputs
+
+REFERENCES = ("evaluator", "onnxruntime")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A comparison.
+
+    Args:
+        name: of an output or kernel.
+        shape: of the result.
+        error: the largest difference, of elements that are finite in both.
+        scale: the largest element of the reference.
+        is_equal: whether all elements agree within the tolerance; NaN with NaN, infinities with themselves.
+        reason: why there was nothing to compare, if so.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    error: float
+    scale: float
+    is_equal: bool
+    reason: str = ""
+
+    def cells(self) -> tuple[str, ...]:
+        """The row of a table."""
+        if self.reason:
+            return self.name, "", "", "", self.reason
+        return self.name, str(self.shape), f"{self.error:.3g}", f"{self.scale:.3g}", "equal" if self.is_equal else "DIFFERS"
+
+
+@dataclass(frozen=True)
+class Verification:
+    """Rows of comparisons; true if none differs. Prints as a table."""
+
+    rows: tuple[Row, ...]
+    reference: str
+
+    def __bool__(self) -> bool:
+        return all(row.is_equal for row in self.rows)
+
+    def __str__(self) -> str:
+        head = ("result", "shape", "largest difference", f"largest of {self.reference}", "")
+        cells = [head, *(row.cells() for row in self.rows)]
+        widths = [max(len(row[n]) for row in cells) for n in range(len(head))]
+        return "\n".join("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in cells)
+
+
+def _row(name: str, found: Any, expected: Any, rtol: float, atol: float) -> Row:
+    """Compare two arrays; the absolute tolerance is of the largest element, as sums of many terms round by it."""
+    found, expected = np.asarray(found), np.asarray(expected)
+    if found.shape != expected.shape:
+        return Row(name, found.shape, 0.0, 0.0, False, f"DIFFERS: shape {found.shape}, not {expected.shape}")
+    a, b = found.astype("float64"), expected.astype("float64")
+    finite = np.isfinite(a) & np.isfinite(b)
+    error = float(np.max(np.abs(a - b), where=finite, initial=0.0))
+    scale = float(np.max(np.abs(b), where=np.isfinite(b), initial=0.0))
+    close = np.allclose(a, b, rtol, atol * max(scale, 1e-30), equal_nan=True)
+    return Row(name, found.shape, error, scale, bool(close))
+
+
+def _by_onnxruntime(path: str | None, inputs: Mapping[str, Any]) -> list[Any]:
+    if path is None or not path.endswith(".onnx"):
+        raise TVMCException("reference='onnxruntime' needs a model that was loaded from an .onnx file; reference='evaluator' takes any")
+    try:
+        import onnxruntime
+    except ImportError:
+        raise TVMCException("onnxruntime isn't installed; --reference evaluator needs nothing else") from None
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    found: list[Any] = session.run(None, dict(inputs))
+    return found
+
+
+class _Watch:
+    """An instrument that computes each kernel's results again, from its arguments as they were."""
+
+    def __init__(self, executable: Executable) -> None:
+        self._functions, self._layouts = executable.tensor_functions, executable.layouts
+        self.rows: dict[str, Row] = {}
+
+    def __call__(self, func: Any, name: str, before: bool, value: Any, *args: Any) -> int:
+        if before or name not in self._functions or name in self.rows:
+            return 0
+        try:
+            tensors = plain_tensors(self._functions[name])
+        except DeclarationError:
+            self.rows[name] = Row(name, (), 0.0, 0.0, True, "not compared: it isn't one computation of tensors")
+            return 0
+        self.rows[name] = self._compared(name, tensors, [one for one in args if isinstance(one, NDArray)])
+        return 0
+
+    def _compared(self, name: str, tensors: Sequence[Any], arrays: Sequence[NDArray]) -> Row:
+        inputs = [one for one in tensors if not one.op.input_tensors and not hasattr(one.op, "body")]
+        outputs = tensors[len(inputs) :]
+        given = {}
+        for n, (tensor, array) in enumerate(zip(inputs, arrays, strict=False)):
+            layout = self._layouts.get(name, {}).get(n)
+            plain = array.numpy()
+            if layout is not None:
+                plain = layout.unmap_ndarray(plain, [int(one) for one in tensor.shape])
+            given[tensor] = plain
+        expected = evaluate(outputs, given)
+        worst: Row | None = None
+        for tensor, array, wanted in zip(outputs, arrays[len(inputs) :], expected, strict=True):
+            bound = tolerance(str(tensor.dtype), reduction_length(tensors), float(np.max(np.abs(wanted), initial=0.0)))
+            row = _row(name, array.numpy(), wanted, bound.rtol, 1e-5)
+            worst = row if worst is None or not row.is_equal else worst
+        assert worst is not None  # a kernel has a result
+        return worst
+
+
+def verify(
+    model: TVMCModel,
+    target: TargetLike = "llvm",
+    inputs: Inputs = None,
+    fill_mode: str = "random",
+    reference: str = "evaluator",
+    per_kernel: bool = False,
+    rtol: float = 1e-3,
+    atol: float = 1e-4,
+    package: TVMCPackage | None = None,
+) -> Verification:
+    """Run a network, and compare its outputs with what it means.
+
+    Args:
+        model: of `load`.
+        target: to build it for.
+        inputs, fill_mode: see `run`.
+        reference: "evaluator", which computes the graph on NumPy's arrays, or "onnxruntime", for models of ONNX files.
+        per_kernel: also compare each kernel with its computation, on the arguments that it gets in the run.
+        rtol, atol: how much elements may differ: relative to each, and relative to the largest one.
+        package: compare this, which was compiled before; not with `per_kernel`, as a library doesn't know its kernels' computations.
+
+    Raises:
+        TVMCException: for another reference, or inputs that don't fit.
+    """
+    if reference not in REFERENCES:
+        raise TVMCException(f"reference {reference!r}: there are {', '.join(REFERENCES)}")
+    if package is not None and per_kernel:
+        raise TVMCException("a package doesn't know what its kernels compute: verify the model without it, kernel by kernel")
+    graph = bound_graph(model.mod, model.params)
+    executable = build(graph, target).module if package is None else package.executable
+    machine = VirtualMachine(executable)
+    watch = _Watch(executable)
+    if per_kernel:
+        machine.set_instrument(watch)
+    module = GraphModule(machine)
+    shapes, dtypes = module.get_input_info()
+    given = make_inputs_dict(shapes, dtypes, read_inputs(inputs), fill_mode)
+    module.run(**given)
+    found = [module.get_output(n) for n in range(module.get_num_outputs())]
+    if reference == "onnxruntime":
+        expected = _by_onnxruntime(model.source, given)
+    else:
+        # In the dtypes of the inputs, as the run had them.
+        values = Evaluator(graph)("main", *(np.asarray(given[name], dtypes[name]) for name in shapes))
+        expected = list(values) if isinstance(values, (tuple, list)) else [values]
+    outputs = [value.numpy() if hasattr(value, "numpy") else value for value in found]
+    rows = [_row(f"output_{n}", a, b, rtol, atol) for n, (a, b) in enumerate(zip(outputs, expected, strict=True))]
+    return Verification((*watch.rows.values(), *rows), reference)
+
+
+def add_verify_parser(subparsers: Any) -> argparse.ArgumentParser:
+    """The subcommand `verify`."""
+    from .compiler import add_model_args, generate_target_args
+
+    parser: argparse.ArgumentParser = subparsers.add_parser("verify", help="compare a network with what it means")
+    add_model_args(parser)
+    generate_target_args(parser)
+    parser.add_argument("--package", metavar="PATH", help="verify this, which was compiled before, instead of building the model")
+    parser.add_argument("-i", "--inputs", metavar="FILE", help="inputs by name, .npz")
+    parser.add_argument("--fill-mode", default="random", choices=("zeros", "ones", "random"), help="inputs that aren't given")
+    parser.add_argument("--reference", default="evaluator", choices=REFERENCES, help="what to compare with")
+    parser.add_argument("--kernels", action="store_true", help="also each kernel with its computation")
+    parser.add_argument("--rtol", type=float, default=1e-3, help="relative to each element; 1e-3")
+    parser.add_argument("--atol", type=float, default=1e-4, help="relative to the largest element; 1e-4")
+    parser.set_defaults(func=drive_verify)
+    return parser
+
+
+def drive_verify(args: argparse.Namespace) -> int:
+    """Run the subcommand `verify`; returns 1 if something differs."""
+    from .compiler import reconstruct_target_args, target_from_cli
+    from .frontends import load_model
+
+    target, _ = target_from_cli(args.target, reconstruct_target_args(args))
+    package = None if args.package is None else TVMCPackage(args.package)
+    model = load_model(args.FILE, args.model_format, args.input_shapes)
+    found = verify(model, target, args.inputs, args.fill_mode, args.reference, args.kernels, args.rtol, args.atol, package)
+    print(found)
+    return 0 if found else 1

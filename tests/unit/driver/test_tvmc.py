@@ -1,0 +1,217 @@
+"""tvmc's names and commands: models loaded, compiled, run, verified; what doesn't fit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tensorexpr as tvm
+from tensorexpr import relay
+from tensorexpr.driver import tvmc
+from tensorexpr.driver.cli import main
+from tensorexpr.driver.tvmc import autotuner, compiler, frontends, runner
+from tensorexpr.driver.tvmc.model import TVMCModel, TVMCPackage, TVMCResult
+from tensorexpr.errors import RecordError, TargetError
+from tensorexpr.relay.to_graph import to_graph
+
+TEXT = """def @main(%x: Tensor[(3, 4), float32], %w: Tensor[(2, 4), float32]) {
+  nn.relu(nn.dense(%x, %w))
+}"""
+X = np.linspace(-1, 1, 12).astype("float32").reshape(3, 4)
+W = np.linspace(-2, 1, 8).astype("float32").reshape(2, 4)
+EXPECTED = np.maximum(X @ W.T, 0)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model as text, and its package as an archive and as a library."""
+    made = tmp_path_factory.mktemp("tvmc")
+    (made / "net.relay").write_text(TEXT)
+    np.savez(made / "in.npz", x=X, w=W)
+    model = tvmc.load(made / "net.relay")
+    tvmc.compile(model, "llvm", package_path=made / "net.tar", dump_code="ll,relay,tir")
+    tvmc.compile(model, "llvm", package_path=made / "net.so")
+    return made
+
+
+def test_from_a_file_to_a_result(folder: Path) -> None:
+    for name in ("net.tar", "net.so"):
+        result = tvmc.run(TVMCPackage(folder / name), "cpu", inputs={"x": X, "w": W}, benchmark=True, repeat=2, number=1)
+        np.testing.assert_allclose(result.get_output("output_0"), EXPECTED, 1e-6)
+        assert result.times is not None and len(result.times.results) == 2
+        assert str(result).startswith(result.format_times()) and str(result).endswith("Output Names:\n ['output_0']")
+    assert "define" in (folder / "net.tar.ll").read_text()
+    assert "nn.dense" in (folder / "net.tar.relay").read_text()
+    assert "T.prim_func" in (folder / "net.tar.tir").read_text()
+
+
+def test_commands(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    package, page = str(folder / "net.so"), folder / "net.html"
+    assert main(["compile", str(folder / "net.relay"), "-o", str(folder / "again.tar"), "--target-llvm-mcpu", _cpu()]) == 0
+    code = main(
+        ["run", str(folder / "again.tar"), "-i", str(folder / "in.npz"), "-o", str(folder / "out.npz"), "--print-time", "--print-top", "2"]
+    )
+    assert code == 0
+    np.testing.assert_allclose(np.load(folder / "out.npz")["output_0"], EXPECTED, 1e-6)
+    assert main(["profile", package, "--fill-mode", "ones"]) == 0
+    assert main(["verify", str(folder / "net.relay"), "--kernels", "-i", str(folder / "in.npz")]) == 0
+    printed = capsys.readouterr().out
+    assert "mean (ms)" in printed and "Percent" in printed and "output_0" in printed and "DIFFERS" not in printed
+    assert "<table>" in page.read_text() and "of the run" in page.read_text()
+
+
+def _cpu() -> str:
+    return str(tvm.target.Target("llvm").mcpu)
+
+
+def test_a_wrong_result_is_found(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "other.relay").write_text(TEXT.replace("nn.relu", "negative"))
+    tvmc.compile(tvmc.load(folder / "other.relay"), "llvm", package_path=folder / "other.so")
+    assert main(["verify", str(folder / "net.relay"), "--package", str(folder / "other.so")]) == 1
+    assert "DIFFERS" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["run", "nope.tar"], 4, "nope.tar: there is no such package"),
+        (["run", "net.so", "--device", "cuda"], 4, "networks run on the CPU, not on cuda"),
+        (["run", "net.so", "-i", "net.relay"], 4, "net.relay is no .npz file of inputs"),
+        (["run", "net.so", "--rpc-tracker", "there:9000"], 4, "trackers of other machines aren't there"),
+        (["run", "net.relay"], 2, "no library can be read|net.relay"),
+        (["compile", "net.relay", "--model-format", "magic"], 4, "no model format 'magic'; there are keras, onnx"),
+        (["compile", "net.relay", "--input-shapes", "x:[9,9]"], 4, r"the text has x: Tensor\[\(3, 4\), float32\]"),
+        (["compile", "in.npz"], 4, "the ending tells no format"),
+        (["compile", "net.h5", "--model-format", "keras"], 4, "there is no such file"),
+        (["compile", "net.relay", "--target", "llvm -mcpu=nope"], 2, "nope"),
+        (["compile", "net.relay", "--tuning-records", "none.json"], 4, "none.json: there are no such tuning records"),
+        (["compile", "net.relay", "--dump-code", "c"], 4, "--dump-code c: there are ll, asm, relay, tir"),
+        (["compile", "net.relay", "--pass-config", "nope"], 4, "expected name=value"),
+        (["compile", "net.relay", "--workspace-pools", "sram"], 4, "workspace pools"),
+        (["tune", "net.relay", "-o", "r.json", "--tuner", "ga", "--budget", "3"], 4, "a budget of seconds is for the auto-scheduler"),
+    ],
+)
+def test_what_does_not_fit(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, message: str
+) -> None:
+    monkeypatch.chdir(folder)
+    assert main(arguments) == code
+    errors = capsys.readouterr().err
+    assert errors.startswith("error: ")
+    with pytest.raises(RecordError, match=message):
+        raise RecordError(errors)
+
+
+def test_inputs_that_do_not_fit(folder: Path) -> None:
+    package = TVMCPackage(folder / "net.so")
+    with pytest.raises(tvmc.TVMCException, match=r"no input 'y'; the network has x: \(3, 4\) float32, w: \(2, 4\) float32"):
+        tvmc.run(package, inputs={"y": X})
+    with pytest.raises(tvmc.TVMCException, match=r"input 'x' has shape \(4, 3\); the network has"):
+        tvmc.run(package, inputs={"x": X.T})
+    with pytest.raises(tvmc.TVMCException, match="fill mode 'sevens': there are zeros, ones, random"):
+        tvmc.run(package, fill_mode="sevens")
+    with pytest.raises(tvmc.TVMCException, match="no output 'output_1'; there are output_0"):
+        TVMCResult({"output_0": X}, None).get_output("output_1")
+    with pytest.raises(tvmc.TVMCException, match="nothing was measured"):
+        TVMCResult({}, None).format_times()
+
+
+def test_a_package_of_another_machine(folder: Path) -> None:
+    here = tvm.target.Target("llvm")
+    others = [f"llvm -mcpu={name}" for name in ("sapphirerapids", "znver4")] if here.arch == "x86_64" else []
+    other = next((text for text in others if tvm.target.Target(text).features - here.features), None)
+    if other is None:
+        pytest.skip(f"this machine ({here.mcpu}) runs code for all of {others}")
+    package = tvmc.compile(tvmc.load(folder / "net.relay"), other, package_path=folder / "foreign.so")
+    with pytest.raises(TargetError, match=r"foreign.so: code for .* needs .*, which this machine .* lacks"):
+        tvmc.run(package)
+
+
+def test_a_model_is_saved(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = TVMCModel(relay.parse(TEXT), {"w": tvm.nd.array(W)})
+    graph = TVMCModel(to_graph(model.mod))
+    graph.save(tmp_path / "graph.tar")
+    assert tvm.ir.structural_equal(tvmc.load(tmp_path / "graph.tar").mod, graph.mod)
+    model.save(tmp_path / "model.tar")
+    again = tvmc.load(tmp_path / "model.tar")
+    np.testing.assert_array_equal(again.params["w"].numpy(), W)
+    again.summary()
+    assert "nn.dense" in capsys.readouterr().out
+    assert model.default_tuning_records_path() == model.default_tuning_records_path() != model.default_package_path()
+    (tmp_path / "torn.tar").write_bytes(b"no archive")
+    with pytest.raises(tvmc.TVMCException, match=r"is no model that TVMCModel\.save wrote"):
+        tvmc.load(tmp_path / "torn.tar")
+    with pytest.raises(tvmc.TVMCException, match="made of a module, or of model_path"):
+        TVMCModel()
+
+
+def test_options_as_texts() -> None:
+    assert compiler.parse_shape_string("data:[1,3,-1] 'a:b':[?]") == {"data": [1, 3, -1], "a:b": [-1]}
+    for wrong in ("data", "data:[1,", "data:[1,x]", "data:1,2"):
+        with pytest.raises(tvmc.TVMCException, match="expected"):
+            compiler.parse_shape_string(wrong)
+    assert compiler.parse_pass_list_str("A, B") == ["A", "B"]
+    assert compiler.parse_configs(["a=true", "b=3", "c=x"]) == {"a": True, "b": 3, "c": "x"}
+    assert runner.tracker_host_port_from_cli("there:70") == ("there", 70)
+    assert str(compiler.target_from_cli("llvm", {"llvm": {"mcpu": "core-avx2"}})[0].mcpu) == "core-avx2"
+    with pytest.raises(tvmc.TVMCException, match="names several targets"):
+        compiler.target_from_cli("cmsis-nn, llvm")
+    with pytest.raises(tvmc.TVMCException, match="models of pb aren't read; tf2onnx"):
+        frontends.TensorflowFrontend().load("net.pb")
+    with pytest.raises(tvmc.TVMCImportError, match="no_such_package is needed"):
+        frontends.lazy_import("no_such_package")
+
+
+@pytest.mark.parametrize(
+    ("text", "chosen", "is_list"),
+    [
+        ("all", "abcdefgh", False),
+        ("0,2", "ac", False),
+        ("-2", "abc", False),
+        ("1-3,5-", "bcdfgh", False),
+        ("list", "abcdefgh", True),
+        ("list,1-2", "bc", True),
+    ],
+)
+def test_some_of_the_tasks(text: str, chosen: str, is_list: bool) -> None:
+    assert autotuner.filter_tasks("abcdefgh", text) == (list(chosen), is_list)
+
+
+def test_tasks_that_there_are_not() -> None:
+    with pytest.raises(tvmc.TVMCException, match="there are 2 tasks"):
+        autotuner.filter_tasks("ab", "7")
+    with pytest.raises(tvmc.TVMCException, match="expected"):
+        autotuner.filter_tasks("ab", "x")
+
+
+def test_inputs_of_a_graph_and_the_largest_outputs(folder: Path) -> None:
+    graph = relay.build(relay.parse(TEXT), "llvm", params={"w": W}).get_graph_json()
+    assert [node["name"] for node in json.loads(graph)["nodes"][:1]] == ["x"]
+    assert runner.get_input_info(graph, {}) == ({"x": [3, 4]}, {"x": "float32"})
+    top = runner.get_top_results(TVMCResult({"output_0": np.array([1.0, 9.0, 4.0])}, None), 2)
+    assert top.tolist() == [[1, 2], [9, 4]]
+
+
+def test_graphs_in_another_precision(folder: Path) -> None:
+    model = tvmc.load(folder / "net.relay")
+    package = tvmc.compile(model, "llvm", mixed_precision=True, mixed_precision_calculation_type="bfloat16")
+    found = tvmc.run(package, inputs={"x": X, "w": W}).get_output("output_0")
+    np.testing.assert_allclose(found, EXPECTED, 0.02, 0.02)
+    assert compiler.analyze_operations_distribution(model.mod)["nn.relu"] == 1
+
+
+def test_templates_are_tuned(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By AutoTVM, whose tuner is told what was asked for, and keeps what it measured when it is interrupted."""
+    asked: dict[str, Any] = {}
+
+    def tune(self: Any, n_trial: int, measure_option: Any, early_stopping: Any = None, callbacks: Any = ()) -> None:
+        asked.update(n_trial=n_trial, early_stopping=early_stopping)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tensorexpr.autotvm.tuner.GATuner.tune", tune)
+    assert main(["tune", str(folder / "net.relay"), "-o", str(tmp_path / "r.json"), "--tuner", "ga", "--trials", "3"]) == 130
+    assert asked == {"n_trial": 3, "early_stopping": None}
