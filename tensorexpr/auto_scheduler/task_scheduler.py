@@ -93,6 +93,7 @@ class TaskScheduler:
         self.best_score = math.inf
         self.tic = time.time()
         self.totals = TaskTotals()
+        self._tuned = False
         self._restored = 0  # trials that the log held
         self._restored_costs = self.best_costs.copy()
         self.tune_option = TuningOptions()
@@ -109,10 +110,10 @@ class TaskScheduler:
         adaptive_training: bool = False,
         per_task_early_stopping: int | None = None,
     ) -> None:
-        """Tune until the trials or the time are used up, or no task has anything left to try.
+        """Tune until the trials or the time are used up, or no task has anything left to try; another call goes on from there.
 
         Args:
-            tune_option: trials of all tasks together; early_stopping counts trials without a better objective.
+            tune_option: trials of all tasks together in this call; early_stopping counts trials without a better objective.
             search_policy: "default" and "sketch.xgb" share one learned model between the tasks, "sketch.random" learns nothing; or
                 one policy for each task.
             search_policy_params: of the policies that are made here.
@@ -139,7 +140,13 @@ class TaskScheduler:
         )
         share = final_phase.descent_share(self.search_policies)
         per_round = self._measures_per_round(tune_option, share)
-        self._restore(per_round)
+        if self._tuned:
+            # each call has trials of its own, and new policies, which may find what the others had no more of
+            self.ct, self._restored, self._restored_costs = 0, 0, self.best_costs.copy()
+            self.dead_tasks.clear()
+        else:
+            self._restore(per_round)
+        self._tuned = True
         self.best_ct = self.ct
         try:
             for number in range(len(self.tasks)):  # warm up: nothing is known of a task that was never tuned

@@ -1,5 +1,7 @@
 """Schedules of operators by the names that programs call. They hand over to the default schedules, which look at the computation."""
 
+import sys
+
 from .named_schedules import define_schedules, schedule_injective_from_existing
 
 _NAMES = """
@@ -17,6 +19,7 @@ sparse_conv2d sparse_dense sparse_fill_empty_rows sparse_transpose topk unique
 """
 OPERATORS = tuple(_NAMES.split())
 
-__all__ = ["schedule_injective_from_existing", *(f"schedule_{operator}" for operator in OPERATORS)]
+__all__ = ["conv2d", "schedule_injective_from_existing", *(f"schedule_{operator}" for operator in OPERATORS)]
 
 define_schedules(globals(), OPERATORS)
+conv2d = sys.modules[__name__]  # programs name the module of convolutions too

@@ -163,6 +163,14 @@ def test_early_stopping_counts_trials_of_all_tasks() -> None:
     assert sum(trials) == 9
 
 
+def test_another_call_has_trials_of_its_own_and_goes_on_from_the_best() -> None:
+    made = scheduler(2)
+    assert sum(tune(made, 10, [MadeUp(lambda n: 0.1, end=3), MadeUp(lambda n: 0.2)])) == 10
+    assert made.dead_tasks == {0}
+    assert sum(tune(made, 6, [MadeUp(lambda n: 0.3), MadeUp(lambda n: 0.05)])) == 6
+    assert made.ct == 6 and made.best_costs.tolist() == [0.1, 0.05] and sum(made.task_trials) == 16
+
+
 def test_failures_cost_trials_and_leave_the_cost_open() -> None:
     made = scheduler(2)
     tune(made, 4, [MadeUp(lambda n: None), MadeUp(lambda n: 0.1)])

@@ -19,6 +19,7 @@ from tests.operators import assert_same, run, values
 def test_a_dtype_stands_where_older_releases_have_it() -> None:
     x, w = placeholder((1, 5, 5, 4), "int8"), placeholder((3, 3, 4, 2), "int8")
     assert topi.nn.depthwise_conv2d_nhwc(x, w, 1, 1, 1, "int32").dtype == "int32"
+    assert topi.generic.conv2d.schedule_depthwise_conv2d_nhwc is topi.generic.schedule_depthwise_conv2d_nhwc
     with pytest.raises(DeclarationError, match="kernel_layout is 'OHWI'"):
         topi.nn.depthwise_conv2d_nhwc(x, w, 1, 1, 1, "OHWI")
 
