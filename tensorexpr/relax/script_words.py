@@ -164,6 +164,13 @@ def _match_shape(context: Context, value: Any, shape: Any) -> Cast:
     return Cast(made, TensorStructInfo(ShapeExpr(extents), info.dtype) if isinstance(info, TensorStructInfo) else ShapeStructInfo(extents))
 
 
+def _pad(data: Any, *args: Any, **kwargs: Any) -> Any:
+    """`R.nn.pad(x, [1, 1])`, and what is printed of its call, whose second operand is the value: `R.nn.pad(x, value, pad_width=[1, 1])`."""
+    if args and "pad_width" in kwargs:
+        kwargs["pad_value"], args = args[0], args[1:]
+    return op.nn.pad(data, *args, **kwargs)
+
+
 def _func_attr(context: Context, attrs: Any) -> None:
     getattr(context, "function_attrs", {}).update(attrs)
 
@@ -173,7 +180,7 @@ def _builders(prefix: str, names: Sequence[str], home: Any) -> dict[str, Any]:
 
 
 IMAGE = Namespace("R.image", _builders("R.image", op.image.__all__, op.image))
-NN = Namespace("R.nn", _builders("R.nn", op.nn.__all__, op.nn))
+NN = Namespace("R.nn", {**_builders("R.nn", op.nn.__all__, op.nn), "pad": Word("R.nn.pad", _pad)})
 _CALLS = (
     "call_tir",
     "call_tir_inplace",

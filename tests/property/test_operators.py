@@ -17,7 +17,9 @@ from tensorexpr.relax import BlockBuilder, TensorStructInfo, Var, op
 from tensorexpr.relax.evaluator import Evaluator, matched
 from tensorexpr.relax.ops import activation, pool
 from tensorexpr.relax.ops.row import ROWS
+from tensorexpr.script import from_source
 from tensorexpr.tir.expr import Var as Symbol
+from tensorexpr.tir.structural import structural_equal
 
 from . import operator_cases
 from .operator_draws import CASES, Draw
@@ -52,6 +54,7 @@ NAN_CASES: dict[str, tuple[Any, tuple[int, ...]]] = {
     "relu6": (activation.relu6, (100,)),
     "hard_sigmoid": (activation.hard_sigmoid, (100,)),
     "elu": (activation.elu, (100,)),
+    "silu": (op.nn.silu, (100,)),
 }
 
 
@@ -70,6 +73,20 @@ def test_kernels_keep_nan_and_infinities_as_numpy_does(name: str) -> None:
     expected = Evaluator(mod)("main", x)
     assert np.isnan(np.asarray(expected[0] if isinstance(expected, (tuple, list)) else expected)).any()
     same(numpy_of(relax.VirtualMachine(relax.build(mod))["main"](x)), expected)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32", "int8", "uint64"])
+def test_powers_of_integers_are_exact(dtype: str) -> None:
+    """3^39 has 62 bits, more than any float; exponents below 0 give whole numbers of 1 and -1 alone."""
+    bits, low = np.iinfo(dtype).bits, max(np.iinfo(dtype).min, -3)
+    base, exponent = (x.ravel().astype(dtype) for x in np.meshgrid(np.arange(low, 4), np.arange(low, bits)))
+    bb, params = BlockBuilder(), [Var(one, TensorStructInfo(base.shape, dtype)) for one in "xy"]
+    with bb.function("main", params):
+        bb.emit_func_output(bb.emit(op.power(*params)))
+    whole = [int(b) ** int(e) if e >= 0 else int(b) ** int(-e) if abs(int(b)) == 1 else 0 for b, e in zip(base, exponent, strict=True)]
+    expected = np.array([one % 2**bits for one in whole], np.uint64).astype(f"uint{bits}").view(dtype)
+    same(Evaluator(bb.get())("main", base, exponent), expected)
+    same(numpy_of(relax.VirtualMachine(relax.build(bb.get()))["main"](base, exponent)), expected)
 
 
 def test_a_window_of_minus_infinities_is_minus_infinity() -> None:
@@ -119,6 +136,10 @@ def test_operator(name: str) -> None:
     def check(case: tuple[Any, list[Any], Any]) -> None:
         mod, arrays, call = case
         assert str(call.op) in (f"relax.{name}", f"relax.{name.removesuffix('_like')}")
+        text = mod.script()
+        # Constants stand behind a text, devices and maps of indices have none that is read.
+        if "metadata" not in text and not name.endswith(("device", "layout_transform")):
+            assert structural_equal(from_source(text), mod)
         with np.errstate(all="ignore"):
             expected = Evaluator(mod)("main", *arrays)
         symbols: dict[Symbol, int] = {}

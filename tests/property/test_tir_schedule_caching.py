@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tensorexpr import tir
 from tensorexpr.errors import ScheduleError
+from tensorexpr.script import from_source
 from tensorexpr.tir.structural import structural_equal
 from tests import caching_programs as programs
 from tests.caching_programs import Request
@@ -222,3 +223,12 @@ def test_indices_are_computed_before(n: int, cse_thresh: int, split: bool) -> No
     assert len(sch.cache_index("B", "global", cse_thresh)) == (3 if cse_thresh < 2 else 2)
     arrays = programs.arguments(func)
     np.testing.assert_array_equal(programs.interpreted(sch.mod["main"], arrays)["B"], programs.interpreted(func, arrays)["B"])
+
+
+def test_names_of_cached_indices_are_free() -> None:
+    """Of a block that is named as the second of its indices would be."""
+    func = from_source(programs.resize(8).script().replace('T.block("B")', 'T.block("index_1")'))
+    sch = tir.Schedule(func)
+    made = [sch.get(block).name_hint for block in sch.cache_index("index_1", "global")]
+    assert len({*made, "index_1"}) == len(made) + 1 >= 3
+    assert sorted(names(sch)) == sorted([*made, "index_1"])

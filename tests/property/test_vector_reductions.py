@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import tensorexpr as tvm
 from tensorexpr import te
 from tensorexpr.errors import ScheduleError
+from tensorexpr.spaces.default import default_schedule
 from tensorexpr.te.reducer import greatest, least
 from tensorexpr.testing import assert_schedule_correct
 from tensorexpr.tir.expr import PrimExpr
@@ -104,3 +105,14 @@ def test_15_a_subtraction_is_no_reduction_in_lanes() -> None:
     b = te.compute((4,), lambda i: minus(a[i, k], axis=k), name="B")
     with pytest.raises(ScheduleError, match="is no sum"):
         te.create_schedule(b.op)[b].vectorize(k)
+
+
+@pytest.mark.parametrize("target", ["llvm -mcpu=icelake-server", "llvm -mcpu=znver3"])
+def test_the_running_extreme_is_one_instruction_and_a_choice(target: str) -> None:
+    """A NaN among the new values is looked for beside the chain of running values: no comparison has one of these as an operand."""
+    args = reduction(64, 1024, "greatest", "float32")
+    made = tvm.build(default_schedule(args, tvm.target.Target(target)), args, target=target)
+    asm = made.get_source("asm")
+    assert "vmaxps" in asm
+    assert "vcmpunordps" in asm
+    assert "vcmpltps" not in asm

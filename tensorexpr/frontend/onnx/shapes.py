@@ -240,10 +240,6 @@ def _reshape(context: Context, attrs: Attributes, given: Operands) -> Any:
     return given[0].reshape(shape)
 
 
-def _fill(context: Context, attrs: Attributes, given: Operands) -> Any:
-    raise Unknown
-
-
 def _expand(context: Context, attrs: Attributes, given: Operands) -> Any:
     shape = np.broadcast_shapes(given[0].shape, tuple(_list(given[1])))
     if math.prod(shape) > LARGEST_KNOWN:

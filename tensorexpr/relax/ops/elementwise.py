@@ -162,7 +162,7 @@ minimum = _binary("minimum", _te_extreme("minimum", topi.minimum), np.minimum)
 mod = _binary("mod", topi.mod, np.fmod)
 multiply = _binary("multiply", topi.multiply, np.multiply)
 not_equal = _binary("not_equal", topi.not_equal, np.not_equal, "bool")
-power = _binary("power", topi.power, np.power)
+power = _binary("power", reference.te_power, reference.power)
 right_shift = _binary("right_shift", topi.right_shift, np.right_shift)
 subtract = _binary("subtract", topi.subtract, np.subtract)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -226,8 +226,29 @@ def _np_split(x: Any, indices_or_sections: Any, axis: int) -> Any:
 
 
 def _te_split(x: Any, indices_or_sections: Any, axis: int) -> Any:
-    extent = as_int(x.shape[axis])
-    return topi.split(x, indices_or_sections if extent is None else _cuts(extent, indices_or_sections), axis)
+    place = axis % x.ndim
+    extent = as_int(x.shape[place])
+    if extent is not None:
+        return topi.split(x, _cuts(extent, indices_or_sections), axis)
+    # Of n elements 3 parts begin at 0, (n + 2) // 3 and twice that.
+    sizes = _parts(convert(x.shape[place], "int64"), indices_or_sections)
+    begins = accumulate(sizes[:-1], lambda a, b: a + b, initial=IntImm("int64", 0))
+
+    def part(begin: PrimExpr, size: PrimExpr) -> Any:
+        # No slice: that they lie within the axis depends on its size, which whoever calls the kernel checks.
+        shape = [*x.shape[:place], size, *x.shape[place + 1 :]]
+        return topi.transform.injective(shape, lambda *i: x(*i[:place], i[place] + begin, *i[place + 1 :]), "T_split_sections")
+
+    return [part(begin, size) for begin, size in zip(begins, sizes, strict=True)]
+
+
+def _parts(extent: PrimExpr, indices_or_sections: Any) -> list[PrimExpr]:
+    """How many elements each part of an axis has."""
+    if isinstance(indices_or_sections, int):
+        size = Analyzer().simplify((extent + (indices_or_sections - 1)) // indices_or_sections)
+        return [size] * (indices_or_sections - 1) + [Analyzer().simplify(extent - size * (indices_or_sections - 1))]
+    bounds = [IntImm("int64", 0), *(IntImm("int64", int(n)) for n in indices_or_sections), extent]
+    return [Analyzer().simplify(b - a) for a, b in pairwise(bounds)]
 
 
 @operator("split", Pattern.INJECTIVE, te=_te_split, numpy=_np_split)
@@ -242,12 +263,7 @@ def split(x: Expr, indices_or_sections: int | Sequence[int], axis: int = 0) -> S
     if operand.extents is None:
         return TupleStructInfo((operand.like(None, ndim=operand.ndim),) * count)
     extent = operand.extents[place]
-    if isinstance(cuts, int):
-        size = Analyzer().simplify((extent + (count - 1)) // count)
-        sizes = [size] * (count - 1) + [Analyzer().simplify(extent - size * (count - 1))]
-    else:
-        bounds = [IntImm("int64", 0), *(IntImm("int64", int(n)) for n in cuts), extent]
-        sizes = [Analyzer().simplify(b - a) for a, b in pairwise(bounds)]
+    sizes = _parts(extent, cuts)
     wrong = next((one for one in sizes if (as_int(one) or 0) < 0), None)
     if wrong is not None:
         raise DeclarationError(f"relax.op.split: {cuts} doesn't divide an axis of {extent}")

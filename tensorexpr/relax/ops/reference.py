@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ... import topi
+from ...te.elementwise import elementwise as of_pairs
 from ...tir import intrin
 from ...tir.arithmetic import const, maximum, minimum
 from ...tir.dtype import parse_dtype, to_numpy
@@ -65,6 +66,43 @@ def at_most(value: Any, high: Any) -> PrimExpr:
     return intrin.select(value > high, high, value) if parse_dtype(value.dtype).is_float else minimum(value, high)
 
 
+def power(a: Array, b: Array) -> Array:
+    """a ** b; of integers as `te_power` has it."""
+    if a.dtype.kind not in "iu":
+        return np.power(a, b)
+    bits = 8 * a.dtype.itemsize
+    found = np.power(a, np.where(b >= bits, bits - 2 + (b & 1), np.maximum(b, 0)).astype(a.dtype))
+    # Behind an unsigned exponent nothing is below 0.
+    return np.where(b < 0, np.where(np.abs(a) == 1, np.where(b & 1, a, 1), 0), found).astype(a.dtype)
+
+
+def te_power(x1: Any, x2: Any) -> Any:
+    """The same of tensors. Powers of integers are exact, and wrap where they don't fit; of exponents below 0 they are cut towards zero.
+
+    An exponent of as many as the dtype has bits, or more, only fits with bases of -1, 0 and 1; others wrap by a smaller one.
+    """
+    kind = parse_dtype(x1.dtype)
+    if not kind.is_int:
+        return topi.power(x1, x2)
+
+    def one(base: Any, exponent: Any) -> Any:
+        def k(value: int) -> Any:
+            return const(value, x1.dtype)
+
+        # 13 is 1101 in binary: base, base^4 and base^8 are multiplied. The last bits say enough of large exponents.
+        left = intrin.select(exponent < k(kind.bits), exponent, k(kind.bits - 2) + (exponent & k(1)))
+        found, square = k(1), base
+        for bit in range(kind.bits.bit_length() - 1):
+            found = found * intrin.select(((left >> k(bit)) & k(1)) == k(1), square, k(1))
+            square = square * square
+        if not kind.is_signed:
+            return found
+        turned = intrin.select(base == k(1), k(1), intrin.select(base == k(-1), intrin.select((exponent & k(1)) == k(1), base, k(1)), k(0)))
+        return intrin.select(exponent < k(0), turned, found)
+
+    return of_pairs("T_power", one, x1, x2)
+
+
 def relu(x: Array) -> Array:
     """No less than 0."""
     return np.maximum(x, x.dtype.type(0))
@@ -109,8 +147,8 @@ def te_silu(x: Any) -> Any:
     if x.dtype != "float32":
         return topi.multiply(x, topi.sigmoid(x))
     least, zero = const(-87.0, x.dtype), const(0.0, x.dtype)
-    # NaN isn't below anything, so it stays what it is.
-    return elementwise(x, lambda v: intrin.select(v < least, zero, v * intrin.sigmoid(v)), "T_silu")
+    # The sigmoid is 0, not the product: -inf * 0 is NaN, as it is by the formula. NaN isn't below anything, so it stays what it is.
+    return elementwise(x, lambda v: v * intrin.select(v < least, zero, intrin.sigmoid(v)), "T_silu")
 
 
 def softmax(x: Array, axis: int) -> Array:

@@ -14,6 +14,8 @@ multiplied into one factor, so a quantised result may differ by one step from th
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -222,6 +224,45 @@ def _as_sums(graph: Rewriter, expr: Any) -> Quantised | None:
     return found if found is not None and found.info.dtype == "int32" and not found.zero.any() else None
 
 
+def _largest(graph: Rewriter, expr: Any) -> int:
+    """The largest distance of integers from 0, as far as the operators that compute them tell.
+
+    Example:
+        matmul of uint8 [m, 64] and int8 [64, n] less 3 is at most 64 * 255 * 128 + 3.
+    """
+    found = graph.value(expr)
+    if isinstance(found, Constant):
+        return int(np.abs(found.data.numpy().astype(np.int64)).max(initial=0))
+    limits = np.iinfo(found.struct_info.dtype)
+    by_dtype, name = max(-int(limits.min), int(limits.max)), str(found.op) if isinstance(found, Call) else ""
+    if name in ("relax.add", "relax.subtract"):
+        return min(by_dtype, sum(_largest(graph, arg) for arg in found.args))
+    if name in ("relax.astype", *_WHOLE_MOVES):
+        return min(by_dtype, _largest(graph, found.args[0]))
+    terms = [as_int(extent) for extent in _summed(found, name)]
+    if not terms or None in terms:
+        return by_dtype
+    factors = [_largest(graph, arg) for arg in found.args]
+    return min(by_dtype, math.prod([*factors, *(term or 0 for term in terms)]))
+
+
+def _summed(call: Any, name: str) -> Sequence[Any]:
+    """The extents of the axes along which a call multiplies and adds, of products of elements 1; none for calls that do something else."""
+    infos = [arg.struct_info for arg in getattr(call, "args", ())]
+    if name == "relax.multiply":
+        return [1]
+    if name == "relax.matmul":
+        return [(infos[0].extents or [-1])[-1]]
+    if name in CONVOLUTIONS and str(call.attrs["kernel_layout"] or "OI").startswith("OI"):
+        return (infos[1].extents or ())[1:]
+    if name == "relax.sum" and infos[0].extents is not None:
+        axes = call.attrs["axis"]
+        return (
+            infos[0].extents if axes is None else [infos[0].extents[axis] for axis in (axes if isinstance(axes, (list, tuple)) else [axes])]
+        )
+    return []
+
+
 def _biased(graph: Rewriter, call: Call) -> Any:
     """`dequantize(sums) + b`, where `b` is a vector of integers in units of the sums."""
     for one, other in ((0, 1), (1, 0)):
@@ -234,7 +275,10 @@ def _biased(graph: Rewriter, call: Call) -> Any:
             return None
         units = vector.astype(np.float64) / sums.scale
         whole = np.rint(units)
-        if (np.abs(whole - units) > _WHOLE[0] + _WHOLE[1] * np.abs(units)).any() or np.abs(whole).max(initial=0) >= 1 << 30:
+        if (np.abs(whole - units) > _WHOLE[0] + _WHOLE[1] * np.abs(units)).any():
+            return None
+        # Floats would saturate softly where int32 wraps: 2^31 - 100 and a bias of 200 are a large negative number.
+        if _largest(graph, sums.data) + np.abs(whole).max(initial=0) >= _LARGEST_SUM:
             return None
         shape = [-1 if n == sums.axis else 1 for n in range(sums.info.ndim)]
         return _sums(add(sums.data, const(whole.astype(np.int32).reshape(shape))), sums.scale, sums.axis)

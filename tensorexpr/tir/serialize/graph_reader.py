@@ -146,9 +146,17 @@ class _Reader:
         if keys is None:
             # Keys that are no texts are nodes: key and value alternate in data.
             keys, data = data[::2], data[1::2]
-        if not isinstance(keys, list) or len(keys) != len(data) or any(isinstance(key, (dict, list)) for key in keys):
+        elif not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
+            raise RecordError(f"node {number} of a saved graph: the keys of a Map are texts, or nodes among its data")
+        if len(keys) != len(data):
             raise RecordError(f"node {number} of a saved graph: a Map has as many keys as values")
-        return dict(zip(keys, data, strict=True))
+        try:
+            made = dict(zip(keys, data, strict=True))
+        except TypeError:  # a key that is a Map, or an Array with one in it
+            raise RecordError(f"node {number} of a saved graph: a Map is no key of a Map") from None
+        if len(made) != len(keys):
+            raise RecordError(f"node {number} of a saved graph: a Map has a key twice")
+        return made
 
     def _field(self, field: Field, text: str) -> Any:
         holds = field.holds

@@ -262,6 +262,15 @@ def test_sums_that_32_bits_may_not_hold_stay_floats() -> None:
     assert "int32" not in transform.FakeQuantizationToInteger()(mod).script()
 
 
+def test_biases_that_sums_of_32_bits_may_not_hold_stay_floats() -> None:
+    mod = module(
+        lambda x: op.dequantize(x, scalar(0.5, "float32"), scalar(0, "int32"), 1) + const(np.full(4, 100, "float32")), ((2, 4), "int32")
+    )
+    x = np.full((2, 4), 2**31 - 100, "int32")
+    made = transform.FakeQuantizationToInteger()(mod)
+    np.testing.assert_allclose(Evaluator(made)("main", x), Evaluator(mod)("main", x))
+
+
 def test_a_graph_without_quantisation_stays_as_it_is() -> None:
     mod = module(lambda x: op.permute_dims(op.reshape(op.nn.relu(x), (4, 6))), ((2, 12), "float32"))
     made = transform.FakeQuantizationToInteger()(mod)

@@ -138,3 +138,17 @@ def test_rows_whose_ends_depend_on_an_open_size_are_not_kept_at_their_bound() ->
     module = lower(default_schedule([pooled]), [x, pooled])
     sizes = [extent for extents in re.findall(r"T.allocate\(\[([^]]*)\]", str(module)) for extent in re.findall(r"\d+", extents)]
     assert all(int(size) < 1 << 20 for size in sizes)
+
+
+@pytest.mark.parametrize("parts", [3, 1, [2], [0, 2, 5]])
+@pytest.mark.parametrize("axis", [0, -1])
+def test_an_open_size_is_split(parts: Any, axis: int) -> None:
+    bb, x = BlockBuilder(), Var("x", TensorStructInfo((H, W), "float32"))
+    with bb.function("main", [x]):
+        bb.emit_func_output(bb.emit(op.split(x, parts, axis)))
+    machine = relax.VirtualMachine(relax.build(bb.get()))
+    for size in (6, 5, 7):
+        given = np.arange(size * size, dtype="float32").reshape(size, size)
+        cuts = [-(-size // parts) * n for n in range(1, parts)] if isinstance(parts, int) else parts
+        for found, expected in zip(machine["main"](given), np.split(given, cuts, axis), strict=True):
+            np.testing.assert_array_equal(found.numpy(), expected)

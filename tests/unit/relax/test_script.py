@@ -150,3 +150,15 @@ def test_mistakes_have_a_place(statement: str) -> None:
     with pytest.raises(ParseError, match=MISTAKES[statement]) as caught:
         from_source(text)
     assert "<script>:" in str(caught.value) and "^" in str(caught.value)
+
+
+def test_a_pad_is_read_as_it_is_printed() -> None:
+    x = relax.Var("x", relax.TensorStructInfo((3, 4)))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x]):
+        bb.emit_func_output([bb.emit(relax.op.nn.pad(x, [1, 0, 2, 2], 1.5)), bb.emit(relax.op.nn.pad(x, [1, 0, 2, 2], pad_mode="reflect"))])
+    again = from_source(bb.get().script())
+    assert structural_equal(again, bb.get())
+    # As TVM prints it, with a constant.
+    other = from_source(bb.get().script().replace("R.prim_value(T.float32(1.5))", 'R.const(1.5, "float32")'))
+    assert structural_equal(other, bb.get())

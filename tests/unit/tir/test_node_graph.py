@@ -198,3 +198,27 @@ def test_index_maps_use_their_own_indices() -> None:
     assert str(index_map_from_json(index_map_to_json(IndexMap((X,), (X + Y,))))) == "(x) -> (x + y)"
     with pytest.raises(RecordError, match="takes each index once"):
         index_map_from_json(index_map_to_json(IndexMap((X, X), (X,))))
+
+
+@pytest.mark.parametrize(
+    ("attrs", "message"),
+    [
+        ({"keys": ["a"], "data": [2, 2]}, "as many keys as values"),
+        ({"keys": ["a", "a"], "data": [2, 2]}, "a key twice"),
+        ({"keys": [1], "data": [2]}, "are texts, or nodes among its data"),
+        ({"data": [3, 2]}, "a Map is no key of a Map"),
+        ({"data": [4, 2]}, "a Map is no key of a Map"),
+        ({"data": [2, 2, 2]}, "as many keys as values"),
+    ],
+)
+def test_maps_have_keys(attrs: dict[str, Any], message: str) -> None:
+    text = {"type_key": "runtime.String", "repr_str": "a"}
+    nodes = [
+        {"type_key": ""},
+        {"type_key": "Map", **attrs},
+        text,
+        {"type_key": "Map", "keys": [], "data": []},
+        {"type_key": "Array", "data": [3]},
+    ]
+    with pytest.raises(RecordError, match=message):
+        read_graph(json.dumps({"root": 1, "nodes": nodes}), EXPRESSIONS)

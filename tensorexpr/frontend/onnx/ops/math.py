@@ -90,13 +90,13 @@ for _name, _make in (("Max", R.maximum), ("Min", R.minimum), ("Sum", R.add), ("M
 
 @onnx_op("Pow")
 def power(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
-    """Powers in the dtype of the base; those of integers by the widest floats."""
+    """Powers in the dtype of the base: of integers exact, or by the widest floats where only the exponents are floats."""
     base, exponent = _placed(ctx, inputs, attrs)
     dtype = ctx.dtype(0)
-    # By floats 5^3 may come out as 124.999...: rounded, but for exponents that are no integers themselves.
-    wide = dtype if parse_dtype(dtype).is_float else "float64"
-    found = R.power(_in(base, wide), _in(exponent, wide))
-    return _in(R.round(found) if wide != dtype and not parse_dtype(ctx.dtype(1)).is_float else found, dtype)
+    floats = parse_dtype(dtype).is_float, parse_dtype(ctx.dtype(1)).is_float
+    # An exponent of more bits than the base has would lose some, so that 2^32 becomes 0.
+    wide = dtype if floats[0] else "float64" if floats[1] else "int64"
+    return _in(R.power(_in(base, wide), _in(exponent, wide)), dtype)
 
 
 def _in(x: Any, dtype: str) -> Any:

@@ -10,8 +10,9 @@ for i, j in T.grid(80, 80)                        ->   for ax0, ax1 in T.grid(80
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 
 from ....tir.arithmetic import const
@@ -52,15 +53,13 @@ def cache_index(program: BlockProgram, name: str, storage_scope: str, cse_thresh
     if not chosen:
         wanted = "no index to compute" if cse_thresh <= 1 else f"nothing that occurs {cse_thresh} times in its indices"
         raise PrimitiveError(f"cache_index: {name} has {wanted}; constants and single axes aren't computed", node.stmt)
-    taken = {buffer.name for buffer in program.buffers()}
-    # a second block's indices get names of their own
-    stem = "index" if "index_0" not in program.blocks and "index_var_0" not in taken else f"index_{name}"
+    taken = {*program.blocks, *(buffer.name for buffer in program.buffers())}
+    stem = _free_stem(name, len(chosen), taken)
     found: list[_Cached] = []
     for number, index in enumerate(chosen):
         axes = tuple(axis for axis in block.iter_vars if axis.var in variables(index))
         shape = [extent_from_zero(axis, node, "cache_index") for axis in axes]
-        prefix = "index_var" if stem == "index" else f"{stem}_var"
-        found.append(_Cached(index, axes, decl_buffer(shape, index.dtype, f"{prefix}_{number}", scope=storage_scope)))
+        found.append(_Cached(index, axes, decl_buffer(shape, index.dtype, f"{stem}_var_{number}", scope=storage_scope)))
     names = [f"{stem}_{number}" for number in range(len(found))]
     nests = [_nest(cached, block_name) for cached, block_name in zip(found, names, strict=True)]
     moved = _with_loads(node.stmt, found)
@@ -68,6 +67,12 @@ def cache_index(program: BlockProgram, name: str, storage_scope: str, cse_thresh
     first = _outermost(made.node_of(moved))
     made = made.replace(first, seq(*nests, first))
     return made.allocated(block_at(scope).name_hint, *(cached.buffer for cached in found)), names
+
+
+def _free_stem(name: str, count: int, taken: Set[str]) -> str:
+    """What names of blocks (stem_0) and buffers (stem_var_0) begin with: "index", or with the block's name where some are taken."""
+    stems = itertools.chain(("index", f"index_{name}"), (f"index_{name}_{again}" for again in itertools.count(1)))
+    return next(stem for stem in stems if not any(f"{stem}{kind}_{n}" in taken for n in range(count) for kind in ("", "_var")))
 
 
 def _outermost(node: Node) -> Stmt:
