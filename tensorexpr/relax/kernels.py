@@ -115,21 +115,29 @@ def kernel_of(func: PrimFunc, name: str, target: Target, constants: Sequence[int
         target: what it will run on.
         constants: arguments that may be passed in any layout.
         recorded: the program that records have for it. One that doesn't fit any more is left out, which is said once.
+
+    Raises:
+        ScheduleError: if the rules make an illegal schedule of a computation of known sizes, which is a mistake of theirs.
     """
     if func.attrs.get("tir.is_scheduled"):
         return Kernel(func.with_attr("global_symbol", name), str(func.attrs.get("schedule.origin", "as given: it is scheduled")))
     try:
         tensors = plain_tensors(func)
-        weights = weights_of(tensors, constants)
-        if recorded is not None:
-            try:
-                outputs = tuple(tensor.op for tensor in tensors if not isinstance(tensor.op, PlaceholderOp))
-                s = Schedule(outputs, as_declared(recorded))
-                return _lowered(s, tensors, weights, name, target, "record")
-            except ScheduleError as error:
-                once(_logger, f"the recorded program of {name} does not fit and is not used: {error}")
+    except DeclarationError as error:
+        return Kernel(func.with_attr("global_symbol", name), f"as given: {error}")
+    weights = weights_of(tensors, constants)
+    if recorded is not None:
+        try:
+            outputs = tuple(tensor.op for tensor in tensors if not isinstance(tensor.op, PlaceholderOp))
+            return _lowered(Schedule(outputs, as_declared(recorded)), tensors, weights, name, target, "record")
+        except ScheduleError as error:
+            once(_logger, f"the recorded program of {name} does not fit and is not used: {error}")
+    try:
         return _lowered(default_schedule(tensors, target), tensors, weights, name, target, "rule")
-    except (DeclarationError, ScheduleError) as error:
+    except ScheduleError as error:
+        # What regions of open sizes cover can't always be proved; of numbers it can, and a rule that fails there is mistaken.
+        if not any(as_int(extent) is None for tensor in tensors for extent in tensor.shape):
+            raise
         return Kernel(func.with_attr("global_symbol", name), f"as given: {error}")
 
 
