@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -232,7 +232,9 @@ def _te_split(x: Any, indices_or_sections: Any, axis: int) -> Any:
         return topi.split(x, _cuts(extent, indices_or_sections), axis)
     # Of n elements 3 parts begin at 0, (n + 2) // 3 and twice that.
     sizes = _parts(convert(x.shape[place], "int64"), indices_or_sections)
-    begins = accumulate(sizes[:-1], lambda a, b: a + b, initial=IntImm("int64", 0))
+    begins: list[PrimExpr] = [IntImm("int64", 0)]
+    for size in sizes[:-1]:
+        begins.append(begins[-1] + size)
 
     def part(begin: PrimExpr, size: PrimExpr) -> Any:
         # No slice: that they lie within the axis depends on its size, which whoever calls the kernel checks.
