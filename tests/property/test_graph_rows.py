@@ -51,7 +51,7 @@ def graphs(draw: st.DrawFn) -> tuple[Any, tuple[int, ...]]:
     return bb.get(), shape
 
 
-@settings(deadline=None, derandomize=True, max_examples=15)
+@settings(deadline=None, derandomize=True, max_examples=10)
 @given(graphs(), st.integers(0, 100))
 def test_groups_of_rows(case: Any, seed: int) -> None:
     mod, shape = case

@@ -72,7 +72,7 @@ def test_blocks_through_all_phases(name: str, phase: int | None) -> None:
     assert_reads_back(func if phase is None else tensorexpr.lower(func, upto=phase))
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=50, deadline=None, derandomize=True)
 @given(st.integers(0, 1 << 30), st.booleans())
 def test_all_statements_and_expressions(seed: int, blocks: bool) -> None:
     func = Programs(seed).function(blocks)

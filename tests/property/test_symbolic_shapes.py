@@ -55,7 +55,7 @@ def usable(schedule: Schedule, program: SymbolicProgram) -> Schedule:
     return chosen(kept)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=25, deadline=None, derandomize=True)
 @given(data=st.data(), name=st.sampled_from(sorted(PROGRAMS)), dtype=st.sampled_from(["float32", "int32", "float64"]))
 def test_22_any_schedule_of_a_symbolic_program(data: st.DataObject, name: str, dtype: str) -> None:
     program = PROGRAMS[name](dtype)
@@ -93,7 +93,7 @@ def test_22_a_guard_that_no_outer_iteration_passes_whole(factors: tuple[int, int
     assert_schedule_correct(s, [a, b], sizes=[{n: size} for size in (0, 1, 2, 3, 5, 31)])
 
 
-@settings(max_examples=12, deadline=None, derandomize=True)
+@settings(max_examples=8, deadline=None, derandomize=True)
 @given(fi=SMALL, fj=SMALL, fr=SMALL, fused=st.booleans(), cached=st.booleans(), vector=st.booleans(), at=st.integers(0, 3))
 def test_22_tiled_matmul(fi: int, fj: int, fr: int, fused: bool, cached: bool, vector: bool, at: int) -> None:
     program = PROGRAMS["matmul"]("float32")
@@ -119,7 +119,7 @@ def test_22_tiled_matmul(fi: int, fj: int, fr: int, fused: bool, cached: bool, v
     assert_schedule_correct(s, program.args, phases=(0, 2, 3), sizes=sizes)
 
 
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=10, deadline=None, derandomize=True)
 @given(name=st.sampled_from(["stencil", "blur", "padded", "pairs"]), outer=FACTORS, inner=FACTORS, vector=st.booleans())
 def test_22_stencils_inside_their_consumers(name: str, outer: int, inner: int, vector: bool) -> None:
     program = PROGRAMS[name]("float32")

@@ -52,7 +52,7 @@ def wanted(data: Array, weight: Array, window: list[Axis], groups: int) -> Array
     return conv_transpose_python(data, apart, [axis[2] for axis in window], padding, [axis[6] for axis in window], groups)
 
 
-@settings(deadline=None, derandomize=True, max_examples=20)
+@settings(deadline=None, derandomize=True, max_examples=12)
 @given(
     window=st.lists(axes(), min_size=1, max_size=3),
     groups=st.sampled_from([1, 1, 2, 3]),
@@ -80,7 +80,7 @@ def computed(data: te.Tensor, weight: te.Tensor, result: te.Tensor, x: Array, w:
     return out.numpy()
 
 
-@settings(deadline=None, derandomize=True, max_examples=10)
+@settings(deadline=None, derandomize=True, max_examples=6)
 @given(window=st.lists(axes(), min_size=1, max_size=2), groups=st.sampled_from([1, 2]), outputs=st.sampled_from([1, 2, 17]))
 def test_each_phase_of_lowering_means_the_same(window: list[Axis], groups: int, outputs: int) -> None:
     args = list(made(window, groups, 2, outputs))

@@ -123,7 +123,7 @@ def test_configurations_compute_what_is_declared(case: str) -> None:
     task = autotvm.task.create(name, args, TARGET)
     results: list[Any] = []
     option = autotvm.measure_option(
-        autotvm.LocalBuilder(timeout=100), autotvm.LocalRunner(timeout=100, number=1, repeat=1, min_repeat_ms=1)
+        autotvm.LocalBuilder(timeout=100, n_parallel=1), autotvm.LocalRunner(timeout=100, number=1, repeat=1, min_repeat_ms=1)
     )
     autotvm.tuner.RandomTuner(task).tune(5, option, callbacks=[lambda tuner, inputs, found: results.extend(found)])
     assert [result.error_no for result in results] == [0] * len(results), [str(result.costs) for result in results]

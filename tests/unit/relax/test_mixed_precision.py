@@ -19,7 +19,7 @@ from tensorexpr.script import from_source
 def residual() -> Any:
     """Two residual blocks behind a strided convolution, with a classifier (He et al. 2016)."""
     rng, bb = np.random.default_rng(0), BlockBuilder()
-    x = Var("x", TensorStructInfo((1, 3, 32, 32), "float32"))
+    x = Var("x", TensorStructInfo((1, 3, 12, 12), "float32"))
 
     def weights(*shape: int) -> Any:
         return const((rng.standard_normal(shape) / np.sqrt(np.prod(shape[1:]))).astype("float32"))
@@ -42,7 +42,7 @@ def residual() -> Any:
     return bb.get()
 
 
-NETWORKS: dict[str, Callable[[], Any]] = {"residual": residual, "bert": lambda: bert_layer(tokens=16, width=64, heads=4, layers=2)}
+NETWORKS: dict[str, Callable[[], Any]] = {"residual": residual, "bert": lambda: bert_layer(tokens=12, width=32, heads=2, layers=2)}
 # Rounding to so many bits, some twenty times one after the other; sums of half precision round as often as they have terms.
 BOUNDS = {("bfloat16", "float32"): 2**-8 * 8, ("bfloat16", "bfloat16"): 2**-8 * 32, ("float16", "float32"): 2**-11 * 8}
 
