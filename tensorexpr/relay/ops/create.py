@@ -113,28 +113,34 @@ def threefry_split(key: Expr) -> Meaning:
     return Computed(topi.random.threefry_split, (key,), {}, "threefry_split")
 
 
+def _drawn(law: str, key: Expr, parameters: tuple[Expr, Expr], shape: Any, dtype: str) -> Meaning:
+    """The next key, and numbers of a law with two parameters."""
+    return Computed(getattr(topi.random, law), (key, *parameters), {"out_shape": shape, "out_dtype": dtype}, law)
+
+
+def _of_dtype(dtype: str, *values: Any) -> list[Expr]:
+    """Parameters of a law as operands: a number is a constant of the dtype that is drawn."""
+    return [one if hasattr(one, "struct_info") else const(one, dtype) for one in values]
+
+
 @operator("random.uniform", results=lambda **given: 2)
 def _uniform(key: Expr, low: Expr, high: Expr, shape: Any, dtype: str = "float32") -> Meaning:
-    given = {"out_shape": shape, "out_dtype": dtype}
-    return Computed(lambda k, a, b, **more: topi.random.uniform(k, a, b, **more), (key, low, high), given, "uniform")
+    return _drawn("uniform", key, (low, high), shape, dtype)
 
 
 def uniform(key: Any, shape: Any, dtype: str = "float32", low: Any = 0.0, high: Any = 1.0) -> Any:
-    """The next key, and numbers from `low` up to `high`."""
-    bounds = (one if hasattr(one, "struct_info") else const(one, dtype) for one in (low, high))
-    return _uniform(key, *bounds, shape, dtype)
+    """The next key, and numbers from `low` up to `high`, all as likely."""
+    return _uniform(key, *_of_dtype(dtype, low, high), shape, dtype)
 
 
 @operator("random.normal", results=lambda **given: 2)
 def _normal(key: Expr, mean: Expr, scale: Expr, shape: Any, dtype: str = "float32") -> Meaning:
-    given = {"out_shape": shape, "out_dtype": dtype}
-    return Computed(lambda k, a, b, **more: topi.random.normal(k, a, b, **more), (key, mean, scale), given, "normal")
+    return _drawn("normal", key, (mean, scale), shape, dtype)
 
 
 def normal(key: Any, shape: Any, dtype: str = "float32", mean: Any = 0.0, scale: Any = 1.0) -> Any:
-    """The next key, and normally distributed numbers."""
-    bounds = (one if hasattr(one, "struct_info") else const(one, dtype) for one in (mean, scale))
-    return _normal(key, *bounds, shape, dtype)
+    """The next key, and normally distributed numbers; `scale` is their standard deviation."""
+    return _normal(key, *_of_dtype(dtype, mean, scale), shape, dtype)
 
 
 @operator("random.multinomial", results=lambda **given: 2)
