@@ -50,6 +50,12 @@ def test_the_guide_to_tvmc_shows_what_it_says(tmp_path: Path, monkeypatch: pytes
     assert printed == others[-1]
 
 
+def test_the_guide_to_tuning_networks_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    printed, others = run_blocks((ROOT / "docs/guides/tuning_networks.md").read_text())
+    assert printed == "".join(others)
+
+
 # Example -> what its output must say.
 EXAMPLES = {
     "01_matmul_add.py": ("x NumPy",),

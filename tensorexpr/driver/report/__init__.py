@@ -4,5 +4,5 @@ command    the subcommand `report`
 run        the records of one task, in numbers
 charts     curve, histogram and scatter as SVG
 nest       a program drawn as nested loops, as SVG
-page       all of it as one self-contained HTML page
+page       all of it as one self-contained HTML page;  network: the page of a tuned network
 """

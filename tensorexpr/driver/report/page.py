@@ -44,12 +44,21 @@ def page(runs: Sequence[Run], title: str) -> str:
         runs: one section each.
         title: of the page.
     """
-    sections = "\n".join(_section(run) for run in runs)
+    return document(title, "\n".join(_section(run) for run in runs))
+
+
+def document(title: str, body: str) -> str:
+    """A page in the style of reports.
+
+    Args:
+        title: of the page, as text.
+        body: its HTML.
+    """
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{escape(title)}</title><style>{_STYLE}</style></head><body>
 <h1>{escape(title)}</h1>
-{sections}
+{body}
 </body></html>
 """
 

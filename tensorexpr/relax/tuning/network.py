@@ -199,10 +199,9 @@ def _concluded(
     names = {one.task.workload_key: one.kernels for one in found}
     kept, tuned, times = _faster(network, _winners(found, log), names, _PROFILE_PART * watch.budget_s)
     untuned_s, tuned_s = timed_in_turn([network.untuned, tuned], network.inputs, 2 * _PROFILE_PART * watch.budget_s)
-    if kept and tuned_s > untuned_s:
-        # Kernel by kernel each was faster, and all of them aren't: threads, and what one leaves in the caches for the next.
-        kept, tuned, times = {}, network.untuned, network.times
-        tuned_s = untuned_s
+    if not kept or tuned_s > untuned_s:
+        # Kernel by kernel each may be faster, and all of them aren't: threads, and what one leaves in the caches for the next.
+        kept, tuned, times, tuned_s = {}, network.untuned, network.times, untuned_s
     _write(best_log, kept)
     outcomes = [_outcome(one.kernels, one.task.workload_key, network, times, watch.counts, kept, tuned) for one in found]
     tunable = {name for one in found for name in one.kernels}
