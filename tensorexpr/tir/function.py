@@ -120,6 +120,10 @@ class GlobalVar(Object):
         """As `call_tir`."""
         return call_tir(self, *args)
 
+    def astext(self, show_meta_data: bool = True, annotate: Any = None) -> str:
+        """The name as Relay's text has it, `@main`; nothing of it is in other places, nor has remarks."""
+        return f"@{self.name_hint}"
+
     def __repr__(self) -> str:
         return f'I.GlobalVar("{self.name_hint}")'
 

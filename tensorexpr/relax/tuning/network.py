@@ -41,6 +41,8 @@ _NO_GAIN = 0.99  # a kernel that takes more than this of its former time hasn't 
 _LARGEST_DIFFERENCE = 1e-2  # of the largest result: sums in another order, through all layers
 _SEARCHES = ("auto_scheduler",)
 
+_Times = Mapping[str, tuple[float, int]]
+
 
 @dataclass(frozen=True)
 class _Network:
@@ -50,7 +52,7 @@ class _Network:
     target: Target
     untuned: Executable
     inputs: Sequence[NDArray]
-    times: Mapping[str, tuple[float, int]]
+    times: _Times
     untuned_s: float
 
     def seconds_of(self, kernels: Collection[str]) -> float:
@@ -197,15 +199,15 @@ def _concluded(
     """The network with the programs that make it faster, compared and written."""
     best_log = log.with_suffix(f".best{log.suffix}")
     names = {one.task.workload_key: one.kernels for one in found}
-    kept, tuned, times = _faster(network, _winners(found, log), names, _PROFILE_PART * watch.budget_s)
+    kept, tuned, before, after = _faster(network, _winners(found, log), names, _PROFILE_PART * watch.budget_s)
     untuned_s, tuned_s = timed_in_turn([network.untuned, tuned], network.inputs, 2 * _PROFILE_PART * watch.budget_s)
     if not kept or tuned_s > untuned_s:
         # Kernel by kernel each may be faster, and all of them aren't: threads, and what one leaves in the caches for the next.
-        kept, tuned, times, tuned_s = {}, network.untuned, network.times, untuned_s
+        kept, tuned, after, tuned_s = {}, network.untuned, before, untuned_s
     _write(best_log, kept)
-    outcomes = [_outcome(one.kernels, one.task.workload_key, network, times, watch.counts, kept, tuned) for one in found]
+    outcomes = [_outcome(one.kernels, one.task.workload_key, tuned, before, after, watch.counts, kept) for one in found]
     tunable = {name for one in found for name in one.kernels}
-    outcomes += [_outcome((name,), "", network, times, {}, {}, tuned) for name in network.times if name not in tunable]
+    outcomes += [_outcome((name,), "", tuned, before, after, {}, ()) for name in before if name not in tunable]
     return NetworkTuning(
         tuple(sorted(outcomes, key=lambda one: -one.before_s)), untuned_s, tuned_s, time.monotonic() - watch.began, watch.budget_s,
         watch.trials, is_interrupted, log, best_log, tuned,
@@ -214,13 +216,13 @@ def _concluded(
 
 def _faster(
     network: _Network, winners: Mapping[str, LoadedRecord], names: Mapping[str, Sequence[str]], seconds: float
-) -> tuple[dict[str, LoadedRecord], Executable, Mapping[str, tuple[float, int]]]:
-    """The records whose kernels are faster within the network, the network with them, and what its kernels take then.
+) -> tuple[dict[str, LoadedRecord], Executable, _Times, _Times]:
+    """The records whose kernels are faster within the network, the network with them, and what kernels take by rules and with them.
 
     Alone a kernel finds its weights in the cache where its last call left them; within a network those of other layers were there since.
     """
     if not winners:
-        return {}, network.untuned, network.times
+        return {}, network.untuned, network.times, network.times
     tuned = network.built(winners.values())
     if not difference(network.untuned, tuned, network.inputs) <= _LARGEST_DIFFERENCE:
         raise TuningError("tune_network: the network with verified programs computes something else than by rules; please report it")
@@ -231,10 +233,12 @@ def _faster(
         if sum(after[name][0] for name in names[key] if name in after)
         < _NO_GAIN * sum(before[name][0] for name in names[key] if name in before)
     }
+    if not kept:
+        return {}, network.untuned, before, before
     if len(kept) < len(winners):
-        tuned = network.built(kept.values()) if kept else network.untuned
-        after = kernel_times([tuned], network.inputs, seconds)[0]
-    return kept, tuned, after
+        tuned = network.built(kept.values())
+        before, after = kernel_times([network.untuned, tuned], network.inputs, seconds)
+    return kept, tuned, before, after
 
 
 def _write(best_log: Path, kept: Mapping[str, LoadedRecord]) -> None:
@@ -244,10 +248,9 @@ def _write(best_log: Path, kept: Mapping[str, LoadedRecord]) -> None:
 
 
 def _outcome(
-    kernels: Sequence[str], key: str, network: _Network, after: Mapping[str, tuple[float, int]], trials: Mapping[str, int],
-    kept: Collection[str], tuned: Executable,
+    kernels: Sequence[str], key: str, tuned: Executable, before: _Times, after: _Times, trials: Mapping[str, int], kept: Collection[str],
 ) -> TaskOutcome:  # fmt: skip
-    seconds = sum(after.get(name, (0.0, 0))[0] for name in kernels)
-    calls = sum(network.times.get(name, (0.0, 0))[1] for name in kernels)
-    origin = "record" if key in kept else network.untuned.origins.get(kernels[0], "no kernel")
-    return TaskOutcome(kernels[0], key, tuple(kernels), calls, network.seconds_of(kernels), seconds, trials.get(key, 0), origin)
+    spent = [sum(times.get(name, (0.0, 0))[0] for name in kernels) for times in (before, after)]
+    calls = sum(before.get(name, (0.0, 0))[1] for name in kernels)
+    origin = "record" if key in kept else tuned.origins.get(kernels[0], "no kernel")
+    return TaskOutcome(kernels[0], key, tuple(kernels), calls, spent[0], spent[1], trials.get(key, 0), origin)

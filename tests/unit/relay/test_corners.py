@@ -86,6 +86,7 @@ def test_functions_that_call_each_other() -> None:
     n = relay.var("n", number)
     main: Any = relay.Function((n,), relay.Call(relay.GlobalVar("even"), [n]))
     mod["main"] = main
+    assert relay.GlobalVar("even").astext() == "@even"
     run = Evaluator(to_graph(mod))
     assert [bool(run("main", np.array(given, "int32"))) for given in (0, 3, 4)] == [True, False, True]
 
