@@ -8,6 +8,7 @@ object.py, container.py      Python values as nodes, dtypes, texts, tuples      
 registry.py    Python functions by name                 packed.py    calls of them from compiled code
 cache.py       what is found on disk, not made again    store.py     entries on disk; program_key.py: equal programs
 binding.py     shapes and strides that bind variables   device.py    where arrays live; dlpack.py: DLPack both ways
+network.py     exported networks without the compiler: load
 sidecar.py     the description beside a saved library   elf.py       which symbols an object needs
 layout.py, python_api.py, fastcall_ir.py    what native calls know of NumPy and the interpreter
 """
@@ -27,6 +28,7 @@ from .device import Device, cl, cpu, cuda, device, ext_dev, gpu, hexagon, metal,
 from .function import Function as PackedFunc
 from .module import Module
 from .ndarray import NDArray, array
+from .network import load
 from .object import (
     DataType,
     DataTypeCode,
@@ -79,6 +81,7 @@ __all__ = [
     "gpu",
     "hexagon",
     "list_global_func_names",
+    "load",
     "load_module",
     "load_param_dict",
     "load_param_dict_from_file",

@@ -182,6 +182,21 @@ def link_objects(
         raise TensorExprError(f"{file_name}: fcompile was called as fcompile({file_name!r}, [object], ...) and wrote no such file")
 
 
+def c_compiler(file_name: str, options: Mapping[str, Any]) -> str:
+    """The C compiler for a file: of the option "cc", of the environment's CC, or one that is found.
+
+    Raises:
+        TensorExprError: if there is none.
+    """
+    found: str | None = options.get("cc") or os.environ.get("CC") or next((p for name in _COMPILERS if (p := shutil.which(name))), None)
+    if found is None:
+        raise TensorExprError(
+            f"{file_name}: linking a shared library needs a C compiler, and there is no {', '.join(_COMPILERS)}; "
+            "install one, set CC, pass fcompile=, or write an object file with module.save('x.o')"
+        )
+    return found
+
+
 def _link(target: Target, objects: Sequence[str], file_name: str, options: Mapping[str, Any]) -> None:
     unknown = set(options) - {"options", "cc"}
     if unknown:
@@ -190,12 +205,7 @@ def _link(target: Target, objects: Sequence[str], file_name: str, options: Mappi
         )
     if not target.is_host_platform:
         raise TensorExprError(f"{file_name}: linking for {target.triple} needs that platform's linker: pass fcompile=, or save an .o")
-    compiler = options.get("cc") or os.environ.get("CC") or next((found for name in _COMPILERS if (found := shutil.which(name))), None)
-    if compiler is None:
-        raise TensorExprError(
-            f"{file_name}: linking a shared library needs a C compiler, and there is no {', '.join(_COMPILERS)}; "
-            "install one, set CC, pass fcompile=, or write an object file with module.save('x.o')"
-        )
+    compiler = c_compiler(file_name, options)
     # The OpenMP library becomes a dependency only of code that calls it.
     parallel = ["-fopenmp"] if any(_PARALLEL_SYMBOL in undefined_symbols(_read(name)) for name in objects) else []
     # CC may hold options, such as "ccache gcc"; no shell is involved.

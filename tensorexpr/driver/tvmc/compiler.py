@@ -29,7 +29,7 @@ from ...relay.text import module_text
 from ...target import Target, TargetLike
 from ...tir.function import IRModule
 from ...tir.op_registry import Op
-from .model import TVMCException, TVMCModel, TVMCPackage
+from .model import FORMATS, TVMCException, TVMCModel, TVMCPackage
 
 _DUMPS = ("ll", "asm", "relay", "tir")
 TransformArgs = Mapping[str, Any] | None
@@ -261,7 +261,7 @@ def compile_model(
         tuning_records: what `tune` wrote; kernels without records get their schedules by rules.
         package_path: the file to write, `x.tar` or `x.so`; by default in a folder for temporary files.
         cross, cross_options: another compiler that links, and words for it.
-        output_format: "so".
+        output_format: "so", or "c" for C programs; see `TVMCModel.export_package`.
         dump_code: kinds of code, with commas between, that are written beside the package: ll, asm, relay, tir.
         dump_offloads: a file for where operators run; "-" for the screen.
         target_host: its host.
@@ -384,7 +384,7 @@ def add_compile_parser(subparsers: Any, _: Any = None, json_params: Any = None) 
     parser: argparse.ArgumentParser = subparsers.add_parser("compile", help="compile a model to a package")
     add_model_args(parser)
     parser.add_argument("-o", "--output", default="module.tar", help="the package: x.tar, or x.so for the library alone; module.tar")
-    parser.add_argument("-f", "--output-format", default="so", choices=["so"], help="what a package holds")
+    parser.add_argument("-f", "--output-format", default="so", choices=FORMATS, help="so, or c: x.so or x.o for C programs")
     parser.add_argument("-O", "--opt-level", type=int, default=3, choices=range(4), metavar="0..3", help="of the PassContext")
     parser.add_argument("--tuning-records", metavar="FILE", help="what tune wrote")
     parser.add_argument("--cross-compiler", help="a compiler that links instead of the system's")

@@ -29,6 +29,7 @@ _LIBRARY, _GRAPH, _PARAMS = "mod.so", "mod.json", "mod.params"
 _MODEL = "model"
 # Names that programs of tvmc give packages, which are archives.
 _ARCHIVES = (".tar",)
+FORMATS = ("so", "c")
 
 
 class TVMCException(TensorExprError):
@@ -136,7 +137,7 @@ class TVMCModel:
             package_path: the file: an archive of library, graph and parameters, `x.tar`, or the library alone, `x.so`.
             cross: a compiler that links instead of the system's.
             cross_options: words for it.
-            output_format: "so".
+            output_format: "so"; "c" for a library or object, x.so or x.o, that C programs call, with a header beside it.
 
         Returns:
             The file's path.
@@ -145,10 +146,14 @@ class TVMCModel:
             TVMCException: for another format.
             TensorExprError: without a C compiler.
         """
-        if output_format != "so":
-            raise TVMCException(f"packages hold a shared library, output_format='so', not {output_format!r}")
+        if output_format not in FORMATS:
+            raise TVMCException(f"output format {output_format!r}: there are {', '.join(FORMATS)}")
         path = os.fspath(package_path or self.default_package_path())
         words = (cross_options or "").split()
+        if output_format == "c":
+            executable = executor_factory if isinstance(executor_factory, Executable) else executor_factory.module
+            executable.export_c(path, options=words)
+            return path
         link = None if cross is None else cross_compiler(cross, words)
         options = {"options": words} if words and link is None else {}
         with tempfile.TemporaryDirectory(prefix="tensorexpr-") as folder:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -167,6 +167,12 @@ class Executable:
         from .library import export_executable  # which makes executables, too
 
         export_executable(self, os.fspath(file_name), fcompile, kwargs)
+
+    def export_c(self, file_name: str | os.PathLike[str], name: str | None = None, options: Sequence[str] = ()) -> str:
+        """Write a library or object for C programs, weights and all, with a header; see `c_export.export_c`."""
+        from .c_export import export_c
+
+        return export_c(self, file_name, name, options)
 
 
 def _callee(op: Any) -> str:

@@ -15,19 +15,17 @@ import hashlib
 import json
 import math
 import os
-import struct
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from ...errors import ArgumentError, RecordError, TargetError, TensorExprError
 from ...runtime import engine, export, sidecar
 from ...runtime.code import LibraryCode
 from ...runtime.module import Module
 from ...runtime.ndarray import NDArray, wrapped
+from ...runtime.network import END, FORMAT, MARK, tail
 from ...target import Target
 from ...tir.dtype import to_numpy
 from ...tir.function import IRModule
@@ -35,13 +33,10 @@ from .constants import bytes_of
 from .executable import Executable
 from .memory import ALIGNMENT
 from .native import object_of, text_of
+from .plain import plain_network
 from .saved_graph import read_functions, write_functions
 
-FORMAT = 1
 GRAPH_SECTION = ".tensorexpr.graph"
-# At the very end, where a reader finds it without knowing the size of the library.
-_END = struct.Struct("<QQQQ16s")
-_MARK = b"tensorexpr graph"
 # Files are mapped by pages: weights that start on one keep their alignment in memory.
 _PAGE = 4096
 
@@ -99,11 +94,11 @@ def export_executable(executable: Executable, file_name: str, fcompile: Callable
         # Stretches are planned again when it is loaded: the offsets in the machine code have to be those.
         "stretches": _digest(text_of(stretches, executable.target)),
     }
+    plain = plain_network(executable)
+    if plain is not None:  # for `runtime.load`, which knows nothing of graphs
+        described["network"] = plain.described(constants.number)
     with tempfile.TemporaryDirectory(prefix="tensorexpr-") as folder:
-        objects = []
-        for n, data in enumerate([*kernels, object_of(stretches, executable.target)]):
-            objects.append(os.path.join(folder, f"part{n}.o"))
-            Path(objects[-1]).write_bytes(data)
+        objects = written_objects(executable, kernels, folder)
         export.link_objects(executable.target, objects, file_name, fcompile, options)
     with open(file_name, "r+b") as file:
         graph = json.dumps(described).encode()
@@ -112,7 +107,16 @@ def export_executable(executable: Executable, file_name: str, fcompile: Callable
         file.write(b"\0" * (-file.tell() % _PAGE))
         places.append(file.tell())
         constants.write(file)
-        file.write(_END.pack(places[0], len(graph), places[1], constants.size, _MARK))
+        file.write(END.pack(places[0], len(graph), places[1], constants.size, MARK))
+
+
+def written_objects(executable: Executable, kernels: Sequence[bytes], folder: str) -> list[str]:
+    """The objects of kernels and stretches as files in a folder."""
+    names = []
+    for n, data in enumerate([*kernels, object_of(executable.all_stretches(), executable.target)]):
+        names.append(os.path.join(folder, f"part{n}.o"))
+        Path(names[-1]).write_bytes(data)
+    return names
 
 
 def load_executable(file_name: str) -> Executable | None:
@@ -122,7 +126,7 @@ def load_executable(file_name: str) -> Executable | None:
         TensorExprError: if the file can't be read, is torn, or was written by another version.
         TargetError: if this machine can't run it.
     """
-    found = _appended(file_name)
+    found = tail(file_name)
     if found is None:
         return None
     text, weights = found
@@ -155,26 +159,6 @@ def load_executable(file_name: str) -> Executable | None:
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _appended(file_name: str) -> tuple[bytes, Any] | None:
-    """The graph's text and the bytes of the weights, which are mapped."""
-    try:
-        with open(file_name, "rb") as file:
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(size - _END.size, 0))
-            end = file.read()
-            # The library of a module without graphs, or any other one.
-            if len(end) < _END.size or not end.endswith(_MARK):
-                return None
-            place, length, weights, count, _ = _END.unpack(end)
-            if not place + length <= weights <= weights + count == size - _END.size:
-                raise TensorExprError(f"{file_name} is torn: its end says {weights + count + _END.size} bytes, and it has {size}")
-            file.seek(place)
-            text = file.read(length)
-    except OSError as error:
-        raise TensorExprError(f"{file_name}: no library can be read: {error}") from None
-    return text, np.memmap(file_name, np.uint8, "r", weights, (count,)).view(np.ndarray) if count else np.empty(0, np.uint8)
 
 
 def _array(weights: Any, place: int, shape: tuple[int, ...], dtype: str) -> NDArray:

@@ -1,0 +1,129 @@
+"""Networks for C programs: a library or object with everything in it, weights too, and a header.
+
+    int32_t net_run(const void *const *inputs, void *const *outputs);
+
+What it consists of is that of `export_library`: objects of kernels and of the stretch that calls them, and a few lines of C around.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ...errors import ArgumentError, TensorExprError
+from ...runtime import export
+from ...tir.dtype import parse_dtype
+from .executable import Executable
+from .library import Constants, written_objects
+from .native import constants_name, stretch_name
+from .plain import PlainNetwork, plain_network
+
+
+def export_c(executable: Executable, file_name: str | os.PathLike[str], name: str | None = None, options: Sequence[str] = ()) -> str:
+    """Write a network as a library or object for C programs, and its header beside it.
+
+    Args:
+        executable: what `relax.build` returns.
+        file_name: "net.so", or "net.o", which is linked with -lm, and with -fopenmp where kernels run on several threads.
+        name: what functions and header are called; by default that of the file.
+        options: words for the C compiler.
+
+    Returns:
+        The header's path.
+
+    Raises:
+        ArgumentError: for another ending, or a name that C has no place for.
+        TensorExprError: for a network of open shapes or control flow, without a C compiler, or if it fails.
+    """
+    path = Path(file_name)
+    title = path.stem if name is None else name
+    if path.suffix not in (".so", ".o"):
+        raise ArgumentError(f"export_c writes x.so or x.o, not {path}")
+    if not re.fullmatch(r"[A-Za-z_]\w*", title):
+        raise ArgumentError(f"export_c: {title!r} is no name of C; pass name=")
+    plain = plain_network(executable)
+    if plain is None:
+        raise TensorExprError(f"{path}: C can't run this network: it has open shapes, control flow, or calls of Python between kernels")
+    if len({plain.stretch.buffers[one.buffer].place for one in plain.results}) != len(plain.results):
+        raise TensorExprError(f"{path}: the network returns one tensor twice, which a C program gets in one array; return it once")
+    kernels = [] if executable.mod is None else executable.mod.objects(str(path))
+    constants = Constants()
+    for one in plain.stretch.constants:
+        constants.number(one)
+    compiler = export.c_compiler(str(path), {}).split()
+    with tempfile.TemporaryDirectory(prefix="tensorexpr-") as folder:
+        weights, source, glue = (os.path.join(folder, part) for part in ("weights.bin", "glue.c", "glue.o"))
+        with open(weights, "wb") as file:
+            constants.write(file)
+        Path(source).write_text(_source(plain, title, constants, weights))
+        _run([*compiler, "-O1", "-fPIC", "-c", source, "-o", glue, *options], path)
+        objects = [*written_objects(executable, kernels, folder), glue]
+        if path.suffix == ".so":
+            export.link_objects(executable.target, objects, str(path), None, {"options": list(options)})
+        else:
+            _run([*compiler, "-nostdlib", "-r", "-o", str(path), *objects], path)
+    header = path.with_suffix(".h")
+    header.write_text(_header(plain, title))
+    return str(header)
+
+
+def _run(words: Sequence[str], path: Path) -> None:
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise TensorExprError(f"{path}: `{' '.join(words)}` failed: {done.stderr.strip()}")
+
+
+def _source(plain: PlainNetwork, name: str, constants: Constants, weights: str) -> str:
+    """The C around: addresses of constants, and words for the stretch."""
+    stretch, entry, table = plain.stretch, stretch_name(plain.stretch.number), constants_name(plain.stretch.number)
+    count = len(stretch.constants)
+    places = [stretch.buffers[one.buffer].place for one in plain.results]
+    lines = ["#include <stdint.h>", f"int32_t {entry}(const uint64_t *words);"]
+    if count:
+        offsets = ", ".join(str(constants.places[constants.number(one)]) for one in stretch.constants)
+        lines += [
+            f"extern void *{table}[{count}];",
+            f"extern const unsigned char {name}_weights[];",
+            f'__asm__(".section .rodata\\n.balign 64\\n{name}_weights:\\n.incbin \\"{weights}\\"\\n.previous\\n");',
+            f"static const uint64_t offsets[{count}] = {{{offsets}}};",
+        ]
+    words = [f"(uint64_t)inputs[{n}]" for n in range(len(stretch.inputs))]
+    words += [f"(uint64_t)outputs[{places.index(n)}]" for n in range(len(stretch.outputs))]
+    lines += [f"int32_t {name}_run(const void *const *inputs, void *const *outputs) {{"]
+    if count:
+        # Threads may all do it: each writes the same addresses.
+        cell = f"__atomic_store_n(&{table}[n], (void *)({name}_weights + offsets[n]), __ATOMIC_RELAXED)"
+        lines.append(f"  for (int n = 0; n < {count}; ++n) {cell};")
+    lines += [f"  const uint64_t words[] = {{{', '.join(words)}}};", f"  return {entry}(words);", "}", ""]
+    return "\n".join(lines)
+
+
+_TYPES = {"float32": "float", "float64": "double", "bool": "uint8_t", "float16": "uint16_t", "bfloat16": "uint16_t"}
+
+
+def _type(dtype: str) -> str:
+    return _TYPES.get(dtype) or (f"{dtype}_t" if parse_dtype(dtype).is_int else "void")
+
+
+def _header(plain: PlainNetwork, name: str) -> str:
+    def line(n: int, title: str, shape: tuple[int, ...], dtype: str) -> str:
+        return f" *   [{n}] {title}: {_type(dtype)}{''.join(f'[{extent}]' for extent in shape)} ({dtype})"
+
+    stretch, guard = plain.stretch, f"{name.upper()}_H"
+    inputs = [line(n, key, one.shape, one.dtype) for n, (key, (_, _, one)) in enumerate(zip(plain.names, stretch.inputs, strict=True))]
+    outputs = [line(n, f"output_{n}", one.shape, one.dtype) for n, one in enumerate(plain.results)]
+    return "\n".join([
+        f"#ifndef {guard}", f"#define {guard}", "", "#include <stdint.h>", "", "#ifdef __cplusplus", 'extern "C" {', "#endif", "",
+        f"#define {name.upper()}_INPUTS {len(inputs)}", f"#define {name.upper()}_OUTPUTS {len(outputs)}", "",
+        "/* Run the network. Arrays are compact, and outputs at 64 bytes.", " * inputs:", *inputs, " * outputs:", *outputs,
+        " * Returns 0; -2 if there is no memory; another number if a kernel failed. Threads may call it at one time.", " */",
+        f"int32_t {name}_run(const void *const *inputs, void *const *outputs);", "", "#ifdef __cplusplus", "}", "#endif", "", "#endif", "",
+    ])  # fmt: skip
+
+
+__all__: list[Any] = ["export_c"]

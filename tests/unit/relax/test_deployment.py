@@ -1,0 +1,109 @@
+"""Networks without the compiler: loaded by what is beneath it, and called from C."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tensorexpr as tvm
+from tensorexpr import relay
+from tensorexpr.errors import ArgumentError, TensorExprError
+
+TEXT = """def @main(%x: Tensor[(3, 4), float32], %s: Tensor[(3, 2), float32]) {
+  %0 = add(nn.relu(nn.dense(%x, meta[relay.Constant][0])), %s);
+  (nn.softmax(%0), reshape(%0, newshape=[6]))
+}"""
+X = np.linspace(-1, 1, 12).astype("float32").reshape(3, 4)
+W = np.linspace(-2, 1, 8).astype("float32").reshape(2, 4)
+S = np.ones((3, 2), "float32")
+
+needs_a_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="needs the system's C compiler, cc")
+
+
+def built(text: str = TEXT) -> Any:
+    mod = relay.parser.parse(text, init_meta_table={"relay.Constant": [tvm.nd.array(W)]})
+    return relay.build(mod, "llvm").module
+
+
+@pytest.fixture(scope="module")
+def expected() -> list[Any]:
+    return [one.numpy() for one in tvm.relax.VirtualMachine(built())["main"](X, S)]
+
+
+@needs_a_compiler
+def test_a_network_is_loaded_without_the_compiler(tmp_path: Path, expected: list[Any]) -> None:
+    built().export_library(tmp_path / "net.so")
+    net = tvm.runtime.load(tmp_path / "net.so")
+    assert net.inputs == {"x": ((3, 4), "float32"), "s": ((3, 2), "float32")}
+    for found in (net(X, S), net(s=S, x=X), net(np.asfortranarray(X), s=S)):
+        assert [one.shape for one in found] == [(3, 2), (6,)]
+        for one, wanted in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(one, wanted)
+    for args, message in (((X,), "given are a value"), ((X.T, S), r"input 'x' is \(4, 3\)"), ((X.astype("float64"), S), "float64")):
+        with pytest.raises(ArgumentError, match=message):
+            net(*args)
+    with pytest.raises(ArgumentError, match="given are a value, y"):
+        net(X, y=S)
+
+
+@needs_a_compiler
+def test_loading_imports_neither_llvm_nor_sympy(tmp_path: Path) -> None:
+    built().export_library(tmp_path / "net.so")
+    program = (
+        "import sys, numpy; from tensorexpr import runtime\n"
+        f"net = runtime.load({str(tmp_path / 'net.so')!r})\n"
+        "net(*(numpy.zeros(shape, dtype) for shape, dtype in net.inputs.values()))\n"
+        "print([name for name in ('llvmlite', 'sympy', 'tensorexpr.relax', 'tensorexpr.lower.pipeline') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@needs_a_compiler
+def test_networks_that_only_the_virtual_machine_runs(tmp_path: Path) -> None:
+    executable = built("def @main(%x: Tensor[(n, 4), float32]) { nn.relu(%x) }")
+    executable.export_library(tmp_path / "net.so")
+    with pytest.raises(TensorExprError, match="has open shapes or control flow"):
+        tvm.runtime.load(tmp_path / "net.so")
+    with pytest.raises(TensorExprError, match="C can't run this network: it has open shapes"):
+        executable.export_c(tmp_path / "net.o")
+    with pytest.raises(ArgumentError, match="'2nd' is no name of C"):
+        executable.export_c(tmp_path / "2nd.o")
+    (tmp_path / "other.so").write_bytes(b"no library")
+    with pytest.raises(TensorExprError, match="is no exported network"):
+        tvm.runtime.load(tmp_path / "other.so")
+
+
+PROGRAM = r"""
+#include <stdio.h>
+#include "net.h"
+
+int main(void) {
+  _Alignas(64) static float x[3][4], s[3][2], y[3][2], z[6];
+  const void *inputs[NET_INPUTS] = {x, s};
+  void *outputs[NET_OUTPUTS] = {y, z};
+  if (fread(x, 1, sizeof x, stdin) != sizeof x || fread(s, 1, sizeof s, stdin) != sizeof s) return 1;
+  int32_t code = net_run(inputs, outputs);
+  fwrite(y, 1, sizeof y, stdout);
+  fwrite(z, 1, sizeof z, stdout);
+  return code;
+}
+"""
+
+
+@needs_a_compiler
+@pytest.mark.parametrize("kind", ["so", "o"])
+def test_a_c_program_runs_a_network(tmp_path: Path, kind: str, expected: list[Any]) -> None:
+    header = built().export_c(tmp_path / f"net.{kind}")
+    assert "[1] s: float[3][2] (float32)" in Path(header).read_text()
+    (tmp_path / "main.c").write_text(PROGRAM)
+    words = ["cc", "main.c", f"./net.{kind}", "-fopenmp", "-lm", "-o", "main"]
+    subprocess.run(words, cwd=tmp_path, check=True, capture_output=True, timeout=100)
+    done = subprocess.run(["./main"], cwd=tmp_path, input=X.tobytes() + S.tobytes(), capture_output=True, timeout=100, check=True)
+    assert done.stdout == b"".join(one.tobytes() for one in expected)
