@@ -364,6 +364,7 @@ class _Evaluator:
             quotients = [self._simple(floordiv(end, divisor)) for end in (low, high)]
             if self.analyzer.can_prove_equal(*quotients) and (floors or self._sign(low) > 0):
                 return IntervalSet(*(self._simple(floormod(end, divisor)) for end in (low, high)))
+        # A truncated remainder has the sign of what is divided.
         least = 0 if floors or (low not in _INFINITIES and self._sign(low) > 0) else None
         top = self._simple(divisor - 1)
         return IntervalSet(IntImm(divisor.dtype, 0) if least == 0 else self._simple(1 - divisor), top)
@@ -373,6 +374,7 @@ class _Evaluator:
         weak = _POS_INF if least else _NEG_INF  # what the other side beats
         ends = []
         for x, y in ((a.min_value, b.min_value), (a.max_value, b.max_value)):
+            # min(x, +inf) is x, min(x, -inf) is -inf; mirrored for max.
             if x in _INFINITIES or y in _INFINITIES:
                 other = y if x in _INFINITIES else x
                 infinite = x if x in _INFINITIES else y

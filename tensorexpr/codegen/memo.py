@@ -38,11 +38,13 @@ class Memo:
         """As `value`, for anything else that is worth remembering: `make` writes it."""
         found: _T | None = self.memo.get(key)
         if found is not None:
+            # What is made of a remembered value depends on what that one read.
             self.reads |= self._dependencies.get(key, 0)
             return found
         outer, self.reads = self.reads, 0
         found = make()
         reads = self.reads
+        # An effect happens each time that it stands in the program.
         if not reads & IMPURE:
             self.remember(key, found, reads)
         self.reads = outer | reads

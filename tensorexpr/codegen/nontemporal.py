@@ -68,6 +68,7 @@ def _emit_versions(ctx: FunctionContext, stmt: AttrStmt, data: Var) -> None:
     arms = [(registers.snapshot(ctx, slots), text.block)]
     text.jump(done)
     text.start(ordinary)
+    # The second version starts from what held before the first one.
     ctx.registers.update(zip(slots, initial, strict=True))
     ctx.only_ordinary_stores = True
     with ctx.scope():
@@ -77,6 +78,7 @@ def _emit_versions(ctx: FunctionContext, stmt: AttrStmt, data: Var) -> None:
     text.jump(done)
     text.start(done)
     registers.join(ctx, slots, *arms)
+    # Either version has written memory.
     ctx.forget_reads()
 
 

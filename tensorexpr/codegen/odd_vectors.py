@@ -26,6 +26,7 @@ def widened(ctx: FunctionContext, lanes: int, unit: int) -> int | None:
     # Powers of two are one access as they are.
     if lanes < _LEAST_LANES or lanes & (lanes - 1) == 0 or _FEATURES.get(8 * unit) not in target.features:
         return None
+    # Of a power of two this would be the double; those have been sent away.
     wide = 1 << lanes.bit_length()
     bits = 8 * unit * wide
     if bits > target.vector_bits or (bits < 512 and "avx512vl" not in target.features):

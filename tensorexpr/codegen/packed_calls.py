@@ -77,6 +77,7 @@ def _array(ctx: FunctionContext, call: Call) -> tuple[list[str | int | bool], li
     data, shape, strides, _, element, offset = call.args
     if not isinstance(data, Var) or not isinstance(shape, Call) or not isinstance(strides, Call):
         raise CodegenError(f"In {ctx.name}: an array argument is made of a pointer, a shape and strides, not {call}")
+    # What Python does behind the pointer isn't known.
     ctx.read_through.add(data)
     ctx.written_through.add(data)
     start = ctx.text.value(f"mul i64 {ctx.index_value(offset)}, {parse_dtype(element.dtype).itemsize}")

@@ -64,6 +64,7 @@ def _lines_in_loops(lines: list[str]) -> list[bool]:
             labels[label[1]] = number
             continue
         jump = JUMP.match(line)
+        # A label that was seen before: a jump back, so a loop.
         if jump and jump[1] in labels:
             opened[labels[jump[1]]] += 1
             opened[number + 1] -= 1

@@ -45,6 +45,7 @@ def emit_allocate(ctx: FunctionContext, stmt: Stmt) -> None:
     else:
         ctx.workspaces.append((name, size))
     ctx.bind(var, name)
+    # In the entry block, so any loop may step its pointer in front of itself.
     ctx.levels[var] = 0
     statement(ctx, stmt.body)
 
@@ -59,6 +60,7 @@ def emit_constant(ctx: FunctionContext, stmt: Stmt) -> None:
     ctx.alignments[var] = ALIGNMENT
     ctx.levels[var] = 0
     statement(ctx, stmt.body)
+    # Known only when the body has been written.
     if var in ctx.written_through:
         raise CodegenError(f"In {ctx.name}: the constant {var.name} is written; use T.allocate for memory that changes")
 
@@ -89,6 +91,7 @@ def _dynamic(ctx: FunctionContext, stmt: Allocate, element: int) -> None:
     ctx.live.append(pointer)
     with ctx.scope():
         statement(ctx, stmt.body)
+    # Only inside the body does leaving early have to give it back.
     ctx.live.pop()
     text.emit(f"call void @free(ptr {pointer})")
 

@@ -44,6 +44,7 @@ def emit_shuffle(ctx: FunctionContext, node: PrimExpr) -> str:
     lanes = [parse_dtype(vector.dtype).lanes for vector in node.vectors]
     values = _masked_operands(ctx, node, lanes)
     if len(node.indices) == 1:
+        # A Shuffle of one index is a scalar, not a vector of one lane.
         return _extract(ctx, node.indices[0], values, lanes, scalar)
     if all(count == 1 for count in lanes):
         return _gathered(ctx, [values[index] for index in node.indices], scalar)

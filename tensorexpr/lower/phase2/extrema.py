@@ -40,6 +40,7 @@ class Extrema:
 
     def _index(self, expr: PrimExpr) -> PrimExpr:
         result = self._decided(expr)
+        # A decided minimum lets the sums around it cancel.
         return expr if result is expr else self._analyzer.simplify(result)
 
     def _decided(self, expr: PrimExpr) -> PrimExpr:

@@ -61,6 +61,7 @@ class Masks:
         match condition:
             case Call(_, "tir.likely", (inner,)):
                 return self._shape(inner)
+            # Where a holds for the first lanes, its opposite holds for the last ones.
             case Not(a):
                 shape = self._shape(a)
                 return None if shape is None else -shape
@@ -77,6 +78,8 @@ class Masks:
         form = linear_form(condition.a).sub(linear_form(condition.b))
         # factor * var + rest < 0 with a positive factor holds up to some lane and then never again.
         factor = form.coefficient_of(self._var)
+        # With another varying term, as lane
+        # 2, the comparison needn't change once only.
         if not factor or any(self.varies(atom) for atom in form.terms if atom is not self._var):
             return None
         return 1 if (factor > 0) is isinstance(condition, (LT, LE)) else -1

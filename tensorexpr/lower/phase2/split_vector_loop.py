@@ -68,6 +68,7 @@ def _chunks(loop: For, count: int, lanes: int) -> Stmt:
 
 def _widest(body: Stmt) -> int:
     """The bits of the widest element that a statement loads or stores."""
+    # No element is narrower, so a body without accesses counts as one of bytes.
     bits = 8
     seen: set[PrimExpr] = set()
     for stmt in walk_statements(body):

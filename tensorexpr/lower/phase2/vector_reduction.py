@@ -27,6 +27,7 @@ def combined(stmt: BufferStore, index: PrimExpr, law: Law, lanes: PrimExpr, mask
     dtype = stmt.buffer.dtype
     if mask is not None:
         count = lanes_of(lanes)
+        # Lanes outside of the mask are anything; the neutral value drops out of the combination.
         lanes = Select(mask, lanes, broadcast(_neutral(law, dtype), count))
 
     def both(left: PrimExpr, right: PrimExpr) -> PrimExpr:
@@ -35,6 +36,7 @@ def combined(stmt: BufferStore, index: PrimExpr, law: Law, lanes: PrimExpr, mask
     bindings: list[tuple[Var, PrimExpr]] = []
     rest: list[PrimExpr] = []
     while (count := lanes_of(lanes)) > 1:
+        # Bound, as both halves are picked out of it: else it would be computed once for each.
         whole = Var("lanes", lanes.dtype)
         bindings.append((whole, lanes))
         half = count // 2
