@@ -55,8 +55,10 @@ class LoopPrimitives(StageAxes):
             return (factor.sample, 0)
         if isinstance(factor, PrimExpr) and as_int(factor) is None and not balanced and parse_dtype(factor.dtype).is_int:
             used = {node: node.name for node in walk(factor) if isinstance(node, Var)}
-            known = {**self._schedule.tree.sizes(), **{name: var for var, name in used.items()}}
-            if any(self._schedule.tree.sizes().get(name, var) is not var for var, name in used.items()) or len(known) < len(used):
+            sizes = self._schedule.tree.sizes()
+            known = {**sizes, **{name: var for var, name in used.items()}}
+            # A name stands for one variable: of the factor's own ones, and of the program's.
+            if any(known[name] is not var or sizes.get(name, var) is not var for var, name in used.items()):
                 raise self._node.refused(
                     f"split of {parent.name!r} by {factor}: the program has another size of that name; "
                     "give its variables names of their own"

@@ -186,6 +186,9 @@ def test_sizes_of_a_trace_are_found_by_their_names() -> None:
         Schedule(s.outputs, Trace.from_json([["split", 0, 0, [None, ["axis", "k"]]]]))
     with pytest.raises(ScheduleError, match="the program has another size of that name"):
         s[b].split(s[b].leaf_iter_vars[0], factor=te.var("m"))
+    # Two that only the factor has: a trace would make one of them.
+    with pytest.raises(ScheduleError, match="the program has another size of that name"):
+        s[b].split(s[b].leaf_iter_vars[0], factor=te.var("k") + te.var("k") * 2)
 
 
 def test_fuse_of_no_axes_makes_a_loop_for_a_scalar() -> None:
