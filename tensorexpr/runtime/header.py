@@ -68,7 +68,7 @@ def _declarator(signature: Signature) -> str:
     used: set[str] = set()
     parts = [f"{_c_type(param)}{_c_name(param.name, used)}" for param in signature.params]
     parts += [f"int64_t {_c_name(var.name, used)}" for var in signature.symbols]
-    if _IDENTIFIER.match(signature.name):
+    if _IDENTIFIER.match(signature.name) and signature.name not in _KEYWORDS:
         return f"{signature.name}({', '.join(parts)});"
     # A symbol that is no C identifier is declared under another name.
     return f'{_c_name(signature.name, set())}({", ".join(parts)}) __asm__("{signature.name}");'

@@ -286,7 +286,8 @@ def test_a_mutated_description_is_refused_or_read_but_never_crashes(data: st.Dat
 def test_header_compiles_and_says_what_is_needed(tmp_path: Path) -> None:
     needs_compiler()
     odd = signature(buffer("int", (1,)), name="odd.name")
-    text = c_header([EVERYTHING, odd], "my-lib")
+    keyword = signature(buffer("x", (1,)), name="register")
+    text = c_header([EVERYTHING, odd, keyword], "my-lib")
     assert "int32_t everything(const uint16_t *a, uint8_t *b, double *_double, const uint8_t *a_, int64_t count, double scale, " in text
     assert "a: bfloat16[n, ((n * 2) + 1)], read, strides (s, 1) elements, aligned to 2 bytes" in text
     assert "Returns 1: one * / two" in text
