@@ -98,17 +98,18 @@ def workload_key_to_tensors(workload_key: str) -> list[Tensor]:
     Raises:
         WorkloadError: for a key that can't be read, an unknown workload, or one that doesn't return tensors.
     """
+    # Tensors under the whole key come before the function that its first word names; such a key needn't be JSON.
+    if isinstance(known := WORKLOAD_FUNC_REGISTRY.get(workload_key), list):
+        return known
     try:
         data = json.loads(workload_key)
     except ValueError as error:
         raise WorkloadError(f"{workload_key!r} is no workload key: {error}") from error
     if not isinstance(data, list) or not data or not isinstance(data[0], str):
         raise WorkloadError(f"{workload_key!r} is no workload key: a list that starts with the workload's name")
-    # tensors under the whole key come before the function that its first word names
-    if isinstance(known := WORKLOAD_FUNC_REGISTRY.get(workload_key), list):
-        return known
     func = WORKLOAD_FUNC_REGISTRY[workload_name(data[0])]
-    assert not isinstance(func, list)
+    if isinstance(func, list):
+        raise WorkloadError(f"{workload_key!r} is no workload key: {data[0]!r} is a key of tensors, no function's name")
     try:
         made = func(*data[1:])
     except TypeError as error:
@@ -146,4 +147,7 @@ def is_registered(workload_key: str) -> bool:
         data = json.loads(workload_key)
     except ValueError:
         return workload_key in WORKLOAD_FUNC_REGISTRY
-    return workload_key in WORKLOAD_FUNC_REGISTRY or (isinstance(data, list) and bool(data) and data[0] in WORKLOAD_FUNC_REGISTRY)
+    if workload_key in WORKLOAD_FUNC_REGISTRY:
+        return True
+    name = data[0] if isinstance(data, list) and data else None
+    return isinstance(name, str) and callable(WORKLOAD_FUNC_REGISTRY.get(name))
