@@ -79,10 +79,12 @@ def get_per_store_features_from_measure_pairs(
     for number, (made, result) in enumerate(zip(inputs, results, strict=True)):
         known = number < skip_first_n_feature_extraction
         features.append(_NO_ROWS if known else get_per_store_features_from_states([made], made.task, max_n_bufs)[0])
+        # Times on different machines don't compare.
         keys.append((made.task.workload_key, str(made.task.target)))
         costs.append(result.mean)
     numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
     tasks = np.array([numbers[key] for key in keys], np.int64)
+    # A failure's cost is infinite, so it is the best only of a task where all failed.
     best = {task: min((cost for cost, of in zip(costs, tasks, strict=True) if of == task), default=np.inf) for task in set(tasks.tolist())}
     throughputs = [best[task] / cost if np.isfinite(cost) else 0.0 for cost, task in zip(costs, tasks.tolist(), strict=True)]
     return features, np.array(throughputs, np.float32), tasks

@@ -56,6 +56,7 @@ def checked_option(option: Any, where: str) -> LayoutRewriteOption:
         TuningError: if it is none.
     """
     known = {int(member): member for member in LayoutRewriteOption}
+    # True is an int, and would be option 1.
     if isinstance(option, bool) or not isinstance(option, int) or int(option) not in known:
         listed = ", ".join(f"{number} ({member.name})" for number, member in known.items())
         raise TuningError(f"{where}: layout_rewrite_option is {option!r}; it is one of {listed}")
@@ -85,6 +86,7 @@ def with_packed_inputs(tensors: Sequence[Tensor], tree: ScheduleTree) -> list[Te
     packed = {tensor: stage.op.output(0) for tensor, stage in given_inputs(tree).items()}
     layouts = {tensor: given_layout(tree, tensor) for tensor in packed}
     new: dict[Operation, Operation] = {tensor.op: made.op for tensor, made in packed.items()}
+    # Producers first, so what an operation reads has been replaced by then.
     for op in topological_order(tensors):
         if op not in new:
             new[op] = _reading(op, new, layouts)

@@ -109,6 +109,7 @@ class LocalRunner:
             raise TuningError(f"run takes a build result for each input; got {len(build_results)} for {len(measure_inputs)}")
         made: dict[int, MeasureResult] = {}
         for task, places in _by_task(measure_inputs):
+            # Nothing is compiled here, so any builder will do.
             with Measurer(task, measure_options(LocalBuilder(), self)) as measurer:
                 for place in places:
                     made[place] = measurer.run(_program(measure_inputs[place]), build_results[place].build)
@@ -151,6 +152,7 @@ class RPCRunner(LocalRunner):
                 "run the search there, or give a measure callback of your own"
             )
         super().__init__(timeout, number, repeat, min_repeat_ms, cooldown_interval, enable_cpu_cache_flush, device)
+        # The class is frozen.
         for name, value in (("key", key), ("host", host), ("port", port)):
             object.__setattr__(self, name, value)
 

@@ -25,6 +25,7 @@ def flatten(lines: Lines) -> list[str]:
     for item in lines:
         if type(item) is str:
             flat.append(item)
+        # A place may have got no lines: then it leaves nothing.
         else:
             flat += item
     return flat
@@ -46,6 +47,7 @@ class ModuleText:
     def declare(self, name: str, result: str, *params: str, attributes: str = "") -> str:
         """Declare an outside function once; its global name."""
         spelled = symbol(name)
+        # LLVM refuses a module that declares a function twice.
         if spelled not in self.declarations:
             self.declarations[spelled] = f"declare {result} {spelled}({', '.join(params)}){attributes}"
         return spelled
@@ -80,6 +82,7 @@ class ModuleText:
         """The global name of a zero-terminated string constant."""
         name = f"@.string.{len(self.constants)}"
         data = value.encode() + b"\0"
+        # A quote would end the text, and a backslash starts an escape.
         escaped = "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in data)
         self.constants.append(f'{name} = private unnamed_addr constant [{len(data)} x i8] c"{escaped}"')
         return name
@@ -165,6 +168,7 @@ class FunctionText:
 
     def phi(self, llvm_type: str, *incoming: tuple[str, str]) -> str:
         """A phi of (value, label) pairs; the value itself where all agree."""
+        # A value that no arm changed needs no phi.
         if len({value for value, _ in incoming}) == 1:
             return incoming[0][0]
         return self.value(f"phi {llvm_type} " + ", ".join(f"[ {value}, %{label} ]" for value, label in incoming))
