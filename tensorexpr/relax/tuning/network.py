@@ -34,7 +34,7 @@ from .progress import Progress, Watch
 from .timing import difference, inputs_of, kernel_times, timed_in_turn
 
 _LEAST_SHARE = 0.005  # of a run: what a task below it could gain is less than what two runs differ by
-_FOR_THE_END, _MOST_FOR_THE_END = 6.0, 0.25  # seconds, and part of the budget, for building and comparing in the end
+_FOR_THE_END, _MOST_FOR_THE_END = 12.0, 0.25  # seconds, and part of the budget, for building and comparing in the end
 _EACH_S = 6.0  # workers for a task, and its first programs: of so many seconds of the budget each, tasks get any
 _PROFILE_PART = 0.02  # of the budget, for each of the profiles and comparisons
 _NO_GAIN = 0.99  # a kernel that takes more than this of its former time hasn't gained: two runs differ by as much
