@@ -22,7 +22,7 @@ tuning              tune_network: a network's kernels searched within seconds
 from ..later import later
 from ..tir.function import GlobalVar
 from ..tir.op_registry import Op as Op
-from . import analysis, dpl, expr, expr_functor, op, printer, struct_info, transform, utils, vm
+from . import analysis, dpl, expr, expr_functor, op, pipeline, printer, struct_info, transform, utils, vm
 from .binding_rewrite import DataflowBlockRewrite
 from .block_builder import BlockBuilder
 from .build import build
@@ -75,6 +75,6 @@ __all__ = [
     "MatchCast", "ObjectStructInfo", "ObjectType", "PackedFuncType", "PrimStructInfo", "PrimValue", "PyExprMutator", "PyExprVisitor",
     "SeqExpr", "ShapeExpr", "ShapeStructInfo", "ShapeType", "StringImm", "StructInfo", "TensorStructInfo", "Tuple", "TupleGetItem",
     "TupleStructInfo", "VMInstrumentReturnKind", "Var", "VarBinding", "VirtualMachine", "analysis", "build", "const", "convert_to_expr",
-    "dpl", "expr", "expr_functor", "extern", "get_pipeline", "get_shape_of", "op", "printer", "register_pipeline", "struct_info",
-    "transform", "utils", "vm",
+    "dpl", "expr", "expr_functor", "extern", "get_pipeline", "get_shape_of", "op", "pipeline", "printer", "register_pipeline",
+    "struct_info", "transform", "utils", "vm",
 ]  # fmt: skip

@@ -43,7 +43,26 @@ from .views import RewriteDataflowReshape
 
 # A search loads more than all graphs do.
 _LATER = {".meta_schedule": "FewShotTuning MetaScheduleApplyDatabase MetaScheduleTuneIRMod MetaScheduleTuneTIR"}
-__getattr__, __dir__ = later(__name__, _LATER)
+_later, __dir__ = later(__name__, _LATER)
+
+# Passes of TVM that have nothing to do here, and what does their work.
+_ELSEWHERE = {
+    "ComputePrimValue": "relax.build computes expressions of sizes in the executable",
+    "DataflowUseInplaceCalls": "state results in place with R.call_tir_inplace; relax.build reuses memory that nothing reads any more",
+    "LowerRuntimeBuiltin": "relax.build makes the executable",
+    "MergeCompositeFunctions": "FuseOpsByPattern(..., annotate_codegen=True) makes a function for each match",
+    "RunCodegen": "there are no external code generators; functions that FuseOpsByPattern makes are kernels",
+    "SplitLayoutRewritePreproc": "relax.build packs constant weights; LiftTransformParams takes out what depends on weights alone",
+    "VMShapeLower": "relax.build checks arguments and computes sizes in the executable",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name in _ELSEWHERE:
+        raise AttributeError(f"relax.transform has no {name}: {_ELSEWHERE[name]}")
+    found: object = _later(name)
+    return found
+
 
 __all__ = [
     "AdjustMatmulOrder", "AlterOpImpl", "AnnotateTIROpPattern", "AttachAttrLayoutFreeBuffers", "AttachGlobalSymbol", "BindParams",

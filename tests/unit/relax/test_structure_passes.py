@@ -178,3 +178,18 @@ def test_a_closure_that_calls_another_takes_what_that_one_uses() -> None:
     x, z = np.array([1, 2, 3], "float32"), np.array([4, 5, 6], "float32")
     np.testing.assert_array_equal(Evaluator(made)("main", x, z), 2 * x * z)
     np.testing.assert_array_equal(Evaluator(before)("main", x, z), 2 * x * z)
+
+
+@pytest.mark.parametrize(("name", "instead"), [("RunCodegen", "FuseOpsByPattern"), ("SplitLayoutRewritePreproc", "LiftTransformParams")])
+def test_passes_that_are_not_there_say_what_to_use(name: str, instead: str) -> None:
+    with pytest.raises(AttributeError, match=f"relax.transform has no {name}: .*{instead}"):
+        getattr(relax.transform, name)
+
+
+def test_pipelines_are_functions_too() -> None:
+    x = relax.Var("x", relax.TensorStructInfo((4,)))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x]):
+        bb.emit_func_output(bb.emit(relax.op.exp(x)))
+    assert "R.call_tir" in relax.pipeline.zero_pipeline()(bb.get()).script()
+    assert "R.call_tir" in relax.pipeline.default_build_pipeline()(bb.get()).script()
