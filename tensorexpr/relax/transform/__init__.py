@@ -1,5 +1,7 @@
 """Passes of graphs, by their customary names: `relax.transform.LegalizeOps()(mod)`."""
 
+from typing import Any
+
 from ...later import later
 from .alter_impl import AlterOpImpl
 from .annotate_pattern import AnnotateTIROpPattern
@@ -57,11 +59,10 @@ _ELSEWHERE = {
 }
 
 
-def __getattr__(name: str) -> object:
+def __getattr__(name: str) -> Any:
     if name in _ELSEWHERE:
         raise AttributeError(f"relax.transform has no {name}: {_ELSEWHERE[name]}")
-    found: object = _later(name)
-    return found
+    return _later(name)
 
 
 __all__ = [
