@@ -20,6 +20,7 @@ class MutateTileSize(PyMutator):
     def apply(self, trace: Trace, rand_state: int = -1) -> Trace | None:
         """A trace with one tiling changed; None if no tiling can be."""
         rng = random.Random(None if rand_state < 0 else rand_state)
+        # a loop of one iteration has one tiling
         tilings = [inst for inst in trace.insts if inst.kind in _TILES and prod(trace.decisions.get(inst, [1])) > 1]
         rng.shuffle(tilings)
         for inst in tilings:

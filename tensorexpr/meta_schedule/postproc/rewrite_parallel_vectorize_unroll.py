@@ -145,6 +145,7 @@ def _outer_count(loops: Sequence[For], free: Sequence[bool], limit: int) -> int:
         total, count = total * (as_int(loop.extent) or 1), count + 1
         if not isinstance(loop.body, For):
             break
+    # loops of one iteration in all have nothing to share among threads
     return count if total > 1 and limit else 0
 
 

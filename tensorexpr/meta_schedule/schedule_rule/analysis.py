@@ -69,6 +69,7 @@ def needs_tiling(sch: Schedule, block: BlockRV) -> bool:
         # a reduction reads its own result so far
         if region.buffer in written(stmt):
             continue
+        # an axis that moves a region occurs where the region begins
         used = set().union(*(variables(side.min) for side in region.region)) if region.region else set()
         unused += len(spatial - used)
     return unused >= 1

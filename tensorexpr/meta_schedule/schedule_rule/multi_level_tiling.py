@@ -105,6 +105,7 @@ class MultiLevelTiling(PyScheduleRule):
         wanted = needs_tiling(sch, block) and (self.filter_fn is None or self.filter_fn(sch, block))
         if not wanted:
             return [sch]
+        # marked first: the rule sees the block again in each schedule that is made of this one
         sch.annotate(block, TILED, self.structure)
         return self.tiled(sch, block)
 
@@ -163,6 +164,7 @@ class MultiLevelTiling(PyScheduleRule):
             except (ScheduleError, IndexError):
                 continue
             cached.append(Tiled(sch, state.block, state.tiles))
+        # where the consumer fits, req is "may", so that `plain` isn't empty
         return [*cached, *plain] if fits else [*plain, *cached] or [state]
 
     def _read_reused(self, state: Tiled) -> list[Tiled]:

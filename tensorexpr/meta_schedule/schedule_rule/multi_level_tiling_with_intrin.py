@@ -102,6 +102,7 @@ def _split_off(sch: Schedule, block: BlockRV, wanted: list[tuple[str, int]]) -> 
         inner.insert(0, sch.split(loop.loop, [None, extent])[1])
     sch.reorder(*inner)
     around = sch.get_loops(block)
+    # by their statements: `get_loops` gives loops new variables each time it is asked
     rest = [loop for loop in around if all(sch.get(loop) is not sch.get(own) for own in inner)]
     sch.reorder(*rest, *inner)
     return inner[0]

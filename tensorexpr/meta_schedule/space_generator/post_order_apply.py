@@ -54,6 +54,7 @@ class PostOrderApply(SpaceGenerator, kind="post-order-apply"):
         rules = self.sch_rules if isinstance(self.sch_rules, list) else ScheduleRule.create("llvm")
         self._seed = fork_seed(self._seed, 1)[0]
         sch = Schedule(mod, seed=self._seed)
+        # those of the program as it was: blocks that a rule makes, such as caches, aren't visited
         blocks = [block for block in _post_order(sch) if self.f_block_filter is None or self.f_block_filter(sch.get(block))]
         found = [sch]
         for rule in rules:

@@ -196,6 +196,7 @@ class ExpressionReader:
 
     def _shared(self, node: ast.Call, made: PrimExpr) -> PrimExpr:
         """The expression that the same text made before, if it is equal: where a program has one twice it is one."""
+        # by the text first: comparing each T.Let with all before it would be quadratic in their number
         before = self._lets.setdefault(ast.dump(node), [])
         found = next((expr for expr in before if structural_equal(expr, made)), made)
         if found is made:

@@ -138,6 +138,7 @@ def if_frame(context: Context, condition: Any) -> Pending:
 
     def make(_: str) -> Opened:
         arms: dict[str, Stmt] = {}
+        # T.If may stand in an arm of another one: arms that open from here on belong to the last
         context.arms.append(arms)
 
         def close(body: Stmt) -> Stmt:

@@ -67,6 +67,7 @@ def _signature(source: Source, args: ast.arguments) -> inspect.Signature:
 
     def default(node: ast.expr | None) -> Any:
         try:
+            # it evaluates literals alone: nothing of a text is executed
             return inspect.Parameter.empty if node is None else ast.literal_eval(node)
         except ValueError:
             raise source.error(node or args, "the default of a parameter is a constant") from None

@@ -264,6 +264,7 @@ def _side(item: Any) -> Range:
 
 def matched(*args: Any) -> tuple[PrimExpr, ...]:
     """Operands in one dtype; numbers take that of the others."""
+    # numbers stay Python's, so that `match_types` gives them the dtype of the other operand
     values = [arg if isinstance(arg, Number) else as_expr(arg) for arg in args]
     if len(values) == 1:
         return (as_expr(values[0]),)
