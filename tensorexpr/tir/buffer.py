@@ -94,8 +94,9 @@ class Buffer(Built, Object):
     def _lanes(self, dimension: int, item: slice) -> PrimExpr:
         box = self._range(dimension, item)
         step = convert(1 if item.step is None else item.step)
-        # Rounded up: 0:7:3 has the lanes 0, 3 and 6.
-        lanes = as_int(floordiv(box.extent + step - 1, step))
+        # Rounded up: 0:7:3 has the lanes 0, 3 and 6, and 7:0:-3 the lanes 7, 4 and 1.
+        rounding = step + 1 if (as_int(step) or 1) < 0 else step - 1
+        lanes = as_int(floordiv(box.extent + rounding, step))
         if lanes is None or lanes < 1:
             raise DeclarationError(
                 f"buffer {self.name}: a slice with a step is a vector, whose lanes must be a constant, not {box.extent} // {step}"
@@ -175,7 +176,8 @@ class Buffer(Built, Object):
     def get_flattened_buffer(self) -> Buffer:
         """This buffer as its storage has it: one dimension for each axis of it; itself if it is flat."""
         axes = self._by_axis()
-        if len(axes) == len(self.shape) and not self.strides:
+        # Equally many need not be one each: cut at 1 and again at 1, three dimensions are the axes of one, none and two.
+        if all(len(dims) == 1 for dims in axes) and not self.strides:
             return self
         if self.strides:
             # The first dimension of each axis is its slowest: its stride times its extent is all there is.

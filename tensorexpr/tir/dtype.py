@@ -107,11 +107,11 @@ def parse_dtype(dtype: str) -> DataType:
         return DataType("void", 0, 1)
     base, _, rest = dtype.partition("x")
     # TVM calls bools of a vector uint1, as in uint1x4.
-    if base in ("bool", "uint1"):
-        lanes = rest.removeprefix("vscalex")
-        count = int(lanes) if lanes.isdigit() and int(lanes) > 0 else 1
+    lanes = rest.removeprefix("vscalex")
+    if dtype in ("bool", "uint1") or (base in ("bool", "uint1") and lanes.isascii() and lanes.isdecimal() and int(lanes) > 0):
+        count = int(lanes or 1)
         return DataType("bool", 1, count if lanes == rest else -count)
-    found = _PATTERN.match(dtype)
+    found = _PATTERN.fullmatch(dtype)
     if found and int(found[4] or 1) > 0:
         code, bits, count = found[1], int(found[2] or _UNSAID_BITS.get(found[1], 0)), int(found[4] or 1)
         if bits in _BITS[code]:

@@ -162,6 +162,8 @@ def test_flattened_buffers() -> None:
     assert [int(extent) for extent in tir.decl_buffer([16, 32]).get_flattened_buffer().shape] == [512]
     cut = tir.decl_buffer([4, 16, 32], axis_separators=[2]).get_flattened_buffer()
     assert str(cut.shape) == "(64, 32)" and str(cut.axis_separators) == "(1,)"
+    twice = tir.decl_buffer([4, 8, 2], axis_separators=[1, 1])
+    assert [int(extent) for extent in twice.get_flattened_buffer().shape] == [4, 1, 16] and str(twice.offset_of([1, 2, 1])) == "[1, 0, 5]"
     assert str(tir.decl_buffer((x, 8), elem_offset=100).offset_of([2, 3])) == "[119]"
     with pytest.raises(ValueError, match="no increasing positions"):
         tir.decl_buffer([1], axis_separators=[1, 2])
@@ -299,3 +301,21 @@ def test_an_integer_constant_becomes_a_float_with_one_rounding(sign: int) -> Non
     assert made.value == float(np.float32(np.int64(value))) == sign * (2**60 + 2**37)
     wide: Any = language.const(value, "int64").astype("float64")
     assert wide.value == float(value)
+
+
+@pytest.mark.parametrize("text", ["boolx", "boolx0", "boolxfoo", "boolx-4", "uint1xvscale4", "float32\n"])
+def test_lanes_of_a_dtype_are_a_number(text: str) -> None:
+    with pytest.raises(TypeMismatchError, match="is no dtype"):
+        tir.Var("v", text)
+    assert [tir.Var("v", kind).dtype for kind in ("bool", "boolx4", "uint1x4", "boolxvscalex4")] == [
+        "bool",
+        "boolx4",
+        "boolx4",
+        "boolxvscalex4",
+    ]
+
+
+@pytest.mark.parametrize(("index", "lanes"), [(slice(7, 0, -1), 7), (slice(7, 0, -3), 3), (slice(6, 0, -3), 2), (slice(0, 7, 3), 3)])
+def test_slices_may_go_down(index: slice, lanes: int) -> None:
+    load = tir.decl_buffer((8,), "float32", "A")[index]
+    assert load.dtype == f"float32x{lanes}" and load.indices[0].stride.value == index.step
