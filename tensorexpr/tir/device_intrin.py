@@ -155,18 +155,21 @@ def builder(name: str) -> Callable[..., PrimExpr]:
 
     row = DEVICE_INTRINSICS[name]
     parameters = row.parameters()
+    optional = parameters[len(parameters) - len(row.defaults) :] if row.defaults else []
+    defaults = dict(zip(optional, row.defaults, strict=True))
 
     def build(*args: Any, dtype: str | None = None, span: object = None, **named: Any) -> PrimExpr:
         given = list(args)
         for parameter in parameters[len(args) :]:
             if parameter in named:
                 given.append(named.pop(parameter))
+            elif named and parameter in defaults:  # one behind it is named, which must keep its place
+                given.append(defaults[parameter])
         if named:
             raise TypeError(f"{name} takes {', '.join(parameters) or 'nothing'}, not {', '.join(named)}")
         return device_call(name, *given, dtype=dtype)
 
     kinds = {True: inspect.Parameter.VAR_POSITIONAL, False: inspect.Parameter.POSITIONAL_OR_KEYWORD}
-    optional = parameters[len(parameters) - len(row.defaults) :] if row.defaults else []
     shown = [
         inspect.Parameter(name.lstrip("*"), kinds["*" in name], default=None if name in optional else inspect.Parameter.empty)
         for name in parameters

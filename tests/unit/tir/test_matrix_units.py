@@ -164,3 +164,11 @@ def test_a_product_by_mma() -> None:
     sch.tensorize(loop, group["compute"])
     text = sch.mod.script()
     assert text.count("T.ptx_mma(") == 2 and text.count("T.ptx_ldmatrix(") == 2 and "T.mma_fill(" in text and "T.mma_store(" in text
+
+
+def test_operands_by_name_keep_their_places() -> None:
+    d: Any = tir.decl_buffer((64,), name="d")
+    load: Any = tir.simdgroup_load(d.data, 0, d.data, 8, transpose_matrix=True)
+    assert [int(arg) for arg in load.args[-3:]] == [8, 8, 1]
+    filled: Any = tir.make_filled_simdgroup_matrix(d.data, 0, 0.0, row=4)
+    assert [int(arg) for arg in filled.args[-2:]] == [8, 4]
