@@ -51,7 +51,7 @@ def ir_transform(
         only_enable: classes, or names such as "tir.For", of the nodes that both are called on; None means all.
     """
     names = None if only_enable is None else {_class_name(kind) for kind in only_enable}
-    replaced: dict[int, Node] = {}
+    replaced: list[Node] = []
 
     def enabled(node: Node) -> bool:
         return names is None or type(node).__name__ in names
@@ -59,12 +59,13 @@ def ir_transform(
     def into(node: Node) -> bool:
         new = preorder(node) if preorder is not None and enabled(node) else None
         if new is not None:
-            replaced[id(node)] = new
+            replaced.append(new)
         return new is None
 
     def rule(node: Node) -> Node | None:
-        if id(node) in replaced:
-            return replaced[id(node)]
+        # It is asked right after an `into` that said no. Not by the node: y + 1 may become an x + 1 that stands elsewhere, too.
+        if replaced:
+            return replaced.pop()
         return postorder(node) if postorder is not None and enabled(node) else None
 
     return post_order_rewrite(stmt, rule, into)

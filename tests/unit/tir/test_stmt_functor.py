@@ -146,3 +146,12 @@ def test_renew_defs() -> None:
 def test_stmt_list() -> None:
     assert stmt_list(STORE) == [STORE]
     assert stmt_list(tir.stmt_seq(STORE, NEST)) == [STORE, NEST]
+
+
+def test_a_node_that_is_made_is_not_the_one_replaced_elsewhere() -> None:
+    x, y, b = tir.Var("x"), tir.Var("y"), tir.decl_buffer((2,), "int32", "B")
+    wanted = x + 1
+    stmt = tir.stmt_seq(tir.BufferStore(b, wanted, (tir.const(0),)), tir.BufferStore(b, y + 1, (tir.const(1),)))
+    made = ir_transform(stmt, lambda node: tir.const(7) if node is wanted else None, lambda node: x if node is y else None)
+    values = [one.value for one in stmt_list(made) if isinstance(one, tir.BufferStore)]
+    assert [str(value) for value in values] == ["7", "x + 1"]
