@@ -68,14 +68,19 @@ def _sequence(stmts: list[Stmt], stored: Callable[[Stmt], Stmt]) -> Stmt:
         if not any(map(_is_return, walk(stmt))):
             continue
         rest = stmts[number + 1 :]
-        if isinstance(stmt, IfThenElse) and rest:
+        if isinstance(stmt, IfThenElse) and rest and not _returns(stmt):
             if stmt.else_case is not None or not _returns(stmt.then_case):
                 raise DeclarationError(
                     "a condition under which a function returns only sometimes; return in all of its cases or at the end"
                 )
             # What follows is reached only where the condition is false, as the first case always returns.
             return seq(*stmts[:number], IfThenElse(stmt.condition, stored(stmt.then_case), stored(seq(*rest))))
-        return seq(*stmts[:number], stored(stmt))  # nothing after a return runs
+        last = stored(stmt)
+        if rest and not _returns(stmt):
+            raise DeclarationError(
+                f"a return under a condition inside of a {type(stmt).__name__}, and statements behind that; return at the end"
+            )
+        return seq(*stmts[:number], last)  # nothing after a return runs
     return seq(*stmts)
 
 

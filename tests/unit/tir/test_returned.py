@@ -45,5 +45,15 @@ def test_a_return_out_of_a_loop_is_refused() -> None:
             run(func)
 
 
+def test_what_follows_a_return_that_may_not_be_taken_is_kept_or_refused() -> None:
+    head = "@T.prim_func\ndef f(x: T.int32) -> T.int32:\n    "
+    inside: Any = from_source(head + "with T.LetStmt(x + 1) as y:\n        if y > 3:\n            return 1\n    return 2")
+    for run in (tvm.build, lambda f: interpret(f, [1])):
+        with pytest.raises(DeclarationError, match="inside of a LetStmt"):
+            run(inside)
+    both: Any = from_source(head + "if x > 3:\n        return 1\n    else:\n        return 2\n    return 3")
+    assert [interpret(both, [x]) for x in (3, 4)] == [2, 1]
+
+
 def test_ret_makes_the_call() -> None:
     assert str(tir.ret(tir.const(1))) == "T.ret(1)" and tir.ret(tir.const(1.0, "float64")).dtype == "float64"
