@@ -148,7 +148,8 @@ def lane_address(machine: Machine, node: Access) -> Callable[[], tuple[Storage, 
         for value, low, extent, stride in zip(values, mins, extents, strides, strict=True):
             inside = inside & (value >= low) & (value - low < extent)
             at = at + (value - low) * stride
-        offsets = at[..., None] * element_lanes + np.arange(element_lanes)
+        # `asarray`: a buffer without dimensions has no index that would have made an array of the offset.
+        offsets = np.asarray(at)[..., None] * element_lanes + np.arange(element_lanes)
         inside = np.broadcast_to(np.asarray(inside)[..., None], offsets.shape).reshape(-1)
         offsets = offsets.reshape(-1)
         active = machine.active(predicate() if predicate is not None else None, len(offsets))

@@ -79,7 +79,8 @@ def _scalar(param: Var, arg: Any) -> Any:
 def _numbers(buffer: Buffer, array: Any) -> Iterator[tuple[PrimExpr, int]]:
     """The expressions in a declaration, each with the number that the array has there; strides of axes that are walked first."""
     yield from zip(buffer.shape, map(int, array.shape), strict=False)
-    steps = [int(step) // array.itemsize for step in array.strides]
+    # In elements, of which each may have several lanes.
+    steps = [int(step) // array.itemsize // parse_dtype(buffer.dtype).lanes for step in array.strides]
     # An axis of one element may have any stride: it gives a variable its value only where no other axis does.
     walked = sorted(zip(buffer.strides, steps, array.shape, strict=False), key=lambda item: item[2] <= 1)
     yield from ((expr, step) for expr, step, _ in walked)
@@ -119,7 +120,11 @@ def _check(machine: Machine, buffer: Buffer, array: Any) -> None:
     if shape + ((lanes,) if lanes > 1 else ()) != array.shape:
         raise InterpreterError(f"argument {buffer.name}: shape {array.shape} where {shape} is needed")
     wanted = tuple(machine.compile(stride)() for stride in buffer.strides) or compact_strides(shape)
-    found = tuple(step // array.itemsize // lanes for step in array.strides[:rank])
+    steps = [step // array.itemsize for step in array.strides]
+    apart = lanes > 1 and (steps[rank] != 1 or any(n > 1 and step % lanes for n, step in zip(shape, steps[:rank], strict=True)))
+    if array.size and apart:
+        raise InterpreterError(f"argument {buffer.name}: the {lanes} lanes of an element don't lie side by side; copy the array")
+    found = tuple(step // lanes for step in steps[:rank])
     if array.size and any(n > 1 and a != b for n, a, b in zip(shape, wanted, found, strict=True)):  # nobody walks an axis of one
         raise InterpreterError(f"argument {buffer.name}: strides {found} where {wanted} are needed (in elements)")
     storage = machine.cells[machine.slot(buffer.data)]

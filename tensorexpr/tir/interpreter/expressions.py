@@ -137,8 +137,12 @@ def _let(machine: Machine, node: ir.Let) -> Thunk:
     slot, cells, value, body = machine.slot(node.var), machine.cells, machine.compile(node.value), machine.compile(node.body)
 
     def run() -> Any:
-        cells[slot] = value()
-        return body()
+        # Expressions are shared: the variable may be bound around this, too, and its value is needed again behind the body.
+        worth, outer = value(), cells[slot]
+        cells[slot] = worth
+        result = body()
+        cells[slot] = outer
+        return result
 
     return run
 

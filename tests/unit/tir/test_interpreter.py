@@ -451,3 +451,11 @@ def test_ill_formed_functions_are_refused() -> None:
     fails(func([c], store(c, tensor_level.astype("float32"), 0)), [z], "Reduce belongs to a tensor computation")
     unknown = tir.Call("float32", "tir.no_such", ())
     fails(func([c], store(c, unknown, 0)), [z], "does not know the intrinsic tir.no_such")
+
+
+def test_a_let_ends_with_its_body() -> None:
+    a, x = tir.decl_buffer((1,), "int32", "A"), tir.Var("x")
+    value = tir.Let(x, a[0] + 1, tir.Let(x, a[0] + 2, x * 10) + x)
+    z = np.zeros(1, np.int32)
+    interpret(func([a], store(a, value, 0)), [z])
+    assert z.tolist() == [21]

@@ -76,3 +76,27 @@ def test_races_of_lanes_are_refused(form: str) -> None:
     fails(func([c], loop(i, 2, store_lanes(form, c, 2.0, 4), PARALLEL)), [z], r"iteration 0 writes C\[4\] and iteration 1 writes it")
     reads = tir.IfThenElse(i < 1, store(c, 1.0, 6), store_lanes(form, c, load_lanes(form, c, 4), 0))
     fails(func([c], loop(i, 2, reads, PARALLEL)), [z], r"iteration 0 writes C\[6\] and iteration 1 reads it")
+
+
+def test_an_element_of_lanes_needs_no_index() -> None:
+    a, b = tir.decl_buffer((), "float32x4", "A"), tir.decl_buffer((), "float32x4", "B")
+    x, y = np.arange(4, dtype=np.float32), np.zeros(4, np.float32)
+    interpret(func([a, b], store(b, tir.BufferLoad(a, ()))), [x, y])
+    assert y.tolist() == [0, 1, 2, 3]
+
+
+def test_lanes_that_lie_apart_are_refused() -> None:
+    a, b = tir.decl_buffer((1,), "float32x4", "A"), tir.decl_buffer((1,), "float32x4", "B")
+    column = np.arange(12, dtype=np.float32).reshape(4, 3)[:, :1].T
+    y = np.zeros((1, 4), np.float32)
+    fails(func([a, b], store(b, a[0], 0)), [column, y], "lanes of an element don't lie side by side")
+    interpret(func([a, b], store(b, a[0], 0)), [column.copy(), y])
+    assert y.tolist() == [[0, 3, 6, 9]]
+
+
+def test_strides_of_elements_of_lanes_count_elements() -> None:
+    stride = tir.Var("s")
+    a, b = tir.decl_buffer((3,), "float32x4", "A", strides=[stride]), tir.decl_buffer((1,), "int32", "B")
+    x, y = np.zeros((6, 4), np.float32)[::2], np.zeros(1, np.int32)
+    interpret(func([a, b], store(b, stride, 0)), [x, y])
+    assert y.tolist() == [2]
