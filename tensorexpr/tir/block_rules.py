@@ -54,7 +54,10 @@ def _bindings(stmt: BlockRealize) -> Iterator[str]:
 
 def _unstated(block: Block) -> Iterator[str]:
     """Buffers that are written or read by the body without a word of the block."""
-    views = {match.buffer.data: match.source.buffer.data for match in block.match_buffers}
+    views: dict[Var, Var] = {}
+    for match in block.match_buffers:
+        # A view may be of one before it: what counts is the buffer at the end.
+        views[match.buffer.data] = views.get(match.source.buffer.data, match.source.buffer.data)
     writes = {region.buffer.data for region in block.writes}
     # What a block writes it may read, as a reduction does with its own result.
     reads = writes | {region.buffer.data for region in block.reads}

@@ -8,6 +8,7 @@ import pytest
 
 from tensorexpr import tir
 from tensorexpr.errors import LoweringError
+from tensorexpr.script import from_source
 from tensorexpr.tir.buffer import pointer_var
 from tensorexpr.tir.verify import verify_ssa, verify_well_formed, violations
 
@@ -125,3 +126,12 @@ def test_modes() -> None:
     assert verify_well_formed(bad, assert_mode=False) is False
     with pytest.raises(LoweringError):
         verify_well_formed(tir.IRModule({"good": func(store()), "bad": bad}))
+
+
+def test_a_view_of_a_view_reads_what_is_stated() -> None:
+    func: Any = from_source(
+        "@T.prim_func\ndef f(A: T.Buffer((8, 8)), B: T.Buffer((8,))):\n    for i in range(8):\n"
+        "        with T.block('b'):\n            v = T.axis.spatial(8, i)\n            T.reads(A[v, 0:8])\n            T.writes(B[v])\n"
+        "            V = T.match_buffer(A[v, 0:8], (8,))\n            W = T.match_buffer(V[0:4], (4,))\n            B[v] = W[0]"
+    )
+    assert violations(func) == []
