@@ -12,6 +12,8 @@ from .block import Block
 from .buffer import Buffer
 from .expr import CommReducer, IterVar, Let, Reduce, Var
 from .function import IRModule, PrimFunc
+from .reduce import Range
+from .rewriting import variables
 from .scopes import buffer_vars, parts
 from .stmt import BufferBind, BufferRealize, Stmt
 
@@ -35,9 +37,15 @@ def bound_parts(node: Any) -> tuple[tuple[Any, ...], tuple[Var, ...], tuple[Any,
         case Let():
             return (node.value,), (node.var,), (node.body,)
         case Reduce():
-            outside = (node.combiner, node.init, node.value_index, tuple(axis.dom for axis in node.axis))
+            # The range of an axis may depend on those before it: k of 0:j + 1 beside j. Such a range stands inside.
+            own = {axis.var for axis in node.axis}
+            dependent = tuple(axis.dom if axis.dom is not None and _mentions(axis.dom, own) else None for axis in node.axis)
+            free = tuple(axis.dom if inner is None else None for axis, inner in zip(node.axis, dependent, strict=True))
             kinds = tuple((axis.iter_type, axis.thread_tag) for axis in node.axis)
-            return (*outside, kinds), tuple(axis.var for axis in node.axis), (node.source, node.condition)
+            outside = (node.combiner, node.init, node.value_index, free, kinds)
+            # Only where there are any, so that hashes of the others stay; `free` tells the two forms apart.
+            inside = (node.source, node.condition, *([dependent] if any(dependent) else []))
+            return outside, tuple(axis.var for axis in node.axis), inside
         case CommReducer():
             return (node.identity_element,), node.lhs + node.rhs, (node.result,)
         case BufferRealize():
@@ -57,6 +65,10 @@ def bound_parts(node: Any) -> tuple[tuple[Any, ...], tuple[Var, ...], tuple[Any,
             own = parts(node)
             return (_rest(node, own.defines), own.defines, own.bodies) if own.defines else None
     return None
+
+
+def _mentions(dom: Range, own: set[Var]) -> bool:
+    return not (variables(dom.min) | variables(dom.extent)).isdisjoint(own)
 
 
 def _rest(stmt: Stmt, defines: tuple[Var, ...]) -> tuple[Any, ...]:

@@ -13,6 +13,8 @@ from tensorexpr.errors import RecordError, ScheduleError
 from tensorexpr.te.reference import evaluate, evaluate_points
 from tensorexpr.te.serialize import dumps, loads
 from tensorexpr.tir.arithmetic import as_int
+from tensorexpr.tir.structural import structural_equal
+from tensorexpr.tir.structural_digest import structural_hash
 
 ROW_STARTS = np.array([0, 2, 2, 5], np.int32)
 COLUMNS = np.array([3, 0, 1, 2, 3], np.int32)
@@ -133,3 +135,21 @@ def test_such_computations_are_written_and_read() -> None:
     text = dumps([*inputs, C]).replace('"int32"', '"float32"')
     with pytest.raises(RecordError):
         loads(text)
+
+
+def test_reductions_over_dependent_ranges_are_equal_by_structure() -> None:
+    a = te.placeholder((8, 8), name="A")
+
+    def made(end: int) -> Any:
+        rows = te.reduce_axis((0, 8), "r")
+        columns = te.reduce_axis((0, rows.var + end), "c")
+        return te.sum(a[rows, columns], axis=[rows, columns])
+
+    def window() -> Any:
+        rows = te.reduce_axis((0, 6), "r")
+        columns = te.reduce_axis((rows.var, rows.var + 3), "c")
+        return te.sum(a[rows, columns], axis=[rows, columns])
+
+    assert structural_equal(window(), window()) and structural_hash(window()) == structural_hash(window())
+    assert structural_equal(made(1), made(1)) and structural_hash(made(1)) == structural_hash(made(1))
+    assert not structural_equal(made(1), made(0))
