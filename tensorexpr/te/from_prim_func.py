@@ -273,6 +273,7 @@ def _check_covered(realize: BlockRealize, loops: Mapping[Var, Range]) -> None:
     if not found.indices:
         raise DeclarationError(f"its loops don't run each instance once: {found.errors[0] if found.errors else 'it has no axes'}")
     for axis, total in zip(axes, found.indices, strict=True):
-        extent = total.args[0].extent if total.args else 1
+        # i * 2 of four i has four values, but not the first four
+        extent = (total.args[0].extent if total.args[0].scale == 1 else None) if total.args else 1
         if axis.dom is None or as_int(axis.dom.extent) != extent or as_int(total.base) != as_int(axis.dom.min):
             raise DeclarationError(f"its loops give axis {axis.var.name} other values than its range")

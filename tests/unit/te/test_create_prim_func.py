@@ -9,6 +9,9 @@ import pytest
 
 import tensorexpr as tvm
 from tensorexpr import te, tir
+from tensorexpr.errors import DeclarationError
+from tensorexpr.script import from_source
+from tensorexpr.te.from_prim_func import tensors_of
 from tensorexpr.te.index_dtype import retyped
 from tensorexpr.tir.rewriting import variables, walk
 from tensorexpr.tir.structural import structural_equal
@@ -143,3 +146,12 @@ def test_a_size_that_is_passed_is_that_size_wherever_it_stands() -> None:
     for params in orders:
         func = te.create_prim_func(params, index_dtype_override="int64")
         assert [variables(func.buffer_map[var].shape[0]) for var in func.buffer_map] == [{n}, {n}]
+
+
+def test_axes_that_skip_values_are_no_tensors() -> None:
+    func: Any = from_source(
+        "@T.prim_func(check_well_formed=False)\ndef f(A: T.Buffer((8,)), B: T.Buffer((4,))):\n    for i in range(4):\n"
+        "        with T.block('b'):\n            v = T.axis.spatial(4, i * 2)\n            B[v] = A[v] + 1.0"
+    )
+    with pytest.raises(DeclarationError, match="give axis v other values than its range"):
+        tensors_of(func)
