@@ -180,7 +180,8 @@ def _results(program: _Program, seed: int, values: int) -> list[Array]:
         if arrays[number].dtype == np.bool_:
             arrays[number].view(np.uint8)[...] = True
         else:
-            arrays[number].view(np.uint8).reshape(-1)[:] = _FILL
+            # flat first: an array without dimensions can't be seen as bytes
+            arrays[number].reshape(-1).view(np.uint8)[:] = _FILL
     program.run(arrays)
     return arrays
 

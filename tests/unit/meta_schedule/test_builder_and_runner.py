@@ -166,3 +166,12 @@ def test_what_is_refused() -> None:
 def test_the_defaults_are_known() -> None:
     assert EvaluatorConfig() == (3, 1, 100, False)
     assert LocalBuilder().timeout_sec == 30 and LocalRunner().timeout_sec == 30
+
+
+def test_an_output_without_dimensions_is_verified() -> None:
+    a, k = te.placeholder((8,), name="A"), te.reduce_axis((0, 8), "k")
+    func = te.create_prim_func([a, te.compute((), lambda: te.sum(a[k], axis=k), name="B")])
+    infos = ms.arg_info.shapes_of(ms.arg_info.ArgInfo.from_prim_func(func))
+    program = reference_worker._Program(func, TARGET, infos, ["A", "B"], frozenset({1}))
+    (x, y), reason = reference_worker._evaluated(program, 0)
+    assert reason == "" and y.shape == () and np.allclose(y, x.sum(), rtol=1e-5)
