@@ -38,8 +38,8 @@ def bound_parts(node: Any) -> tuple[tuple[Any, ...], tuple[Var, ...], tuple[Any,
             return (node.value,), (node.var,), (node.body,)
         case Reduce():
             # The range of an axis may depend on those before it: k of 0:j + 1 beside j. Such a range stands inside.
-            own = {axis.var for axis in node.axis}
-            dependent = tuple(axis.dom if axis.dom is not None and _mentions(axis.dom, own) else None for axis in node.axis)
+            axes = {axis.var for axis in node.axis}
+            dependent = tuple(axis.dom if axis.dom is not None and _mentions(axis.dom, axes) else None for axis in node.axis)
             free = tuple(axis.dom if inner is None else None for axis, inner in zip(node.axis, dependent, strict=True))
             kinds = tuple((axis.iter_type, axis.thread_tag) for axis in node.axis)
             outside = (node.combiner, node.init, node.value_index, free, kinds)
