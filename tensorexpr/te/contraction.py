@@ -71,7 +71,8 @@ def recognise(reduction: Reduce) -> Contraction | None:
         if isinstance(node, Mul):
             stack += [node.b, node.a]
         elif isinstance(node, (IntImm, FloatImm)):
-            scale = scale * node.value
+            # of a float the number that its dtype has, 0.09998 for 0.1 of float16, as elements have it elsewhere
+            scale = scale * (float(node) if isinstance(node, FloatImm) else node.value)
         else:
             factor = _factor(node)
             if factor is None:
@@ -128,7 +129,7 @@ def _view(factor: Factor, array: Array, ranges: Ranges, env: Mapping[Var, int]) 
     # slices, not numbers: the corner must stay a view of the array's memory
     corner = array[tuple(slice(b, b + 1) for b in first)] if first else array
     shape = tuple(ranges[var][1] - ranges[var][0] for var in strides)
-    return as_strided(corner, shape, tuple(strides.values()), writeable=False)
+    return as_strided(corner, shape, tuple(strides.values()), writeable=False)  # several iterations may read one element
 
 
 def overflows(contraction: Contraction, arrays: Callable[[ProducerLoad], Array]) -> bool:
@@ -139,6 +140,7 @@ def overflows(contraction: Contraction, arrays: Callable[[ProducerLoad], Array])
     for factor in contraction.factors:
         array = arrays(factor.load)
         largest = max(abs(float(array.max())), abs(float(array.min()))) if array.size else 0.0
+        # which factors are multiplied first isn't known here, so a small one makes up for no large one
         bound = max(bound, 1.0) * largest  # not a number if any element isn't
     # a NaN fails this comparison too
     limit = max_value(contraction.dtype)

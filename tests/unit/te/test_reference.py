@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tensorexpr import te
+from tensorexpr import te, tir
 from tensorexpr.te import ComputeOp, Tensor, contraction, reference
 from tensorexpr.te.reference import evaluate, evaluate_points
 from tensorexpr.testing import random_array, random_inputs
@@ -207,3 +207,9 @@ def test_contractions_agree_with_the_plain_way(dtype: str, monkeypatch: pytest.M
     monkeypatch.setattr(reference, "recognise", lambda _: None)
     for a, b in zip(fast, evaluate(tensors, inputs), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
+def test_the_factor_of_a_sum_is_that_of_its_dtype() -> None:
+    a, k = te.placeholder((4,), "float16", name="A"), te.reduce_axis((0, 4), name="k")
+    found = recognised(te.compute((1,), lambda i: te.sum(a[k] * tir.const(0.1, "float16"), axis=k)))
+    assert found is not None and found.scale == float(np.float16(0.1))
