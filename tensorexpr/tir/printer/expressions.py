@@ -242,6 +242,8 @@ def script_value(value: Any, names: Names) -> str:
     """An attribute's value: Python data, expressions, axes and buffers; anything else is its `str` in quotes."""
     if isinstance(value, bool):
         return f"T.bool({value})"
+    if isinstance(value, float) and not math.isfinite(value):
+        return f'float("{value}")'  # `inf` is no name of a script
     if isinstance(value, (int, float)):
         return repr(value)
     if isinstance(value, str):

@@ -153,3 +153,11 @@ def test_paths() -> None:
     assert str(path.missing_array_element(1).missing_map_entry()).endswith("[<missing element #1>][<missing entry>]")
     with pytest.raises(IndexError, match="between 1 and 4 steps"):
         path.get_prefix(9)
+
+
+def test_attributes_without_finite_numbers_are_read_back() -> None:
+    buffer, handle = tir.decl_buffer((4,), name="A"), tir.Var("h", "handle")
+    body = tir.BufferStore(buffer, tir.const(1.0), (tir.const(0),))
+    func = tir.PrimFunc((handle,), body, None, {handle: buffer}).with_attrs({"x": float("-inf"), "y": [float("inf"), float("nan")]})
+    again: Any = from_source(func.script())
+    assert repr(dict(again.attrs)) == repr({"x": float("-inf"), "y": [float("inf"), float("nan")]})
