@@ -127,6 +127,7 @@ def _extent(item: Any, where: str) -> PrimExpr:
     if isinstance(extent, IntImm):
         if extent.value < 0:
             raise DeclarationError(f"{where}: the extent {extent.value} is negative; extents are at least 0")
+        # sizes that came as int64 index in int32 all the same, as long as it holds them
         return IntImm("int32" if extent.value <= int_limits("int32")[1] else "int64", extent.value)
     return extent
 
@@ -136,6 +137,7 @@ def _axis_names(fcompute: Callable[..., Any], ndim: int, varargs_names: Sequence
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     if any(p.kind is p.KEYWORD_ONLY and p.default is p.empty for p in parameters):
         raise DeclarationError(f"{where}: the function has keyword-only parameters; it gets one positional index for each dimension")
+    # one with a default is no index: lambda i, a=a: ...
     names = [p.name for p in positional if p.default is p.empty]
     variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
     rest = ndim - len(names)

@@ -73,6 +73,7 @@ def _free_variables(ops: Sequence[Operation]) -> list[Var]:
     """The symbolic sizes and scalars, in order of first appearance."""
     found: dict[Var, None] = {}
     for op in ops:
+        # the first output's shape is that of all: they have the same axes
         roots = [*op.output_shape(0), *(part for axis in op.reduce_axis if axis.dom for part in (axis.dom.min, axis.dom.extent))]
         bound = {axis.var for axis in (*op.axis, *op.reduce_axis)}
         if isinstance(op, ComputeOp):

@@ -94,6 +94,7 @@ def fuzz(
     report = Report()
     start = time.monotonic()
     number = first
+    # of `cases` None the last condition always holds
     while time.monotonic() - start < minutes * 60 and len(report.failures) < MAX_FAILURES and number - first != cases:
         case = draw_case(seed, number, max_steps)
         _keep(corpus, RUNNING, case)

@@ -105,6 +105,7 @@ def hot_loop(asm: str) -> HotLoop | None:
     """The hot loop of x86-64 (AT&T) or AArch64 assembly; None without a loop on vectors."""
     found = [_count(lines, detours) for lines, detours in _innermost_loops(asm)]
     found = [loop for loop in found if loop.vectors]
+    # multiply-adds of wide vectors first: a loop over what a vector left has as many of them, one lane each
     return max(found, key=lambda loop: (loop.multiply_adds * loop.bits, loop.vectors), default=None)
 
 

@@ -119,9 +119,11 @@ class Probes:
 
 def _text(lanes: int, chains: int) -> str:
     vector = f"<{lanes} x float>"
+    # x / 2 + 1/2 goes to 1 and stays there: no overflow, and no denormal numbers, which some cores compute slowly
     half = f"{vector} <{', '.join(['float 0.5'] * lanes)}>"
     phis = "\n".join(f"  %x{c} = phi {vector} [ zeroinitializer, %entry ], [ %y{c}, %loop ]" for c in range(chains))
     steps = "\n".join(f"  %y{c} = call {vector} @llvm.fmuladd.v{lanes}f32({vector} %x{c}, {half}, {half})" for c in range(chains))
+    # volatile: LLVM would drop loops whose results nobody reads
     sinks = "\n".join(f"  store volatile {vector} %y{c}, ptr %sink" for c in range(chains))
     # four sums: a single one would wait for the latency of its additions, not for memory
     sums = "\n".join(f"  %s{c} = phi {vector} [ zeroinitializer, %entry ], [ %t{c}, %loop ]" for c in range(4))

@@ -234,6 +234,7 @@ class HybridReader:
         if len(reader.returned) != len(names):
             raise self._values.fail(node, f"{ast.unparse(call.func)} returns {len(reader.returned)} tensors, for {len(names)} names")
         self._names.update(zip(names, reader.returned, strict=True))
+        # its outputs are no outputs here, so they get memory of their own
         return body, tuple(reader.returned)
 
 

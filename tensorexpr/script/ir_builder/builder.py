@@ -58,6 +58,7 @@ class IRBuilder:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        # not the last one: builders may be left in another order than they were entered
         ACTIVE.builders.remove(self)
 
     @staticmethod

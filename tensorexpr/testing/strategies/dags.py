@@ -84,6 +84,7 @@ class _Growth:
         """Some tensor there is, later ones more often."""
         fitting = [t for t in self.pool if t.ndim >= min_dims and (not floats or parse_dtype(t.dtype).is_float)]
         assume(fitting)
+        # what Hypothesis draws shrinks to 0: to the layer that was made last
         return fitting[-1 - self.draw(st.integers(0, len(fitting) - 1))]
 
     def axis(self, extent: int, name: str) -> IterVar:

@@ -118,4 +118,5 @@ def _nest(op: ComputeOp, reducing: bool, stmt: Stmt) -> Stmt:
 
 for _name in DESCRIPTIONS:
     for _dtype in DTYPES:
+        # bound as defaults: a closure would see the last name and dtype of the loops
         built_in(f"testing.{_name}.{_dtype}")(lambda name=_name, dtype=_dtype: _declared(name, dtype))  # type: ignore[misc]

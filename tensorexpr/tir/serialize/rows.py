@@ -100,6 +100,7 @@ def _ramp(reader: ExprReader, base: JSON, stride: JSON, lanes: JSON) -> PrimExpr
 def _shuffle(reader: ExprReader, vectors: JSON, indices: JSON) -> PrimExpr:
     sources = reader.exprs(vectors)
     total = sum(parse_dtype(v.dtype).lanes for v in sources)
+    # of no vectors the range is empty, so each pick is refused
     picks = tuple(reader.integer(i, 0, total - 1) for i in reader.list(indices))
     if not picks or len({str(parse_dtype(v.dtype).scalar) for v in sources}) != 1 or sources[0].dtype == "handle":
         _fail("a Shuffle without lanes, or of vectors of different types")

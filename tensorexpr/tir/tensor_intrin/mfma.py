@@ -121,6 +121,7 @@ def sync(depth: int, dtype: str, result: str, trans_b: bool = False) -> TensorIn
         # cbsz, abid and blgp of the instruction: operands are neither broadcast nor permuted.
         flags = [const(0, "int32")] * 3
         name = f"llvm.amdgcn.mfma.{LLVM[depth, dtype]}"
+        # 6 is the number of operands behind it, which TVM writes in front of them
         made = call_llvm_pure_intrin(vector, name, const(6, "uint32"), *values, c.vload([tx, 0], vector), *flags)
         done: Stmt = c.vstore([tx, 0], made)
         return done
