@@ -24,6 +24,15 @@ def test_a_dtype_stands_where_older_releases_have_it() -> None:
         topi.nn.depthwise_conv2d_nhwc(x, w, 1, 1, 1, "OHWI")
 
 
+def test_images_of_several_times_the_size_repeat_elements_by_a_division() -> None:
+    x = values(1, 2, 3, 4)
+    data = placeholder(x.shape, name="x")
+    made = topi.nn.upsampling(data, 3, 2)
+    # no float is made of an index: it says which part a tile reads, and 2^24 is no limit
+    assert str(made.op.body[0]) == "x[ax0, ax1, ax2 // 3, ax3 // 2]"
+    assert_same(run(lambda t: topi.nn.upsampling(t, 3, 2), x), x.repeat(3, 2).repeat(2, 3))
+
+
 def test_a_sum_of_bool_is_whether_any_is_true() -> None:
     x = values(3, 40) > 0.9
     found = run(lambda t: topi.sum(t, 1), x)
