@@ -163,6 +163,33 @@ def test_a_rolling_stage_that_holds_another() -> None:
         p.lowered()
 
 
+def test_a_window_that_moves_backwards() -> None:
+    """Each iteration reads B one row before the last one's: what a forward window keeps would be the wrong rows."""
+    a = te.placeholder((9, 4), name="A")
+    b = te.compute((9, 4), lambda i, j: a[i, j] + 1.0, name="B")
+    c = te.compute((8, 4), lambda i, j: b[7 - i, j] + b[8 - i, j], name="C")
+    s = te.create_schedule(c.op)
+    s[b].compute_at(s[c], c.op.axis[0])
+    s[b].rolling_buffer()
+    with pytest.raises(ScheduleError, match="the box moves along 'i' by -1 per iteration, and a window only rolls forward"):
+        lower(s, [a, c], upto=0)
+
+
+def test_a_window_that_keeps_nothing_rolls_nowhere() -> None:
+    """Each iteration reads two rows, and the next one the two after them."""
+    a = te.placeholder((8, 4), name="A")
+    b = te.compute((8, 4), lambda i, j: a[i, j] + 1.0, name="B")
+    c = te.compute((4, 4), lambda i, j: b[i * 2, j] + b[i * 2 + 1, j], name="C")
+    texts = []
+    for rolling in (False, True):
+        s = te.create_schedule(c.op)
+        s[b].compute_at(s[c], c.op.axis[0])
+        if rolling:
+            s[b].rolling_buffer()
+        texts.append(lower(s, [a, c], upto=0).script())
+    assert texts[0] == texts[1]
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     (

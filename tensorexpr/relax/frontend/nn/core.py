@@ -178,6 +178,14 @@ class Parameter(Tensor):
 
     @data.setter
     def data(self, data: Any) -> None:
+        """Set the values.
+
+        Args:
+            data: an NDArray, or what NumPy makes an array of; None takes them away.
+
+        Raises:
+            ArgumentError: if they have another dtype, or extents other than the stated numbers. A symbol takes any extent.
+        """
         if data is None:
             self._data = None
             return
