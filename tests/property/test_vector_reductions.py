@@ -107,6 +107,16 @@ def test_15_a_subtraction_is_no_reduction_in_lanes() -> None:
         te.create_schedule(b.op)[b].vectorize(k)
 
 
+def test_15_a_sum_that_does_not_start_at_zero_is_refused() -> None:
+    """Each lane would add what the sum starts from once more."""
+    a = te.placeholder((4, 8), name="A")
+    k = te.reduce_axis((0, 8), "k")
+    more = te.comm_reducer(lambda x, y: x + y, lambda t: te.const(1, t), name="more")
+    b = te.compute((4,), lambda i: more(a[i, k], axis=k), name="B")
+    with pytest.raises(ScheduleError, match="its combiner can't be regrouped"):
+        te.create_schedule(b.op)[b].vectorize(k)
+
+
 @pytest.mark.parametrize("target", ["llvm -mcpu=icelake-server", "llvm -mcpu=znver3"])
 def test_the_running_extreme_is_one_instruction_and_a_choice(target: str) -> None:
     """A NaN among the new values is looked for beside the chain of running values: no comparison has one of these as an operand."""

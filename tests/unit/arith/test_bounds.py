@@ -95,6 +95,10 @@ def test_contradictory_constraints_are_survived() -> None:
         (op.minimum(x * 4, y * 6), 2, 0),
         ((x * 8 + 4) // 4, 2, 1),
         ((x * 8 + 5) % 4, 0, 1),
+        ((x * 5) // 2, 1, 0),  # 0, 2 and 5 have no divisor in common
+        (op.truncdiv(y * 4 + 1, 2), 2, 0),
+        (op.truncdiv(x * 4, 2), 2, 0),
+        (op.truncdiv(x * 4 + 1, 2), 1, 0),  # of -3 it is -1: what is below 0 rounds the other way
         (IntImm("int32", 7), 0, 7),
         (x, 1, 0),
         (Select(free < 0, x * 4 + 1, y * 4 + 3), 2, 1),  # the values of the two arms differ too
