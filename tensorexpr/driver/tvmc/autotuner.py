@@ -14,8 +14,10 @@ from ... import auto_scheduler, autotvm
 from ...auto_scheduler.task_callbacks import LogEstimatedLatency, PrintTableInfo
 from ...autotvm import callback as autotvm_callback
 from ...autotvm.task import extract_from_program
+from ...relax.tuning.network import tune_network
 from ...relay.build_module import bound_graph
 from ...target import Target, TargetLike
+from ..report.network import network_page
 from .compiler import (
     TransformArgs,
     add_model_args,
@@ -224,7 +226,7 @@ def tune_model(
         budget_s: seconds in all, of the auto-scheduler.
 
     Returns:
-        The log's path.
+        The log's path; with a budget that of the programs that were chosen, which lies beside it.
 
     Raises:
         TVMCException: for options that don't fit, or a network without tasks.
@@ -249,6 +251,14 @@ def tune_model(
         return log
     if not selected:
         raise TVMCException("nothing to tune: no products or convolutions of known sizes; include_simple_tasks takes what else there is")
+    if budget_s is not None:
+        if trials is not None:
+            raise TVMCException("--budget takes as many trials as there is time for: leave out --trials, or the budget")
+        changed = apply_graph_transforms(mod, transforms)
+        names = "all" if tasks_filter == "all" else [task.desc for task in selected]
+        builder = auto_scheduler.LocalBuilder(timeout=timeout, n_parallel=parallel)
+        runner = auto_scheduler.LocalRunner(timeout=timeout, number=number, repeat=repeat, min_repeat_ms=min_repeat_ms or 0)
+        return _within(changed, params, _target(chosen, target_host), budget_s, log, names, prior_records, builder, runner)
     _take_over(prior_records, log)
     known = log if os.path.exists(log) else None
     least = min_repeat_ms or 0
@@ -269,6 +279,18 @@ def tune_model(
     )
     schedule_tasks(selected, [counts[id(task)] for task in selected], options, known, log_estimated_latency)
     return log
+
+
+def _within(mod: Any, params: Any, target: Target, budget_s: float, log: str, tasks: Any, prior: Any, builder: Any, runner: Any) -> str:
+    """Tune by seconds: see `relax.tune_network`. Prints the table, writes its page, and returns the log of the chosen programs."""
+    given = () if prior is None else (prior,)
+    made = tune_network(
+        mod, params, target, budget_s=budget_s, records=log, tasks=tasks, prior_records=given, builder=builder, runner=runner
+    )
+    page = Path(log).with_suffix(".html")
+    page.write_text(network_page(made), encoding="utf-8")
+    print(f"{made}\n{page}")
+    return str(Path(log).with_suffix(f".best{Path(log).suffix}"))
 
 
 def _take_over(prior: str | os.PathLike[str] | None, log: str) -> None:

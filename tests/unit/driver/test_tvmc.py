@@ -215,3 +215,24 @@ def test_templates_are_tuned(folder: Path, tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr("tensorexpr.autotvm.tuner.GATuner.tune", tune)
     assert main(["tune", str(folder / "net.relay"), "-o", str(tmp_path / "r.json"), "--tuner", "ga", "--trials", "3"]) == 130
     assert asked == {"n_trial": 3, "early_stopping": None}
+
+
+def test_a_budget_of_seconds_is_that_of_the_network(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is asked for gets to `relax.tune_network`, and the programs that it chose are what `compile` is told to take."""
+    asked: dict[str, Any] = {}
+
+    def tune(mod: Any, params: Any, target: Any, **options: Any) -> str:
+        asked.update(options)
+        return "a table of kernels"
+
+    monkeypatch.setattr(autotuner, "tune_network", tune)
+    monkeypatch.setattr(autotuner, "network_page", lambda tuning: f"<p>{tuning}</p>")
+    monkeypatch.chdir(folder)
+    assert main(["tune", "net.relay", "-o", "r.json", "--budget", "2.5", "--tasks", "0", "--tuning-records", "old.json"]) == 0
+    assert (asked["budget_s"], asked["records"], asked["prior_records"], len(asked["tasks"])) == (2.5, "r.json", ("old.json",), 1)
+    assert (folder / "r.html").read_text() == "<p>a table of kernels</p>"
+    printed = capsys.readouterr().out
+    assert "a table of kernels" in printed and "compile net.relay --tuning-records r.best.json" in printed
+    assert main(["tune", "net.relay", "-o", "r.json", "--budget", "2.5", "--trials", "3"]) == 4
