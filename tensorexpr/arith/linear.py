@@ -85,7 +85,8 @@ class Linear:
 
         Coefficients and the constant are reduced to the dtype, which keeps the value modulo 2**bits.
         """
-        terms = [(a, w) for a, k in self.terms.items() if (w := _signed(k, dtype))]
+        # Atoms have another dtype where the form saw through a conversion.
+        terms = [(a if a.dtype == dtype else Cast(dtype, a), w) for a, k in self.terms.items() if (w := _signed(k, dtype))]
         constant = wrap_int(self.constant, dtype)
         # A negative term in front would take a product by -1 where a subtraction will do.
         first = next((i for i, (_, k) in enumerate(terms) if k > 0), None)

@@ -183,9 +183,7 @@ def _loads_under(tree: ScheduleTree, root: PrimExpr, condition: PrimExpr) -> Ite
             producer = tree.producer(expr)
             if isinstance(producer.attach, Inline):
                 index = getattr(expr.producer, "value_index", 0)
-                op = producer.compute
-                body = substitute(op.body[index], {axis.var: i for axis, i in zip(op.axis, expr.indices, strict=True)})
-                stack.append((body, under))
+                stack.append((producer.compute.element(index, expr.indices), under))
             else:
                 yield expr, under
 

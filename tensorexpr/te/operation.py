@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import DeclarationError
+from ..tir.arithmetic import cast as to_dtype
 from ..tir.attrs import EMPTY, FrozenMap
 from ..tir.expr import IntImm, IterVar, PrimExpr, ProducerLoad, Reduce, Var
-from ..tir.rewriting import walk
+from ..tir.rewriting import substitute, walk
 from .tensor import Tensor
 
 
@@ -149,6 +150,11 @@ class ComputeOp(BaseComputeOp):
     def input_tensors(self) -> tuple[Tensor, ...]:
         """The tensors that the bodies read, in order of first appearance, each once."""
         return tuple(dict.fromkeys(cast(Tensor, load.producer) for load in loads(self)))
+
+    def element(self, output: int, indices: Sequence[PrimExpr]) -> PrimExpr:
+        """The expression of an element of an output; its indices may have another integer dtype than the axes."""
+        pairs = zip(self.axis, indices, strict=True)
+        return substitute(self.body[output], {axis.var: to_dtype(index, axis.var.dtype) for axis, index in pairs})
 
     def __str__(self) -> str:
         axes = ", ".join(axis.name for axis in self.axis)

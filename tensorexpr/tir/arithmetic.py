@@ -132,8 +132,8 @@ def build_binary(op: type[BinaryExpr], left: PrimExpr, right: PrimExpr) -> PrimE
     folded = fold_binary(op, left, right)
     if folded is not None:
         return folded
-    # One form for 1 + x and x + 1, so that interning finds them equal.
-    if op in _COMMUTATIVE and isinstance(left, (IntImm, FloatImm)):
+    # One form for 1 + x and x + 1, so that interning finds them equal. Extrema of floats aren't commutative: `a > b ? a : b` of NaN is b.
+    if op in _COMMUTATIVE and (isinstance(left, IntImm) or (isinstance(left, FloatImm) and op not in (Max, Min))):
         left, right = right, left
     if isinstance(right, IntImm):
         if _NEUTRAL.get(op) == right.value:

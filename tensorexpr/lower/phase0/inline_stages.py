@@ -8,7 +8,7 @@ from dataclasses import replace
 from ...schedule.tree import Inline, ScheduleTree, StageNode
 from ...te.scan_op import ScanOp
 from ...tir.expr import IntImm, IterVar, PrimExpr, ProducerLoad, Range, Reduce, Var
-from ...tir.rewriting import Node, post_order_rewrite, substitute, walk
+from ...tir.rewriting import Node, post_order_rewrite, walk
 
 Bodies = Mapping[int, tuple[PrimExpr, ...]]
 
@@ -50,9 +50,7 @@ def inline_stages(tree: ScheduleTree) -> Bodies:
     def expand(load: ProducerLoad, producer: StageNode) -> PrimExpr:
         found = expanded.get(load)
         if found is None:
-            op = producer.compute
-            index = getattr(load.producer, "value_index", 0)
-            body = substitute(op.body[index], {axis.var: i for axis, i in zip(op.axis, load.indices, strict=True)})
+            body = producer.compute.element(getattr(load.producer, "value_index", 0), load.indices)
             found = expanded[load] = post_order_rewrite(body, rule)
         return found
 

@@ -64,8 +64,7 @@ def _is_neutral(
             op = producer.op
             if not inside or not isinstance(op, ComputeOp) or len(op.body) != 1 or op.reduce_axis or producer.store_predicate is not None:
                 return False
-            body = substitute(op.body[0], {axis.var: index for axis, index in zip(op.axis, indices, strict=True)})
-            values[load] = _settled(body, analyzer)
+            values[load] = _settled(op.element(0, indices), analyzer)
         return analyzer.simplify(post_order_rewrite(source, lambda node: _known(node, values))) is identity
 
 

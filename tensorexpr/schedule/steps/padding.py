@@ -12,7 +12,7 @@ from ...tir.arithmetic import is_const_int
 from ...tir.dtype import parse_dtype
 from ...tir.expr import Add, Call, Cast, FloatImm, IntImm, Mul, PrimExpr, ProducerLoad, Reduce, Select
 from ...tir.reduction_laws import operator_of
-from ...tir.rewriting import substitute, walk
+from ...tir.rewriting import walk
 from ..naming import PythonNames
 from ..tree import Inline, ScheduleTree, StageNode
 from .base import StageStep, check_not_inlined, stage_of
@@ -135,9 +135,7 @@ class _Padding:
             producer = self.tree.producer(expr)
             if not isinstance(producer.attach, Inline):
                 break
-            op = producer.compute
-            body = op.body[expr.producer.value_index]
-            expr = substitute(body, {axis.var: index for axis, index in zip(op.axis, expr.indices, strict=True)})
+            expr = producer.compute.element(expr.producer.value_index, expr.indices)
         return expr
 
 

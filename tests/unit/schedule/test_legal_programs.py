@@ -297,3 +297,13 @@ def test_a_stage_that_is_inlined_is_inlined_into_its_copy() -> None:
     assert "padded.local" in str(s)
     assert text.count("T.allocate") + text.count("alloc_buffer") + text.count("T.realize") == 1
     assert_schedule_correct(s, [a, out])
+
+
+def test_an_inlined_stage_is_read_at_indices_of_another_dtype() -> None:
+    a, where = te.placeholder((4, 3), name="A"), te.placeholder((3,), "int64", name="where")
+    shifted = te.compute((5, 3), lambda i, j: te.if_then_else(i < 1, a[i, j], a[i - 1, j]), name="shifted")
+    one, other = te.const(1, "int64"), te.min(te.max(where[0], te.const(0, "int64")), te.const(4, "int64"))
+    out = te.compute((3,), lambda j: shifted[one, j] + shifted[other, j], name="out")
+    s = create_schedule(out.op)
+    s[shifted].compute_inline()
+    assert_schedule_correct(s, [a, where, out])

@@ -319,3 +319,15 @@ def test_lanes_of_a_dtype_are_a_number(text: str) -> None:
 def test_slices_may_go_down(index: slice, lanes: int) -> None:
     load = tir.decl_buffer((8,), "float32", "A")[index]
     assert load.dtype == f"float32x{lanes}" and load.indices[0].stride.value == index.step
+
+
+@pytest.mark.parametrize(("extreme", "constant"), [(tir.max, -np.inf), (tir.min, np.inf), (tir.max, 0.0), (tir.min, 6.0)])
+def test_extrema_of_floats_keep_their_order(extreme: Callable[..., Any], constant: float) -> None:
+    # `a > b ? a : b` of NaN is b: what stands on which side is part of the program, also where one side becomes a constant.
+    a, b = tir.Var("a", "float32"), tir.Var("b", "float32")
+    known = tir.const(constant, "float32")
+    assert extreme(known, b).a is known and extreme(b, known).b is known
+    replaced = tir.stmt_functor.substitute(extreme(a, b), {a: known})
+    assert replaced.a is known and tvm.arith.Analyzer().simplify(replaced).a is known
+    # of integers there is one form
+    assert extreme(3, x) is extreme(x, 3)
