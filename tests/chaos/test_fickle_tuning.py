@@ -28,7 +28,7 @@ BUILDER = auto_scheduler.LocalBuilder(timeout=5.0, n_parallel=2, build_func="cha
 
 @pytest.fixture(scope="module")
 def task() -> auto_scheduler.SearchTask:
-    """A small product, of whose candidates a quarter misbehaves."""
+    """A small product, of whose candidates half misbehave."""
     return auto_scheduler.SearchTask(func="v06_matmul", args=(32, 32, 32), target="llvm -num-cores=1")
 
 
