@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
             raise TensorExprError(f"{path} can't be written: there is no folder {path.parent}")
     networks = chosen_networks(options)
     suites = [name for name in options.suite or ([] if options.model else ["gemm"]) if name in SUITES]
-    cases = [(name, case) for name in suites for case in suite(name) if is_chosen(case.name, options.case)]
+    cases = [(name, case) for name in suites for case in suite(name, target) if is_chosen(case.name, options.case)]
     if not cases and not networks:
         raise TensorExprError(f"no case of {', '.join(options.suite or ['gemm'])} is called {options.case!r}, or has it in its name")
     with raised(options.priority) as priority:  # before peers start threads

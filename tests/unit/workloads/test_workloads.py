@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tensorexpr.errors import WorkloadError
+from tensorexpr.target import Target
 from tensorexpr.te.operation import PlaceholderOp
 from tensorexpr.te.reference import evaluate
 from tensorexpr.topi import testing
@@ -34,6 +35,13 @@ def test_the_suites_have_the_sizes_of_their_papers() -> None:
     assert suite("gemm")[4].flops() == 2 * 1024**3
     convolution = next(case for case in suite("resnet50") if case.name == "conv3x3-64-56-64-s1")
     assert convolution.flops() == 64 * 56 * 56 * (2 * 64 * 9 + 2)
+
+
+def test_weights_are_packed_for_the_target() -> None:
+    for cpu, panel in (("haswell", 16), ("znver5", 32)):
+        cases = suite("resnet50_packed", Target(f"llvm -mtriple=x86_64-linux-gnu -mcpu={cpu}"))
+        assert {case.args[-1] for case in cases} == {panel}
+        assert [case.name for case in cases] == [case.name for case in suite("resnet50_packed")]
 
 
 def test_an_unknown_suite_is_named() -> None:
