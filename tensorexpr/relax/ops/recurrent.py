@@ -69,7 +69,8 @@ def _np_lstm(gates: Any, weights: Any, state: Any, cells: Any, peepholes: Any = 
     p = [0.0, 0.0, 0.0] if peepholes is None else np.split(peepholes.astype(np.float64), 3)
 
     def step(x: Any, now: list[Any]) -> list[Any]:
-        i, o, keep, new = _cut("lstm", x + now[0] @ weights)
+        read = reference.rounded_to_bytes(now[0].astype(np.float32)) if cell.rounded else now[0]
+        i, o, keep, new = _cut("lstm", x + read @ weights)
         let_in = f(i + p[0] * now[1])
         kept = 1 - let_in if cell.coupled else f(keep + p[2] * now[1])
         c = kept * now[1] + let_in * g(new)
@@ -102,10 +103,10 @@ def _np_rnn(gates: Any, weights: Any, state: Any, lengths: Any = None, **attrs: 
 
 def _cell(
     kind: str, activations: Sequence[str], alphas: Sequence[float], betas: Sequence[float], clip: float, reverse: bool,
-    input_forget: bool = False, linear_before_reset: bool = False,
+    input_forget: bool = False, linear_before_reset: bool = False, rounded: bool = False,
 ) -> Cell:  # fmt: skip
     # One field of a cell: "lstm" has the former flag, "gru" the latter.
-    return Cell(kind, activations, alphas, betas, clip, reverse, input_forget or linear_before_reset)
+    return Cell(kind, activations, alphas, betas, clip, reverse, input_forget or linear_before_reset, rounded)
 
 
 def _te(kind: str, states: int, extra: Sequence[str]) -> Callable[..., Any]:
@@ -146,12 +147,13 @@ def lstm_steps(
     gates: Expr, weights: Expr, state: Expr, cells: Expr, peepholes: Expr | None = None, lengths: Expr | None = None,
     activations: Sequence[str] = ("Sigmoid", "Tanh", "Tanh"), alphas: Sequence[float] = (0.0, 0.0, 0.0),
     betas: Sequence[float] = (0.0, 0.0, 0.0), clip: float = 0.0, reverse: bool = False, input_forget: bool = False,
+    rounded: bool = False,
 ) -> StructInfo:  # fmt: skip
     """States of a long short-term memory (Hochreiter and Schmidhuber 1997): all [time, batch, hidden], the last ones and the last cells.
 
     See `topi.nn.recurrent.recurrent_steps`.
     """
-    cell = _cell("lstm", activations, alphas, betas, clip, reverse, input_forget)
+    cell = _cell("lstm", activations, alphas, betas, clip, reverse, input_forget, rounded=rounded)
     return _result("lstm", gates, weights, [state, cells], cell)
 
 

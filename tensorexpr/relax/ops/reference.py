@@ -36,6 +36,14 @@ def round(x: Array) -> Array:
     return np.rint(x) if x.dtype.kind == "f" else x
 
 
+def rounded_to_bytes(x: Array) -> Array:
+    """The numbers that unsigned bytes for an array stand for (ONNX, DynamicQuantizeLinear)."""
+    low, high = np.minimum(x.min(initial=0), 0), np.maximum(x.max(initial=0), 0)
+    scale = (high - low) / x.dtype.type(255) or x.dtype.type(1)
+    zero = np.rint(-low / scale)
+    return (np.clip(np.rint(x / scale) + zero, 0, 255) - zero) * scale
+
+
 def rsqrt(x: Array) -> Array:
     """One by the square root."""
     return (1 / np.sqrt(x)).astype(x.dtype)

@@ -23,7 +23,7 @@ _LANES, _ROWS = 16, 4
 # Weights of a step from which several threads are worth their start: reading 1 MB takes ten times as long.
 _SHARED = 1 << 18
 GATES = {"lstm": 4, "gru": 3, "rnn": 1}
-_KEPT = {"lstm": ("state", "cells"), "gru": ("state", "part", "reset", "product"), "rnn": ("state",)}
+_KEPT = {"lstm": ("state", "cells", "levels"), "gru": ("state", "part", "reset", "product"), "rnn": ("state",)}
 
 
 def _number(x: PrimExpr, value: float) -> PrimExpr:
@@ -57,6 +57,8 @@ class Cell:
         clip: the greatest distance from 0 of what the functions get; 0 for any.
         reverse: whether the last step comes first.
         coupled: of "lstm": the forget gate is 1 less the input gate; of "gru": the reset gate works on products.
+        rounded: of "lstm": a product reads its state rounded to 256 levels, those of unsigned bytes with a scale and a zero point that
+            the least and the greatest element of the state give, and 0.
     """
 
     kind: str
@@ -66,6 +68,7 @@ class Cell:
     clip: float
     reverse: bool
     coupled: bool
+    rounded: bool = False
 
     def __post_init__(self) -> None:
         wanted = {"lstm": 3, "gru": 2, "rnn": 1}[self.kind]
@@ -181,7 +184,7 @@ def recurrent_steps(
         extra, peep, length = (next(more) if one is not None else None for one in (bias, peepholes, lengths))
         with ib.for_range(0, batch, "b", kind="parallel") as b:
             total = ib.allocate(dtype, (width,), "total", scope="local")
-            now = [ib.allocate(dtype, (hidden,), name, scope="local") for name in _KEPT[cell.kind]]
+            now = [ib.allocate(dtype, (hidden,), name, scope="local") for name in _KEPT[cell.kind] if name != "levels" or cell.rounded]
             # What is kept begins with the states; the rest has no start and no end, it is room for a step.
             for own, start in zip(now, first, strict=False):
                 _each(ib, hidden, partial(_copy, own, (), start, (b,)))
@@ -203,9 +206,41 @@ def recurrent_steps(
     return in_loops(shapes, [gates, weights, *states, *optional], body, f"{cell.kind}_steps", [dtype] * len(shapes))
 
 
+def _start_at_zero(row: BufferVar, j: Any) -> None:
+    row[j] = const(0, row.dtype)
+
+
+def _round(ib: IRBuilder, hidden: int, state: BufferVar, levels: BufferVar) -> None:
+    """The numbers that bytes for a state stand for (ONNX, DynamicQuantizeLinear)."""
+    ends = [ib.allocate(state.dtype, (_LANES,), name, scope="local") for name in ("least", "greatest")]
+    for one, chosen in zip(ends, (minimum, maximum), strict=True):
+        _each(ib, _LANES, partial(_start_at_zero, one))
+
+        def seen(j: Any, one: BufferVar = one, chosen: Callable[..., PrimExpr] = chosen) -> None:
+            one[j % _LANES] = chosen(one[j % _LANES], state[j])
+
+        _each(ib, hidden, seen)
+        with ib.for_range(1, _LANES, "lane") as lane:
+            one[0] = chosen(one[0], one[lane])
+    low, high = ends
+    width = (high[0] - low[0]) / _number(low[0], 255)
+    # a state of zeros has no range
+    high[0] = intrin.select(width > _number(width, 0), width, _number(width, 1))
+    low[0] = intrin.nearbyint(_number(width, 0) - low[0] / high[0])
+
+    def level(j: Any) -> None:
+        scale, zero = high[0], low[0]
+        whole = intrin.nearbyint(state[j] / scale) + zero
+        levels[j] = (minimum(maximum(whole, _number(whole, 0)), _number(whole, 255)) - zero) * scale
+
+    _each(ib, hidden, level)
+
+
 def _lstm(ib: IRBuilder, cell: Cell, hidden: int, total: BufferVar, now: Any, w: BufferVar, bias: Any, peep: Any) -> None:
-    state, cells = now[0], now[1]
-    _add_product(ib, total, 0, 4 * hidden, state, w, 0, hidden)
+    state, cells, read = now[0], now[1], now[-1] if cell.rounded else now[0]
+    if cell.rounded:
+        _round(ib, hidden, state, read)
+    _add_product(ib, total, 0, 4 * hidden, read, w, 0, hidden)
 
     def update(j: Any) -> None:
         def seen(number: int, of: PrimExpr) -> PrimExpr:

@@ -65,7 +65,12 @@ def dequantize_linear(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
 @onnx_op("DynamicQuantizeLinear")
 def dynamic_quantize_linear(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     """Floats as unsigned integers, by the range that they have, with 0 in it."""
-    x, zero = inputs[0], relax.const(0.0, "float32")
+    return dynamic_quantized(ctx, inputs[0])
+
+
+def dynamic_quantized(ctx: Context, x: Any) -> list[Any]:
+    """A tensor as unsigned bytes, with their scale and what stands for zero."""
+    zero = relax.const(0.0, "float32")
     low = ctx.emit(R.minimum(R.min(x), zero))
     high = ctx.emit(R.maximum(R.max(x), zero))
     scale = ctx.emit(R.divide(R.subtract(high, low), relax.const(255.0, "float32")))

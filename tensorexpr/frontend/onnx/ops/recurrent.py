@@ -12,6 +12,7 @@ from ..attributes import Attributes
 from ..context import Context, Inputs
 from ..registry import onnx_op
 from ..values import Value, constant_value
+from .quantized import dynamic_quantized
 
 R = relax.op
 
@@ -136,7 +137,7 @@ def _layer(ctx: Context, inputs: Inputs, attrs: Attributes) -> list[Any]:
             starts.append(_part(ctx, given, number))
         options = {**functions, "clip": attrs.float("clip", 0.0), "reverse": direction == "reverse" or number == 1}
         if kind == "LSTM":
-            options["input_forget"] = attrs.bool("input_forget", False)
+            options |= {"input_forget": attrs.bool("input_forget", False), "rounded": ctx.node.op_type != kind}
         if kind == "GRU":
             options["linear_before_reset"] = attrs.bool("linear_before_reset", False)
         results.append(_direction(ctx, inputs, number, options, data, starts))
@@ -174,8 +175,12 @@ def _weights(ctx: Context, index: int, scale: int) -> Value:
 def dynamic_quantize_lstm(ctx: Context, inputs: Inputs, attrs: Attributes) -> list[Any]:
     """An LSTM whose weights are integers of eight bits, by ONNX Runtime's description of its contrib operators.
 
-    That quantises data and states anew at each step, to have products of integers. Here they stay floats, so that results are those of
-    the weights, without the error of 1/255 of the largest value that quantised data have.
+    Its data, and at each step its state, are rounded to the bytes that multiply these weights. They are given as the floats that the
+    bytes stand for, of which products are as exact as of integers. Each sequence of a batch has a range of its own; where ONNX Runtime
+    takes one for several depends on its threads.
     """
     ctx.values[1], ctx.values[2] = _weights(ctx, 1, 8), _weights(ctx, 2, 10)
+    _ranked(ctx, attrs.bool("layout", False))
+    levels, scale, zero = (ctx.emit(one) for one in dynamic_quantized(ctx, inputs[0]))
+    ctx.values[0] = Value(ctx.emit(R.dequantize(levels, scale, zero, -1, "float32")))
     return _layer(ctx, inputs, attrs)
