@@ -27,6 +27,8 @@ from .real import REAL, missing_packages
 Array = Any
 # Of the largest value, in float32 through some hundred layers.
 _TOLERANCE = 2e-3
+# A number that is rounded to bytes as the network runs may be a level of 255 off, and levels behind it, for the last bit of a sum.
+_ROUNDED_TOLERANCE = 1e-2
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,8 @@ def measure_network(
     # ONNX Runtime runs the file itself; what PyTorch runs is a translation made here
     judges = sorted((peer for peer in peers if peer.name in calls), key=lambda peer: peer.name != "onnxruntime")
     wanted = np.asarray(judges[0].exact_network(model, feeds)(), np.float64) if judges else None
-    seconds: float | None = None
+    rounds = any(node.op_type.startswith("DynamicQuantize") for node in model.graph.node)
+    tolerance, seconds = _ROUNDED_TOLERANCE if rounds else _TOLERANCE, None
     try:
         call, seconds = ours(model, feeds, target)
     except TensorExprError as error:
@@ -133,7 +136,7 @@ def measure_network(
         calls = {"tensorexpr": call, **calls}
     for name, one in list(calls.items()):
         # peers that differ stay in the table with a note, and win nothing; a wrong kernel of ours has no time worth telling
-        problem = "" if wanted is None else _difference(np.asarray(one(), np.float64), wanted)
+        problem = "" if wanted is None else _difference(np.asarray(one(), np.float64), wanted, tolerance)
         if problem:
             notes[name] = problem
             if name == "tensorexpr":
@@ -168,9 +171,9 @@ def _peers_on(peers: Sequence[Peer], model: Any, feeds: Mapping[str, Array]) -> 
     return calls, notes
 
 
-def _difference(value: Array, wanted: Array) -> str:
+def _difference(value: Array, wanted: Array, tolerance: float = _TOLERANCE) -> str:
     """What is wrong with a result; empty if it agrees."""
     if value.shape != wanted.shape:
         return f"wrong: shape {value.shape} instead of {wanted.shape}"
     error = float(np.abs(value - wanted).max(initial=0.0)) / max(1e-6, float(np.abs(wanted).max(initial=0.0)))
-    return "" if error <= _TOLERANCE else f"wrong: off by {error:.2g} of the largest value"
+    return "" if error <= tolerance else f"wrong: off by {error:.2g} of the largest value"
