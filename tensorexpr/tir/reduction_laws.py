@@ -19,7 +19,7 @@ from .arithmetic import const, maximum, minimum
 from .block import Block
 from .buffer import Buffer
 from .dtype import parse_dtype
-from .expr import EQ, Add, And, BinaryExpr, BufferLoad, CommReducer, FloatImm, Max, Min, Mul, Or, PrimExpr, Select, Var
+from .expr import EQ, Add, And, BinaryExpr, BufferLoad, CommReducer, FloatImm, Max, Min, Mul, Not, Or, PrimExpr, Select, Var
 from .intrin import infinity, isnan, max_value, min_value
 from .rewriting import substitute, walk
 from .stmt import BufferStore, LetStmt, SeqStmt, Stmt
@@ -43,7 +43,8 @@ class Law:
         """True if values of these types can be combined so."""
         if len(dtypes) != len(self.neutral) or any((dtype == "bool") is not self.of_truth for dtype in dtypes):
             return False
-        return not self.of_floats or all(parse_dtype(dtype).is_float for dtype in dtypes)
+        # the last value is what is compared; places before it are integers
+        return not self.of_floats or parse_dtype(dtypes[-1]).is_float
 
 
 def _pick(better: _Compare) -> Combine:
@@ -58,6 +59,18 @@ def _pick_first(strictly: _Compare, together: bool = False, precedes: _Compare =
         better = strictly(a[1], b[1])
         earlier = any_of(better, all_of(EQ(a[1], b[1]), precedes(a[0], b[0])))
         return Select(earlier, a[0], b[0]), Select(earlier if together else better, a[1], b[1])
+
+    return combine
+
+
+def _pick_first_or_nan(strictly: _Compare) -> Combine:
+    """As `_pick_first`, with NaN better than all numbers and equal to itself: the places that NumPy gives."""
+
+    def combine(a: Sequence[PrimExpr], b: Sequence[PrimExpr]) -> Values:
+        odd, other = isnan(a[1]), isnan(b[1])
+        equal = any_of(EQ(a[1], b[1]), all_of(odd, other))
+        earlier = any_of(strictly(a[1], b[1]), all_of(odd, Not(other)), all_of(equal, a[0] < b[0]))
+        return Select(earlier, a[0], b[0]), Select(earlier, a[1], b[1])
 
     return combine
 
@@ -91,10 +104,14 @@ def _unless_nan(extreme: Callable[[Any, Any], PrimExpr]) -> Combine:
 
 GREATEST = Law("greatest", _unless_nan(maximum), (lambda dtype: -infinity(dtype),), of_floats=True)
 LEAST = Law("least", _unless_nan(minimum), (infinity,), of_floats=True)
+FIRST_GREATEST = Law("argmax", _pick_first_or_nan(lambda a, b: a > b), (None, lambda dtype: -infinity(dtype)), of_floats=True)
+FIRST_LEAST = Law("argmin", _pick_first_or_nan(lambda a, b: a < b), (None, infinity), of_floats=True)
 LAWS: tuple[Law, ...] = (
     *OPERATORS.values(),
     GREATEST,
     LEAST,
+    FIRST_GREATEST,
+    FIRST_LEAST,
     Law("sums", lambda a, b: (a[0] + b[0], a[1] + b[1]), (_zero, _zero)),
     Law("argmax", _pick(lambda a, b: a >= b), (None, min_value)),  # programs differ in which of equal values wins
     Law("argmax", _pick(lambda a, b: a > b), (None, min_value)),

@@ -11,7 +11,9 @@ from ..te.reducer import Reducer
 from ..te.tensor import Tensor
 from ..tir import arithmetic, intrin
 from ..tir.arithmetic import const
+from ..tir.dtype import parse_dtype
 from ..tir.expr import IterVar, PrimExpr, Var
+from ..tir.reduction_laws import FIRST_GREATEST, FIRST_LEAST
 from . import tag
 from .utils import extent_value, positive_axes
 
@@ -87,10 +89,17 @@ def _reduce(
     return compute(result_shape(data, axes, keepdims), body, name, tag.COMM_REDUCE)
 
 
-def _arg_reduce(data: Tensor, axis: Any, keepdims: bool, select_last: bool, name: str, largest: bool) -> Tensor:
+def first_extreme(data: Tensor, axis: Any, keepdims: bool, largest: bool) -> Tensor:
+    """As `argmax` or `argmin`; where there are NaN, the index of the first one, as of NumPy."""
+    return _arg_reduce(data, axis, keepdims, False, "T_argmax" if largest else "T_argmin", largest, parse_dtype(data.dtype).is_float)
+
+
+def _arg_reduce(
+    data: Tensor, axis: Any, keepdims: bool, select_last: bool, name: str, largest: bool, nan_first: bool = False
+) -> Tensor:
     axes = positive_axes(name.removeprefix("T_"), axis, data.ndim)
     over = reduce_axes(data, axes)
-    reducer = _arg_reducer(largest, select_last)
+    reducer = _arg_reducer(largest, select_last, nan_first)
 
     def body(*i: Var) -> tuple[PrimExpr, ...]:
         position: PrimExpr = const(0, "int32")
@@ -105,7 +114,7 @@ def _arg_reduce(data: Tensor, axis: Any, keepdims: bool, select_last: bool, name
     return compute(shape, lambda *i: position(*i), f"{name}_red", tag.COMM_REDUCE_IDX)
 
 
-def _arg_reducer(largest: bool, select_last: bool) -> Callable[..., Any]:
+def _arg_reducer(largest: bool, select_last: bool, nan_first: bool = False) -> Callable[..., Any]:
     def combine(a: Sequence[PrimExpr], b: Sequence[PrimExpr]) -> tuple[PrimExpr, PrimExpr]:
         better = a[1] > b[1] if largest else a[1] < b[1]
         preferred = a[0] > b[0] if select_last else a[0] < b[0]
@@ -117,7 +126,8 @@ def _arg_reducer(largest: bool, select_last: bool) -> Callable[..., Any]:
         index = const(-1, index_dtype) if select_last else intrin.max_value(index_dtype)
         return index, _worst(dtype, largest)
 
-    return te.comm_reducer(combine, identity, name="argmax" if largest else "argmin")
+    ordered = (FIRST_GREATEST if largest else FIRST_LEAST).combine
+    return te.comm_reducer(ordered if nan_first else combine, identity, name="argmax" if largest else "argmin")
 
 
 def _worst(dtype: str, largest: bool) -> PrimExpr:

@@ -98,19 +98,19 @@ sum = _reduction("sum", topi.sum, np.sum)
 variance = _reduction("variance", _variance, np.var)
 
 
-def _position(name: str, te_form: Any, numpy: Callable[..., Any]) -> Callable[..., Call]:
+def _position(name: str, largest: bool, numpy: Callable[..., Any]) -> Callable[..., Call]:
     def rule(x: Expr, axis: int | None = None, keepdims: bool = False) -> StructInfo:
         return reduced(tensor(x, "x"), axis, keepdims, "int64")
 
     def computed(x: Any, axis: Any, keepdims: bool) -> Any:
-        return topi.cast(te_form(x, axis, keepdims), "int64")
+        return topi.cast(topi.reduction.first_extreme(x, axis, keepdims, largest), "int64")
 
     def evaluated(x: Any, axis: Any, keepdims: bool) -> Any:
         return np.asarray(numpy(x, axis=axis, keepdims=keepdims)).astype(np.int64)
 
-    rule.__doc__ = f"`{name}` along an axis, the first one of several; of all elements without one."
+    rule.__doc__ = f"`{name}` along an axis, the first one of several, or of NaN where there are some; of all elements without one."
     return operator(name, Pattern.REDUCTION, te=computed, numpy=evaluated)(rule)
 
 
-argmax = _position("argmax", topi.argmax, np.argmax)
-argmin = _position("argmin", topi.argmin, np.argmin)
+argmax = _position("argmax", True, np.argmax)
+argmin = _position("argmin", False, np.argmin)

@@ -133,6 +133,25 @@ def test_rows_of_infinities_have_infinite_extremes(name: str, value: float) -> N
     assert found.tolist() == [value, 2.0, float(x[2, 0])]
 
 
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+@pytest.mark.parametrize(("extents", "axis"), [((3, 40), 1), ((40, 33), 0), ((2, 3, 20), None)])
+def test_positions_of_extremes_are_numpys_with_nan(name: str, extents: tuple[int, ...], axis: int | None) -> None:
+    """The first NaN of several, whatever stands before it; else the first of equal elements, infinities among them."""
+    rng = np.random.default_rng(0)
+    x = Var("x", TensorStructInfo(extents, F))
+    given = rng.choice(np.array([0, 1, np.nan, np.inf, -np.inf], "float32"), extents, p=[0.6, 0.3, 0.02, 0.04, 0.04])
+    # rows and columns without a NaN, too
+    given[1] = np.where(np.isnan(given[1]), -np.inf, given[1])
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x]):
+        bb.emit_func_output(bb.emit(getattr(op, name)(x, axis)))
+    vm, evaluator = relax.VirtualMachine(relax.build(bb.get())), Evaluator(bb.get())
+    for case in (given, np.full(extents, -np.inf, "float32"), np.full(extents, np.nan, "float32")):
+        expected = getattr(np, name)(case, axis=axis)
+        np.testing.assert_array_equal(vm["main"](case).numpy(), expected)
+        np.testing.assert_array_equal(evaluator("main", case), expected)
+
+
 def test_silu_leaves_no_numbers_below_the_least_normal_one() -> None:
     # Each would take a hundred times as long in the convolution that reads it.
     x = Var("x", TensorStructInfo((64,), F))
