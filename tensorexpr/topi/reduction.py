@@ -94,9 +94,7 @@ def first_extreme(data: Tensor, axis: Any, keepdims: bool, largest: bool) -> Ten
     return _arg_reduce(data, axis, keepdims, False, "T_argmax" if largest else "T_argmin", largest, parse_dtype(data.dtype).is_float)
 
 
-def _arg_reduce(
-    data: Tensor, axis: Any, keepdims: bool, select_last: bool, name: str, largest: bool, nan_first: bool = False
-) -> Tensor:
+def _arg_reduce(data: Tensor, axis: Any, keepdims: bool, select_last: bool, name: str, largest: bool, nan_first: bool = False) -> Tensor:
     axes = positive_axes(name.removeprefix("T_"), axis, data.ndim)
     over = reduce_axes(data, axes)
     reducer = _arg_reducer(largest, select_last, nan_first)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 from ... import relax
 from ...errors import InternalError, ModelError, UnsupportedOperatorError
 from ...relax.analysis import contains_impure_call
+from ...tir.arithmetic import as_int
 from ...tir.expr import Var as Symbol
 from ...tir.function import IRModule
 from . import ops  # noqa: F401  the families of operators enter themselves
@@ -26,6 +28,7 @@ from .tensors import array_of
 from .values import LARGEST_KNOWN, Known, Value, constant_value, known
 
 _CONTROL = frozenset({"If", "Loop", "Scan", "SequenceMap"})
+_MOST_ELEMENTS = 1 << 47  # bytes that x86-64 and AArch64 give a process with pages of four levels
 
 
 class GraphImporter:
@@ -102,6 +105,7 @@ class GraphImporter:
         try:
             results = self._results(context, attributes)
             made = {name: _value(context, result, roots) for name, result in zip(node.output, results, strict=False) if name}
+            _check_sizes(context, made.values())
         # They name their node already, or aren't the model's fault.
         except (ModelError, InternalError):
             raise
@@ -165,6 +169,20 @@ def _value(context: Context, result: Any, roots: frozenset[str]) -> Value | None
         array = made.data.numpy()
         return Value(made, known(array, str(made.data.dtype)) if array.size <= LARGEST_KNOWN else None)
     return Value(made, None, roots)
+
+
+def _check_sizes(context: Context, values: Iterable[Value | None]) -> None:
+    """Results have extents of at least 0, and no more bytes than a process can address."""
+    for one in values:
+        info = None if one is None else one.info
+        if not isinstance(info, relax.TensorStructInfo) or info.extents is None or not info.dtype:
+            continue
+        extents = [as_int(extent) for extent in info.extents]
+        known = [extent for extent in extents if extent is not None]
+        if min(known, default=0) < 0:
+            context.fail(f"its result would have a negative extent: {info}")
+        if math.prod(known) >= _MOST_ELEMENTS and None not in extents:
+            context.fail(f"its result has more elements than a process can address: {info}")
 
 
 def unsupported(model: Any) -> list[str]:

@@ -55,6 +55,11 @@ def windows(ctx: Context, attrs: Attributes, size: Sequence[int], is_whole: bool
     for name, given, wanted in (("strides", strides, rank), ("dilations", dilations, rank), ("pads", pads, 2 * rank)):
         if len(given) != wanted:
             ctx.fail(f"{name} has {len(given)} numbers for {rank} axes")
+    for name, given, least in (("a window", size, 1), ("strides", strides, 1), ("dilations", dilations, 1), ("pads", pads, 0)):
+        if min(given, default=least) < least:
+            ctx.fail(f"{name} of {list(given)}; the least is {least}")
+    if (stated := attrs.ints("kernel_shape", list(size))) != list(size):
+        ctx.fail(f"kernel_shape is {stated}, where the weights have {list(size)}")
     if mode == "VALID":
         pads = [0] * 2 * rank
     elif mode in ("SAME_UPPER", "SAME_LOWER"):

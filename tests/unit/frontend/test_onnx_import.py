@@ -215,3 +215,50 @@ def test_ranges_of_floating_point_numbers_to_extents() -> None:
     mod = from_onnx(model(nodes, [tensor("x", [1, "w"])], [tensor("r")]))
     for width in (4, 7):
         np.testing.assert_array_equal(run(mod, np.zeros((1, width), "float32")), np.arange(0, width, 2).astype("float32"))
+
+
+def _ints(*values: int) -> Any:
+    return np.array(values, "int64")
+
+
+_ONES = np.ones((4, 1, 3, 3), "float32")
+
+
+@pytest.mark.parametrize(
+    ("operator", "shapes", "attributes", "message"),
+    [
+        ("Conv", [(1, 1, 5, 5), _ONES], {"dilations": [-1, 1]}, r"dilations of \[-1, 1\]"),
+        ("Conv", [(1, 1, 5, 5), _ONES], {"strides": [0, 1]}, r"strides of \[0, 1\]"),
+        ("Conv", [(1, 1, 5, 5), _ONES], {"pads": [-1, 0, 0, 0]}, r"pads of \[-1, 0, 0, 0\]"),
+        ("Conv", [(1, 1, 5, 5), _ONES], {"kernel_shape": [2, 2]}, r"kernel_shape is \[2, 2\], where the weights have \[3, 3\]"),
+        ("AveragePool", [(1, 1, 2, 2)], {"kernel_shape": [0, 1]}, r"a window of \[0, 1\]"),
+        ("ConvTranspose", [(1, 4, 2, 2), _ONES], {"pads": [5, 5, 5, 5]}, "a negative extent"),
+        ("Resize", [(1, 1, 2, 2), None, np.array([1, 1, -2, 2], "float32")], {}, "a negative extent"),
+        ("Split", [(4, 3), _ints(1, 2)], {}, r"parts of \[1, 2\] elements of an axis of 4"),
+        ("Split", [(4, 3), _ints(5, -1)], {}, r"parts of \[5, -1\]"),
+        ("Slice", [(4, 3), _ints(0, 1), _ints(2, 3), _ints(0, -2)], {}, "an axis is named twice"),
+        ("TopK", [(2, 3), _ints(-1)], {}, "-1 elements"),
+        ("Gather", [(2, 3), _ints(1, 7)], {}, "the index 7 of an axis of 2"),
+        ("Gather", [(2, 3), _ints(-4)], {"axis": 1}, "the index -4 of an axis of 3"),
+        ("GatherElements", [(2, 3), _ints(9).reshape(1, 1)], {}, "the index 9 of an axis of 2"),
+        ("GatherND", [(2, 3), _ints(1, 3).reshape(1, 2)], {}, "the index 3 of an axis of 3"),
+        ("ScatterND", [(2, 3), _ints(1, -4).reshape(1, 2), np.ones(1, "float32")], {}, "the index -4 of an axis of 3"),
+        ("ScatterElements", [(2, 3), _ints(2).reshape(1, 1), np.ones((1, 1), "float32")], {}, "the index 2 of an axis of 2"),
+        ("Tile", [(2, 3), _ints(-1, 1)], {}, "a negative extent"),
+        ("Tile", [(2, 3), _ints(1 << 40, 1 << 40)], {}, "more elements than a process can address"),
+        ("Expand", [(1, 1), _ints(1 << 40, 1 << 40)], {}, "more elements than a process can address"),
+        ("ConstantOfShape", [_ints(1 << 32, 1 << 32)], {}, "more elements than a process can address"),
+        ("LSTM", [(4, 1, 3), np.ones((1, 16, 3), "float32"), np.ones((1, 16, 4), "float32")], {"hidden_size": 7}, "hidden_size is 7"),
+    ],
+)
+def test_numbers_that_no_node_can_have_name_it(operator: str, shapes: list[Any], attributes: dict[str, Any], message: str) -> None:
+    """Shapes are inputs of the graph, arrays its initializers, None is left out."""
+    names = ["" if one is None else f"x{n}" for n, one in enumerate(shapes)]
+    given = list(zip(names, shapes, strict=True))
+    inputs = [helper.make_tensor_value_info(name, 1, one) for name, one in given if isinstance(one, tuple)]
+    arrays = [onnx.numpy_helper.from_array(one, name) for name, one in given if isinstance(one, np.ndarray)]
+    outputs = [onnx.ValueInfoProto(name=f"y{n}") for n in range(2 if operator in ("Split", "TopK") else 1)]
+    node = helper.make_node(operator, names, [one.name for one in outputs], name="odd", **attributes)
+    graph = helper.make_graph([node], "g", inputs, outputs, arrays)
+    with pytest.raises(ModelError, match=rf"{operator} 'odd' \(opset 18\): .*{message}"):
+        from_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)]))

@@ -29,10 +29,35 @@ def from_the_front(indices: Any, extent: Any) -> Any:
     return R.where(R.less(indices, relax.const(0, "int64")), R.add(indices, whole), indices)
 
 
+def _check_places(ctx: Context, indices: Any, extent: Any) -> None:
+    """Indices that are known stand in the axis.
+
+    Raises:
+        ModelError: naming one that doesn't.
+    """
+    if isinstance(extent, int):
+        outside = indices[(indices < -extent) | (indices >= extent)]
+        if outside.size:
+            ctx.fail(f"the index {outside.flat[0]} of an axis of {extent} elements")
+
+
+def _check_along(ctx: Context, axis: int) -> None:
+    if ctx.is_constant(1) and -ctx.rank(0) <= axis < ctx.rank(0):
+        _check_places(ctx, np.asarray(ctx.constant(1)), ctx.extents(0)[axis])
+
+
+def _check_tuples(ctx: Context, first: int) -> None:
+    if ctx.is_constant(1):
+        indices = np.asarray(ctx.constant(1))
+        for n, extent in enumerate(ctx.extents(0)[first : first + indices.shape[-1]]):
+            _check_places(ctx, indices[..., n], extent)
+
+
 @onnx_op("Gather")
 def gather(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     """Parts along an axis."""
     axis = attrs.int("axis", 0)
+    _check_along(ctx, axis)
     # None counts from the end, so that nothing has to be added to them when the graph runs.
     if ctx.is_constant(1) and np.all(np.asarray(ctx.constant(1)) >= 0):
         return R.take(inputs[0], inputs[1], axis)
@@ -42,13 +67,17 @@ def gather(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
 @onnx_op("GatherElements")
 def gather_elements(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     """Elements along an axis."""
-    return R.gather_elements(inputs[0], inputs[1], attrs.int("axis", 0))
+    axis = attrs.int("axis", 0)
+    _check_along(ctx, axis)
+    return R.gather_elements(inputs[0], inputs[1], axis)
 
 
 @onnx_op("GatherND")
 def gather_nd(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     """Parts at tuples of indices."""
-    return R.gather_nd(inputs[0], inputs[1], attrs.int("batch_dims", 0))
+    batch = attrs.int("batch_dims", 0)
+    _check_tuples(ctx, batch)
+    return R.gather_nd(inputs[0], inputs[1], batch)
 
 
 def _reduction(ctx: Context, attrs: Attributes) -> str:
@@ -62,12 +91,15 @@ def _reduction(ctx: Context, attrs: Attributes) -> str:
 @onnx_op("ScatterElements")
 def scatter_elements(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     """Updates of elements along an axis."""
-    return R.scatter_elements(inputs[0], inputs[1], inputs[2], attrs.int("axis", 0), _reduction(ctx, attrs))
+    axis = attrs.int("axis", 0)
+    _check_along(ctx, axis)
+    return R.scatter_elements(inputs[0], inputs[1], inputs[2], axis, _reduction(ctx, attrs))
 
 
 @onnx_op("ScatterND")
 def scatter_nd(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     """Updates of parts at tuples of indices."""
+    _check_tuples(ctx, 0)
     return R.scatter_nd(inputs[0], inputs[1], inputs[2], _reduction(ctx, attrs))
 
 

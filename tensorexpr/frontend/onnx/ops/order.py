@@ -18,6 +18,8 @@ R = relax.op
 def top_k(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     """The largest or smallest elements along an axis, and where they stand."""
     k = attrs.int("k") if ctx.opset < 10 else ctx.ints(1)[0]
+    if k < 0:
+        ctx.fail(f"{k} elements")
     axis, largest = attrs.int("axis", -1), attrs.bool("largest", True)
     # R.topk takes 0 for all elements: one is taken, and cut off behind.
     found = ctx.emit(R.topk(inputs[0], max(k, 1), axis, "both", largest, "int64"))

@@ -128,6 +128,9 @@ def split(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
         part = -(-extent // attrs.int("num_outputs", count))
         # 5 elements in 4 parts are 2, 2, 1 and 0.
         sizes = [max(0, min(part, extent - part * n)) for n in range(count)]
+    whole = ctx.extents(0)[axis]
+    if min(sizes, default=0) < 0 or (isinstance(whole, int) and sum(sizes) != whole):
+        ctx.fail(f"parts of {sizes} elements of an axis of {whole}")
     found = ctx.emit(R.split(inputs[0], np.cumsum(sizes)[:-1].tolist(), axis))
     return [relax.TupleGetItem(found, n) for n in range(len(sizes))]
 
@@ -153,6 +156,8 @@ def _sliced(ctx: Context, x: Any, starts: list[Any], ends: list[Any], axes: list
     if 0 in steps:
         ctx.fail("a step of 0")
     extents = ctx.extents(0)
+    if len({axis % len(extents) for axis in axes}) < len(axes):
+        ctx.fail(f"an axis is named twice: {axes}")
     low: list[Any] = []
     high: list[Any] = []
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
