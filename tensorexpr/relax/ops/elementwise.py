@@ -20,18 +20,25 @@ from ..expr import Call
 from ..relations import same_extents
 from ..struct_info import StructInfo, TensorStructInfo
 from . import reference
-from .row import Expr, Pattern, Prim, operator, tensor
+from .row import Expr, Operand, Pattern, Prim, operator, tensor
 
 
 def _unary(name: str, computed: Any, numpy: Any, result: str | None = None, floats: bool = False) -> Callable[..., Call]:
     """An operator on one tensor; `result` is the dtype of what it gives, `floats` refuses integers."""
 
-    def rule(x: Expr) -> StructInfo:
-        operand = tensor(x, "x")
+    def known(operand: Operand) -> StructInfo:
         if floats and operand.dtype and not parse_dtype(operand.dtype).is_float:
             raise TypeMismatchError(f"relax.op.{name} is a function of floating-point numbers; x is {operand.info}; use astype first")
         return operand.info if result is None else TensorStructInfo(operand.info.shape, result, operand.info.vdevice, operand.ndim)
 
+    def of_x(x: Expr) -> StructInfo:
+        return known(tensor(x, "x"))
+
+    def of_data(data: Expr) -> StructInfo:
+        return known(tensor(data, "data"))
+
+    # Activations call their operand otherwise.
+    rule = of_data if name.startswith("nn.") else of_x
     rule.__doc__ = f"`{name}` of each element."
     # Functions of the C library have some of these names, and kernels may call them.
     kernel = name.rpartition(".")[2] if name.startswith("nn.") else f"tir_{name}"

@@ -104,5 +104,5 @@ def BindSymbolicVars(binding_map: Mapping[str | Symbol, Any], func_name: str | N
     return graph_pass("BindSymbolicVars", run)
 
 
-Function.bind_params = lambda self, params: bind_params(self, params)  # type: ignore[attr-defined]
-Function.bind_symbolic_vars = lambda self, binding: bind_symbolic_vars(self, binding)  # type: ignore[attr-defined]
+Function.bind_params = lambda self, binding_map: bind_params(self, binding_map)  # type: ignore[attr-defined]
+Function.bind_symbolic_vars = lambda self, binding_map: bind_symbolic_vars(self, binding_map)  # type: ignore[attr-defined]

@@ -220,6 +220,25 @@ def test_symbols_go_through_operators() -> None:
     assert op.add(x, Var("y", TensorStructInfo(None, F, ndim=3))).struct_info == TensorStructInfo(None, F, ndim=3)
 
 
+@pytest.mark.parametrize("name", ["relu", "silu", "gelu", "gelu_tanh"])
+def test_activations_call_their_operand_data(name: str) -> None:
+    x = Var("x", TensorStructInfo((2, 3), F))
+    assert getattr(op.nn, name)(data=x).args == (x,)
+    with pytest.raises(TypeMismatchError, match="data"):
+        getattr(op.nn, name)(x=x)
+
+
+def test_bindings_by_the_customary_name() -> None:
+    x = Var("x", TensorStructInfo((N, 3), F))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x]):
+        bb.emit_func_output(bb.emit(op.nn.relu(x)))
+    main: Any = bb.get()["main"]
+    sized = main.bind_symbolic_vars(binding_map={N: 2})
+    assert str(sized.params[0].struct_info) == 'R.Tensor((2, 3), dtype="float32")'
+    assert sized.bind_params(binding_map={"x": np.ones((2, 3), F)}).params == ()
+
+
 def test_messages_name_the_operator_and_show_plain_numbers() -> None:
     x = relax.Var("x", relax.TensorStructInfo((2, 3), "float32"))
     with pytest.raises(DeclarationError, match=r"^relax\.op\.sum: axis 5 of a tensor of 2 dimensions"):
