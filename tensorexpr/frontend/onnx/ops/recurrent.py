@@ -124,7 +124,7 @@ def _layer(ctx: Context, inputs: Inputs, attrs: Attributes) -> list[Any]:
         ctx.fail(f"no direction {direction!r}")
     directions = 2 if direction == "bidirectional" else 1
     stated, found = attrs.int("hidden_size", None), ctx.extents(2)[2]
-    if stated is not None and stated != found:
+    if stated is not None and isinstance(found, int) and stated != found:
         ctx.fail(f"hidden_size is {stated}, where the weights of the state have {found} columns")
     _ranked(ctx, batch_first)
     data = ctx.emit(R.permute_dims(inputs[0], [1, 0, 2])) if batch_first else inputs[0]
