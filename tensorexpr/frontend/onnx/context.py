@@ -89,6 +89,11 @@ class Context:
             self.fail(f"operand {index} has to be a tensor, and is {'left out' if info is None else info}")
         return info
 
+    def is_ranked(self, index: int) -> bool:
+        """Whether an operand is a tensor whose extents are known or have symbols; strings are none."""
+        value = self.value(index)
+        return value is not None and getattr(value.info, "extents", None) is not None
+
     def rank(self, index: int) -> int:
         """The dimensions of an operand.
 

@@ -41,17 +41,13 @@ def _check_places(ctx: Context, indices: Any, extent: Any) -> None:
             ctx.fail(f"the index {outside.flat[0]} of an axis of {extent} elements")
 
 
-def _is_ranked(ctx: Context) -> bool:
-    return getattr(ctx.info(0), "extents", None) is not None
-
-
 def _check_along(ctx: Context, axis: int) -> None:
-    if ctx.is_constant(1) and _is_ranked(ctx) and -ctx.rank(0) <= axis < ctx.rank(0):
+    if ctx.is_constant(1) and ctx.is_ranked(0) and -ctx.rank(0) <= axis < ctx.rank(0):
         _check_places(ctx, np.asarray(ctx.constant(1)), ctx.extents(0)[axis])
 
 
 def _check_tuples(ctx: Context, first: int) -> None:
-    if ctx.is_constant(1) and _is_ranked(ctx):
+    if ctx.is_constant(1) and ctx.is_ranked(0):
         indices = np.asarray(ctx.constant(1))
         for n, extent in enumerate(ctx.extents(0)[first : first + indices.shape[-1]]):
             _check_places(ctx, indices[..., n], extent)

@@ -128,7 +128,7 @@ def split(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
         part = -(-extent // attrs.int("num_outputs", count))
         # 5 elements in 4 parts are 2, 2, 1 and 0.
         sizes = [max(0, min(part, extent - part * n)) for n in range(count)]
-    whole = ctx.extents(0)[axis] if getattr(ctx.info(0), "extents", None) is not None and -ctx.rank(0) <= axis < ctx.rank(0) else None
+    whole = ctx.extents(0)[axis] if ctx.is_ranked(0) and -ctx.rank(0) <= axis < ctx.rank(0) else None
     if min(sizes, default=0) < 0 or (isinstance(whole, int) and sum(sizes) != whole):
         ctx.fail(f"parts of {sizes} elements of an axis of {whole}")
     found = ctx.emit(R.split(inputs[0], np.cumsum(sizes)[:-1].tolist(), axis))
