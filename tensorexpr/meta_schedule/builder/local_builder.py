@@ -149,7 +149,7 @@ class LocalBuilder(PyBuilder, kind="local"):
         if key not in self._workers:
             limits = MeasureOptions(n_parallel=self.max_workers, build_timeout_s=self.timeout_sec, compiler=PLUG)
             task = {"target": str(target.resolved()), "pass_options": options}
-            self._workers[key] = Workers(task, limits, str(self._the_folder().path))
+            self._workers[key] = Workers(task, limits)
             weakref.finalize(self, self._workers[key].close)
         return self._workers[key]
 

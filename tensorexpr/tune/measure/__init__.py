@@ -3,6 +3,7 @@
 measurer     the door: `Measurer(task, options).measure(programs)`
 results, task, errors     what goes in and comes out
 builder      compile workers;  runner: the measuring process;  reference: the process that makes inputs and expected results
+workers      those that one task after another uses
 pool, process, protocol     workers as their parent sees them;  child: the worker's side;  folder, arrays: what they share
 compile_worker, run_worker, reference_worker     what the workers run
 compiling, object_code, spills     from a trace to object code
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from .results import FAILED_COST, MeasureObserver, MeasureOptions, MeasureResult, Program
     from .task import MeasureTask
     from .timing import TimingPolicy
+    from .workers import Workers
 
 __all__ = [
     "FAILED_COST",
@@ -34,6 +36,7 @@ __all__ = [
     "Measurer",
     "Program",
     "TimingPolicy",
+    "Workers",
 ]
 
 __getattr__, __dir__ = later(
@@ -45,5 +48,6 @@ __getattr__, __dir__ = later(
         ".results": "FAILED_COST MeasureObserver MeasureOptions MeasureResult Program",
         ".task": "MeasureTask",
         ".timing": "TimingPolicy",
+        ".workers": "Workers",
     },
 )

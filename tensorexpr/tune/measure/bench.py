@@ -9,6 +9,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from ...tir.dtype import to_numpy
 from .arrays import StoredArray
 from .compiled import ArrayArgument
 from .memory import OFFSET, GuardedArray, frozen_copy
-from .native import Probe, drop_from_caches
+from .native import Probe, Sweep, drop_from_caches
 from .timing import Quiet, Timing, TimingPolicy, time_candidate
 
 
@@ -87,6 +88,7 @@ class Bench:
         self._expected = [frozen_copy(array.load(folder)) if array.is_output and array.file else None for array in arrays]
         self._arrays: dict[int, Arrays] = {}
         self._arrays_at(OFFSET)
+        self._sweep = Sweep(threads, policy.swept_bytes) if policy.swept_bytes else None
         self.quiet = Quiet(Probe(threads) if policy.patience_s else lambda: 0.0, policy.patience_s)
 
     def _arrays_at(self, offset: int) -> Arrays:
@@ -174,19 +176,34 @@ class Bench:
         return first
 
     def run(self, kernel: Kernel, number: int) -> float:
-        """Seconds per call of `number` calls in a row.
+        """Seconds per call of `number` calls in a row; the median of calls that each follow a sweep of the caches.
 
         Raises:
             TuningError: if the code returns an error.
         """
+        if self._sweep is not None:
+            return self._run_swept(kernel, number)
         if self._policy.flush_caches:
             touched = (*kernel.arrays.memory, *kernel.packed, *(output.memory for output in kernel.outputs))
             drop_from_caches([(memory.address, memory.array.nbytes) for memory in touched])
+        return self._called(kernel, number) / number
+
+    def _run_swept(self, kernel: Kernel, number: int) -> float:
+        assert self._sweep is not None
+        costs = []
+        for _ in range(number):
+            self._sweep()
+            costs.append(self._called(kernel, 1))
+        return median(costs)
+
+    @staticmethod
+    def _called(kernel: Kernel, number: int) -> float:
+        """Seconds of so many calls in a row."""
         seconds, code = repeat(kernel.entry, kernel.words, number)
         if code:
             known = 0 < code <= len(kernel.errors)
             raise TuningError(kernel.errors[code - 1] if known else f"the code returned {code}")
-        return seconds / number
+        return seconds
 
 
 def _relaid(output: _Output, argument: ArrayArgument, offset: int) -> _Output:

@@ -13,6 +13,7 @@ from .pool import Answer, Job, WorkerPool
 from .process import Death, Launch
 from .protocol import Frame
 from .results import MeasureOptions, Program
+from .workers import Workers
 
 MODULE = "tensorexpr.tune.measure.compile_worker"
 # Workers are as many as cores; threads of theirs would only get in each other's way. LLVM and our passes start none.
@@ -41,17 +42,22 @@ class Build:
 
 
 class Builder:
-    """A pool of compile workers for one task."""
+    """Compile workers as one task uses them; where nobody shares his, they are its own."""
 
-    def __init__(self, task: Mapping[str, Any], options: MeasureOptions, folder: str) -> None:
-        launch = Launch(MODULE, options.compiler, options.build_memory_bytes, _ONE_THREAD)
-        self._pool = WorkerPool(launch, options.n_parallel, folder, Frame({"type": "task", "task": dict(task)}))
-        self._timeout_s = options.build_timeout_s
+    def __init__(self, task: Mapping[str, Any], options: MeasureOptions, workers: Workers | None = None) -> None:
+        self._launch = Launch(MODULE, options.compiler, options.build_memory_bytes, _ONE_THREAD)
+        self._greeting = Frame({"type": "task", "task": dict(task)})
+        self._workers, self._is_shared = workers or Workers(), workers is not None
+        self._size, self._timeout_s = options.n_parallel, options.build_timeout_s
+
+    @property
+    def _pool(self) -> WorkerPool:
+        return self._workers.pool(self._launch, self._size, self._greeting)
 
     @property
     def pids(self) -> list[int]:
         """The process ids of the workers."""
-        return self._pool.pids
+        return self._workers.pids
 
     def start(self) -> None:
         """Start the workers, without waiting for them."""
@@ -65,19 +71,21 @@ class Builder:
         """
         jobs = [Job(n, _request(program, opt_level), self._timeout_s) for n, program in enumerate(programs)]
         retried: set[int] = set()
+        pool = self._pool
         for job in jobs:
-            self._pool.submit(job)
-        for answer in self._pool.answers():
+            pool.submit(job)
+        for answer in pool.answers():
             # once only: a program that takes down every worker it meets must end
             if isinstance(answer.reply, Death) and is_bystander(answer, answer.reply) and answer.key not in retried:
                 retried.add(answer.key)
-                self._pool.submit(jobs[answer.key])
+                pool.submit(jobs[answer.key])
             else:
                 yield answer.key, Build(_outcome(answer), answer.seconds)
 
     def close(self) -> None:
-        """Kill the workers."""
-        self._pool.close()
+        """Kill the workers, unless others use them too."""
+        if not self._is_shared:
+            self._workers.close()
 
 
 def is_bystander(answer: Answer, death: Death) -> bool:

@@ -39,7 +39,11 @@ class CandidateCompiler:
 
     def of(self, dag: Any) -> Compiler:
         """The compiler of candidates of another computation."""
-        return CandidateCompiler(dag_from_json(dag), self._target, self._context)
+        return type(self)(dag_from_json(dag), self._target, self._context)
+
+    def schedule(self, trace: Trace) -> Schedule:
+        """The schedule of a trace, as it is lowered."""
+        return Schedule(self._outputs, trace)
 
     def __call__(self, trace: Sequence[Any], opt_level: int) -> CompiledCandidate:
         """Object code of the program that a trace makes.
@@ -49,7 +53,7 @@ class CandidateCompiler:
             CodegenError: if there is no code for it.
         """
         start = time.perf_counter()
-        schedule = Schedule(self._outputs, Trace.from_json(list(trace)))
+        schedule = self.schedule(Trace.from_json(list(trace)))
         replayed = time.perf_counter()
         with self._target, self._context:
             module = lower(schedule, schedule.arguments(self._args), FUNCTION_NAME)

@@ -19,6 +19,7 @@ from .reference import Reference
 from .results import FAILED_COST, STOPPED, TIMED_AGAIN, MeasureObserver, MeasureOptions, MeasureResult, Program, SilentObserver
 from .runner import Runner
 from .task import MeasureTask
+from .workers import Workers
 
 # of the best: they are timed in turn later without being compiled again
 _KEPT_OBJECTS = 32
@@ -32,11 +33,19 @@ class Measurer:
             for result in measurer.measure(programs):
                 ...
 
-    Compile workers and the measuring process start when the context is entered and end with it, or with this process. A
-    program that crashes, hangs or computes something else has that in its result, and touches no other one.
+    Compile workers and the measuring process start when the context is entered and end with it, or with this process; `workers` that it
+    is given go on with the next one. A program that crashes, hangs or computes something else has that in its result, and touches no
+    other one.
     """
 
-    def __init__(self, task: MeasureTask, options: MeasureOptions | None = None, observer: MeasureObserver | None = None) -> None:
+    def __init__(
+        self,
+        task: MeasureTask,
+        options: MeasureOptions | None = None,
+        observer: MeasureObserver | None = None,
+        workers: Workers | None = None,
+    ) -> None:
+        self._workers, self._is_shared = workers or Workers(), workers is not None
         self.task = task
         self.options = options or MeasureOptions()
         self.best_cost = math.inf
@@ -51,9 +60,9 @@ class Measurer:
     def __enter__(self) -> Measurer:
         self._folder = SharedFolder()
         try:
-            self._reference = Reference(self.task, self.options, self._folder.path)
+            self._reference = Reference(self.task, self.options, self._folder.path, self._workers)
             self._reference.start()
-            self._builder = Builder(self.task.to_json(), self.options, str(self._folder.path))
+            self._builder = Builder(self.task.to_json(), self.options, self._workers)
             self._builder.start()
         except BaseException:
             self.close()
@@ -66,14 +75,14 @@ class Measurer:
     @property
     def worker_pids(self) -> list[int]:
         """The process ids of all workers that run now."""
-        parts = (self._reference, self._builder, self._runner)
-        return [pid for part in parts if part is not None for pid in part.pids]
+        return [*(self._reference.pids if self._reference is not None else ()), *self._workers.pids]
 
     def close(self) -> None:
-        """Kill all workers and remove their files. Safe to call again."""
-        for part in (self._runner, self._builder, self._reference):
-            if part is not None:
-                part.close()
+        """Kill all workers that it shares with nobody, and remove its files. Safe to call again."""
+        if self._reference is not None:
+            self._reference.close()
+        if not self._is_shared:
+            self._workers.close()
         self._runner = self._builder = self._reference = None
         if self._folder is not None:
             self._folder.close()
@@ -236,5 +245,5 @@ class Measurer:
         if self._runner is None:
             self._the_builder()
             assert self._reference is not None and self._folder is not None
-            self._runner = Runner(self.task, self._reference.arrays(), self.options, self._folder.path)
+            self._runner = Runner(self.task, self._reference.arrays(), self.options, self._folder.path, self._workers)
         return self._runner

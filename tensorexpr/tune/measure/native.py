@@ -1,4 +1,4 @@
-"""The native helpers of measuring: a probe of how free the cores are, and a cache flush.
+"""The native helpers of measuring: a probe of how free the cores are, a cache flush, and a sweep of the caches of one core.
 
 They are LLVM IR text, compiled once in the measuring process. The timing loop itself is `runtime.timing.repeat`.
 """
@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
+
+import numpy as np
 
 from ...errors import TuningError
 from ...runtime import engine
@@ -31,8 +33,10 @@ _DECLARATIONS = {"x86_64": "declare void @llvm.x86.sse2.clflush(ptr)", "aarch64"
 # Both have the form of packed entries, so that `repeat` times the probe as it times kernels.
 # tx_flush: the words are a number of ranges and then the address and bytes of each.
 # tx_probe: the words are iterations and threads.
+# tx_sweep: the words are threads, the address and the bytes of what each of them reads.
 _TEXT = """
 declare void @GOMP_parallel(ptr, ptr, i32, i32)
+declare i32 @omp_get_thread_num()
 declare <8 x float> @llvm.fmuladd.v8f32(<8 x float>, <8 x float>, <8 x float>)
 {declarations}
 
@@ -93,6 +97,35 @@ define i32 @tx_probe(ptr %words) {{
   call void @GOMP_parallel(ptr @busy, ptr %words, i32 %number, i32 0)
   ret i32 0
 }}
+
+define internal void @read(ptr %words) {{
+entry:
+  %start.at = getelementptr i64, ptr %words, i64 1
+  %start = load ptr, ptr %start.at
+  %bytes.at = getelementptr i64, ptr %words, i64 2
+  %bytes = load i64, ptr %bytes.at
+  %thread = call i32 @omp_get_thread_num()
+  %own = sext i32 %thread to i64
+  %before = mul i64 %own, %bytes
+  %mine = getelementptr i8, ptr %start, i64 %before
+  br label %loop
+loop:
+  %b = phi i64 [ 0, %entry ], [ %b.next, %loop ]
+  %line = getelementptr i8, ptr %mine, i64 %b
+  %ignored = load volatile i64, ptr %line
+  %b.next = add i64 %b, 64
+  %left = icmp ult i64 %b.next, %bytes
+  br i1 %left, label %loop, label %exit
+exit:
+  ret void
+}}
+
+define i32 @tx_sweep(ptr %words) {{
+  %threads = load i64, ptr %words
+  %number = trunc i64 %threads to i32
+  call void @GOMP_parallel(ptr @read, ptr %words, i32 %number, i32 0)
+  ret i32 0
+}}
 """
 
 
@@ -129,7 +162,7 @@ def _helpers() -> _Helpers:
     """
     try:
         target = Target("llvm")
-        code = engine.load_object(engine.compile_text(_text(target.arch), target, 0).data, ("tx_flush", "tx_probe"))
+        code = engine.load_object(engine.compile_text(_text(target.arch), target, 0).data, ("tx_flush", "tx_probe", "tx_sweep"))
     except Exception as error:
         raise TuningError(f"the helpers of measuring can't be built on this machine: {error}") from error
     return _Helpers(code, ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(code["tx_flush"]))
@@ -151,3 +184,16 @@ class Probe:
     def __call__(self) -> float:
         """Probe now."""
         return repeat(_helpers().code["tx_probe"], self._words, 1)[0]
+
+
+class Sweep:
+    """Reads `size` bytes on each of some threads, so that their own caches hold these and nothing else."""
+
+    def __init__(self, threads: int, size: int) -> None:
+        # touched once: pages that were never written are all the same one
+        self._memory = np.ones(threads * size // 8 + 8, np.float64)
+        self._words: Any = (ctypes.c_uint64 * 3)(threads, self._memory.ctypes.data, size)
+
+    def __call__(self) -> None:
+        """Read all of it."""
+        repeat(_helpers().code["tx_sweep"], self._words, 1)

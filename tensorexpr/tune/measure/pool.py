@@ -45,14 +45,19 @@ class Answer:
 
 @dataclass
 class _Seat:
-    """A place for one worker, with the job it works on now (none while it starts or rests)."""
+    """A place for one worker, with the job it works on now (none while it starts or rests), and greetings that it hasn't answered yet."""
 
     worker: WorkerProcess | None = None
-    is_starting: bool = False
+    greetings: int = 0
     job: Job | None = None
     since: float = 0.0
     deadline: float = math.inf
     served: int = field(default=0)
+
+    @property
+    def is_starting(self) -> bool:
+        """Whether it isn't ready for a job."""
+        return self.greetings > 0
 
     @property
     def is_idle(self) -> bool:
@@ -95,6 +100,23 @@ class WorkerPool:
         """Start workers now rather than with the first job, without waiting for them."""
         for seat in self._seats[:count]:
             self._fill(seat)
+
+    def greet(self, greeting: Frame) -> None:
+        """Let the workers serve another task from now on: those that run are told, those that start later begin with it."""
+        if greeting is self._greeting:
+            return
+        self._greeting = greeting
+        if self.is_busy:  # whoever had these jobs has given up
+            self.close()
+        self._remove_dead()
+        for seat in self._seats:
+            if seat.worker is not None:
+                self._hand_greeting(seat, seat.worker)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether jobs have no answer yet."""
+        return bool(self._queue) or any(seat.job is not None for seat in self._seats)
 
     def submit(self, job: Job) -> None:
         """Queue a job. It is handed out while `answers` is iterated."""
@@ -182,8 +204,11 @@ class WorkerPool:
 
     def _welcome(self, seat: _Seat, frame: Frame) -> None:
         if frame.type != "ready":
+            self.close()  # whoever uses them next gets fresh ones
             raise TuningError(f"{self._launch.module} can't work on this task: {frame.header.get('message', frame.type)}")
-        seat.is_starting, seat.deadline = False, math.inf
+        seat.greetings -= 1
+        if not seat.greetings:
+            seat.deadline = math.inf
         self._failed_starts = 0
 
     def _finish(self, seat: _Seat, reply: Frame | Death) -> Answer:
@@ -195,14 +220,17 @@ class WorkerPool:
 
     def _fill(self, seat: _Seat) -> None:
         if seat.worker is None:
-            seat.worker = WorkerProcess(self._launch, self._folder)
-            seat.is_starting, seat.served = True, 0
-            seat.since = time.monotonic()
-            seat.deadline = seat.since + self._startup_limit_s
-            seat.worker.send(self._greeting)
+            seat.worker, seat.greetings, seat.served = WorkerProcess(self._launch, self._folder), 0, 0
+            self._hand_greeting(seat, seat.worker)
+
+    def _hand_greeting(self, seat: _Seat, worker: WorkerProcess) -> None:
+        seat.greetings += 1
+        seat.since = time.monotonic()
+        seat.deadline = seat.since + self._startup_limit_s
+        worker.send(self._greeting)
 
     def _empty(self, seat: _Seat) -> None:
-        seat.worker, seat.job, seat.is_starting, seat.deadline = None, None, False, math.inf
+        seat.worker, seat.job, seat.greetings, seat.deadline = None, None, 0, math.inf
 
     def _note_failed_start(self, death: Death) -> None:
         self._failed_starts += 1

@@ -14,15 +14,18 @@ from .process import Death, Launch, WorkerProcess, wait
 from .protocol import Frame
 from .results import MeasureOptions
 from .task import MeasureTask
+from .workers import Workers
 
 logger = logging.getLogger(__name__)
 MODULE = "tensorexpr.tune.measure.reference_worker"
+_LAUNCH = Launch(MODULE)
 
 
 class Reference:
     """Inputs and expected outputs of a task, in files of a folder."""
 
-    def __init__(self, task: MeasureTask, options: MeasureOptions, folder: Path) -> None:
+    def __init__(self, task: MeasureTask, options: MeasureOptions, folder: Path, workers: Workers | None = None) -> None:
+        self._workers, self._is_shared = workers or Workers(), workers is not None
         self._task = task
         self._folder = folder
         self._limit_s = options.reference_timeout_s
@@ -69,16 +72,26 @@ class Reference:
             if reply.header["reason"]:
                 once(logger, f"candidates can't be verified: {reply.header['reason']}")
             self._arrays = [StoredArray.from_json(item) for item in reply.header["arrays"]]
-            self.close()
+            self._give_back()
         return self._arrays
 
     def close(self) -> None:
-        """Kill the process if it still runs."""
+        """Kill the process if it still works on this."""
         if self._worker is not None:
             self._worker.kill("not needed any more")
+            self._worker = None
+        if not self._is_shared:
+            self._workers.close()
+
+    def _give_back(self) -> None:
+        """Leave the process to the next task, if there may be one."""
+        if self._is_shared and self._worker is not None:
+            self._workers.keep(_LAUNCH, self._worker)
+            self._worker = None
+        self.close()
 
     def _spawn(self) -> None:
-        self._worker = WorkerProcess(Launch(MODULE), str(self._folder))
+        self._worker = self._workers.process(_LAUNCH)
         self._deadline = time.monotonic() + self._limit_s
         self._worker.send(Frame({"type": "task", "task": self._task.to_json()}))
         self._worker.send(Frame(self._request))

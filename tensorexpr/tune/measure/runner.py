@@ -17,6 +17,7 @@ from .pool import Answer, Job, WorkerPool
 from .process import Death, Launch
 from .protocol import Frame
 from .results import MeasureOptions
+from .workers import Workers
 
 MODULE = "tensorexpr.tune.measure.run_worker"
 
@@ -34,9 +35,11 @@ class Measured(Protocol):
 
 
 class Runner:
-    """The measuring process of one task, replaced when a candidate takes it down."""
+    """The measuring process as one task uses it, replaced when a candidate takes it down; where nobody shares his, it is its own."""
 
-    def __init__(self, task: Measured, arrays: Sequence[StoredArray], options: MeasureOptions, folder: Path) -> None:
+    def __init__(
+        self, task: Measured, arrays: Sequence[StoredArray], options: MeasureOptions, folder: Path, workers: Workers | None = None
+    ) -> None:
         greeting = {
             "type": "task",
             "arrays": [array.to_json() for array in arrays],
@@ -46,13 +49,20 @@ class Runner:
         }
         # Each array is there once, each output's expected values too, and comparing takes some of its size.
         memory = options.run_memory_bytes + 4 * task.array_bytes
-        self._pool = WorkerPool(Launch(MODULE, memory_bytes=memory), 1, str(folder), Frame(greeting))
+        if workers is not None:  # the next task may be larger: while it takes up to twice as much, the process serves it too
+            memory = 1 << memory.bit_length()
+        self._launch, self._greeting = Launch(MODULE, memory_bytes=memory), Frame(greeting)
+        self._workers, self._is_shared = workers or Workers(), workers is not None
         self._timeout_s, self._timing = options.run_timeout_s, options.timing
+
+    @property
+    def _pool(self) -> WorkerPool:
+        return self._workers.pool(self._launch, 1, self._greeting)
 
     @property
     def pids(self) -> list[int]:
         """The process id of the worker, if it runs."""
-        return self._pool.pids
+        return self._workers.pids
 
     def start(self) -> None:
         """Start the process, without waiting for it."""
@@ -104,12 +114,14 @@ class Runner:
         return outcome if isinstance(outcome, Failure) else outcome["costs"]
 
     def close(self) -> None:
-        """Kill the process."""
-        self._pool.close()
+        """Kill the process, unless others use it too."""
+        if not self._is_shared:
+            self._workers.close()
 
     def _ask(self, request: Frame, limit_s: float) -> Answer:
-        self._pool.submit(Job(0, request, limit_s))
-        return next(iter(list(self._pool.answers())))
+        pool = self._pool
+        pool.submit(Job(0, request, limit_s))
+        return next(iter(list(pool.answers())))
 
 
 def _outcome(answer: Answer) -> dict[str, Any] | Failure:

@@ -50,6 +50,8 @@ class TimingPolicy:
         repeat_factor: one that is this much slower gets one repeat only; 0 gives all of them to everyone. Repeats differ by a few
             percent, so what lies far beyond that is none of the best few, and needn't be known to the percent.
         flush_caches: drop all arrays from the caches before each repeat, which then is one call.
+        swept_bytes: that something else reads on each core before each call, which then finds its arrays further away, as kernels of a
+            network do; 0 calls in a row.
         cooldown_s: rest after each candidate, outside of its limit.
         patience_s: how long to wait at most for a core that somebody else has taken; 0 neither probes nor waits.
         stop_factor: a first call that takes this many times the best is stopped; 0 never stops one. The model gives programs 20
@@ -62,6 +64,7 @@ class TimingPolicy:
     racing_factor: float = 3.0
     repeat_factor: float = 1.15
     flush_caches: bool = False
+    swept_bytes: int = 0
     cooldown_s: float = 0.0
     patience_s: float = 0.5
     stop_factor: float = 20.0

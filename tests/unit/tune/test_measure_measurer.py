@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -20,6 +22,7 @@ from tensorexpr.tune.measure import (
     MeasureTask,
     Program,
     TimingPolicy,
+    Workers,
 )
 
 from .programs import elementwise, matmul, softmax, tiled
@@ -135,6 +138,31 @@ def test_a_run_that_is_given_up_leaves_the_measurer_usable() -> None:
             assert result.number == 0
             break
         assert [result.number for result in measurer.measure([Program(9, Trace())])] == [9]
+
+
+def test_workers_go_on_with_the_next_task() -> None:
+    other = MeasureTask(softmax(), Target("llvm"))
+    with Workers() as workers, Measurer(TASK, OPTIONS, workers=workers) as first:
+        assert [one.verified for one in first.measure([Program(0, Trace()), Program(1, tiled(ARGS[2], 4, 32))])] == [True, True]
+        pids = set(workers.pids)
+        with Measurer(other, OPTIONS, workers=workers) as second:
+            assert [one.verified for one in second.measure([Program(0, Trace())])] == [True]
+            # in turn, as a task scheduler has them: each finds its own arrays
+            assert [one.verified for one in first.measure([Program(2, tiled(ARGS[2], 8, 32))])] == [True]
+            assert set(workers.pids) == pids and len(pids) == 4
+            for pid in pids:  # whoever dies between two tasks is replaced
+                os.kill(pid, signal.SIGKILL)
+            assert [one.verified for one in second.measure([Program(1, Trace())])] == [True]
+        assert [one.number for one in first.remeasure([Program(4, tiled(ARGS[2], 4, 32))])] == [4]
+    assert not workers.pids
+
+
+def test_a_task_finds_workers_that_another_one_gave_up() -> None:
+    with Workers() as workers, Measurer(TASK, OPTIONS, workers=workers) as first:
+        builds = first._the_builder().build([Program(n, Trace()) for n in range(4)], 0)
+        next(builds)  # the others are under way, and nobody will ask for them
+        with Measurer(MeasureTask(elementwise(), Target("llvm")), OPTIONS, workers=workers) as second:
+            assert [one.verified for one in second.measure([Program(0, Trace())])] == [True]
 
 
 def test_without_verifying_results_say_so() -> None:
