@@ -28,8 +28,8 @@ class KnownTrials:
     best_at: int = 0
 
 
-def known_of_tasks(tasks: Sequence[SearchTask], log_file: str | Path) -> list[KnownTrials]:
-    """What a log holds of each task: of records of the same computation on the same target."""
+def known_of_tasks(tasks: Sequence[SearchTask], log_file: str | Path, swept_bytes: int = 0) -> list[KnownTrials]:
+    """What a log holds of each task: of records of the same computation on the same target, timed with such caches."""
     # caches are left out of targets, as `Record.fits_target` does
     keys = {
         (task.workload_key, task.compute_dag.hash_key(), without_caches(str(task.target.resolved()))): number
@@ -38,7 +38,7 @@ def known_of_tasks(tasks: Sequence[SearchTask], log_file: str | Path) -> list[Kn
     found: list[list[LoadedRecord]] = [[] for _ in tasks]
     for record in load_records(log_file, repeats=True):
         number = keys.get((record.workload_key, record.dag_hash, without_caches(record.target)))
-        if number is not None:
+        if number is not None and record.swept_bytes == swept_bytes:
             found[number].append(record)
     return [_known(records) for records in found]
 

@@ -73,6 +73,12 @@ class LoadedRecord(Record):
         """
         return self.verified or self.source == "v0.6"
 
+    @property
+    def swept_bytes(self) -> int:
+        """What was read on each core before each call: see `LocalRunner`."""
+        said = self.policy.get("swept_bytes", 0)
+        return said if isinstance(said, int) else 0
+
     def fits_target(self, target: str) -> bool:
         """Whether the record tells of a target: of ours this one whatever its caches, of TVM's logs one of the same kind."""
         if self.source == "v0.6":

@@ -16,7 +16,7 @@ from ..te.extern import ExternOp
 from ..tune.cost_model import CostModel, PriorModel, default_model
 from ..tune.evolution import Candidate, EvolutionOptions, evolve
 from ..tune.learning import Learner
-from ..tune.measure import Measurer, MeasureResult
+from ..tune.measure import Measurer, MeasureResult, Workers
 from ..tune.population import unique_rows
 from ..tune.space import Sketch
 from ..tune.tuner import Trial, Tuner, TunerObserver, TunerOptions
@@ -112,6 +112,8 @@ class SketchPolicy:
         self.seed = 0 if seed is None else seed
         self.verbose = verbose
         self._model = program_cost_model
+        # Those of a task scheduler, which go on with the next task; None for its own.
+        self.workers: Workers | None = None
 
     @property
     def search_task(self) -> Task:
@@ -264,7 +266,7 @@ class SketchPolicy:
     def tuner(self, measurer: Measurer, options: TuningOptions, observer: TunerObserver) -> Tuner:
         """The search loop of this policy, with what `init_search_callbacks` loaded."""
         sketches = self.generate_sketches()
-        preloaded = self._preload(sketches, observer)
+        preloaded = self._preload(sketches, observer, options.runner.swept_bytes)
         model = self._model if self._model is not None else default_model(self.seed)
         user, seen = self._models(model)
         # what an old log knows races new programs from the first one on
@@ -289,13 +291,14 @@ class SketchPolicy:
             return None, model.for_task(self.task)
         return (UserModel(model, self.task), PriorModel()) if isinstance(model, PythonBasedModel) else (None, model)
 
-    def _preload(self, sketches: Sequence[Sketch], observer: TunerObserver) -> Preloaded:
+    def _preload(self, sketches: Sequence[Sketch], observer: TunerObserver, swept_bytes: int) -> Preloaded:
         """What the callbacks know of earlier runs."""
         if not self._preloads:
             return Preloaded()
         found, messages = [], []
         for callback in self._preloads:
-            records = callback.records(self.task)
+            # what was timed with other caches can't be compared
+            records = [record for record in callback.records(self.task) if record.swept_bytes == swept_bytes]
             found += records
             messages.append(callback.message(self.task, sum(not record.is_timed_again for record in records)))
         preloaded = recall(found, sketches)

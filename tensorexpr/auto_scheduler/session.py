@@ -60,7 +60,8 @@ class SearchSession:
                 prepare(callback)
             task = measure_task(self.policy.task, self.policy.seed)
             # First: workers take a second to start, and results to compare with are computed, while sketches are made here.
-            made = Measurer(task, measure_options(self.options.builder, self.options.runner), MeasureMarks(self.console)).__enter__()
+            options, marks = measure_options(self.options.builder, self.options.runner), MeasureMarks(self.console)
+            made = Measurer(task, options, marks, self.policy.workers).__enter__()
             try:
                 # it outlives the workers: what it has learned goes on with new ones
                 if self.tuner is None:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import TuningError
+from ..tune.measure import Workers
 from ..tune.tuner import Trial
 from . import final_phase
 from .known_trials import known_of_tasks
@@ -30,7 +31,7 @@ from .task_similarity import derive_similarity_tag, similarity_groups
 UNTUNED_COST = 1e10
 _STEP = 1e-4  # seconds by which a cost is moved to see how the objective follows
 _PATIENCE = 5  # rounds that a task may be ahead of its kind before it counts as slow
-_OPEN_SESSIONS = 3  # tasks that keep their workers while others have their turn
+_OPEN_SESSIONS = 16  # tasks that keep their arrays, in files, while others have their turn
 Objective = Callable[[Sequence[float]], float]
 
 
@@ -48,6 +49,8 @@ class TaskScheduler:
         beta: how much slower than the best of its kind a task may be and still be of that kind.
         gamma: stored; nothing depends on it.
         backward_window_size: rounds over which history is looked at.
+        least_costs: seconds that no program of a task takes less than, such as its arithmetic alone: what is above them can be gained.
+        compares: time the best few programs of each task again in the end, in turn; False where the caller compares them elsewhere.
         callbacks: called before and after each round; by default a table on the console and total_latency.tsv.
 
     Raises:
@@ -67,6 +70,8 @@ class TaskScheduler:
         gamma: float = 0.5,
         backward_window_size: int = 3,
         callbacks: Sequence[TaskSchedulerCallback] | None = None,
+        least_costs: Sequence[float] | None = None,
+        compares: bool = True,
     ) -> None:
         _check_arguments(tasks, task_weights, objective_func, strategy)
         weights = list(task_weights) if task_weights is not None else [1.0] * len(tasks)
@@ -77,6 +82,8 @@ class TaskScheduler:
         self.load_log_file = load_log_file
         self.alpha, self.beta, self.gamma = alpha, beta, gamma
         self.backward_window_size = backward_window_size
+        self.least_costs = list(least_costs) if least_costs is not None else [0.0] * len(self.tasks)
+        self.compares = compares
         self.callbacks: list[TaskSchedulerCallback] = (
             [PrintTableInfo(), LogEstimatedLatency("total_latency.tsv")] if callbacks is None else list(callbacks)
         )
@@ -127,7 +134,7 @@ class TaskScheduler:
             raise TuningError(f"tune takes auto_scheduler.TuningOptions(...), not {tune_option!r}")
         self.tune_option = tune_option
         self.tic = time.time()
-        kept_s = final_phase.seconds_for_timing_again(tune_option.budget_s, len(self.tasks))
+        kept_s = final_phase.seconds_for_timing_again(tune_option.budget_s, len(self.tasks)) if self.compares else 0.0
         deadline = math.inf if tune_option.budget_s is None else time.monotonic() + tune_option.budget_s - kept_s
         self._check_trials(tune_option)
         self.search_policies = policies_of(
@@ -148,7 +155,10 @@ class TaskScheduler:
             self._restore(per_round)
         self._tuned = True
         self.best_ct = self.ct
+        workers = Workers()
         try:
+            for policy in self.search_policies:
+                policy.workers = workers
             for number in range(len(self.tasks)):  # warm up: nothing is known of a task that was never tuned
                 if not self.task_cts[number] and time.monotonic() < deadline:
                     self._round(number, per_round, per_task_early_stopping, deadline)
@@ -156,13 +166,15 @@ class TaskScheduler:
             if share and not self._is_stale(tune_option):
                 parts = [self.share_of(number) for number in range(len(self.tasks))]
                 final_phase.descend(self.descend, parts, tune_option.most_trials - self.ct, deadline, tune_option.budget_s is not None)
-            for number in range(len(self.tasks)):
+            for number in range(len(self.tasks) if self.compares else 0):
                 # Of these tasks those that come late may have no time left; what they have stays as it was timed.
                 if time.monotonic() < deadline + kept_s:
                     self.time_again(number)
         finally:
             for policy in self.search_policies:
                 policy.close()
+                policy.workers = None
+            workers.close()
             self.totals.seconds = time.time() - self.tic
             if tune_option.verbose >= 1 and self.totals.trials:
                 print(self.totals.text(list(map(float, self.best_costs)), self.objective_func, UNTUNED_COST), flush=True)
@@ -222,8 +234,9 @@ class TaskScheduler:
         # a log that was loaded counts its rounds, but its history is one entry
         if rounds - 1 < len(history) and rounds - 1 - window >= 0:
             backward = (history[rounds - 1] - history[rounds - 1 - window]) / window
-        # Two forecasts, of which the more hopeful counts: gains go on as 1 / rounds, or the task catches up with its kind.
-        next_cost = min(cost - cost / max(1, rounds), self._cost_of_its_kind(number))
+        # Two forecasts, of which the more hopeful counts: gains of what is left go on as 1 / rounds, or the task catches up with its kind.
+        left = max(0.0, cost - self.least_costs[number])
+        next_cost = max(min(cost - left / max(1, rounds), self._cost_of_its_kind(number)), self.least_costs[number])
         value = chain * (self.alpha * backward + (1 - self.alpha) * (next_cost - cost))
         # the best of a task never gets worse, whatever the noise in its history says
         return min(value, 0.0)
@@ -311,7 +324,7 @@ class TaskScheduler:
         """Count what the log holds of the tasks."""
         if self.load_log_file is None or self.ct or not Path(self.load_log_file).exists():
             return
-        for number, known in enumerate(known_of_tasks(self.tasks, self.load_log_file)):
+        for number, known in enumerate(known_of_tasks(self.tasks, self.load_log_file, self.tune_option.runner.swept_bytes)):
             self.ct += known.trials
             self.task_trials[number] = known.trials
             self.task_cts[number] = round(known.trials / per_round)
@@ -324,7 +337,7 @@ class TaskScheduler:
         self._restored, self._restored_costs = self.ct, self.best_costs.copy()
 
     def _opened(self, number: int) -> SketchPolicy:
-        """A task's policy; only a few keep their workers, the others start them again when it is their turn."""
+        """A task's policy; only a few keep their arrays, the others make them again when it is their turn."""
         self._recent = [*(other for other in self._recent if other != number), number]
         # The one that waited longest: its turn is likely the farthest away.
         while len(self._recent) > _OPEN_SESSIONS:

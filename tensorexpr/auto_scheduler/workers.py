@@ -75,6 +75,8 @@ class LocalRunner:
         cooldown_interval: seconds to rest after each candidate.
         enable_cpu_cache_flush: measure with cold caches.
         device: 0; a CPU is one device.
+        swept_bytes: read so much else on each core before each call, which then finds its arrays where other kernels of a network would
+            have left them; 0 calls in a row.
 
     Raises:
         TuningError: for another device, or a rest of negative length.
@@ -87,6 +89,7 @@ class LocalRunner:
     cooldown_interval: float = 0.0
     enable_cpu_cache_flush: bool = False
     device: int = 0
+    swept_bytes: int = 0
 
     def __post_init__(self) -> None:
         if self.device != 0:
@@ -224,6 +227,7 @@ def measure_options(builder: LocalBuilder, runner: LocalRunner) -> MeasureOption
         min_repeat_ms=usual.min_repeat_ms if runner.min_repeat_ms is None else runner.min_repeat_ms,
         flush_caches=runner.enable_cpu_cache_flush,
         cooldown_s=runner.cooldown_interval,
+        swept_bytes=runner.swept_bytes,
     )
     if timing.flush_caches:  # only the first call after a flush is a cold one
         timing = replace(timing, number=1, min_repeat_ms=0.0)

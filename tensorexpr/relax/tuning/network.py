@@ -1,69 +1,49 @@
 """`tune_network`: the programs of a network's kernels, searched within seconds.
 
 the network by rules       built, timed, and profiled: which kernels take how much of a run
-tasks                      those that take something, the most time first (`network_tasks`)
-search                     one task scheduler: each round goes where the network is expected to gain most
-the network by records     compared kernel by kernel within the network, both in turn; what isn't faster there isn't chosen
-the whole                  compared in turn; never slower than by rules
+tasks                      those that take something, first what is farthest from the machine's limits (`network_tasks`)
+search                     one task scheduler: each round goes where the network is expected to gain most. Programs are compiled as the
+                           network has them, and timed as it finds its data: behind other kernels
+the network by records     compared kernel by kernel within the network, and as a whole (`comparing`); never slower than by rules
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 from ...auto_scheduler.callbacks import RecordToFile
-from ...auto_scheduler.dispatcher import ApplyHistoryBest
-from ...auto_scheduler.loaded import LoadedRecord
+from ...auto_scheduler.limits import least_seconds
 from ...auto_scheduler.options import LocalBuilder, LocalRunner, TuningOptions
 from ...auto_scheduler.records import load_records
 from ...auto_scheduler.task_scheduler import TaskScheduler
 from ...errors import TuningError
-from ...runtime.ndarray import NDArray
 from ...target import Target, TargetLike
-from ...tir.function import IRModule
-from ...tune.records import append_records, choose_best
+from ...tune.records import append_records
 from ..build import build
 from ..network_tasks import NetworkTask, fused_graph, tasks_of_graph
 from ..runtime.executable import Executable
+from .comparing import Compared, Network, Winners, compared, seconds_of
 from .outcome import NetworkTuning, TaskOutcome
 from .progress import Progress, Watch
-from .timing import difference, inputs_of, kernel_times, timed_in_turn
+from .timing import inputs_of, kernel_times, timed_in_turn
 
 _LEAST_SHARE = 0.005  # of a run: what a task below it could gain is less than what two runs differ by
 _FOR_THE_END, _MOST_FOR_THE_END = 12.0, 0.25  # seconds, and part of the budget, for building and comparing in the end
-_EACH_S = 6.0  # workers for a task, and its first programs: of so many seconds of the budget each, tasks get any
-_PROFILE_PART = 0.02  # of the budget, for each of the profiles and comparisons
-_NO_GAIN = 0.99  # a kernel that takes more than this of its former time hasn't gained: two runs differ by as much
-_LARGEST_DIFFERENCE = 1e-2  # of the largest result: sums in another order, through all layers
+_EACH_S = 3.0  # the first programs of a task: of so many seconds of the budget each, tasks get any
+_ROUND = 8  # programs of a round: enough for all compile workers, few enough to go on soon where more is to be gained
+# A search that takes no longer than to measure what it proposes; within seconds the analytic model chooses, which needs no thousands.
+_SEARCH: Mapping[str, float] = {
+    "evolutionary_search_population": 512, "evolutionary_search_num_iters": 2, "sample_init_min_population": 16,
+}  # fmt: skip
+_LONG_S = 300.0  # a budget that has time for the usual search, and for the descents at its end
+_REPEAT_MS = 4  # of calls that each follow a sweep, whose median counts
+_KERNELS = "tensorexpr.relax.tuning.compiling:make_compiler"
+_PROFILE_PART = 0.015  # of the budget, for each of the profiles and comparisons
 _SEARCHES = ("auto_scheduler",)
-
-_Times = Mapping[str, tuple[float, int]]
-
-
-@dataclass(frozen=True)
-class _Network:
-    """What is tuned: the fused graph, by rules in machine code, its inputs, and what its kernels take."""
-
-    graph: IRModule
-    target: Target
-    untuned: Executable
-    inputs: Sequence[NDArray]
-    times: _Times
-    untuned_s: float
-
-    def seconds_of(self, kernels: Collection[str]) -> float:
-        """What some kernels take of a run."""
-        return sum(self.times.get(name, (0.0, 0))[0] for name in kernels)
-
-    def built(self, records: Iterable[LoadedRecord]) -> Executable:
-        """The network with the programs of records."""
-        with ApplyHistoryBest(list(records)):
-            made: Executable = build(self.graph, self.target, relax_pipeline=None, progress=False)
-        return made
 
 
 def tune_network(
@@ -114,8 +94,8 @@ def tune_network(
         raise TuningError(f"tune_network: by is {by!r}; it is one of {', '.join(map(repr, _SEARCHES))}")
     log = Path(records)
     network = _measured(mod, params, Target.target_or_current(target), inputs, budget_s)
-    found = tasks_of_graph(network.graph, network.target)
-    found.sort(key=lambda one: -network.seconds_of(one.kernels))
+    found = sorted(tasks_of_graph(network.graph, network.target), key=lambda one: -network.seconds_of(one.kernels))
+    runner = _as_in_a_network(runner or LocalRunner(), network.target)
     chosen = _chosen(found, tasks, network)
     _take_over(log, prior_records, chosen)
     shares = {one.task.workload_key: network.seconds_of(one.kernels) for one in chosen}
@@ -127,13 +107,14 @@ def tune_network(
     if chosen and left > 0:
         try:
             affordable = max(1, int(left / _EACH_S)) if isinstance(tasks, str) else len(chosen)
-            _search(chosen[:affordable], left, log, watch, builder, runner)
+            _search(_promising(network, chosen)[:affordable], left, log, watch, builder or LocalBuilder(), runner)
         except KeyboardInterrupt:
             is_interrupted = True
-    return _concluded(network, found, chosen, log, watch, is_interrupted)
+    of_whole = compared(network, found, log, runner.swept_bytes, _PROFILE_PART * budget_s)
+    return _concluded(of_whole, found, log, watch, is_interrupted)
 
 
-def _measured(mod: Any, params: Mapping[Any, Any] | None, target: Target, inputs: Mapping[str, Any] | None, budget_s: float) -> _Network:
+def _measured(mod: Any, params: Mapping[Any, Any] | None, target: Target, inputs: Mapping[str, Any] | None, budget_s: float) -> Network:
     """The network by rules, and what it takes."""
     graph = fused_graph(mod, params)
     main: Any = graph.functions.get(graph.get_global_var("main")) if "main" in graph else None
@@ -142,10 +123,10 @@ def _measured(mod: Any, params: Mapping[Any, Any] | None, target: Target, inputs
     given = inputs_of(main, inputs)
     untuned: Executable = build(graph, target, relax_pipeline=None, progress=False)
     times = kernel_times([untuned], given, _PROFILE_PART * budget_s)[0]
-    return _Network(graph, target, untuned, given, times, timed_in_turn([untuned], given, _PROFILE_PART * budget_s)[0])
+    return Network(graph, target, untuned, given, times, timed_in_turn([untuned], given, _PROFILE_PART * budget_s)[0])
 
 
-def _chosen(found: Sequence[NetworkTask], wanted: str | Sequence[int | str], network: _Network) -> list[NetworkTask]:
+def _chosen(found: Sequence[NetworkTask], wanted: str | Sequence[int | str], network: Network) -> list[NetworkTask]:
     """The tasks that are tuned."""
     if isinstance(wanted, str):
         if wanted != "all":
@@ -171,86 +152,59 @@ def _take_over(log: Path, prior: Sequence[str | Path], tasks: Sequence[NetworkTa
         known.update(record.dumps() for record in of_tasks)
 
 
-def _search(chosen: Sequence[NetworkTask], seconds: float, log: Path, watch: Watch, builder: Any, runner: Any) -> None:
+def _as_in_a_network(runner: LocalRunner, target: Target) -> LocalRunner:
+    """How kernels of a network are timed: each call finds in the caches of a core what others left there."""
+    if runner.swept_bytes or runner.enable_cpu_cache_flush:
+        return runner
+    given = {one.name: getattr(runner, one.name) for one in fields(LocalRunner)}  # whatever kind of runner it is
+    shortest = _REPEAT_MS if runner.min_repeat_ms is None else runner.min_repeat_ms
+    return LocalRunner(**{**given, "swept_bytes": 2 * target.machine.caches[1].size, "min_repeat_ms": shortest})
+
+
+def _promising(network: Network, tasks: Sequence[NetworkTask]) -> list[tuple[NetworkTask, float]]:
+    """Tasks, with the seconds that no program of a call takes less than; first where most of a run may be gained."""
+    limits = [(one, least_seconds(one.task.compute_dag, network.target)) for one in tasks]
+    return sorted(limits, key=lambda pair: pair[1] * network.calls_of(pair[0].kernels) - network.seconds_of(pair[0].kernels))
+
+
+def _search(
+    chosen: Sequence[tuple[NetworkTask, float]], seconds: float, log: Path, watch: Watch, builder: LocalBuilder, runner: LocalRunner
+) -> None:
     """Rounds of the task scheduler."""
     scheduler = TaskScheduler(
-        [one.task for one in chosen], [float(one.count) for one in chosen], load_log_file=str(log) if log.exists() else None, callbacks=[]
-    )
-    callbacks = [RecordToFile(log), watch]
-    parts = {name: value for name, value in (("builder", builder), ("runner", runner)) if value is not None}
-    scheduler.tune(TuningOptions(budget_s=seconds, verbose=0, measure_callbacks=callbacks, **parts))
+        [one.task for one, _ in chosen], [float(one.count) for one, _ in chosen], load_log_file=str(log) if log.exists() else None,
+        callbacks=[], least_costs=[least for _, least in chosen], compares=False,
+    )  # fmt: skip
+    if builder.build_func == "default":
+        builder = replace(builder, build_func=_KERNELS)
+    options = TuningOptions(
+        num_measures_per_round=_ROUND, verbose=0, builder=builder, runner=runner, measure_callbacks=[RecordToFile(log), watch],
+        budget_s=seconds,
+    )  # fmt: skip
+    scheduler.tune(options, search_policy_params=None if seconds >= _LONG_S else {**_SEARCH, "descent_share": 0.0})
 
 
-def _winners(tasks: Sequence[NetworkTask], log: Path) -> dict[str, LoadedRecord]:
-    """The best verified record of each task by its key."""
-    loaded = load_records(log, repeats=True) if log.exists() else []
-    found: dict[str, LoadedRecord] = {}
-    for one in tasks:
-        key, dag = one.task.workload_key, one.task.compute_dag.hash_key()
-        best = choose_best([record for record in loaded if record.workload_key == key], key, dag, one.task.target)[0]
-        if best is not None and len(best.trace):
-            found[key] = best
-    return found
-
-
-def _concluded(
-    network: _Network, found: Sequence[NetworkTask], chosen: Sequence[NetworkTask], log: Path, watch: Watch, is_interrupted: bool
-) -> NetworkTuning:
-    """The network with the programs that make it faster, compared and written."""
+def _concluded(made: Compared, found: Sequence[NetworkTask], log: Path, watch: Watch, is_interrupted: bool) -> NetworkTuning:
+    """What came of it; the chosen programs are written."""
     best_log = log.with_suffix(f".best{log.suffix}")
-    names = {one.task.workload_key: one.kernels for one in found}
-    kept, tuned, before, after = _faster(network, _winners(found, log), names, _PROFILE_PART * watch.budget_s)
-    untuned_s, tuned_s = timed_in_turn([network.untuned, tuned], network.inputs, 2 * _PROFILE_PART * watch.budget_s)
-    if not kept or tuned_s > untuned_s:
-        # Kernel by kernel each may be faster, and all of them aren't: threads, and what one leaves in the caches for the next.
-        kept, tuned, after, tuned_s = {}, network.untuned, before, untuned_s
-    _write(best_log, kept)
-    outcomes = [_outcome(one.kernels, one.task.workload_key, tuned, before, after, watch.counts, kept) for one in found]
+    _write(best_log, made.kept)
+    outcomes = [_outcome(made, one.kernels, one.task.workload_key, watch.counts) for one in found]
     tunable = {name for one in found for name in one.kernels}
-    outcomes += [_outcome((name,), "", tuned, before, after, {}, ()) for name in before if name not in tunable]
+    outcomes += [_outcome(made, (name,), "", {}) for name in made.before if name not in tunable]
     return NetworkTuning(
-        tuple(sorted(outcomes, key=lambda one: -one.before_s)), untuned_s, tuned_s, time.monotonic() - watch.began, watch.budget_s,
-        watch.trials, is_interrupted, log, best_log, tuned,
+        tuple(sorted(outcomes, key=lambda one: -one.before_s)), made.untuned_s, made.tuned_s, time.monotonic() - watch.began,
+        watch.budget_s, watch.trials, is_interrupted, log, best_log, made.tuned,
     )  # fmt: skip
 
 
-def _faster(
-    network: _Network, winners: Mapping[str, LoadedRecord], names: Mapping[str, Sequence[str]], seconds: float
-) -> tuple[dict[str, LoadedRecord], Executable, _Times, _Times]:
-    """The records whose kernels are faster within the network, the network with them, and what kernels take by rules and with them.
-
-    Alone a kernel finds its weights in the cache where its last call left them; within a network those of other layers were there since.
-    """
-    if not winners:
-        return {}, network.untuned, network.times, network.times
-    tuned = network.built(winners.values())
-    if not difference(network.untuned, tuned, network.inputs) <= _LARGEST_DIFFERENCE:
-        raise TuningError("tune_network: the network with verified programs computes something else than by rules; please report it")
-    before, after = kernel_times([network.untuned, tuned], network.inputs, seconds)
-    kept = {
-        key: record
-        for key, record in winners.items()
-        if sum(after[name][0] for name in names[key] if name in after)
-        < _NO_GAIN * sum(before[name][0] for name in names[key] if name in before)
-    }
-    if not kept:
-        return {}, network.untuned, before, before
-    if len(kept) < len(winners):
-        tuned = network.built(kept.values())
-        before, after = kernel_times([network.untuned, tuned], network.inputs, seconds)
-    return kept, tuned, before, after
-
-
-def _write(best_log: Path, kept: Mapping[str, LoadedRecord]) -> None:
+def _write(best_log: Path, kept: Winners) -> None:
     temporary = best_log.with_name(best_log.name + ".tmp")
     temporary.write_text("".join(record.dumps() + "\n" for record in kept.values()))
     temporary.replace(best_log)  # in one step: whoever reads meanwhile meets the old file or the new one
 
 
-def _outcome(
-    kernels: Sequence[str], key: str, tuned: Executable, before: _Times, after: _Times, trials: Mapping[str, int], kept: Collection[str],
-) -> TaskOutcome:  # fmt: skip
-    spent = [sum(times.get(name, (0.0, 0))[0] for name in kernels) for times in (before, after)]
-    calls = sum(before.get(name, (0.0, 0))[1] for name in kernels)
-    origin = "record" if key in kept else tuned.origins.get(kernels[0], "no kernel")
-    return TaskOutcome(kernels[0], key, tuple(kernels), calls, spent[0], spent[1], trials.get(key, 0), origin)
+def _outcome(made: Compared, kernels: Sequence[str], key: str, trials: Mapping[str, int]) -> TaskOutcome:
+    calls = sum(made.before.get(name, (0.0, 0))[1] for name in kernels)
+    origin = "record" if key in made.kept else made.tuned.origins.get(kernels[0], "no kernel")
+    before_s, after_s = (seconds_of(times, kernels) for times in (made.before, made.after))
+    return TaskOutcome(kernels[0], key, tuple(kernels), calls, before_s, after_s, trials.get(key, 0), origin)

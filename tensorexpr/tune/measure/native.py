@@ -20,6 +20,10 @@ from ...target import Target
 
 # more independent multiply-adds than two pipes of a latency of 4 have under way: their number decides, not the latency
 _CHAINS = 10
+# A product of integers takes three cycles on all x86-64 and AArch64 cores of the last ten years, the xor behind it, without which LLVM
+# would multiply in another order, one more.
+_PRODUCTS, _PRODUCT_CYCLES = 16, 4
+_CLOCK_ITERATIONS = 20_000
 _PROBE_SECONDS = 1e-3
 _FIRST_PROBE_ITERATIONS = 20_000
 
@@ -33,6 +37,7 @@ _DECLARATIONS = {"x86_64": "declare void @llvm.x86.sse2.clflush(ptr)", "aarch64"
 # Both have the form of packed entries, so that `repeat` times the probe as it times kernels.
 # tx_flush: the words are a number of ranges and then the address and bytes of each.
 # tx_probe: the words are iterations and threads.
+# tx_clock: the words are iterations, and an odd number.
 # tx_sweep: the words are threads, the address and the bytes of what each of them reads.
 _TEXT = """
 declare void @GOMP_parallel(ptr, ptr, i32, i32)
@@ -98,6 +103,25 @@ define i32 @tx_probe(ptr %words) {{
   ret i32 0
 }}
 
+define i32 @tx_clock(ptr %words) {{
+entry:
+  %limit = load i64, ptr %words
+  %odd.at = getelementptr i64, ptr %words, i64 1
+  %odd = load i64, ptr %odd.at
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %loop ]
+  %z0 = phi i64 [ %odd, %entry ], [ %z{products}, %loop ]
+{multiplied}
+  %i.next = add i64 %i, 1
+  %left = icmp ult i64 %i.next, %limit
+  br i1 %left, label %loop, label %exit
+exit:
+  %sink = alloca i64
+  store volatile i64 %z{products}, ptr %sink
+  ret i32 0
+}}
+
 define internal void @read(ptr %words) {{
 entry:
   %start.at = getelementptr i64, ptr %words, i64 1
@@ -142,6 +166,8 @@ def _text(arch: str) -> str:
         phis="\n".join(phis),
         steps="\n".join(steps),
         sinks="\n".join(sinks),
+        products=_PRODUCTS,
+        multiplied="\n".join(f"  %y{n} = mul i64 %z{n}, %odd\n  %z{n + 1} = xor i64 %y{n}, %odd" for n in range(_PRODUCTS)),
     )
 
 
@@ -162,7 +188,7 @@ def _helpers() -> _Helpers:
     """
     try:
         target = Target("llvm")
-        code = engine.load_object(engine.compile_text(_text(target.arch), target, 0).data, ("tx_flush", "tx_probe", "tx_sweep"))
+        code = engine.load_object(engine.compile_text(_text(target.arch), target, 0).data, ("tx_flush", "tx_probe", "tx_clock", "tx_sweep"))
     except Exception as error:
         raise TuningError(f"the helpers of measuring can't be built on this machine: {error}") from error
     return _Helpers(code, ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(code["tx_flush"]))
@@ -184,6 +210,18 @@ class Probe:
     def __call__(self) -> float:
         """Probe now."""
         return repeat(_helpers().code["tx_probe"], self._words, 1)[0]
+
+
+@lru_cache(maxsize=1)
+def cycles_per_second() -> float:
+    """How fast a core of this machine goes, the fastest of a few milliseconds.
+
+    Raises:
+        TuningError: if the helpers can't be compiled or loaded here.
+    """
+    words: Any = (ctypes.c_int64 * 2)(_CLOCK_ITERATIONS, 3)
+    seconds = min(repeat(_helpers().code["tx_clock"], words, 1)[0] for _ in range(10))
+    return _CLOCK_ITERATIONS * _PRODUCTS * _PRODUCT_CYCLES / seconds
 
 
 class Sweep:

@@ -141,7 +141,7 @@ def test_a_run_that_is_given_up_leaves_the_measurer_usable() -> None:
 
 
 def test_workers_go_on_with_the_next_task() -> None:
-    other = MeasureTask(softmax(), Target("llvm"))
+    other = MeasureTask(elementwise(), Target("llvm"))
     with Workers() as workers, Measurer(TASK, OPTIONS, workers=workers) as first:
         assert [one.verified for one in first.measure([Program(0, Trace()), Program(1, tiled(ARGS[2], 4, 32))])] == [True, True]
         pids = set(workers.pids)
