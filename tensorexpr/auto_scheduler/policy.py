@@ -50,6 +50,7 @@ DEFAULT_PARAMS: Mapping[str, float | int | str] = {
     "sample_init_use_measured_ratio": 0.2,
     "rules": "all",
     "descent_share": 0.2,
+    "measure_unscheduled": 1,
 }
 _LEAST_POPULATION = 128
 # Sketch rules: all there are, or Ansor's only.
@@ -64,7 +65,8 @@ class SketchPolicy:
         program_cost_model: predicts throughput; by default a boosted model that starts from the analytic one. `XGBModel` may
             be shared with other tasks, a `PythonBasedModel` is your own.
         params: overrides of `DEFAULT_PARAMS`. `descent_share` of the trials (from 32 on) or of the time goes to a coordinate descent
-            from the best program at the end; 0 does without, as the rules "ansor" do unless it is given. Those that TVM has
+            from the best program at the end; 0 does without, as the rules "ansor" do unless it is given. With `measure_unscheduled` 0 the
+            program without a schedule isn't measured: nobody is told then what a schedule gained. Those that TVM has
             and that have no use here (of GPUs, of steps that sketches decide here) are accepted.
         seed: of all random choices; the same seed proposes the same candidates for the same results.
         verbose: overrides the tuning options' verbosity if given.
@@ -282,7 +284,7 @@ class SketchPolicy:
             seed=self.seed,
             preloaded=preloaded.candidates,
             program_model=user,
-            with_baseline=preloaded.baseline is None,
+            with_baseline=preloaded.baseline is None and bool(self.params["measure_unscheduled"]),
         )
 
     def _models(self, model: Any) -> tuple[UserModel | None, CostModel]:

@@ -7,8 +7,9 @@ are started afresh, as a copy of this one would hold locks of threads that it do
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,9 +21,10 @@ from ..schedule.trace import Trace
 from ..target import Target
 from ..tir.function import PrimFunc
 from ..tir.op_registry import has_lowering_rules
-from ..tune.measure.pool import Job, WorkerPool
+from ..tune.measure.pool import Job
 from ..tune.measure.process import Launch
 from ..tune.measure.protocol import Frame
+from ..tune.measure.workers import Workers
 from .kernels import BuiltKernel, built_kernel
 
 _MODULE = "tensorexpr.relax.kernel_worker"
@@ -30,6 +32,18 @@ _MODULE = "tensorexpr.relax.kernel_worker"
 _LEAST_EACH = 4
 _LIMIT_SECONDS = 600.0
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+_KEPT: ContextVar[Workers | None] = ContextVar("workers of builds", default=None)
+
+
+@contextmanager
+def kept_workers() -> Iterator[None]:
+    """Within this context workers outlive a build, and serve the next one."""
+    with Workers() as workers:
+        token = _KEPT.set(workers)
+        try:
+            yield
+        finally:
+            _KEPT.reset(token)
 
 
 @dataclass(frozen=True)
@@ -78,6 +92,9 @@ def _workers(kernels: int) -> int:
     stated = int(context.config.get("relax.build.processes", 0))
     if context.instruments or has_lowering_rules():  # Python functions of this process that watch or change what is built
         return 1
+    kept = _KEPT.get()
+    if kept is not None and kept.pids and kernels > 1:  # they run already
+        return stated or usable_cores()
     # For few kernels this is 0, which means as 1 does that no worker is started.
     return min(stated or usable_cores(), kernels // (1 if stated else _LEAST_EACH))
 
@@ -90,18 +107,23 @@ def _by_workers(wanted: Mapping[str, Wanted], target: Target, count: int) -> Ite
         return
     names = list(wanted)
     launch = Launch(_MODULE, environment=_ONE_THREAD)
-    with tempfile.TemporaryDirectory(prefix="tensorexpr-build-") as folder, WorkerPool(launch, count, folder, Frame(shared)) as pool:
+    kept = _KEPT.get()
+    workers = kept or Workers()
+    try:
+        pool = workers.pool(launch, count, Frame(shared))
         for n, name in enumerate(names):
             one = wanted[name]
             steps = None if one.recorded is None else one.recorded.to_json()
             header = {"type": "kernel", "symbol": one.symbol, "constants": list(one.constants), "recorded": steps}
             pool.submit(Job(n, Frame(header, (json.dumps(one.computation).encode(),)), _LIMIT_SECONDS))
-        try:
-            for answer in pool.answers():
-                reply = answer.reply
-                if isinstance(reply, Frame) and reply.type == "built":
-                    # By key: answers come in the order in which kernels are done.
-                    name = names[answer.key]
-                    yield name, BuiltKernel.of_parts(wanted[name].symbol, target, reply.header["kernel"], reply.blobs)
-        except (TensorExprError, OSError):
-            return  # no process can be started here
+        for answer in pool.answers():
+            reply = answer.reply
+            if isinstance(reply, Frame) and reply.type == "built":
+                # By key: answers come in the order in which kernels are done.
+                name = names[answer.key]
+                yield name, BuiltKernel.of_parts(wanted[name].symbol, target, reply.header["kernel"], reply.blobs)
+    except (TensorExprError, OSError):
+        return  # no process can be started here
+    finally:
+        if kept is None:
+            workers.close()

@@ -24,6 +24,7 @@ from ...errors import TuningError
 from ...target import Target, TargetLike
 from ...tune.records import append_records
 from ..build import build
+from ..kernel_builds import kept_workers
 from ..network_tasks import NetworkTask, fused_graph, tasks_of_graph
 from ..runtime.executable import Executable
 from .comparing import Compared, Network, Winners, compared, seconds_of
@@ -36,9 +37,7 @@ _FOR_THE_END, _MOST_FOR_THE_END = 12.0, 0.25  # seconds, and part of the budget,
 _EACH_S = 3.0  # the first programs of a task: of so many seconds of the budget each, tasks get any
 _ROUND = 8  # programs of a round: enough for all compile workers, few enough to go on soon where more is to be gained
 # A search that takes no longer than to measure what it proposes; within seconds the analytic model chooses, which needs no thousands.
-_SEARCH: Mapping[str, float] = {
-    "evolutionary_search_population": 512, "evolutionary_search_num_iters": 2, "sample_init_min_population": 16,
-}  # fmt: skip
+_SEARCH: Mapping[str, float] = {"evolutionary_search_population": 512, "evolutionary_search_num_iters": 2, "descent_share": 0.0}
 _LONG_S = 300.0  # a budget that has time for the usual search, and for the descents at its end
 _REPEAT_MS = 4  # of calls that each follow a sweep, whose median counts
 _KERNELS = "tensorexpr.relax.tuning.compiling:make_compiler"
@@ -93,25 +92,26 @@ def tune_network(
     if by not in _SEARCHES:
         raise TuningError(f"tune_network: by is {by!r}; it is one of {', '.join(map(repr, _SEARCHES))}")
     log = Path(records)
-    network = _measured(mod, params, Target.target_or_current(target), inputs, budget_s)
-    found = sorted(tasks_of_graph(network.graph, network.target), key=lambda one: -network.seconds_of(one.kernels))
-    runner = _as_in_a_network(runner or LocalRunner(), network.target)
-    chosen = _chosen(found, tasks, network)
-    _take_over(log, prior_records, chosen)
-    shares = {one.task.workload_key: network.seconds_of(one.kernels) for one in chosen}
-    watch = Watch(progress, budget_s, network.untuned_s, shares, began)
-    watch.recall(load_records(log, repeats=True) if log.exists() else ())
-    left = budget_s - (time.monotonic() - began)
-    left -= min(_FOR_THE_END, _MOST_FOR_THE_END * budget_s)
-    is_interrupted = False
-    if chosen and left > 0:
-        try:
-            affordable = max(1, int(left / _EACH_S)) if isinstance(tasks, str) else len(chosen)
-            _search(_promising(network, chosen)[:affordable], left, log, watch, builder or LocalBuilder(), runner)
-        except KeyboardInterrupt:
-            is_interrupted = True
-    of_whole = compared(network, found, log, runner.swept_bytes, _PROFILE_PART * budget_s)
-    return _concluded(of_whole, found, log, watch, is_interrupted)
+    with kept_workers():
+        network = _measured(mod, params, Target.target_or_current(target), inputs, budget_s)
+        found = sorted(tasks_of_graph(network.graph, network.target), key=lambda one: -network.seconds_of(one.kernels))
+        runner = _as_in_a_network(runner or LocalRunner(), network.target)
+        chosen = _chosen(found, tasks, network)
+        _take_over(log, prior_records, chosen)
+        shares = {one.task.workload_key: network.seconds_of(one.kernels) for one in chosen}
+        watch = Watch(progress, budget_s, network.untuned_s, shares, began)
+        watch.recall(load_records(log, repeats=True) if log.exists() else ())
+        left = budget_s - (time.monotonic() - began)
+        left -= min(_FOR_THE_END, _MOST_FOR_THE_END * budget_s)
+        is_interrupted = False
+        if chosen and left > 0:
+            try:
+                affordable = max(1, int(left / _EACH_S)) if isinstance(tasks, str) else len(chosen)
+                _search(_promising(network, chosen)[:affordable], left, log, watch, builder or LocalBuilder(), runner)
+            except KeyboardInterrupt:
+                is_interrupted = True
+        of_whole = compared(network, found, log, runner.swept_bytes, _PROFILE_PART * budget_s)
+        return _concluded(of_whole, found, log, watch, is_interrupted)
 
 
 def _measured(mod: Any, params: Mapping[Any, Any] | None, target: Target, inputs: Mapping[str, Any] | None, budget_s: float) -> Network:
@@ -181,7 +181,9 @@ def _search(
         num_measures_per_round=_ROUND, verbose=0, builder=builder, runner=runner, measure_callbacks=[RecordToFile(log), watch],
         budget_s=seconds,
     )  # fmt: skip
-    scheduler.tune(options, search_policy_params=None if seconds >= _LONG_S else {**_SEARCH, "descent_share": 0.0})
+    # What a kernel is compared with is the one by rules, which is measured first.
+    params = {"measure_unscheduled": 0, **(_SEARCH if seconds < _LONG_S else {})}
+    scheduler.tune(options, search_policy_params=params)
 
 
 def _concluded(made: Compared, found: Sequence[NetworkTask], log: Path, watch: Watch, is_interrupted: bool) -> NetworkTuning:
