@@ -26,7 +26,7 @@ from .custom_rule import PreloadCustomSketchRule
 from .loop_state import State
 from .measure_input import MeasureInput
 from .options import TuningOptions
-from .preload import CandidateIndex, Preloaded, PreloadMeasuredStates, recall
+from .preload import CandidateIndex, Preloaded, PreloadMeasuredStates, fastest_candidates, recall
 from .session import SearchSession
 from .sketch.generate import generate_sketches
 from .sketch.rule import RuleOptions
@@ -283,6 +283,7 @@ class SketchPolicy:
             record=lambda batch: self._record(batch, options),
             seed=self.seed,
             preloaded=preloaded.candidates,
+            promising=preloaded.promising,
             program_model=user,
             with_baseline=preloaded.baseline is None and bool(self.params["measure_unscheduled"]),
         )
@@ -299,11 +300,13 @@ class SketchPolicy:
             return Preloaded()
         found, messages = [], []
         for callback in self._preloads:
-            # what was timed with other caches can't be compared
-            records = [record for record in callback.records(self.task) if record.swept_bytes == swept_bytes]
+            records = callback.records(self.task)
             found += records
             messages.append(callback.message(self.task, sum(not record.is_timed_again for record in records)))
-        preloaded = recall(found, sketches)
+        # What was timed with other caches can't be compared: its best are measured again.
+        others = [record for record in found if record.swept_bytes != swept_bytes]
+        found = [record for record in found if record.swept_bytes == swept_bytes]
+        preloaded = replace(recall(found, sketches), promising=fastest_candidates(others, sketches))
         # by program: one that was timed again has several records
         unknown = len({record.trace for record in found if len(record.trace)}) - len(preloaded.candidates)
         if unknown:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,8 @@ from ..tune.space import Sketch
 from .loaded import LoadedRecord
 from .records import load_records
 from .task import Task
+
+_PROMISING = 4  # programs of a log that was timed otherwise
 
 
 class PreloadMeasuredStates:
@@ -60,10 +63,14 @@ class PreloadMeasuredStates:
 
 @dataclass(frozen=True)
 class Preloaded:
-    """What earlier runs measured: candidates of the sketches with their costs (infinite if they failed), and the plain program's cost."""
+    """What earlier runs measured: candidates of the sketches with their costs (infinite if they failed), and the plain program's cost.
+
+    `promising` are candidates that are worth measuring once more.
+    """
 
     candidates: tuple[tuple[Candidate, float], ...] = ()
     baseline: float | None = None
+    promising: tuple[Candidate, ...] = ()
 
 
 class CandidateIndex:
@@ -102,6 +109,12 @@ def recall(records: Sequence[LoadedRecord], sketches: Sequence[Sketch]) -> Prelo
         elif (candidate := index.find(record.trace)) is not None:
             found[candidate] = record.median
     return Preloaded(tuple(found.items()), baseline)
+
+
+def fastest_candidates(records: Sequence[LoadedRecord], sketches: Sequence[Sketch]) -> tuple[Candidate, ...]:
+    """The candidates of the fastest few programs that records tell of."""
+    known = sorted(recall(records, sketches).candidates, key=lambda pair: pair[1]) if records else []
+    return tuple(candidate for candidate, cost in known[:_PROMISING] if math.isfinite(cost))
 
 
 def _samples(trace: Trace) -> Trace:

@@ -50,6 +50,7 @@ class Tuner:
         seed: of all random choices: the same seed and the same results give the same candidates.
         preloaded: candidates that were measured before, with their costs; they are not measured again.
         program_model: predicts instead of `model` if given.
+        promising: candidates to measure first, such as the best of a log that was timed otherwise.
         with_baseline: measure the unscheduled program too; a run that goes on with an old log has done so.
         strategy: chooses what to measure next, instead of evolution guided by the model.
         clock: seconds, for the budget.
@@ -66,6 +67,7 @@ class Tuner:
     trials: list[Trial] = field(default_factory=list)
     preloaded: Sequence[tuple[Candidate, float]] = ()
     program_model: ProgramModel | None = None
+    promising: Sequence[Candidate] = ()
     with_baseline: bool = True
     strategy: Strategy | None = None
     clock: Callable[[], float] = time.monotonic
@@ -148,7 +150,8 @@ class Tuner:
         """
         baseline: list[Candidate | None] = []
         if not self._tried_preferred:
-            self._first += [candidate for candidate in preferred(self.sketches) if candidate not in self._seen]
+            wanted = dict.fromkeys((*preferred(self.sketches), *self.promising))
+            self._first += [candidate for candidate in wanted if candidate not in self._seen]
             baseline = [None] if self.with_baseline else []
             self._tried_preferred = True
         # the unscheduled program may take longest: last, when there is a best to stop it by

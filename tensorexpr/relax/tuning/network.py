@@ -22,12 +22,12 @@ from ...auto_scheduler.records import load_records
 from ...auto_scheduler.task_scheduler import TaskScheduler
 from ...errors import TuningError
 from ...target import Target, TargetLike
-from ...tune.records import append_records
 from ..build import build
 from ..kernel_builds import kept_workers
 from ..network_tasks import NetworkTask, fused_graph, tasks_of_graph
 from ..runtime.executable import Executable
 from .comparing import Compared, Network, Winners, compared, seconds_of
+from .known import left_out, take_over
 from .outcome import NetworkTuning, TaskOutcome
 from .progress import Progress, Watch
 from .timing import inputs_of, kernel_times, timed_in_turn
@@ -97,10 +97,13 @@ def tune_network(
         found = sorted(tasks_of_graph(network.graph, network.target), key=lambda one: -network.seconds_of(one.kernels))
         runner = _as_in_a_network(runner or LocalRunner(), network.target)
         chosen = _chosen(found, tasks, network)
-        _take_over(log, prior_records, chosen)
+        take_over(log, prior_records, found)
+        notes = tuple(left_out([log, *prior_records], found))
         shares = {one.task.workload_key: network.seconds_of(one.kernels) for one in chosen}
         watch = Watch(progress, budget_s, network.untuned_s, shares, began)
         watch.recall(load_records(log, repeats=True) if log.exists() else ())
+        for note in notes:
+            watch.say(note)
         left = budget_s - (time.monotonic() - began)
         left -= min(_FOR_THE_END, _MOST_FOR_THE_END * budget_s)
         is_interrupted = False
@@ -110,8 +113,9 @@ def tune_network(
                 _search(_promising(network, chosen)[:affordable], left, log, watch, builder or LocalBuilder(), runner)
             except KeyboardInterrupt:
                 is_interrupted = True
+                watch.say("interrupted: what was found until now is compared within the network; Ctrl-C once more leaves it in the log")
         of_whole = compared(network, found, log, runner.swept_bytes, _PROFILE_PART * budget_s)
-        return _concluded(of_whole, found, log, watch, is_interrupted)
+        return _concluded(of_whole, found, log, watch, is_interrupted, notes)
 
 
 def _measured(mod: Any, params: Mapping[Any, Any] | None, target: Target, inputs: Mapping[str, Any] | None, budget_s: float) -> Network:
@@ -140,16 +144,6 @@ def _chosen(found: Sequence[NetworkTask], wanted: str | Sequence[int | str], net
             raise TuningError(f"tune_network: no task {one!r}; there are {listed or 'none'}")
         numbers.append(number)
     return [found[number] for number in dict.fromkeys(numbers)]
-
-
-def _take_over(log: Path, prior: Sequence[str | Path], tasks: Sequence[NetworkTask]) -> None:
-    """Copy the records that other logs have of the tasks, unless this one has them."""
-    keys = {(one.task.workload_key, one.task.compute_dag.hash_key()) for one in tasks}
-    known = {record.dumps() for record in load_records(log, repeats=True)} if log.exists() else set()
-    for other in prior:
-        of_tasks = [record for record in load_records(other, repeats=True) if (record.workload_key, record.dag_hash) in keys]
-        append_records(log, [record for record in of_tasks if record.dumps() not in known])
-        known.update(record.dumps() for record in of_tasks)
 
 
 def _as_in_a_network(runner: LocalRunner, target: Target) -> LocalRunner:
@@ -186,7 +180,9 @@ def _search(
     scheduler.tune(options, search_policy_params=params)
 
 
-def _concluded(made: Compared, found: Sequence[NetworkTask], log: Path, watch: Watch, is_interrupted: bool) -> NetworkTuning:
+def _concluded(
+    made: Compared, found: Sequence[NetworkTask], log: Path, watch: Watch, is_interrupted: bool, notes: tuple[str, ...]
+) -> NetworkTuning:
     """What came of it; the chosen programs are written."""
     best_log = log.with_suffix(f".best{log.suffix}")
     _write(best_log, made.kept)
@@ -195,7 +191,7 @@ def _concluded(made: Compared, found: Sequence[NetworkTask], log: Path, watch: W
     outcomes += [_outcome(made, (name,), "", {}) for name in made.before if name not in tunable]
     return NetworkTuning(
         tuple(sorted(outcomes, key=lambda one: -one.before_s)), made.untuned_s, made.tuned_s, time.monotonic() - watch.began,
-        watch.budget_s, watch.trials, is_interrupted, log, best_log, made.tuned,
+        watch.budget_s, watch.trials, is_interrupted, log, best_log, made.tuned, notes,
     )  # fmt: skip
 
 

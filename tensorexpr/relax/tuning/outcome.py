@@ -52,6 +52,7 @@ class NetworkTuning:
         records: the log of all trials, with which a later run goes on.
         best_records: the log of the chosen programs, with which the network is built: `best()`.
         executable: the network with the chosen programs.
+        notes: what records of the logs weren't used, and which part of their key is another one.
     """
 
     tasks: tuple[TaskOutcome, ...]
@@ -64,6 +65,7 @@ class NetworkTuning:
     records: Path
     best_records: Path
     executable: Executable
+    notes: tuple[str, ...] = ()
 
     @property
     def speedup(self) -> float:
@@ -86,4 +88,4 @@ class NetworkTuning:
             f"network: {self.untuned_s * 1e3:.3f} ms untuned, {self.tuned_s * 1e3:.3f} ms tuned, {self.speedup:.2f}x; "
             f"{self.trials} programs measured {words} {self.seconds:.0f} s"
         )
-        return "\n".join([head, *rows, last])
+        return "\n".join([head, *rows, *self.notes, last])

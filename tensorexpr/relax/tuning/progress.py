@@ -86,13 +86,25 @@ class Watch(MeasureCallback):
             self.shares.get(key, 0.0) * (1 - self.best[key] / first) for key, first in self.first.items() if first > 0
         )
 
+    @property
+    def prints(self) -> bool:
+        """Whether there are lines on stderr."""
+        if self.progress is None:
+            return sys.stderr is not None and sys.stderr.isatty()
+        return self.progress is True
+
+    def say(self, text: str) -> None:
+        """A line of its own."""
+        if self.prints:
+            print(text, file=sys.stderr, flush=True)
+
     def tell(self, task: str) -> None:
         """Say where it is."""
         now = time.monotonic()
         said = TuningProgress(now - self.began, self.budget_s, self.trials, task, self.untuned_s, self.expected_s)
         if callable(self.progress):
             self.progress(said)
-        elif (self.progress or (self.progress is None and sys.stderr is not None and sys.stderr.isatty())) and now - self._last >= _EVERY_S:
+        elif self.prints and now - self._last >= _EVERY_S:
             self._last = now
             print(said, file=sys.stderr, flush=True)
 
