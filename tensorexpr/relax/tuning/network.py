@@ -33,7 +33,7 @@ from .progress import Progress, Watch
 from .timing import inputs_of, kernel_times, timed_in_turn
 
 _LEAST_SHARE = 0.005  # of a run: what a task below it could gain is less than what two runs differ by
-_FOR_THE_END, _MOST_FOR_THE_END = 12.0, 0.25  # seconds, and part of the budget, for building and comparing in the end
+_FOR_THE_END, _MOST_FOR_THE_END = 14.0, 0.25  # seconds, and part of the budget, for building and comparing in the end
 _EACH_S = 3.0  # the first programs of a task: of so many seconds of the budget each, tasks get any
 _ROUND = 8  # programs of a round: enough for all compile workers, few enough to go on soon where more is to be gained
 # A search that takes no longer than to measure what it proposes; within seconds the analytic model chooses, which needs no thousands.
@@ -41,7 +41,7 @@ _SEARCH: Mapping[str, float] = {"evolutionary_search_population": 512, "evolutio
 _LONG_S = 300.0  # a budget that has time for the usual search, and for the descents at its end
 _REPEAT_MS = 4  # of calls that each follow a sweep, whose median counts
 _KERNELS = "tensorexpr.relax.tuning.compiling:make_compiler"
-_PROFILE_PART = 0.015  # of the budget, for each of the profiles and comparisons
+_PROFILE_PART = 0.02  # of the budget, for each of the profiles and comparisons
 _SEARCHES = ("auto_scheduler",)
 
 

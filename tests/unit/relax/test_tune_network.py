@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,15 @@ import pytest
 
 import tensorexpr as tvm
 from tensorexpr import auto_scheduler, relax
+from tensorexpr.auto_scheduler.workers import measure_task
 from tensorexpr.errors import DeclarationError, TuningError
 from tensorexpr.relax import op
 from tensorexpr.relax.evaluator import Evaluator
+from tensorexpr.relax.tuning import comparing
 from tensorexpr.relax.tuning import network as tuning
+from tensorexpr.relax.tuning.compiling import make_compiler
 from tensorexpr.relax.tuning.timing import difference, inputs_of
+from tensorexpr.tune.measure import compiling
 
 from .test_network_tasks import TARGET, network, tiled
 from .test_simplify import graph, weights
@@ -25,10 +30,11 @@ def searched(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """A search that finds one program for each task, and times as a table says them: by the origin of each kernel."""
     said: dict[str, Any] = {"record": 0.5, "network": 0.5, "interrupt": False, "tasks": []}
 
-    def search(chosen: Any, seconds: float, log: Path, watch: Any, *_: Any) -> None:
-        said["tasks"] = [one.kernels[0] for one in chosen]
-        for number, one in enumerate(one for one in chosen if not one.is_simple):
+    def search(chosen: Any, seconds: float, log: Path, watch: Any, builder: Any, runner: Any) -> None:
+        said["tasks"], said["runner"] = [one.kernels[0] for one, _ in chosen], runner
+        for number, one in enumerate(one for one, _ in chosen if not one.is_simple):
             made, result = tiled(one.task, 8 if number else 4)
+            result = replace(result, policy={"swept_bytes": said.get("swept_bytes", runner.swept_bytes)})
             auto_scheduler.save_records(log, [made], [result])
             watch.callback(None, [made], [result])
             if said["interrupt"]:
@@ -41,8 +47,9 @@ def searched(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         return [3e-3 * (said["network"] if "record" in one.origins.values() else 1.0) for one in executables]
 
     monkeypatch.setattr(tuning, "_search", search)
-    monkeypatch.setattr(tuning, "kernel_times", kernel_times)
-    monkeypatch.setattr(tuning, "timed_in_turn", in_turn)
+    for module in (tuning, comparing):
+        monkeypatch.setattr(module, "kernel_times", kernel_times)
+        monkeypatch.setattr(module, "timed_in_turn", in_turn)
     return said
 
 
@@ -77,6 +84,69 @@ def test_what_an_interrupted_search_found_is_kept(searched: dict[str, Any], tmp_
     for _ in range(2):
         again = relax.tune_network(network(), None, TARGET, records=tmp_path / "other.json", tasks=[2], prior_records=[log], progress=False)
     assert [one.trials for one in again.tasks if one.name == "matmul1"] in ([0], [1])
+
+
+def test_what_was_timed_otherwise_is_not_chosen(searched: dict[str, Any], tmp_path: Path) -> None:
+    """By calls in a row a program finds in the caches what it doesn't find within a network."""
+    searched["swept_bytes"] = 0
+    found = relax.tune_network(network(), None, TARGET, records=tmp_path / "log.json", progress=False)
+    assert searched["runner"].swept_bytes >= TARGET.machine.caches[1].size and set(found.executable.origins.values()) == {"rule"}
+    rpc = auto_scheduler.RPCRunner("key", "127.0.0.1", 9090, timeout=7, number=4)
+    asked = tuning._as_in_a_network(rpc, TARGET)
+    assert (asked.timeout, asked.number, asked.min_repeat_ms, asked.swept_bytes) == (7, 4, 100, searched["runner"].swept_bytes)
+
+
+def test_the_faster_of_the_best_two_runs(searched: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log, tried = tmp_path / "log.json", list[list[str]]()
+    (one,) = (one for one in tuning.tasks_of_graph(tuning.fused_graph(network()), TARGET) if one.kernels == ("matmul1",))
+    swept = tuning._as_in_a_network(auto_scheduler.LocalRunner(), TARGET).swept_bytes
+    for factor, cost in ((4, 1.0e-6), (2, 1.05e-6), (8, 1.5e-6)):  # the last is too slow alone to be tried
+        made, result = tiled(one.task, factor)
+        auto_scheduler.save_records(log, [made], [replace(result, costs=(cost,), policy={"swept_bytes": swept})])
+
+    def kernel_times(executables: Any, *_: Any) -> Any:
+        tried.append([dict(built.origins)["matmul1"] for built in executables])
+        # the second best alone is the best within the network
+        return [{name: (1e-3 * (0.9, 0.8, 0.5)[n if name == "matmul1" else 0], 1) for name in b.origins} for n, b in enumerate(executables)]
+
+    def in_turn(executables: Any, *_: Any) -> Any:
+        return [3e-3, 2e-3][: len(executables)]
+
+    monkeypatch.setattr(comparing, "kernel_times", kernel_times)
+    monkeypatch.setattr(comparing, "timed_in_turn", in_turn)
+    found = relax.tune_network(network(), None, TARGET, budget_s=0.01, records=log, progress=False)
+    (kept,) = auto_scheduler.load_records(found.best_records)
+    assert tried == [["rule", "record", "record"], ["rule", "record"]] and kept.trace == tiled(one.task, 2)[0].trace
+    assert found.executable.origins["matmul1"] == "record" and found.trials == 0
+
+
+def test_kernels_are_compiled_as_networks_have_them() -> None:
+    """They ask ahead for the lines of large inputs, as the build lets them."""
+    main: Any = graph(lambda x: op.matmul(x, weights(256, 64)), (64, 256))
+    (one,) = tuning.tasks_of_graph(tuning.fused_graph(main), tvm.target.Target("llvm -l1d=1K/8 -num-cores 2"))
+    task = measure_task(one.task, 0).to_json()
+    trace = one.task.compute_dag.get_init_state().trace
+    network_code, plain = make_compiler(task)(trace.to_json(), 0), compiling.make_compiler(task)(trace.to_json(), 0)
+    assert network_code.ir_lines > plain.ir_lines
+
+
+def test_records_that_do_not_fit_say_what_is_another(searched: dict[str, Any], tmp_path: Path) -> None:
+    log, other = tmp_path / "log.json", tmp_path / "other.json"
+    relax.tune_network(network(), None, TARGET, records=log, progress=False)
+    assert not relax.tune_network(network(), None, TARGET, records=log, progress=False).notes
+    # Another network with a product of the same sizes, on another number of cores.
+    elsewhere = tvm.target.Target("llvm -num-cores 1")
+    made: Any = graph(lambda x: op.nn.relu(op.matmul(x, weights(16, 8))), (4, 16))
+    (task,) = tuning.tasks_of_graph(tuning.fused_graph(made), TARGET)
+    strange: Any = graph(lambda x: op.matmul(x, weights(5, 7)), (3, 5))
+    (foreign,) = tuning.tasks_of_graph(tuning.fused_graph(strange), TARGET)
+    (mine,) = (one for one in tuning.tasks_of_graph(tuning.fused_graph(network()), elsewhere) if one.kernels == ("matmul1",))
+    for one in (task, foreign, mine):
+        inp, result = tiled(one.task, 2)
+        auto_scheduler.save_records(other, [inp], [result])
+    notes = "\n".join(relax.tune_network(network(), None, TARGET, records=log, prior_records=[other], progress=False).notes)
+    assert "of the sizes of matmul1, but another computation" in notes and "of another network: no kernel of this one has" in notes
+    assert "of matmul1, but with another target option -num-cores: 1 there, 2 here" in notes and notes.count("1 of 3 records") == 3
 
 
 def test_refused(tmp_path: Path) -> None:
