@@ -35,6 +35,7 @@ TUNERS = (
     "ga", "gridsearch", "random", "xgb", "xgb_knob", "xgb_itervar", "xgb_curve", "xgb_rank", "xgb_rank_knob", "xgb_rank_itervar",
     "xgb_rank_curve", "xgb_rank_binary", "xgb_rank_binary_knob", "xgb_rank_binary_itervar", "xgb_rank_binary_curve",
 )  # fmt: skip
+_NUMBER, _REPEAT, _PARALLEL = 10, 1, 4
 _HARDWARE = (
     "num_cores", "vector_unit_bytes", "cache_line_bytes", "max_shared_memory_per_block", "max_local_memory_per_block",
     "max_threads_per_block", "max_vthread_extent", "warp_size",
@@ -184,9 +185,9 @@ def tune_model(
     min_repeat_ms: int | None = None,
     early_stopping: int | None = None,
     timeout: int = 10,
-    repeat: int = 1,
-    number: int = 10,
-    parallel: int = 4,
+    repeat: int = _REPEAT,
+    number: int = _NUMBER,
+    parallel: int = _PARALLEL,
     hardware_params: Any = None,
     include_simple_tasks: bool = False,
     log_estimated_latency: bool = False,
@@ -215,7 +216,8 @@ def tune_model(
         tuner: of AutoTVM, one of `TUNERS`.
         min_repeat_ms: the least milliseconds of a measurement.
         early_stopping: end when so many trials brought nothing better.
-        timeout, repeat, number, parallel: of measuring: seconds, measurements and runs of a program; compilers at a time.
+        timeout, repeat, number, parallel: of measuring: seconds, measurements and runs of a program; compilers at a time. Under a budget
+            the defaults mean as many as `relax.tune_network` takes.
         hardware_params: `auto_scheduler.HardwareParams`.
         include_simple_tasks: tune pools and elementwise chains, too.
         log_estimated_latency: write the expected time of the network to total_latency.tsv.
@@ -236,6 +238,8 @@ def tune_model(
     refuse_rpc(hostname, rpc_key)
     if budget_s is not None and not enable_autoscheduler:
         raise TVMCException("a budget of seconds is for the auto-scheduler; AutoTVM takes trials of each task")
+    if budget_s is not None and trials is not None:
+        raise TVMCException("--budget takes as many trials as there is time for: leave out --trials, or the budget")
     chosen, _ = target_from_cli(target, additional_target_options)
     log = os.fspath(tuning_records or tvmc_model.default_tuning_records_path())
     mod, params = tvmc_model.mod, tvmc_model.params
@@ -252,12 +256,12 @@ def tune_model(
     if not selected:
         raise TVMCException("nothing to tune: no products or convolutions of known sizes; include_simple_tasks takes what else there is")
     if budget_s is not None:
-        if trials is not None:
-            raise TVMCException("--budget takes as many trials as there is time for: leave out --trials, or the budget")
         changed = apply_graph_transforms(mod, transforms)
         names = "all" if tasks_filter == "all" else [task.desc for task in selected]
-        builder = auto_scheduler.LocalBuilder(timeout=timeout, n_parallel=parallel)
-        runner = auto_scheduler.LocalRunner(timeout=timeout, number=number, repeat=repeat, min_repeat_ms=min_repeat_ms or 0)
+        # What isn't said otherwise than usual is as the search of networks has it: ten calls of a short kernel say little.
+        builder = auto_scheduler.LocalBuilder(timeout=timeout, n_parallel=None if parallel == _PARALLEL else parallel)
+        asked = {"number": number, "repeat": repeat} if (number, repeat) != (_NUMBER, _REPEAT) else {}
+        runner = auto_scheduler.LocalRunner(timeout=timeout, min_repeat_ms=min_repeat_ms, **asked)
         return _within(changed, params, _target(chosen, target_host), budget_s, log, names, prior_records, builder, runner)
     _take_over(prior_records, log)
     known = log if os.path.exists(log) else None
@@ -270,12 +274,11 @@ def tune_model(
         tune_tasks(selected, log, option, tuner, trials or 10_000, early_stopping, known)
         return log
     options = auto_scheduler.TuningOptions(
-        num_measure_trials=trials if trials is not None else 0 if budget_s is not None else 10_000,
+        num_measure_trials=trials if trials is not None else 10_000,
         early_stopping=early_stopping,
         builder=auto_scheduler.LocalBuilder(timeout=timeout, n_parallel=parallel),
         runner=auto_scheduler.LocalRunner(timeout=timeout, number=number, repeat=repeat, min_repeat_ms=least),
         measure_callbacks=[auto_scheduler.RecordToFile(log)],
-        budget_s=budget_s,
     )
     schedule_tasks(selected, [counts[id(task)] for task in selected], options, known, log_estimated_latency)
     return log
@@ -319,9 +322,9 @@ def add_tune_parser(subparsers: Any, _: Any = None, json_params: Any = None) -> 
     parser.add_argument("--tasks", default="all", help='"all", "list", or numbers and ranges: 0,3-5,8-')
     parser.add_argument("--early-stopping", type=int, metavar="N", help="end when so many trials brought nothing better")
     parser.add_argument("--min-repeat-ms", type=int, metavar="MS", help="the least time of a measurement")
-    parser.add_argument("--number", type=int, default=10, help="runs in a measurement; 10")
-    parser.add_argument("--repeat", type=int, default=1, help="measurements of a program; 1")
-    parser.add_argument("--parallel", type=int, default=4, help="compilers at a time; 4")
+    parser.add_argument("--number", type=int, default=_NUMBER, help="runs in a measurement; 10")
+    parser.add_argument("--repeat", type=int, default=_REPEAT, help="measurements of a program; 1")
+    parser.add_argument("--parallel", type=int, default=_PARALLEL, help="compilers at a time; 4")
     parser.add_argument("--timeout", type=int, default=10, metavar="SECONDS", help="of a compiler or a measurement; 10")
     parser.add_argument("--enable-autoscheduler", action="store_true", help="the default, unless there is --tuner")
     parser.add_argument("--include-simple-tasks", action="store_true", help="pools and elementwise chains, too")

@@ -92,30 +92,43 @@ def tune_network(
     if by not in _SEARCHES:
         raise TuningError(f"tune_network: by is {by!r}; it is one of {', '.join(map(repr, _SEARCHES))}")
     log = Path(records)
+    recorder = RecordToFile(log)
+    recorder.prepare()
     with kept_workers():
         network = _measured(mod, params, Target.target_or_current(target), inputs, budget_s)
         found = sorted(tasks_of_graph(network.graph, network.target), key=lambda one: -network.seconds_of(one.kernels))
         runner = _as_in_a_network(runner or LocalRunner(), network.target)
         chosen = _chosen(found, tasks, network)
         take_over(log, prior_records, found)
-        notes = tuple(left_out([log, *prior_records], found))
+        notes = list(left_out([log, *prior_records], found))
         shares = {one.task.workload_key: network.seconds_of(one.kernels) for one in chosen}
         watch = Watch(progress, budget_s, network.untuned_s, shares, began)
         watch.recall(load_records(log, repeats=True) if log.exists() else ())
-        for note in notes:
-            watch.say(note)
         left = budget_s - (time.monotonic() - began)
         left -= min(_FOR_THE_END, _MOST_FOR_THE_END * budget_s)
+        if not chosen:
+            notes.append("nothing to tune: no kernel that has a computation of known sizes takes a two hundredth of a run")
+        elif left <= 0:
+            notes.append(
+                f"nothing was searched: of a budget of {budget_s:g} s building and timing the network by rules took "
+                f"{time.monotonic() - began:.1f} s, and a quarter is for the comparison in the end"
+            )
+        for note in notes:
+            watch.say(note)
         is_interrupted = False
         if chosen and left > 0:
             try:
                 affordable = max(1, int(left / _EACH_S)) if isinstance(tasks, str) else len(chosen)
-                _search(_promising(network, chosen)[:affordable], left, log, watch, builder or LocalBuilder(), runner)
+                _search(_promising(network, chosen)[:affordable], left, recorder, watch, builder or LocalBuilder(), runner)
             except KeyboardInterrupt:
                 is_interrupted = True
                 watch.say("interrupted: what was found until now is compared within the network; Ctrl-C once more leaves it in the log")
+            try:
+                recorder.finish()
+            except TuningError as error:  # without room for all records those are compared that the log has
+                notes.append(str(error))
         of_whole = compared(network, found, log, runner.swept_bytes, _PROFILE_PART * budget_s)
-        return _concluded(of_whole, found, log, watch, is_interrupted, notes)
+        return _concluded(of_whole, found, log, watch, is_interrupted, tuple(notes))
 
 
 def _measured(mod: Any, params: Mapping[Any, Any] | None, target: Target, inputs: Mapping[str, Any] | None, budget_s: float) -> Network:
@@ -162,17 +175,18 @@ def _promising(network: Network, tasks: Sequence[NetworkTask]) -> list[tuple[Net
 
 
 def _search(
-    chosen: Sequence[tuple[NetworkTask, float]], seconds: float, log: Path, watch: Watch, builder: LocalBuilder, runner: LocalRunner
-) -> None:
-    """Rounds of the task scheduler."""
+    chosen: Sequence[tuple[NetworkTask, float]], seconds: float, recorder: RecordToFile, watch: Watch, builder: LocalBuilder,
+    runner: LocalRunner,
+) -> None:  # fmt: skip
+    """Rounds of the task scheduler, which go on with the log."""
     scheduler = TaskScheduler(
-        [one.task for one, _ in chosen], [float(one.count) for one, _ in chosen], load_log_file=str(log) if log.exists() else None,
+        [one.task for one, _ in chosen], [float(one.count) for one, _ in chosen], load_log_file=recorder.filename,
         callbacks=[], least_costs=[least for _, least in chosen], compares=False,
     )  # fmt: skip
     if builder.build_func == "default":
         builder = replace(builder, build_func=_KERNELS)
     options = TuningOptions(
-        num_measures_per_round=_ROUND, verbose=0, builder=builder, runner=runner, measure_callbacks=[RecordToFile(log), watch],
+        num_measures_per_round=_ROUND, verbose=0, builder=builder, runner=runner, measure_callbacks=[recorder, watch],
         budget_s=seconds,
     )  # fmt: skip
     # What a kernel is compared with is the one by rules, which is measured first.
@@ -197,8 +211,14 @@ def _concluded(
 
 def _write(best_log: Path, kept: Winners) -> None:
     temporary = best_log.with_name(best_log.name + ".tmp")
-    temporary.write_text("".join(record.dumps() + "\n" for record in kept.values()))
-    temporary.replace(best_log)  # in one step: whoever reads meanwhile meets the old file or the new one
+    try:
+        temporary.write_text("".join(record.dumps() + "\n" for record in kept.values()))
+        temporary.replace(best_log)  # in one step: whoever reads meanwhile meets the old file or the new one
+    except OSError as error:
+        raise TuningError(
+            f"tune_network: the chosen programs can't be written to {best_log}: {error.strerror or error}; the log has all that was "
+            "measured, and the same call chooses of it again"
+        ) from error
 
 
 def _outcome(made: Compared, kernels: Sequence[str], key: str, trials: Mapping[str, int]) -> TaskOutcome:

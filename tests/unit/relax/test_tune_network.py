@@ -30,12 +30,12 @@ def searched(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """A search that finds one program for each task, and times as a table says them: by the origin of each kernel."""
     said: dict[str, Any] = {"record": 0.5, "network": 0.5, "interrupt": False, "tasks": []}
 
-    def search(chosen: Any, seconds: float, log: Path, watch: Any, builder: Any, runner: Any) -> None:
+    def search(chosen: Any, seconds: float, recorder: Any, watch: Any, builder: Any, runner: Any) -> None:
         said["tasks"], said["runner"] = [one.kernels[0] for one, _ in chosen], runner
         for number, one in enumerate(one for one, _ in chosen if not one.is_simple):
             made, result = tiled(one.task, 8 if number else 4)
             result = replace(result, policy={"swept_bytes": said.get("swept_bytes", runner.swept_bytes)})
-            auto_scheduler.save_records(log, [made], [result])
+            recorder.callback(None, [made], [result])
             watch.callback(None, [made], [result])
             if said["interrupt"]:
                 raise KeyboardInterrupt
@@ -149,8 +149,35 @@ def test_records_that_do_not_fit_say_what_is_another(searched: dict[str, Any], t
     assert "of matmul1, but with another target option -num-cores: 1 there, 2 here" in notes and notes.count("1 of 3 records") == 3
 
 
+def test_without_time_or_kernels_it_says_so(tmp_path: Path) -> None:
+    found = relax.tune_network(network(), None, TARGET, budget_s=0.01, records=tmp_path / "log.json", progress=False)
+    assert "nothing was searched: of a budget of 0.01 s" in str(found) and found.trials == 0
+    mod: Any = graph(lambda x: op.reshape(x, (6,)), (2, 3))
+    found = relax.tune_network(mod, None, TARGET, budget_s=1, records=tmp_path / "log.json", progress=False)
+    assert "nothing to tune" in str(found) and found.speedup == 1
+
+
+def test_without_room_what_the_log_has_is_compared(searched: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = tmp_path / "log.json"
+    written = auto_scheduler.callbacks.RecordToFile._write
+
+    def write(recorder: Any) -> None:
+        if log.read_text():
+            raise OSError(28, "No space left on device")
+        written(recorder)
+
+    monkeypatch.setattr(auto_scheduler.callbacks.RecordToFile, "_write", write)
+    found = relax.tune_network(network(), None, TARGET, records=log, progress=False)
+    assert sorted(found.executable.origins.values()) == ["record", "rule", "rule"] and "No space left on device" in "".join(found.notes)
+
+
 def test_refused(tmp_path: Path) -> None:
     mod, log = network(), tmp_path / "log.json"
+    with pytest.raises(TuningError, match=r"can't be written: .*; nothing was measured"):
+        relax.tune_network(mod, None, TARGET, records=tmp_path / "no" / "log.json")
+    (tmp_path / "log.best.json.tmp").mkdir()
+    with pytest.raises(TuningError, match=r"log\.best\.json: Is a directory; the log has all that was measured"):
+        relax.tune_network(mod, None, TARGET, budget_s=0.01, records=log, progress=False)
     with pytest.raises(TuningError, match="positive number of seconds"):
         relax.tune_network(mod, None, TARGET, budget_s=0, records=log)
     with pytest.raises(TuningError, match="one of 'auto_scheduler'"):
