@@ -27,10 +27,19 @@ class PreloadMeasuredStates:
 
     Args:
         filename: the log. It need not be there yet: then the search starts afresh.
+        reads_once: take the log as it was when it was asked for first; many tasks of one search don't each parse all of it.
     """
 
-    def __init__(self, filename: str | Path) -> None:
+    def __init__(self, filename: str | Path, reads_once: bool = False) -> None:
         self.filename = str(filename)
+        self._reads_once = reads_once
+        self._read: list[LoadedRecord] | None = None
+
+    def _records(self) -> list[LoadedRecord]:
+        found = self._read if self._read is not None else load_records(self.filename, repeats=True)
+        if self._reads_once:
+            self._read = found
+        return found
 
     def records(self, task: Task) -> list[LoadedRecord]:
         """The records of a task that were made under the options of the current PassContext, in the order of the log.
@@ -46,7 +55,7 @@ class PreloadMeasuredStates:
         options = options_in_words(context_to_json(PassContext.current()))
         return [
             record
-            for record in load_records(self.filename, repeats=True)
+            for record in self._records()
             if record.workload_key == task.workload_key
             and record.dag_hash == dag_hash
             and record.fits_target(target)

@@ -45,7 +45,7 @@ def policies_of(
     if kind != "sketch" or model_name not in ("xgb", "random"):
         raise TuningError(f'no search policy is called {wanted!r}; there are "default", "sketch.xgb" and "sketch.random", or give a list')
     model = RandomModel() if model_name == "random" else _learning_model(adaptive_training, model_file, log_file)
-    preload = [PreloadMeasuredStates(log_file)] if log_file is not None else []
+    preload = [PreloadMeasuredStates(log_file, reads_once=True)] if log_file is not None else []
     return [SketchPolicy(task, model, params, seed=number, init_search_callbacks=preload) for number, task in enumerate(tasks)]
 
 

@@ -7,7 +7,8 @@ from html import escape
 from ...relax.tuning import NetworkTuning, TaskOutcome
 from .page import document
 
-_WIDTH, _LABELS, _NUMBERS, _ROW, _BAR = 900, 260, 190, 22, 16
+_WIDTH, _LABELS, _NUMBERS, _ROW, _BAR = 940, 270, 200, 22, 16
+_CHARACTERS = 40  # of a label
 
 
 def network_page(tuning: NetworkTuning, title: str = "A tuned network") -> str:
@@ -17,7 +18,9 @@ def network_page(tuning: NetworkTuning, title: str = "A tuned network") -> str:
         tuning: what `relax.tune_network` returned.
         title: of the page.
     """
-    return document(title, "\n".join([_facts(tuning), "<h2>Where the time is</h2>", _waterfall(tuning), _legend(), _left_alone(tuning)]))
+    return document(
+        title, "\n".join([_facts(tuning), "<h2>Where the time is</h2>", _waterfall(tuning), _legend(), _left_alone(tuning), _notes(tuning)])
+    )
 
 
 def _facts(tuning: NetworkTuning) -> str:
@@ -36,40 +39,44 @@ def _facts(tuning: NetworkTuning) -> str:
 def _waterfall(tuning: NetworkTuning) -> str:
     """A row for each kernel: its bar begins where those before it end, in time by rules, so that the last one ends at the whole."""
     total = sum(one.before_s for one in tuning.tasks) or 1.0
-    scale = (_WIDTH - _LABELS - _NUMBERS) / max(total, sum(max(one.before_s, one.after_s) for one in tuning.tasks))
+    scale = (_WIDTH - _LABELS - _NUMBERS) / (sum(max(one.before_s, _after_s(one)) for one in tuning.tasks) or 1.0)
     drawn, begin = [], 0.0
     for number, one in enumerate(tuning.tasks):
         drawn.append(_row(one, number, _LABELS + begin * scale, scale, total))
-        begin += max(one.before_s, one.after_s)
+        begin += max(one.before_s, _after_s(one))
     height = len(tuning.tasks) * _ROW + 4
     return f'<figure><svg viewBox="0 0 {_WIDTH} {height}" style="min-width: 48rem">{"".join(drawn)}</svg></figure>'
 
 
 def _row(one: TaskOutcome, number: int, left: float, scale: float, total: float) -> str:
     y = number * _ROW + 2
-    inside = min(one.before_s, one.after_s) * scale
-    apart = abs(one.gain_s) * scale
-    colour = "#16a34a" if one.gain_s >= 0 else "#dc2626"
-    name = one.name if len(one.name) <= 38 else one.name[:37] + "…"
+    after_s = _after_s(one)
+    inside, apart = min(one.before_s, after_s) * scale, abs(one.before_s - after_s) * scale
+    colour = "#16a34a" if after_s <= one.before_s else "#dc2626"
     calls = f" x{one.calls}" if one.calls > 1 else ""
+    room = _CHARACTERS - len(calls)
+    name = one.name if len(one.name) <= room else one.name[: room - 1] + "…"
     text = y + _BAR - 4
-    said = f"{one.after_s * 1e3:.3f} ms, {100 * one.before_s / total:.1f} %" + (
-        f", {one.before_s / one.after_s:.2f}x" if one.origin == "record" and one.after_s else ""
-    )
-    times = f"{one.before_s * 1e3:.4g} ms by rules, {one.after_s * 1e3:.4g} ms now"
-    hint = f"{', '.join(one.kernels)}: {times} ({one.origin}); {one.trials} programs"
+    times = f"{one.before_s * 1e3:.3f}" + (f" → {after_s * 1e3:.3f}" if one.origin == "record" else "")
+    said = f"{times} ms, {100 * one.before_s / total:.1f} %" + (f", {one.gain}" if one.origin == "record" else "")
+    hint = f"{', '.join(one.kernels)}: {said} ({one.origin}); {one.trials} programs"
     fill = "#2563eb" if one.origin == "record" else "#9ca3af"
     return (
         f"<g><title>{escape(hint)}</title>"
         f'<text x="{_LABELS - 6}" y="{text}" text-anchor="end">{escape(name + calls)}</text>'
         f'<rect x="{left:.1f}" y="{y}" width="{max(inside, 0.5):.1f}" height="{_BAR}" fill="{fill}"/>'
-        f'<rect x="{left + inside:.1f}" y="{y}" width="{apart:.1f}" height="{_BAR}" fill="{colour}" fill-opacity=".45"/>'
+        f'<rect x="{left + inside:.1f}" y="{y}" width="{apart:.1f}" height="{_BAR}" fill="{colour}" fill-opacity=".55"/>'
         f'<text x="{_WIDTH - _NUMBERS + 6}" y="{text}">{escape(said)}</text></g>'
     )
 
 
+def _after_s(one: TaskOutcome) -> float:
+    """What isn't a found program is the same before and after: how its two times differ is noise."""
+    return one.after_s if one.origin == "record" else one.before_s
+
+
 def _legend() -> str:
-    words = (("#2563eb", "a found program"), ("#9ca3af", "by rules"), ("#16a34a", "gained"), ("#dc2626", "lost, or the noise of two runs"))
+    words = (("#2563eb", "a found program"), ("#9ca3af", "by rules"), ("#16a34a", "gained"), ("#dc2626", "lost"))
     return '<p class="legend">' + "".join(f'<span><i style="background:{colour}"></i>{word}</span>' for colour, word in words) + "</p>"
 
 
@@ -80,3 +87,7 @@ def _left_alone(tuning: NetworkTuning) -> str:
         return ""
     listed = "; ".join(f"{one.name} ({one.trials} programs)" for one in same)
     return f"<p>Searched, and nothing was faster within the network: {escape(listed)}.</p>"
+
+
+def _notes(tuning: NetworkTuning) -> str:
+    return "<ul>" + "".join(f"<li>{escape(note)}</li>" for note in tuning.notes) + "</ul>" if tuning.notes else ""

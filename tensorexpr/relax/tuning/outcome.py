@@ -37,6 +37,11 @@ class TaskOutcome:
         """Seconds that a run of the network takes less by it."""
         return self.before_s - self.after_s
 
+    @property
+    def gain(self) -> str:
+        """How many times as fast a chosen program is, as text; what is as it was only differs by the noise of two runs."""
+        return f"{self.before_s / self.after_s:.2f}x" if self.origin == "record" and self.after_s else "-"
+
 
 @dataclass(frozen=True)
 class NetworkTuning:
@@ -79,8 +84,7 @@ class NetworkTuning:
     def __str__(self) -> str:
         head = f"{'ms before':>10} {'ms after':>10} {'gain':>6} {'calls':>6} {'trials':>7}  kernel"
         rows = [
-            f"{one.before_s * 1e3:10.3f} {one.after_s * 1e3:10.3f} {one.before_s / one.after_s if one.after_s else 1:5.2f}x {one.calls:6d} "
-            f"{one.trials:7d}  {one.name} ({one.origin})"
+            f"{one.before_s * 1e3:10.3f} {one.after_s * 1e3:10.3f} {one.gain:>6} {one.calls:6d} {one.trials:7d}  {one.name} ({one.origin})"
             for one in self.tasks
         ]
         words = "interrupted after" if self.is_interrupted else "in"

@@ -17,9 +17,12 @@ def test_rows_add_up_to_the_whole() -> None:
         TaskOutcome("pool", "other", ("pool",), 1, 1e-3, 1.1e-3, 3, "rule"),
         TaskOutcome("reshape (NumPy)", "", ("reshape (NumPy)",), 1, 1e-4, 1e-4, 0, "no kernel"),
     )
-    tuning = NetworkTuning(tasks, 5e-3, 3e-3, 61.0, 60.0, 15, True, Path("net.json"), Path("net.best.json"), made)
+    tuning = NetworkTuning(
+        tasks, 5e-3, 3e-3, 61.0, 60.0, 15, True, Path("net.json"), Path("net.best.json"), made, ("old.json: 3 <records>",)
+    )
     page = network_page(tuning, "A <net>")
     assert "A &lt;net&gt;" in page and "1.67x as fast" in page and "interrupted" in page and "pool (3 programs)" in page
+    assert "old.json: 3 &lt;records&gt;" in page and "4.000 → 2.000 ms, 78.4 %, 2.00x" in page and "1.000 ms, 19.6 %" in page
     svg = ElementTree.fromstring(page[page.index("<svg") : page.index("</svg>") + 6])
     bars = [[float(rect.get(one) or "0") for one in ("x", "width")] for rect in svg.iter("rect")]
     # Each row has what is left of it and what changed; the next begins where it ends, and what is left is in proportion.

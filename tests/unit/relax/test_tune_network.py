@@ -125,7 +125,13 @@ def test_kernels_are_compiled_as_networks_have_them() -> None:
     main: Any = graph(lambda x: op.matmul(x, weights(256, 64)), (64, 256))
     (one,) = tuning.tasks_of_graph(tuning.fused_graph(main), tvm.target.Target("llvm -l1d=1K/8 -num-cores 2"))
     task = measure_task(one.task, 0).to_json()
-    trace = one.task.compute_dag.get_init_state().trace
+    state = one.task.compute_dag.get_init_state()
+    stage = next(number for number, found in enumerate(state.stages) if found.op.name == "matmul")
+    state.split(stage, state[stage].iters[1], [16])
+    i, outer, inner, k = state[stage].iters
+    state.reorder(stage, [i, outer, k, inner])
+    state.vectorize(stage, state[stage].iters[3])
+    trace = state.trace
     network_code, plain = make_compiler(task)(trace.to_json(), 0), compiling.make_compiler(task)(trace.to_json(), 0)
     assert network_code.ir_lines > plain.ir_lines
 
