@@ -7,8 +7,8 @@ from html import escape
 from ...relax.tuning import NetworkTuning, TaskOutcome
 from .page import document
 
-_WIDTH, _LABELS, _NUMBERS, _ROW, _BAR = 940, 270, 200, 22, 16
-_CHARACTERS = 40  # of a label
+_WIDTH, _LABELS, _NUMBERS, _ROW, _BAR = 1040, 320, 260, 22, 16
+_CHARACTERS = 38  # of a label
 
 
 def network_page(tuning: NetworkTuning, title: str = "A tuned network") -> str:
