@@ -17,6 +17,7 @@ preload       going on where an old log ended;  task_input: arrays to measure wi
 cost_model/   XGBModel, RandomModel and PythonBasedModel;  model_quality: evaluate_cost_model
 feature       what programs look like to models, by TVM's names
 task_scheduler   many tasks, one budget;  final_phase: how it ends;  task_callbacks: its table and its log of latencies
+limits        what no program of a task takes less than
 task_policies    a policy for each task;  task_similarity: tasks of one kind;  known_trials: what a log holds of them
 relay_integration   extract_tasks: the tasks of a network
 dispatcher    ApplyHistoryBest: schedules looked up in logs;  explain_miss: why a log has none;  explain_failures: what went wrong

@@ -6,7 +6,10 @@
     with tuned.best():                           # another build with the same programs
         lib = relay.build(mod, target, params=params)
 
-network     tune_network: tasks by their share of the time, the task scheduler, the comparison in the end
+network     tune_network: tasks by what they may gain, the task scheduler, the comparison in the end
+compiling   the compiler of candidates, in workers: as the build makes a kernel of a record
+comparing   which programs are faster within the network
+known       what logs have of the tasks
 timing      times of whole networks and of their kernels, in turn
 outcome     what came of it
 progress    lines while it runs

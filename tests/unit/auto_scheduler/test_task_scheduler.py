@@ -12,17 +12,27 @@ from hypothesis import strategies as st
 
 import tests.v06_workloads  # noqa: F401  (registers the workloads)
 from tensorexpr import auto_scheduler, te
-from tensorexpr.auto_scheduler import SearchTask, TaskScheduler, TuningOptions
+from tensorexpr.auto_scheduler import SearchTask, TaskScheduler, TuningOptions, limits
 from tensorexpr.auto_scheduler.final_phase import divided
 from tensorexpr.auto_scheduler.task_similarity import TAG, derive_similarity_tag
 from tensorexpr.errors import TuningError
 from tensorexpr.schedule.trace import Trace
+from tensorexpr.target import Target
 from tensorexpr.te.tensor import Tensor
 from tensorexpr.tune.measure import FAILED_COST, MeasureErrorNo, MeasureResult
 from tensorexpr.tune.measure.results import TIMED_AGAIN
 from tensorexpr.tune.tuner import Trial
 
 TARGET = "llvm -mcpu=x86-64-v3 -num-cores=2"
+
+
+def test_the_limits_are_those_of_arithmetic_and_of_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "cycles_per_second", lambda: 1e9)
+    made, machine = task(64, 64, 64), Target(TARGET).machine
+    arithmetic = 2 * 64**3 / (2 * 8 * machine.fma_per_cycle) / 2 / 1e9
+    assert limits.least_seconds(made.compute_dag, Target(TARGET)) == pytest.approx(arithmetic, rel=0.01)
+    moved = (512 * 512 + 2 * 512) * 4 / machine.caches[1].fill_bytes / 2 / 1e9
+    assert limits.least_seconds(task(512, 1, 512).compute_dag, Target(TARGET)) == pytest.approx(moved)
 
 
 def task(n: int = 8, m: int = 8, k: int = 8) -> SearchTask:
@@ -82,6 +92,12 @@ def test_gradients_are_those_of_the_paper() -> None:
     backward, forward = (0.4 - 0.9) / 3, -0.4 / 5
     assert made.gradient(0) == pytest.approx(0.2 * backward + 0.8 * forward)
     assert made.gradient(1) == pytest.approx(0.8 * -0.2 / 2)
+    # Only what is above the limits of the machine can be gained.
+    made.least_costs = [0.0, 0.15]
+    assert made.gradient(1) == pytest.approx(0.8 * -0.05 / 2)
+    made.least_costs = [0.0, 0.2]
+    assert made.gradient(1) == 0
+    made.least_costs = [0.0, 0.0]
     made.dead_tasks = {0}
     assert made.gradient(0) == 0
 

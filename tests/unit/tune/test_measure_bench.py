@@ -15,7 +15,7 @@ from tensorexpr.tune.measure import MeasureTask, TimingPolicy
 from tensorexpr.tune.measure.arrays import StoredArray, save_array
 from tensorexpr.tune.measure.bench import Bench, Kernel, WrongAnswer
 from tensorexpr.tune.measure.compiling import make_compiler
-from tensorexpr.tune.measure.native import Probe, drop_from_caches
+from tensorexpr.tune.measure.native import Probe, cycles_per_second, drop_from_caches
 from tensorexpr.tune.measure.timing import calls_per_repeat
 
 from .programs import elementwise, matmul, tiled
@@ -69,6 +69,16 @@ def test_cold_measurements_run(tmp_path: Path) -> None:
     result = bench.measure(kernel_on(bench), float("inf"))
     assert result.timing.number == 1
     assert len(result.timing.costs) == POLICY.repeat
+
+
+def test_calls_behind_a_sweep_are_verified_and_timed_one_by_one(tmp_path: Path) -> None:
+    bench = bench_of(tmp_path, policy=replace(POLICY, swept_bytes=1 << 16))
+    result = bench.measure(kernel_on(bench), float("inf"))
+    assert result.verified and len(result.timing.costs) == POLICY.repeat and all(cost > 0 for cost in result.timing.costs)
+
+
+def test_a_core_makes_cycles() -> None:
+    assert 1e7 < cycles_per_second() < 1e11
 
 
 def test_dropping_memory_from_caches_leaves_it_as_it_is() -> None:
