@@ -33,7 +33,7 @@ from .progress import Progress, Watch
 from .timing import inputs_of, kernel_times, timed_in_turn
 
 _LEAST_SHARE = 0.005  # of a run: what a task below it could gain is less than what two runs differ by
-_FOR_THE_END, _MOST_FOR_THE_END = 14.0, 0.25  # seconds, and part of the budget, for building and comparing in the end
+_FOR_THE_END, _MOST_FOR_THE_END = 12.0, 0.25  # seconds, and part of the budget, for building and comparing in the end
 _EACH_S = 3.0  # the first programs of a task: of so many seconds of the budget each, tasks get any
 _ROUND = 8  # programs of a round: enough for all compile workers, few enough to go on soon where more is to be gained
 # A search that takes no longer than to measure what it proposes; within seconds the analytic model chooses, which needs no thousands.
