@@ -260,7 +260,7 @@ def tune_model(
         names = "all" if tasks_filter == "all" else [task.desc for task in selected]
         # What isn't said otherwise than usual is as the search of networks has it: ten calls of a short kernel say little.
         builder = auto_scheduler.LocalBuilder(timeout=timeout, n_parallel=None if parallel == _PARALLEL else parallel)
-        asked = {"number": number, "repeat": repeat} if (number, repeat) != (_NUMBER, _REPEAT) else {}
+        asked: dict[str, Any] = {"number": number, "repeat": repeat} if (number, repeat) != (_NUMBER, _REPEAT) else {}
         runner = auto_scheduler.LocalRunner(timeout=timeout, min_repeat_ms=min_repeat_ms, **asked)
         return _within(changed, params, _target(chosen, target_host), budget_s, log, names, prior_records, builder, runner)
     _take_over(prior_records, log)

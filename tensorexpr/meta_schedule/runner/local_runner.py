@@ -121,7 +121,7 @@ class LocalRunner(PyRunner, kind="local"):
 
     def _policy(self, is_default: bool) -> TimingPolicy:
         config = self.evaluator_config
-        racing = {} if is_default else {"racing_factor": 0.0, "repeat_factor": 0.0}
+        racing: dict[str, Any] = {} if is_default else {"racing_factor": 0.0, "repeat_factor": 0.0}
         return TimingPolicy(
             number=config.number,
             repeat=config.repeat,

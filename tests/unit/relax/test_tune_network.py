@@ -15,6 +15,7 @@ from tensorexpr.auto_scheduler.workers import measure_task
 from tensorexpr.errors import DeclarationError, TuningError
 from tensorexpr.relax import op
 from tensorexpr.relax.evaluator import Evaluator
+from tensorexpr.relax.network_tasks import fused_graph, tasks_of_graph
 from tensorexpr.relax.tuning import comparing
 from tensorexpr.relax.tuning import network as tuning
 from tensorexpr.relax.tuning.compiling import make_compiler
@@ -98,7 +99,7 @@ def test_what_was_timed_otherwise_is_not_chosen(searched: dict[str, Any], tmp_pa
 
 def test_the_faster_of_the_best_two_runs(searched: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log, tried = tmp_path / "log.json", list[list[str]]()
-    (one,) = (one for one in tuning.tasks_of_graph(tuning.fused_graph(network()), TARGET) if one.kernels == ("matmul1",))
+    (one,) = (one for one in tasks_of_graph(fused_graph(network()), TARGET) if one.kernels == ("matmul1",))
     swept = tuning._as_in_a_network(auto_scheduler.LocalRunner(), TARGET).swept_bytes
     for factor, cost in ((4, 1.0e-6), (2, 1.05e-6), (8, 1.5e-6)):  # the last is too slow alone to be tried
         made, result = tiled(one.task, factor)
@@ -123,7 +124,7 @@ def test_the_faster_of_the_best_two_runs(searched: dict[str, Any], tmp_path: Pat
 def test_kernels_are_compiled_as_networks_have_them() -> None:
     """They ask ahead for the lines of large inputs, as the build lets them."""
     main: Any = graph(lambda x: op.matmul(x, weights(256, 64)), (64, 256))
-    (one,) = tuning.tasks_of_graph(tuning.fused_graph(main), tvm.target.Target("llvm -l1d=1K/8 -num-cores 2"))
+    (one,) = tasks_of_graph(fused_graph(main), tvm.target.Target("llvm -l1d=1K/8 -num-cores 2"))
     task = measure_task(one.task, 0).to_json()
     state = one.task.compute_dag.get_init_state()
     stage = next(number for number, found in enumerate(state.stages) if found.op.name == "matmul")
@@ -143,10 +144,10 @@ def test_records_that_do_not_fit_say_what_is_another(searched: dict[str, Any], t
     # Another network with a product of the same sizes, on another number of cores.
     elsewhere = tvm.target.Target("llvm -num-cores 1")
     made: Any = graph(lambda x: op.nn.relu(op.matmul(x, weights(16, 8))), (4, 16))
-    (task,) = tuning.tasks_of_graph(tuning.fused_graph(made), TARGET)
+    (task,) = tasks_of_graph(fused_graph(made), TARGET)
     strange: Any = graph(lambda x: op.matmul(x, weights(5, 7)), (3, 5))
-    (foreign,) = tuning.tasks_of_graph(tuning.fused_graph(strange), TARGET)
-    (mine,) = (one for one in tuning.tasks_of_graph(tuning.fused_graph(network()), elsewhere) if one.kernels == ("matmul1",))
+    (foreign,) = tasks_of_graph(fused_graph(strange), TARGET)
+    (mine,) = (one for one in tasks_of_graph(fused_graph(network()), elsewhere) if one.kernels == ("matmul1",))
     for one in (task, foreign, mine):
         inp, result = tiled(one.task, 2)
         auto_scheduler.save_records(other, [inp], [result])
