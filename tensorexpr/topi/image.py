@@ -7,8 +7,9 @@ four for cubic interpolation. Indices beyond a border take the element at the bo
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product as combinations
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from ..te.reducer import max as te_max
 from ..te.tensor import Tensor
 from ..tir import arithmetic, intrin
 from ..tir.arithmetic import as_int, cast, const
+from ..tir.dtype import parse_dtype
 from ..tir.expr import PrimExpr, Var
 from .nn.padding import pad
 from .transform import injective
@@ -191,6 +193,27 @@ class _Resize:
         return cast(total, dtype)
 
 
+def rows_first(job: _Resize, along: Sequence[Axis]) -> tuple[_Resize, Sequence[Axis]]:
+    """A resize whose last axis is done already, and what is left of its axes: where that reads fewer elements one by one.
+
+    Neighbours along the last axis of memory are apart in what they read. A pass over it alone takes the taps of one axis, for each row of
+    the data, and the other axes then add up whole rows. Only floats, as roundings differ, and not where there are fewer rows afterwards.
+    """
+    last, others = job.data.ndim - 1, along[:-1]
+    known = [(as_int(axis.size), as_int(axis.target)) for axis in others]
+    grows = all(size and target for size, target in known) and prod(a or 0 for a, _ in known) <= prod(b or 0 for _, b in known)
+    is_float = parse_dtype(job.data.dtype).is_float
+    if not others or not grows or not is_float or job.spatial[-1] != last or job.method == "nearest_neighbor" or job.mode == "tf_crop_and_resize":
+        return job, along
+    row = replace(job, spatial=(last,))
+
+    def body(*i: Var) -> PrimExpr:
+        return row.element(i, [COORDINATES[job.mode](cast(i[-1], _F), along[-1])], _F)
+
+    resized = injective([*job.data.shape[:-1], along[-1].target], body, "resize_rows")
+    return replace(job, data=resized, spatial=job.spatial[:-1]), others
+
+
 def _spatial_axes(where: str, layout: str, letters: str) -> tuple[int, ...]:
     """The places of the spatial letters of a layout; numbers before a blocked letter are no axes of their own."""
     plain = "".join(c for c in layout if not c.isdigit())
@@ -218,11 +241,12 @@ def _resize(
         shape[axis] = arithmetic.convert(target)
     if output_shape is not None:
         shape = [arithmetic.convert(extent) for extent in output_shape]
-    axes = [
+    axes: Sequence[Axis] = [
         Axis(data.shape[axis], shape[axis], *_roi_of(roi, number, len(spatial), axis, data.ndim)) for number, axis in enumerate(spatial)
     ]
 
     factors = [_repeats(job, axis) for axis in axes]
+    job, axes = rows_first(job, axes) if parse_dtype(dtype).is_float else (job, axes)
 
     def body(*i: Var) -> PrimExpr:
         if all(factors):
@@ -230,7 +254,7 @@ def _resize(
             for place, factor in zip(spatial, factors, strict=True):
                 at[place] = arithmetic.floordiv(i[place], factor)
             return cast(data(*at), dtype)
-        places = [COORDINATES[mode](cast(i[place], _F), axis) for place, axis in zip(spatial, axes, strict=True)]
+        places = [COORDINATES[mode](cast(i[place], _F), axis) for place, axis in zip(job.spatial, axes, strict=True)]
         found = job.element(i, places, dtype)
         # In other modes coordinates are less than an element outside, and the border's element is meant.
         if mode != "tf_crop_and_resize":

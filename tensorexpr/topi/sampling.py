@@ -104,12 +104,13 @@ def grid_sample(
         return (x + 1.0) * (size - 1.0) * 0.5 if align_corners else ((x + 1.0) * size - 1.0) * 0.5
 
     def element(n: Var, c: Var, at: list[PrimExpr]) -> PrimExpr:
-        if padding_mode == "zeros":
-            inside = [test for index, extent in zip(at, extents, strict=True) for test in (index >= 0, index < extent)]
-            return intrin.if_then_else(arithmetic.all(*inside), data(n, c, *at), const(0, data.dtype))
-        return data(
-            n, c, *(arithmetic.maximum(arithmetic.minimum(index, extent - 1), 0) for index, extent in zip(at, extents, strict=True))
-        )
+        held = [arithmetic.maximum(arithmetic.minimum(index, extent - 1), 0) for index, extent in zip(at, extents, strict=True)]
+        found: PrimExpr = data(n, c, *held)
+        if padding_mode != "zeros":
+            return found
+        # Read at the border and let go: a vector that reads some lanes only is a branch for each of them without AVX-512.
+        inside = [test for index, extent in zip(at, extents, strict=True) for test in (index >= 0, index < extent)]
+        return intrin.select(arithmetic.all(*inside), found, const(0, data.dtype))
 
     def padded(x: PrimExpr, extent: Any) -> PrimExpr:
         if padding_mode == "border":

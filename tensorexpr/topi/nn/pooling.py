@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 from ... import te
@@ -209,38 +210,49 @@ def _adaptive(where: str, data: Tensor, output_size: Any, pool_type: str, layout
             count = count * extent_value(data.shape[place])
         return found if pool_type == "max" else _divided(found, count, data.dtype)
     extents = [get_const_int(data.shape[place]) for place in places]
-    if all(extent % size == 0 for extent, size in zip(extents, sizes, strict=True)):
-        cells = [extent // size for extent, size in zip(extents, sizes, strict=True)]
-        return pool(where, data, spatial, cells, cells, 1, 0, pool_type, False, layout, True, largest)
+    windows = [_even_windows(extent, size) for extent, size in zip(extents, sizes, strict=True)]
+    even = [window for window in windows if window is not None]
+    if len(even) == len(windows):
+        kernels, strides = zip(*even, strict=True)
+        return pool(where, data, spatial, kernels, strides, 1, 0, pool_type, False, layout, True, largest)
     return _uneven_cells(data, places, sizes, extents, pool_type, largest)
+
+
+def _even_windows(extent: int, size: int) -> tuple[int, int] | None:
+    """The length of all cells and the distance from one to the next, where these are the same for all: 13 in 6 cells are windows of 3, 2 apart."""
+    cells = [(i * extent // size, -(-(i + 1) * extent // size)) for i in range(size)]
+    lengths, steps = {end - begin for begin, end in cells}, {b[0] - a[0] for a, b in pairwise(cells)} or {extent}
+    return (lengths.pop(), steps.pop()) if len(lengths) == len(steps) == 1 else None
 
 
 def _uneven_cells(
     data: Tensor, places: Sequence[int], sizes: Sequence[int], extents: Sequence[int], pool_type: str, largest: Reducer
 ) -> Tensor:
-    """Cells of different sizes: each reduction runs over the largest cell and skips what is past the end of a smaller one."""
-    # 5 elements in 3 cells: [0, 2), [1, 4) and [3, 5), of which the largest has 3.
-    longest = [max(-(-(i + 1) * n // m) - i * n // m for i in range(m)) for n, m in zip(extents, sizes, strict=True)]
-    shape: list[Any] = [*data.shape]
-    for place, size in zip(places, sizes, strict=True):
-        shape[place] = size
-    over = [te.reduce_axis((0, count), name=f"rv{n}") for n, count in enumerate(longest)]
+    """Cells of different sizes: each reduction runs over the largest cell and skips what is past the end of a smaller one.
+
+    One axis after the other, the outermost first: the cells of its rows are whole vectors, and few elements are left for the last one.
+    """
+    reducer = largest if pool_type == "max" else te.sum
+    name = f"adaptive_pool_{'max' if pool_type == 'max' else 'sum'}"
 
     def bounds(index: PrimExpr, n: int, m: int) -> tuple[PrimExpr, PrimExpr]:
         return floordiv(index * n, m), floordiv((index + 1) * n + (m - 1), m)
 
-    def body(*i: Var) -> PrimExpr:
-        indices: list[PrimExpr] = [*i]
-        inside = []
-        for place, tap, n, m in zip(places, over, extents, sizes, strict=True):
-            start, end = bounds(i[place], n, m)
-            inside.append(start + tap.var < end)
-            indices[place] = minimum(start + tap.var, const(n - 1))
-        reducer = largest if pool_type == "max" else te.sum
-        return reducer(data(*indices), axis=over, where=arithmetic.all(*inside))
+    def along(source: Tensor, place: int, n: int, m: int) -> Tensor:
+        # 5 elements in 3 cells: [0, 2), [1, 4) and [3, 5), of which the largest has 3.
+        tap = te.reduce_axis((0, max(-(-(i + 1) * n // m) - i * n // m for i in range(m))), name="rv")
 
-    name = f"adaptive_pool_{'max' if pool_type == 'max' else 'sum'}"
-    found: Tensor = compute(shape, body, name, name, varargs_names=axis_names(data.ndim))
+        def body(*i: Var) -> PrimExpr:
+            start, end = bounds(i[place], n, m)
+            element = source(*i[:place], minimum(start + tap.var, const(n - 1)), *i[place + 1 :])
+            return reducer(element, axis=tap, where=start + tap.var < end)
+
+        shape = [*source.shape[:place], m, *source.shape[place + 1 :]]
+        return compute(shape, body, name, name, varargs_names=axis_names(source.ndim))
+
+    found = data
+    for place, n, m in zip(places, extents, sizes, strict=True):
+        found = found if n == m else along(found, place, n, m)
     if pool_type == "max":
         return found
 
@@ -251,7 +263,7 @@ def _uneven_cells(
             count = count * (end - start)
         return found(*i) / cast(count, data.dtype)
 
-    return compute(shape, mean, "adaptive_pool_avg", tag.ELEMWISE, varargs_names=axis_names(data.ndim))
+    return compute(found.shape, mean, "adaptive_pool_avg", tag.ELEMWISE, varargs_names=axis_names(data.ndim))
 
 
 def _divided(found: Tensor, count: Any, dtype: str) -> Tensor:

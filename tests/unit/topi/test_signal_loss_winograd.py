@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tensorexpr import te, topi
 from tensorexpr.errors import DeclarationError
+from tensorexpr.topi.fourier import best_plan
 from tensorexpr.topi.nn import winograd
 from tensorexpr.topi.testing import conv_python
 from tests.operators import assert_same, values
@@ -24,6 +28,28 @@ def test_fourier_transforms_are_numpys(inverse: bool) -> None:
     found = evaluated(lambda re, im: topi.dft(re, im, inverse), real, imaginary)
     assert_same(found[0], wanted.real, 1e-4)
     assert_same(found[1], wanted.imag, 1e-4)
+
+
+# One pass; lanes that don't fill a register; passes of 2 to 10 after them; a prime number of sums; two transforms of a longer row.
+@pytest.mark.parametrize("size", [1, 2, 7, 48, 50, 441, 97, 131])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_fourier_transforms_of_any_length(size: int, dtype: str) -> None:
+    n = te.var("n")
+    real, imaginary = (np.random.default_rng(seed).normal(size=(3, size)).astype(dtype) for seed in range(2))
+    parts = [te.placeholder((n, size), dtype, name) for name in ("re", "im")]
+    inverse = size % 2 == 0
+    found = run(parts, [real, imaginary], *topi.dft(*parts, inverse))
+    wanted = (np.fft.ifft if inverse else np.fft.fft)(real + 1j * imaginary)
+    limit = np.abs(wanted).max() * 8 * np.finfo(dtype).eps
+    np.testing.assert_allclose(found[0] + 1j * found[1], wanted, rtol=0, atol=limit)
+
+
+@given(st.integers(2, 600), st.sampled_from((4, 8, 16)))
+def test_plans_of_fourier_transforms_have_the_length(size: int, width: int) -> None:
+    cost, plan = best_plan(size, width)
+    assert plan.first * math.prod(plan.radices) == size
+    assert plan.lanes % width == 0 and 0 <= plan.lanes - plan.first < width
+    assert cost <= best_plan(size, width)[1].lanes * (4 * size + 6)
 
 
 @pytest.mark.parametrize("normalized", [False, True])
