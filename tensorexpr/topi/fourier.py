@@ -119,7 +119,7 @@ class Transform:
         self.by_chirp = (2 * best_plan(longer, self.width)[0] + 12) * longer < cost * size
 
     def rows(self, source: Parts, begin: Any, target: Target, place: Any) -> None:
-        """Transform the row that begins at element `begin` of `source` (real numbers have no second part) into `target`, from `place` on."""
+        """Transform the row that begins at element `begin` of `source` into `target`, from `place` on; real numbers have no second part."""
         (self._convolved if self.by_chirp else self._cut)(source, begin, target, place)
 
     def _cut(self, source: Parts, begin: Any, target: Target, place: Any) -> None:
@@ -183,7 +183,9 @@ class Transform:
     def _pass(self, radix: int, rest: int, together: int, source: Target, target: Target, place: Any) -> None:
         """target[place + q, k, p] = w^(p k) * sum over j of w(radix)^(j k) source[q, p, j], where q counts what is done already."""
         ib, lanes = self.ib, self.plan.lanes
-        turns = self._table(_waves(np.outer(np.arange(rest), np.arange(1, radix)) / (rest * radix), self.sign), "turns") if rest > 1 else None
+        turns = (
+            self._table(_waves(np.outer(np.arange(rest), np.arange(1, radix)) / (rest * radix), self.sign), "turns") if rest > 1 else None
+        )
         with (
             ib.for_range(0, rest, "p") as p,
             ib.for_range(0, together, "q") as q,

@@ -203,7 +203,14 @@ def rows_first(job: _Resize, along: Sequence[Axis]) -> tuple[_Resize, Sequence[A
     known = [(as_int(axis.size), as_int(axis.target)) for axis in others]
     grows = all(size and target for size, target in known) and prod(a or 0 for a, _ in known) <= prod(b or 0 for _, b in known)
     is_float = parse_dtype(job.data.dtype).is_float
-    if not others or not grows or not is_float or job.spatial[-1] != last or job.method == "nearest_neighbor" or job.mode == "tf_crop_and_resize":
+    if (
+        not others
+        or not grows
+        or not is_float
+        or job.spatial[-1] != last
+        or job.method == "nearest_neighbor"
+        or job.mode == "tf_crop_and_resize"
+    ):
         return job, along
     row = replace(job, spatial=(last,))
 

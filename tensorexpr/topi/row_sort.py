@@ -13,11 +13,11 @@ from ..tir.arithmetic import const
 from ..tir.dtype import parse_dtype
 from ..tir.expr import PrimExpr
 from ..tir.ir_builder import BufferVar, IRBuilder
+from .radix_sort import radix_sort, sort_by_threads
 from .rows import Rows
 
 Emit = Callable[[PrimExpr, PrimExpr, PrimExpr], None]
 
-_DIGIT = 8  # bits: the counters of a pass stay in the first cache, as do the lines that it writes to
 _SHORT = 128  # elements: from here on comparing all pairs takes longer than counting digits
 _LANES = 16  # of the comparisons; wider than a register is several of them
 _BATCH = 256  # candidates for the first few: from here on sorting them costs about the same for each
@@ -43,7 +43,7 @@ def sort_row(ib: IRBuilder, rows: Rows, row: PrimExpr, length: PrimExpr, is_asce
         keys, origin = _key_buffers(ib, rows, rows.length)
         with ib.for_range(0, length, "i") as i:
             keys[i], origin[i] = _key(rows.load(row, i), is_ascend), i
-        begin = _radix_sort(ib, keys, origin, const(0, index), length, rows.length)
+        begin = radix_sort(ib, keys, origin, const(0, index), length, rows.length, size)
     with ib.for_range(0, length, "i") as i:
         # Read again: keys don't tell zeros of both signs or NaNs apart.
         emit(i, rows.load(row, origin[begin + i]), origin[begin + i])
@@ -53,16 +53,33 @@ def sort_values(ib: IRBuilder, rows: Rows, row: PrimExpr, is_ascend: bool, emit:
     """`sort_row` where nobody asks where the elements came from: long rows move nothing but keys, which tell the values."""
     size = arithmetic.as_int(rows.length)
     # Values come back by a reinterpretation of keys, so these have to be as wide as the elements.
-    if (size is not None and size <= _SHORT) or _key_dtype(rows.buffer.dtype) != rows.buffer.dtype:
+    if (size is not None and size <= _SHORT) or not is_sorted_by_keys(rows.buffer.dtype):
         sort_row(ib, rows, row, rows.length, is_ascend, lambda i, value, _: emit(i, value))
         return
     keys, _ = _key_buffers(ib, rows, rows.length)
     with ib.for_range(0, rows.length, "i") as i:
         # With one key for both zeros each -0.0 would come back as 0.0.
         keys[i] = _key(rows.load(row, i), is_ascend, zeros_differ=True)
-    begin = _radix_sort(ib, keys, None, const(0, rows.length.dtype), rows.length, rows.length)
+    begin = radix_sort(ib, keys, None, const(0, rows.length.dtype), rows.length, rows.length, size)
     with ib.for_range(0, rows.length, "i") as i:
         emit(i, _value(keys[begin + i], rows.buffer.dtype, is_ascend))
+
+
+def sort_values_by_threads(
+    ib: IRBuilder, rows: Rows, row: PrimExpr, parts: int, is_ascend: bool, emit: Callable[[PrimExpr, PrimExpr], None]
+) -> None:
+    """`sort_values` of one long row by `parts` threads, a power of two; in no parallel loop."""
+    size, dtype = arithmetic.as_int(rows.length), rows.buffer.dtype
+    assert size is not None
+    keys = ib.allocate(f"uint{parse_dtype(dtype).bits}", (2 * size + 1,), "keys")
+    with ib.for_range(0, size, "i", kind="parallel") as i:
+        keys[i] = _key(rows.load(row, i), is_ascend, zeros_differ=True)
+    sort_by_threads(ib, keys, size, parts, lambda i, key: emit(i, _value(key, dtype, is_ascend)))
+
+
+def is_sorted_by_keys(dtype: str) -> bool:
+    """True if a key has the bits of one value, which it is made of again."""
+    return _key_dtype(dtype) == dtype
 
 
 def first_of_row(ib: IRBuilder, rows: Rows, row: PrimExpr, count: PrimExpr, is_ascend: bool, emit: Emit) -> None:
@@ -92,7 +109,7 @@ def first_of_row(ib: IRBuilder, rows: Rows, row: PrimExpr, count: PrimExpr, is_a
     state[0], state[1] = const(batch, index), const(0, index)
 
     def settle() -> None:
-        state[1] = _radix_sort(ib, keys, origin, state[1], state[0], const(batch, index))
+        state[1] = radix_sort(ib, keys, origin, state[1], state[0], const(batch, index), batch)
         state[0] = const(wanted, index)
         worst[0] = keys[state[1] + (wanted - 1)]
 
@@ -158,51 +175,6 @@ def _key_buffers(ib: IRBuilder, rows: Rows, size: PrimExpr) -> tuple[BufferVar, 
     """Keys and where they came from, two halves each: passes go from one to the other."""
     bits = parse_dtype(_key_dtype(rows.buffer.dtype)).bits
     return ib.allocate(f"uint{bits}", (size * 2,), "keys"), ib.allocate(rows.length.dtype, (size * 2,), "origin")
-
-
-def _digit(key: PrimExpr, number: PrimExpr, index: str) -> PrimExpr:
-    """A digit of a key, the lowest is number 0."""
-    return ((key >> (number * _DIGIT).astype(key.dtype)) & const((1 << _DIGIT) - 1, key.dtype)).astype(index)
-
-
-def _radix_sort(ib: IRBuilder, keys: BufferVar, origin: BufferVar | None, begin: PrimExpr, length: PrimExpr, half: PrimExpr) -> PrimExpr:
-    """Sort keys by one digit after the other, the lowest first; where the half begins that holds the result.
-
-    A digit that all keys share takes no pass: small numbers in wide integers cost what they would in narrow ones.
-    """
-    index, digits, values = half.dtype, parse_dtype(keys.dtype).bits // _DIGIT, 1 << _DIGIT
-    counts = ib.allocate(index, (digits * values,), "counts")
-    state = ib.allocate(index, (2,), "state", scope="local")  # where the half begins that holds the keys, and a running sum
-    state[0] = begin
-    with ib.for_range(0, digits * values, "i", dtype=index) as i:
-        counts[i] = const(0, index)
-    with ib.for_range(0, length, "i") as i:
-        key = ib.let("key", keys[state[0] + i])
-        # All digits in one pass: how often a digit occurs doesn't depend on the order that passes change.
-        for position in range(digits):
-            place = ib.let("place", position * values + _digit(key, const(position, index), index))
-            counts[place] = counts[place] + 1
-    with ib.for_range(0, digits, "number", dtype=index) as number:
-        shared = counts[number * values + _digit(keys[state[0]], number, index)] == length
-        with ib.if_scope(arithmetic.all(length > 1, arithmetic.logical_not(shared))):
-            state[1] = const(0, index)
-            with ib.for_range(0, values, "value", dtype=index) as value:
-                # Counts become begins: each value's places start behind those of the lesser ones.
-                before = ib.let("before", state[1])
-                state[1] = before + counts[number * values + value]
-                counts[number * values + value] = before
-            # A name for the value of now: state[0] changes below, and the other half then begins at half - source.
-            source = ib.let("source", state[0])
-            with ib.for_range(0, length, "i") as i:
-                key = ib.let("key", keys[source + i])
-                place = ib.let("place", number * values + _digit(key, number, index))
-                target = ib.let("target", counts[place])
-                counts[place] = target + 1
-                keys[half - source + target] = key
-                if origin is not None:
-                    origin[half - source + target] = origin[source + i]
-            state[0] = half - source
-    return state[0]
 
 
 def _rank_sort(ib: IRBuilder, rows: Rows, row: PrimExpr, size: int, length: PrimExpr, is_ascend: bool) -> BufferVar:

@@ -219,7 +219,7 @@ def _adaptive(where: str, data: Tensor, output_size: Any, pool_type: str, layout
 
 
 def _even_windows(extent: int, size: int) -> tuple[int, int] | None:
-    """The length of all cells and the distance from one to the next, where these are the same for all: 13 in 6 cells are windows of 3, 2 apart."""
+    """The length of all cells and the way from one to the next, where all have the same: 13 in 6 cells are windows of 3, 2 apart."""
     cells = [(i * extent // size, -(-(i + 1) * extent // size)) for i in range(size)]
     lengths, steps = {end - begin for begin, end in cells}, {b[0] - a[0] for a, b in pairwise(cells)} or {extent}
     return (lengths.pop(), steps.pop()) if len(lengths) == len(steps) == 1 else None

@@ -143,7 +143,8 @@ def test_pooling(case: Any, kind: str, ceil: bool, include: bool) -> None:
 def test_global_and_adaptive_pooling(kind: str) -> None:
     x = values(2, 3, 7, 8)
     assert_same(run(lambda t: topi.nn.global_pool(t, kind), x), testing.adaptive_pool_python(x, (1, 1), kind))
-    for size in ((7, 4), (3, 5), (2, 8)):
+    # Whole cells, uneven ones on both axes or one, and windows that overlap: rows [0, 4) and [3, 7).
+    for size in ((7, 4), (3, 5), (4, 8), (2, 8)):
         assert_same(run(lambda t, size=size: topi.nn.adaptive_pool(t, size, kind), x), testing.adaptive_pool_python(x, size, kind))
 
 

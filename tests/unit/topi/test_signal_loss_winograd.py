@@ -34,11 +34,10 @@ def test_fourier_transforms_are_numpys(inverse: bool) -> None:
 @pytest.mark.parametrize("size", [1, 2, 7, 48, 50, 441, 97, 131])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_fourier_transforms_of_any_length(size: int, dtype: str) -> None:
-    n = te.var("n")
     real, imaginary = (np.random.default_rng(seed).normal(size=(3, size)).astype(dtype) for seed in range(2))
-    parts = [te.placeholder((n, size), dtype, name) for name in ("re", "im")]
+    parts = [te.placeholder((3, size), dtype, name) for name in ("re", "im")]
     inverse = size % 2 == 0
-    found = run(parts, [real, imaginary], *topi.dft(*parts, inverse))
+    found = run(parts, [real, imaginary], topi.dft(*parts, inverse))
     wanted = (np.fft.ifft if inverse else np.fft.fft)(real + 1j * imaginary)
     limit = np.abs(wanted).max() * 8 * np.finfo(dtype).eps
     np.testing.assert_allclose(found[0] + 1j * found[1], wanted, rtol=0, atol=limit)
