@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ..tir import arithmetic, intrin
@@ -99,49 +100,50 @@ def _digit(key: PrimExpr, number: PrimExpr, index: str) -> PrimExpr:
     return ((key >> (number * _DIGIT).astype(key.dtype)) & const(_VALUES - 1, key.dtype)).astype(index)
 
 
-def sort_by_threads(ib: IRBuilder, keys: BufferVar, size: int, parts: int, emit: Callable[[PrimExpr, PrimExpr], None]) -> None:
-    """Sort `size` keys at the begin of a buffer by `parts` threads, a power of two, and call `emit` with each place and its key.
+def sort_by_parts(ib: IRBuilder, keys: BufferVar, size: int, parts: int, emit: Callable[[PrimExpr, PrimExpr], None]) -> None:
+    """Sort `size` keys and call `emit` with each place and its key.
 
-    Each thread sorts a part by its digits. Then neighbouring parts are merged until one is left, every merge cut over the threads, too.
+    Threads sort parts by their digits, each in a nearer cache than all of them would fit. Then neighbours are merged until one is left, and
+    every merge is cut over the threads, too.
 
     Args:
         ib: where the loops are built; in no parallel loop.
-        keys: twice as many, and one more: passes go from one half to the other, and the end of a run is read beyond.
+        keys: a key that is never used, those to sort, as many again, and another one.
+        size: how many there are.
+        parts: a power of two.
     """
-    index = "int32"
+    index, halves = "int32", (1, 1 + size)
 
     def bound(n: Any) -> PrimExpr:
         return arithmetic.floordiv(arithmetic.cast(n, "int64") * size, parts).astype(index)
 
     with ib.for_range(0, parts, "part", kind="parallel") as part:
-        begin = ib.let("begin", bound(part))
-        length = ib.let("length", bound(part + 1) - begin)
+        begin = ib.let("begin", bound(part) + halves[0])
+        length = ib.let("length", bound(part + 1) + halves[0] - begin)
         found = radix_sort(ib, keys, None, begin, length, begin * 2 + size)
         with ib.if_scope(arithmetic.convert(found != begin)), ib.for_range(0, length, "i") as i:
             keys[begin + i] = keys[begin + size + i]
-    runs, source = parts, 0
+    runs = parts
     while runs > 1:
-        target, last = size - source, runs == 2
+        source, target = halves
+        each = parts // runs * 2  # parts in two runs, and the threads that merge these
 
-        def write(place: PrimExpr, key: PrimExpr, target: int = target, last: bool = last) -> None:
-            if last:
+        def write(place: PrimExpr, key: PrimExpr, target: int | None = target if runs > 2 else None) -> None:
+            if target is None:
                 emit(place, key)
             else:
                 keys[place + target] = key
 
-        each = parts // runs * 2  # parts of two runs, and the threads that merge them
         with ib.for_range(0, parts, "part", kind="parallel") as part:
             pair = arithmetic.floordiv(part, each) * each
             begin, middle, end = (ib.let("bound", bound(pair + n)) for n in (0, each // 2, each))
-            first, behind = bound(part) - begin, bound(part + 1) - begin
-            merge(
-                ib,
-                keys,
-                (source + begin, source + middle, source + end),
-                (first, behind),
-                lambda k, key, begin=begin, write=write: write(begin + k, key),
-            )
-        runs, source = runs // 2, target
+            span = bound(part) - begin, bound(part + 1) - begin
+            merge(ib, keys, (source + begin, source + middle, source + end), span, partial(_moved, write, begin))
+        runs, halves = runs // 2, (target, source)
+
+
+def _moved(write: Callable[[PrimExpr, PrimExpr], None], begin: PrimExpr, place: PrimExpr, key: PrimExpr) -> None:
+    write(begin + place, key)
 
 
 def merge(
@@ -153,26 +155,51 @@ def merge(
 ) -> None:
     """Some of the keys of two runs in order: those at places from span[0] to span[1], with which `emit` is called.
 
+    From both ends, as each step waits for the key that the one before it has chosen.
+
     Args:
-        runs: begin of the first run, end of it and begin of the second one, end of that.
+        runs: begin of the first run, end of it and begin of the second one, end of that. A key in front of and behind them can be read.
     """
     begin, middle, end = runs
-    index = middle.dtype
-    first = ib.let("first", span[0])
-    at = ib.allocate(index, (2,), "at", scope="local")
-    # How many of the first places are the first run's: those whose key is no more than that of the second run which would stand there else.
-    at[0], at[1] = arithmetic.maximum(first - (end - middle), const(0, index)), arithmetic.minimum(first, middle - begin)
-    with ib.while_loop(at[0] < at[1]):
-        half = ib.let("half", arithmetic.floordiv(at[0] + at[1], 2))
-        with ib.if_scope(keys[begin + half] <= keys[middle + first - 1 - half]):
-            at[0] = half + 1
+    index, most = middle.dtype, (1 << parse_dtype(keys.dtype).bits) - 1
+    first, behind = ib.let("first", span[0]), ib.let("behind", span[1])
+    low, high = _split(ib, keys, runs, first), _split(ib, keys, runs, behind)
+    # Where each end stands in the first run and in the second one.
+    at = ib.allocate(index, (4,), "at", scope="local")
+    at[0], at[1] = begin + low, middle + first - low
+    at[2], at[3] = begin + high - 1, middle + behind - high - 1
+
+    def step(k: PrimExpr, is_back: bool) -> None:
+        i, j = (at[2], at[3]) if is_back else (at[0], at[1])
+        # Keys that nothing passes stand at the ends of the runs: of equal keys it doesn't matter which is taken.
+        limit = const(0 if is_back else most, keys.dtype)
+        left = ib.let("left", intrin.select(i >= begin if is_back else i < middle, keys[i], limit))
+        right = ib.let("right", intrin.select(j >= middle if is_back else j < end, keys[j], limit))
+        chosen = left > right if is_back else left <= right
+        is_left = ib.let("is_left", arithmetic.convert(chosen).astype(index))
+        emit(k, (arithmetic.maximum if is_back else arithmetic.minimum)(left, right))
+        if is_back:
+            at[2], at[3] = at[2] - is_left, at[3] - (1 - is_left)
+        else:
+            at[0], at[1] = at[0] + is_left, at[1] + (1 - is_left)
+
+    half = ib.let("half", arithmetic.floordiv(behind - first, 2))
+    with ib.for_range(0, half, "k") as k:
+        step(first + k, False)
+        step(behind - 1 - k, True)
+    with ib.if_scope(arithmetic.convert(first + half * 2 < behind)):
+        step(first + half, False)
+
+
+def _split(ib: IRBuilder, keys: BufferVar, runs: tuple[PrimExpr, PrimExpr, PrimExpr], count: PrimExpr) -> PrimExpr:
+    """How many of the first `count` keys in order are of the first run, whose keys go in front of equal ones."""
+    begin, middle, end = runs
+    range_ = ib.allocate(middle.dtype, (2,), "range", scope="local")
+    range_[0], range_[1] = arithmetic.maximum(count - (end - middle), const(0, middle.dtype)), arithmetic.minimum(count, middle - begin)
+    with ib.while_loop(range_[0] < range_[1]):
+        half = ib.let("half", arithmetic.floordiv(range_[0] + range_[1], 2))
+        with ib.if_scope(keys[begin + half] <= keys[middle + count - 1 - half]):
+            range_[0] = half + 1
         with ib.else_scope():
-            at[1] = half
-    taken_before = ib.let("taken", at[0])
-    at[0], at[1] = begin + taken_before, middle + first - taken_before
-    with ib.for_range(first, span[1], "k") as k:
-        left, right = ib.let("left", keys[at[0]]), ib.let("right", keys[at[1]])
-        from_first = arithmetic.any(at[1] >= end, arithmetic.all(at[0] < middle, left <= right))
-        is_left = ib.let("is_left", intrin.select(from_first, const(1, index), const(0, index)))
-        emit(k, intrin.select(arithmetic.convert(is_left == 1), left, right))
-        at[0], at[1] = at[0] + is_left, at[1] + (1 - is_left)
+            range_[1] = half
+    return ib.let("split", range_[0])

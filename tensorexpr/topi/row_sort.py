@@ -13,7 +13,7 @@ from ..tir.arithmetic import const
 from ..tir.dtype import parse_dtype
 from ..tir.expr import PrimExpr
 from ..tir.ir_builder import BufferVar, IRBuilder
-from .radix_sort import radix_sort, sort_by_threads
+from .radix_sort import radix_sort, sort_by_parts
 from .rows import Rows
 
 Emit = Callable[[PrimExpr, PrimExpr, PrimExpr], None]
@@ -65,16 +65,16 @@ def sort_values(ib: IRBuilder, rows: Rows, row: PrimExpr, is_ascend: bool, emit:
         emit(i, _value(keys[begin + i], rows.buffer.dtype, is_ascend))
 
 
-def sort_values_by_threads(
+def sort_values_by_parts(
     ib: IRBuilder, rows: Rows, row: PrimExpr, parts: int, is_ascend: bool, emit: Callable[[PrimExpr, PrimExpr], None]
 ) -> None:
-    """`sort_values` of one long row by `parts` threads, a power of two; in no parallel loop."""
+    """`sort_values` of one long row in so many parts, a power of two, by all threads; in no parallel loop."""
     size, dtype = arithmetic.as_int(rows.length), rows.buffer.dtype
     assert size is not None
-    keys = ib.allocate(f"uint{parse_dtype(dtype).bits}", (2 * size + 1,), "keys")
+    keys = ib.allocate(f"uint{parse_dtype(dtype).bits}", (2 * size + 2,), "keys")
     with ib.for_range(0, size, "i", kind="parallel") as i:
-        keys[i] = _key(rows.load(row, i), is_ascend, zeros_differ=True)
-    sort_by_threads(ib, keys, size, parts, lambda i, key: emit(i, _value(key, dtype, is_ascend)))
+        keys[i + 1] = _key(rows.load(row, i), is_ascend, zeros_differ=True)
+    sort_by_parts(ib, keys, size, parts, lambda i, key: emit(i, _value(key, dtype, is_ascend)))
 
 
 def is_sorted_by_keys(dtype: str) -> bool:

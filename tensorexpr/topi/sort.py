@@ -17,14 +17,14 @@ from ..tir.arithmetic import const
 from ..tir.buffer import Buffer
 from ..tir.expr import PrimExpr
 from ..tir.ir_builder import BufferVar, IRBuilder
-from .row_sort import first_of_row, is_sorted_by_keys, sort_row, sort_values, sort_values_by_threads
+from .row_sort import first_of_row, is_sorted_by_keys, sort_row, sort_values, sort_values_by_parts
 from .rows import Rows, in_loops, product
 from .utils import equal_const_int, extent_value, get_const_int, positive_axis
 
 # Values that are searched at once: loads of 64 elements from anywhere hide each other's time.
 _SEARCHES = 64
-# Elements that a thread sorts in about a tenth of a millisecond, and threads from which on merging takes longer than sorting less saves.
-_ELEMENTS_OF_THREAD, _MOST_THREADS = 1 << 13, 16
+# Elements that are sorted in about a tenth of a millisecond, and those from which on sorting parts and merging them takes less time.
+_ELEMENTS_OF_THREAD, _ELEMENTS_OF_PART = 1 << 13, 1 << 17
 _RETURNED = ("both", "values", "indices")
 
 
@@ -43,10 +43,10 @@ def sort(data: Tensor, axis: int = -1, is_ascend: bool = True) -> Tensor:
 
     def body(ib: IRBuilder, ins: list[Buffer], outs: list[Buffer]) -> None:
         rows, out = Rows(ib, ins[0], place), Rows(ib, outs[0], place)
-        parts = _threads_of_row(rows)
+        parts = _parts_of_row(rows)
         if parts > 1:
             with ib.for_range(0, rows.count, "row") as r:
-                sort_values_by_threads(ib, rows, r, parts, is_ascend, lambda i, value: out.store(r, i, value))
+                sort_values_by_parts(ib, rows, r, parts, is_ascend, lambda i, value: out.store(r, i, value))
             return
         with rows.parallel() as r:
             sort_values(ib, rows, r, is_ascend, lambda i, value: out.store(r, i, value))
@@ -54,13 +54,19 @@ def sort(data: Tensor, axis: int = -1, is_ascend: bool = True) -> Tensor:
     return in_loops([data.shape], [data], body, "sort", [data.dtype])[0]
 
 
-def _threads_of_row(rows: Rows) -> int:
-    """How many threads, a power of two, sort each row: all where there are fewer rows than threads, and each has enough to do."""
+def _parts_of_row(rows: Rows) -> int:
+    """In how many parts, a power of two, all threads sort each row; 1 where there are rows for all threads, or little to do for them."""
     count, length = arithmetic.as_int(rows.count), arithmetic.as_int(rows.length)
     cores = Target.target_or_current(None).num_cores
-    if count is None or length is None or count >= cores or not is_sorted_by_keys(rows.buffer.dtype):
+    if (
+        count is None
+        or length is None
+        or count >= cores
+        or length < cores * _ELEMENTS_OF_THREAD
+        or not is_sorted_by_keys(rows.buffer.dtype)
+    ):
         return 1
-    return 1 << (min(cores, length // _ELEMENTS_OF_THREAD, _MOST_THREADS) or 1).bit_length() - 1
+    return 1 << (max(cores, -(-length // _ELEMENTS_OF_PART)) - 1).bit_length()
 
 
 def argsort(data: Tensor, valid_count: Tensor | None = None, axis: int = -1, is_ascend: bool = True, dtype: str = "float32") -> Tensor:

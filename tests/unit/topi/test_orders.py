@@ -13,7 +13,11 @@ import tensorexpr as tvm
 from tensorexpr import te, topi
 from tensorexpr.errors import DeclarationError
 from tensorexpr.te import Tensor
+from tensorexpr.tir.buffer import Buffer
 from tensorexpr.tir.dtype import to_numpy
+from tensorexpr.tir.ir_builder import IRBuilder
+from tensorexpr.topi.radix_sort import sort_by_parts
+from tensorexpr.topi.rows import in_loops
 
 Array = np.ndarray[Any, Any]
 
@@ -184,3 +188,32 @@ def test_a_scan_of_any_operator() -> None:
     A = te.placeholder((8,), "int32", name="A")
     [found] = run([A], [values], topi.scanop(A, te.max, te.min_value("int32"), "running_max", axis=0))
     np.testing.assert_array_equal(found, np.maximum.accumulate(values))
+
+
+@pytest.mark.parametrize("parts", [2, 8])
+@pytest.mark.parametrize("size", [5, 64, 1001])
+def test_parts_are_sorted_and_merged(parts: int, size: int) -> None:
+    # Few values, so that runs end in equal keys, the least and the greatest among them, which stand for the ends of runs.
+    keys = np.random.default_rng(size).choice(np.array([0, 1, 7, 1 << 20, (1 << 32) - 1], "uint32"), size)
+    many = np.random.default_rng(size).integers(0, 1 << 32, size, "uint32")
+
+    def body(ib: IRBuilder, ins: list[Buffer], outs: list[Buffer]) -> None:
+        source, out = ib.buffer_ptr(ins[0]), ib.buffer_ptr(outs[0])
+        memory = ib.allocate("uint32", (2 * size + 2,), "keys")
+        with ib.for_range(0, size, "i") as i:
+            memory[i + 1] = source[i]
+        sort_by_parts(ib, memory, size, parts, lambda i, key: out.__setitem__(i, key))
+
+    A = te.placeholder((size,), "uint32")
+    made = in_loops([A.shape], [A], body, "sorted", ["uint32"])
+    for array in (keys, many):
+        np.testing.assert_array_equal(run([A], [array], made)[0], np.sort(array))
+
+
+@pytest.mark.parametrize("cores", [1, 3, 4])
+def test_a_long_row_is_sorted_by_all_cores(cores: int) -> None:
+    row = few_values((40_001,), 1) * np.random.default_rng(0).choice(np.array([-1, 1], "float32"), 40_001)
+    A = te.placeholder(row.shape)
+    with tvm.target.Target(f"llvm -num-cores={cores}"):
+        [found] = run([A], [row], topi.sort(A, 0, False))
+    np.testing.assert_array_equal(found, np.sort(row)[::-1])
