@@ -128,9 +128,9 @@ def _elements(stage: StageNode) -> float:
 
 
 def _has_enough_rows(last: StageNode, inner: Sequence[StageNode], rows: int, target: Target) -> bool:
-    """True unless a few rows, each a lot of work, would leave threads idle that could share the reductions of one row."""
+    """True unless a few rows, each a lot of work, would leave threads idle that could share the reductions, or the results, of one row."""
     count = constant_extents(last.compute.axis[:rows])
-    depth = [constant_extents((*stage.compute.axis, *stage.compute.reduce_axis)) for stage in inner]
+    depth = [constant_extents((*stage.compute.axis, *stage.compute.reduce_axis)) for stage in (*inner, last)]
     work = max((prod(extents) for extents in depth if extents is not None), default=0)
     return count is None or prod(count) >= target.num_cores or not is_parallel(target, work)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import product as combinations
 from typing import Any
 
@@ -103,59 +102,66 @@ def grid_sample(
         size = cast(extent, "float32")
         return (x + 1.0) * (size - 1.0) * 0.5 if align_corners else ((x + 1.0) * size - 1.0) * 0.5
 
-    def element(n: Var, c: Var, at: list[PrimExpr]) -> PrimExpr:
-        held = [arithmetic.maximum(arithmetic.minimum(index, extent - 1), 0) for index, extent in zip(at, extents, strict=True)]
-        found: PrimExpr = data(n, c, *held)
-        if padding_mode != "zeros":
-            return found
-        # Read at the border and let go: a vector that reads some lanes only is a branch for each of them without AVX-512.
-        inside = [test for index, extent in zip(at, extents, strict=True) for test in (index >= 0, index < extent)]
-        return intrin.select(arithmetic.all(*inside), found, const(0, data.dtype))
-
     def padded(x: PrimExpr, extent: Any) -> PrimExpr:
         if padding_mode == "border":
             return _held(x, extent)
         return _reflected(x, extent, align_corners) if padding_mode == "reflection" else x
 
-    def cubic(n: Var, c: Var, at: list[PrimExpr]) -> PrimExpr:
-        """As `element`, at any place: the padding is of elements here, not of coordinates."""
-        # Coordinates that were folded first would weigh the wrong neighbours: the kernel reaches two elements far.
-        moved = [cast(padded(cast(index, "float32"), extent), "int32") for index, extent in zip(at, extents, strict=True)]
-        return element(n, c, moved)
+    def extent_of(d: Var) -> PrimExpr:
+        found = arithmetic.convert(extents[0])
+        for number, extent in enumerate(extents[1:], 1):
+            found = intrin.select(arithmetic.convert(d == number), arithmetic.convert(extent), found)
+        return found
+
+    def place(n: Var, d: Var, *i: Var) -> PrimExpr:
+        # Coordinates are x, y, z, and axes the other way round.
+        x = whole(cast(grid(n, dims - 1 - d, *i), "float32"), extent_of(d))
+        # Of the cubic kernel elements are padded: coordinates that were folded first would weigh the wrong neighbours, two elements far.
+        return x if method == "bicubic" else padded(x, extent_of(d))
+
+    def index(n: Var, d: Var, tap: Var, *i: Var) -> PrimExpr:
+        """The element of a tap along an axis; -1 of zeros beyond the border."""
+        x, extent = places(n, d, *i), extent_of(d)
+        at = cast(intrin.nearbyint(x) if method == "nearest" else intrin.floor(x), "int32") + tap
+        if method == "bicubic":
+            at = cast(padded(cast(at - 1, "float32"), extent), "int32")
+        held = arithmetic.maximum(arithmetic.minimum(at, extent - 1), 0)
+        return intrin.select(arithmetic.all(at >= 0, at < extent), held, const(-1)) if padding_mode == "zeros" else held
+
+    def weight(n: Var, d: Var, tap: Var, *i: Var) -> PrimExpr:
+        fraction = places(n, d, *i) - intrin.floor(places(n, d, *i))
+        choices = _cubic_weights(fraction) if method == "bicubic" else [1.0 - fraction, fraction]
+        found = choices[0]
+        for number, choice in enumerate(choices[1:], 1):
+            found = intrin.select(arithmetic.convert(tap == number), choice, found)
+        return found
+
+    # Once for each point, and not for each channel of it.
+    points, taps = (grid.shape[0], dims), {"nearest": 1, "bicubic": 4}.get(method, 2)
+    places = compute((*points, *grid.shape[2:]), place, "grid_places")
+    indices = compute((*points, taps, *grid.shape[2:]), index, "grid_indices")
+    weights = compute((*points, taps, *grid.shape[2:]), weight, "grid_weights")
 
     def body(n: Var, c: Var, *i: Var) -> PrimExpr:
-        # Coordinates are x, y, z, and axes the other way round.
-        places = [whole(cast(grid(n, dims - 1 - d, *i), "float32"), extents[d]) for d in range(dims)]
-        if method != "bicubic":
-            places = [padded(x, extent) for x, extent in zip(places, extents, strict=True)]
-        if method == "nearest":
-            return element(n, c, [cast(intrin.nearbyint(x), "int32") for x in places])
-        taps = [_cubic_taps(x) if method == "bicubic" else _linear_taps(x) for x in places]
-        return _weighted(taps, lambda at: (cubic if method == "bicubic" else element)(n, c, at), data.dtype)
+        total: PrimExpr = const(0, data.dtype)
+        for choice in combinations(range(taps), repeat=dims):
+            at = [indices(n, d, tap, *i) for d, tap in enumerate(choice)]
+            # Read at the border and let go: a vector that reads some lanes only is a branch for each of them without AVX-512.
+            found: PrimExpr = data(n, c, *(arithmetic.maximum(one, 0) if padding_mode == "zeros" else one for one in at))
+            if padding_mode == "zeros":
+                found = intrin.select(arithmetic.all(*(one >= 0 for one in at)), found, const(0, data.dtype))
+            if method == "nearest":
+                return found
+            factor: PrimExpr = weights(n, 0, choice[0], *i)
+            for d, tap in enumerate(choice[1:], 1):
+                factor = factor * weights(n, d, tap, *i)
+            total = total + found * cast(factor, data.dtype)
+        return total
 
     return compute((*data.shape[:2], *grid.shape[2:]), lambda *i: body(i[0], i[1], *i[2:]), "grid_sample", "grid_sample")
 
 
-Tap = tuple[PrimExpr, PrimExpr]
-
-
-def _linear_taps(x: PrimExpr) -> list[Tap]:
-    low = intrin.floor(x)
-    return [(cast(low, "int32"), 1.0 - (x - low)), (cast(low, "int32") + 1, x - low)]
-
-
-def _cubic_taps(x: PrimExpr) -> list[Tap]:
+def _cubic_weights(fraction: PrimExpr) -> list[PrimExpr]:
     from .image import _cubic_weight
 
-    low = intrin.floor(x)
-    return [(cast(low, "int32") + place - 1, _cubic_weight(x - low, place, _ALPHA)) for place in range(4)]
-
-
-def _weighted(taps: list[list[Tap]], element: Callable[[list[PrimExpr]], PrimExpr], dtype: str) -> PrimExpr:
-    total: PrimExpr = const(0, dtype)
-    for choice in combinations(*taps):
-        weight: PrimExpr = const(1, "float32")
-        for _, factor in choice:
-            weight = weight * factor
-        total = total + element([index for index, _ in choice]) * cast(weight, dtype)
-    return total
+    return [_cubic_weight(fraction, place, _ALPHA) for place in range(4)]
