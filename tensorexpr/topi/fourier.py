@@ -19,8 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from ..tir.arithmetic import const
+from ..tir.arithmetic import const, convert
 from ..tir.buffer import decl_buffer
+from ..tir.constant_array import ConstantArray
 from ..tir.dtype import parse_dtype
 from ..tir.expr import Broadcast, PrimExpr, Ramp
 from ..tir.ir_builder import BufferVar, IRBuilder
@@ -96,7 +97,7 @@ def _waves(turns: Any, sign: int) -> Any:
 
 def _places(begin: Any, lanes: int) -> Any:
     """The index of so many elements from one on."""
-    return Ramp(begin, 1, lanes) if lanes > 1 else begin
+    return Ramp(convert(begin), const(1), lanes) if lanes > 1 else begin
 
 
 class Transform:
@@ -295,7 +296,7 @@ class Transform:
 
         def part(data: Any, suffix: str) -> BufferVar:
             buffer = decl_buffer((data.size,), self.dtype, f"{name}_{suffix}")
-            array = np.ascontiguousarray(data.ravel().astype(self.dtype))
+            array = ConstantArray(np.ascontiguousarray(data.ravel().astype(self.dtype)), self.dtype, (data.size,))
             self.ib.emit(lambda body: AllocateConst(buffer.data, self.dtype, buffer.shape, array, body))
             return BufferVar(self.ib, buffer)
 

@@ -59,10 +59,10 @@ def radix_sort(
                 # Counts become places: the first half's keys of a value go from its begin on, the second half's from its end back.
                 places = [(end * digits + number) * _VALUES + value for end in range(ends)]
                 before = ib.let("before", state[1])
-                behind = before
+                total: PrimExpr = before
                 for place in places:
-                    behind = behind + counts[place]
-                behind = ib.let("behind", behind)
+                    total = total + counts[place]
+                behind = ib.let("behind", total)
                 for place, bound in zip(places, (before, behind), strict=False):
                     counts[place] = bound
                 state[1] = behind

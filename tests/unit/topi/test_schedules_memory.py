@@ -324,6 +324,16 @@ def test_small_work_runs_on_one_thread() -> None:
     assert "parallel" in str(default_schedule([x, topi.exp(x)], AVX512))
 
 
+def test_many_results_of_one_row_are_shared_by_the_threads() -> None:
+    # 64 sums are little work, and the row of them all is one iteration: what is made of it isn't little.
+    x, y = data(1, 64), data(1, 1 << 18)
+    k = te.reduce_axis((0, 64), name="k")
+    total = te.compute((1,), lambda n: te.sum(x[n, k], axis=k), name="total")
+    scaled = te.compute(y.shape, lambda n, i: y[n, i] * total[n], name="scaled")
+    args = [x, y, scaled]
+    assert "T.parallel" in str(tvm.lower(default_schedule(args, tvm.Target(AVX512 + " -num-cores=4")), args))
+
+
 def test_transposes_that_stay_in_the_caches_go_along_rows_of_the_result() -> None:
     """Equal blocks of rows, of which each thread takes some; past the caches a thread goes along rows of the operand."""
     x = data(256, 300)
