@@ -8,14 +8,9 @@ from typing import Any
 from ...errors import DeclarationError
 from ...lower.passes import ModulePass
 from ..expr import Call
-from ..ops.manipulate import permute_dims
-from ..ops.row import ROWS
 from .fold_scale import CONVOLUTIONS, TRANSPOSED
 from .rewriting import Rewriter, Rule, Rules, rule_pass
-from .transposes import RULES, permuted, transpose
-
-_POOLS = tuple(name for name in ROWS if name.endswith(("_pool1d", "_pool2d", "_pool3d")))
-_USUAL = {"NCW", "NWC", "NCHW", "NHWC", "NCDHW", "NDHWC"}
+from .transposes import MOVES, RULES, permuted
 
 
 def _order(source: str, wanted: str) -> list[int]:
@@ -29,7 +24,7 @@ def _order(source: str, wanted: str) -> list[int]:
     return [source.index(axis) for axis in wanted]
 
 
-def _relaid(layouts: Sequence[str]) -> Rule:
+def relaid(layouts: Sequence[str]) -> Rule:
     """A convolution in the layouts of data and weights, and of its result."""
     data, *more = layouts
 
@@ -49,34 +44,6 @@ def _relaid(layouts: Sequence[str]) -> Rule:
     return rule
 
 
-def _pool(graph: Rewriter, call: Call) -> Any:
-    """`pool(permute(x))`, in the layout that `x` has."""
-    found, layout = transpose(graph, call.args[0]), str(call.attrs["layout"])
-    if found is None or call.attrs.get("out_layout") not in (None, layout):
-        return None
-    value, order = found
-    # Axis n of the operand stands at place order.index(n) behind the transpose.
-    new = "".join(layout[order.index(n)] for n in range(len(order)))
-    if new not in _USUAL:
-        return None
-    attrs = {**call.attrs, "layout": new, **({"out_layout": None} if "out_layout" in call.attrs else {})}
-    return permute_dims(Call(call.op, (value, *call.args[1:]), attrs), order)
-
-
-def _pad(graph: Rewriter, call: Call) -> Any:
-    """`pad(permute(x))`."""
-    found, widths = transpose(graph, call.args[0]), call.attrs["pad_width"]
-    if found is None:
-        return None
-    value, order = found
-    places = [order.index(n) for n in range(len(order))]
-    new = [width for n in places for width in widths[2 * n : 2 * n + 2]]
-    return permute_dims(Call(call.op, (value, *call.args[1:]), {**call.attrs, "pad_width": new}), order)
-
-
-MOVES: Rules = {**{name: [_pool] for name in _POOLS}, "relax.nn.pad": [_pad]}
-
-
 def ConvertLayout(desired_layouts: Mapping[str, Sequence[str]]) -> ModulePass:
     """A pass: convolutions in other layouts; transposes are moved behind what can work in any, pools among it, and cancel.
 
@@ -90,5 +57,5 @@ def ConvertLayout(desired_layouts: Mapping[str, Sequence[str]]) -> ModulePass:
     wrong = [name for name in desired_layouts if name not in (*CONVOLUTIONS, *TRANSPOSED)]
     if wrong:
         raise DeclarationError(f"ConvertLayout: layouts of {', '.join(CONVOLUTIONS + TRANSPOSED)} can be asked for, not of {wrong[0]}")
-    asked: Rules = {name: [_relaid([str(one) for one in layouts])] for name, layouts in desired_layouts.items()}
+    asked: Rules = {name: [relaid([str(one) for one in layouts])] for name, layouts in desired_layouts.items()}
     return rule_pass("ConvertLayout", asked, MOVES, RULES)

@@ -26,6 +26,7 @@ from ..ops.row import row_of
 from ..visitor import walk
 from .annotate_pattern import AnnotateTIROpPattern
 from .canonicalize import CanonicalizeBindings
+from .channels_last import ChannelsLast
 from .common import EliminateCommonSubexpr
 from .decompose import DecomposeOpsForInference
 from .fake_quantization import FakeQuantizationToInteger
@@ -92,7 +93,15 @@ PHASES: Mapping[int, Phase] = {
             DeadCodeElimination(),
         ),
     ),
-    2: Phase("layouts", "each value has one layout, and each use reads it in that layout"),
+    2: Phase(
+        "layouts",
+        "each value has one layout, and each use reads it in that layout",
+        (
+            ChannelsLast(),  # once nothing is left to simplify: what a transpose costs is counted
+            CanonicalizeBindings(),
+            DeadCodeElimination(),
+        ),
+    ),
     3: Phase(
         "fuse",
         "no call of an operator that has a tensor computation and known shapes is left, views aside; each tensor function is used",

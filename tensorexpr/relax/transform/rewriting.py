@@ -93,6 +93,10 @@ class Rewriter(Mutator):
         """The values that a variable is an operand of, as they were before the rules; a tuple for the result of a sequence."""
         return self._users.get(expr, ())
 
+    def has(self, name: str, rules: Sequence[Rule]) -> bool:
+        """Whether these are among the rules for an operator ("relax.add")."""
+        return all(rule in self._rules.get(name, ()) for rule in rules)
+
     def emit(self, expr: Any, hint: str = "lv") -> Any:
         """A variable for an expression; what is one, or a constant, is itself."""
         # Rules look at what other rules have made, too.

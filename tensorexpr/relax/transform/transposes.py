@@ -22,9 +22,10 @@ from ..ops.manipulate import concat, permute_dims, reshape, split
 from ..ops.row import ROWS, row_of
 from ..struct_info import TensorStructInfo
 from .identities import is_by_element, is_known
-from .rewriting import Rewriter, Rules, rule_pass
+from .rewriting import Rewriter, Rule, Rules, rule_pass
 
 PERMUTE = "relax.permute_dims"
+_LAYOUTS = {"NCW", "NWC", "NCHW", "NHWC", "NCDHW", "NDHWC"}
 REDUCTIONS = tuple(f"relax.{name}" for name in ("sum", "mean", "max", "min", "prod", "variance", "std"))
 
 
@@ -42,11 +43,13 @@ def permuted(value: Any, order: Sequence[int]) -> Any:
     return value if list(order) == list(range(len(order))) else permute_dims(value, list(order))
 
 
-def _moves(value: Any) -> bool:
+def _moves(graph: Rewriter, value: Any) -> bool:
     """Whether a transpose can go behind a call, or end there."""
     row = row_of(value)
     named = (PERMUTE, "relax.concat", "relax.split", *REDUCTIONS)
-    return row is not None and (is_by_element(value) or str(value.op) in named)
+    if row is None or is_by_element(value) or str(value.op) in named:
+        return row is not None
+    return str(value.op) in MOVES and graph.has(str(value.op), MOVES[str(value.op)])
 
 
 def transpose(graph: Rewriter, arg: Any) -> tuple[Any, list[int]] | None:
@@ -54,23 +57,26 @@ def transpose(graph: Rewriter, arg: Any) -> tuple[Any, list[int]] | None:
     inner = graph.call(arg, PERMUTE)
     order = None if inner is None else order_of(inner)
     # A use that can't move it would keep the transpose, and the others would get a second one.
-    if inner is None or order is None or (graph.uses(arg) > 1 and not all(map(_moves, graph.users(arg)))):
+    if inner is None or order is None or (graph.uses(arg) > 1 and not all(_moves(graph, user) for user in graph.users(arg))):
         return None
     return inner.args[0], order
 
 
 def _one_permute(graph: Rewriter, call: Call) -> Any:
-    """A transpose of a transpose; one that moves no element is a reshape."""
+    """A transpose of a transpose, or of nothing."""
     order, inner = order_of(call), graph.call(call.args[0], PERMUTE)
     if order is None:
         return None
     if inner is not None:
         first = order_of(inner) or []
         return permuted(inner.args[0], [first[n] for n in order])
-    if order == list(range(len(order))):
-        return call.args[0]
-    info = call.args[0].struct_info
-    if not is_known(info):
+    return call.args[0] if order == list(range(len(order))) else None
+
+
+def _moves_nothing(graph: Rewriter, call: Call) -> Any:
+    """A transpose that moves no element is a reshape."""
+    order, info = order_of(call), call.args[0].struct_info
+    if order is None or not is_known(info):
         return None
     # (1, 8) to (8, 1): in memory nothing moves where only axes of extent 1 change places.
     moved = [n for n in order if as_int(info.extents[n]) != 1]
@@ -151,7 +157,33 @@ def _behind_split(graph: Rewriter, call: Call) -> Any:
     return Tuple(tuple(permute_dims(TupleGetItem(parts, n), order) for n in range(len(parts.struct_info.fields))))
 
 
-CANCEL: Rules = {PERMUTE: [_one_permute]}
+def _pool(graph: Rewriter, call: Call) -> Any:
+    """`pool(permute(x))`, in the layout that `x` has."""
+    found, layout = transpose(graph, call.args[0]), str(call.attrs["layout"])
+    if found is None or call.attrs.get("out_layout") not in (None, layout):
+        return None
+    value, order = found
+    # Axis n of the operand stands at place order.index(n) behind the transpose.
+    new = "".join(layout[order.index(n)] for n in range(len(order)))
+    if new not in _LAYOUTS:
+        return None
+    attrs = {**call.attrs, "layout": new, **({"out_layout": None} if "out_layout" in call.attrs else {})}
+    return permute_dims(Call(call.op, (value, *call.args[1:]), attrs), order)
+
+
+def _pad(graph: Rewriter, call: Call) -> Any:
+    """`pad(permute(x))`."""
+    found, widths = transpose(graph, call.args[0]), call.attrs["pad_width"]
+    if found is None:
+        return None
+    value, order = found
+    places = [order.index(n) for n in range(len(order))]
+    new = [width for n in places for width in widths[2 * n : 2 * n + 2]]
+    return permute_dims(Call(call.op, (value, *call.args[1:]), {**call.attrs, "pad_width": new}), order)
+
+
+MERGED: Sequence[Rule] = (_one_permute,)
+CANCEL: Rules = {PERMUTE: [*MERGED, _moves_nothing]}
 CONCAT: Rules = {"relax.concat": [_behind_concat]}
 RULES: Rules = {
     **CANCEL,
@@ -160,6 +192,10 @@ RULES: Rules = {
     **{name: [_behind_reduction] for name in REDUCTIONS if name in ROWS},
     "": [_behind_elements],
 }
+
+
+# Behind windows: of no use by themselves, as those take as long in either layout.
+MOVES: Rules = {**{name: [_pool] for name in ROWS if name.endswith(("_pool1d", "_pool2d", "_pool3d"))}, "relax.nn.pad": [_pad]}
 
 
 def OptimizeLayoutTransform() -> ModulePass:

@@ -1,0 +1,106 @@
+"""ChannelsLast: convolutions have their channels side by side in memory, where that saves more time than transposes take.
+
+    relu(conv2d(x, w))    ->    permute(relu(conv2d(permute(x), w', data_layout="NHWC", kernel_layout="HWIO")))
+
+A step of the sum reads an element of each pixel of a register tile, and the next step those of the next channel. Channels first, that
+is a plane further on: for each channel a line on another page, which no prefetcher knows of, and so are the parts of a result, and of
+what is added to it. Channels last, all of these go on where they are. In a kernel that is called again and again planes are in a cache;
+between two calls in a network they aren't. (Zen 3 server, two cores, one process: ResNet-50 71.8 -> 60.7 ms, DenseNet-121 53.2 -> 47.5,
+SqueezeNet 6.6 -> 6.1, MobileNetV2 8.4 -> 8.0.)
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from ...lower.passes import ModulePass
+from ...tir.arithmetic import as_int
+from ...tir.dtype import parse_dtype
+from ..expr import Call, Constant, Function
+from ..struct_info import TensorStructInfo
+from ..visitor import walk
+from .convert_layout import relaid
+from .fold_scale import CONVOLUTIONS
+from .passes import each_function
+from .rewriting import Rewriter, Rule, Rules, joined, rewritten
+from .simplify import FOLD
+from .transposes import MERGED, MOVES, PERMUTE, RULES
+
+_LAST = {"relax.nn.conv2d": ("NHWC", "HWIO")}
+# Channels of a group from which on they are whole vectors of any processor's.
+_GROUP = 16
+# Of the time that a convolution's multiply-adds take, what is saved.
+_SAVED = 0.1
+# Multiply-adds in whose time an element is read and written elsewhere, by kernels that reach what they can of either.
+_MOVED = 50
+
+
+def _extents(expr: Any) -> list[int] | None:
+    """The shape of a tensor, if it is known."""
+    info = getattr(expr, "struct_info", None)
+    found = [as_int(extent) for extent in info.extents] if isinstance(info, TensorStructInfo) and info.extents is not None else [None]
+    return None if None in found else [extent for extent in found if extent is not None]
+
+
+def _multiply_adds(call: Call) -> int:
+    """Of a convolution; 0 if its sizes aren't known."""
+    result, weight = _extents(call), _extents(call.args[1])
+    if result is None or weight is None:
+        return 0
+    return prod(result) * prod(weight) // max(1, weight[str(call.attrs["kernel_layout"]).index("O")])
+
+
+def _gains(call: Call, weight: Any) -> bool:
+    """Whether a convolution is one whose channels are better last: of known sizes, with weights that are there when it is built."""
+    extents, groups = _extents(call.args[1]), int(call.attrs["groups"])
+    if not isinstance(weight, Constant) or extents is None or _extents(call) is None or not parse_dtype(weight.data.dtype).is_float:
+        return False
+    layout = str(call.attrs["kernel_layout"])
+    outputs, inputs = extents[layout.index("O")], extents[layout.index("I")]
+    # Channels of a group that fill no vector are vectors of pixels, unless each channel has its own group.
+    return groups == 1 or (inputs == 1 and outputs == groups) or (outputs // groups) % _GROUP == 0
+
+
+def _last(name: str) -> Rule:
+    """A convolution with channels last."""
+    relay = relaid(_LAST[name])
+
+    def rule(graph: Rewriter, call: Call) -> Any:
+        if str(call.attrs["data_layout"])[1] != "C" or call.attrs["out_layout"] not in (None, call.attrs["data_layout"]):
+            return None
+        return relay(graph, call) if _gains(call, graph.value(call.args[1])) else None
+
+    return rule
+
+
+def _moved(func: Function) -> int:
+    """Multiply-adds in whose time a function's transposes run."""
+    found = 0
+    for node in walk(func.body):
+        if isinstance(node, Call) and node.op == PERMUTE and not isinstance(node.args[0], Constant):
+            found += _MOVED * prod(_extents(node) or [0])
+    return found
+
+
+_CONVERT: Rules = joined({name: [_last(name)] for name in _LAST}, FOLD, MOVES, {**RULES, PERMUTE: MERGED})
+_REST: Rules = joined(FOLD, MOVES, RULES)
+
+
+def _chosen(func: Function) -> Function:
+    calls = [node for node in walk(func.body) if isinstance(node, Call) and str(node.op) in CONVOLUTIONS and str(node.op) in _LAST]
+    if not calls:
+        return func
+    # Transposes of one pixel become views only when all are where they stay: nothing moves through a view.
+    made = rewritten(rewritten(func, _CONVERT), _REST)
+    work = sum(_multiply_adds(node) for node in walk(made.body) if isinstance(node, Call) and str(node.op) in _LAST and _is_last(node))
+    return made if _moved(made) - _moved(func) < _SAVED * work else func
+
+
+def _is_last(call: Call) -> bool:
+    return str(call.attrs["data_layout"]) == _LAST[str(call.op)][0]
+
+
+def ChannelsLast() -> ModulePass:
+    """A pass: convolutions with channels last, in functions whose transposes take less time then than is saved; see the module."""
+    return each_function("ChannelsLast", lambda func, mod: _chosen(func))
