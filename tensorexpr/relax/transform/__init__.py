@@ -7,6 +7,7 @@ from .alter_impl import AlterOpImpl
 from .annotate_pattern import AnnotateTIROpPattern
 from .bind import BindParams, BindSymbolicVars
 from .canonicalize import CanonicalizeBindings
+from .channels_last import ChannelsLast
 from .closures import LambdaLift
 from .common import EliminateCommonSubexpr
 from .convert_layout import ConvertLayout
@@ -67,8 +68,8 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "AdjustMatmulOrder", "AlterOpImpl", "AnnotateTIROpPattern", "AttachAttrLayoutFreeBuffers", "AttachGlobalSymbol", "BindParams",
-    "BindSymbolicVars", "BundleModelParams", "CallTIRRewrite", "CanonicalizeBindings", "CombineParallelMatmul", "ConvertLayout",
-    "ConvertToDataflow", "DeadCodeElimination", "DecomposeOpsForInference", "DecomposeOpsForTraining", "DropSubnormals",
+    "BindSymbolicVars", "BundleModelParams", "CallTIRRewrite", "CanonicalizeBindings", "ChannelsLast", "CombineParallelMatmul",
+    "ConvertLayout", "ConvertToDataflow", "DeadCodeElimination", "DecomposeOpsForInference", "DecomposeOpsForTraining", "DropSubnormals",
     "EliminateCommonSubexpr", "ExpandMatmulOfSum", "ExpandTupleArguments", "FakeQuantizationToInteger", "FastMathTransform",
     "FewShotTuning", "FoldConstant", "FoldPads", "FoldScaleAxis", "FuseOps", "FuseOpsByPattern", "FuseTIR", "FuseTransposeMatmul",
     "FusionPattern", "Gradient", "InlinePrivateFunctions", "KillAfterLastUse", "LambdaLift", "LegalizeOps", "LiftTransformParams",

@@ -182,6 +182,16 @@ def _pad(graph: Rewriter, call: Call) -> Any:
     return permute_dims(Call(call.op, (value, *call.args[1:]), {**call.attrs, "pad_width": new}), order)
 
 
+def _resize(graph: Rewriter, call: Call) -> Any:
+    """`resize(permute(x))`, along the axes that these are of `x`."""
+    found = transpose(graph, call.args[0])
+    if found is None:
+        return None
+    value, order = found
+    axes = [order[int(axis)] for axis in call.attrs["axes"]]
+    return permute_dims(Call(call.op, (value, *call.args[1:]), {**call.attrs, "axes": axes}), order)
+
+
 MERGED: Sequence[Rule] = (_one_permute,)
 CANCEL: Rules = {PERMUTE: [*MERGED, _moves_nothing]}
 CONCAT: Rules = {"relax.concat": [_behind_concat]}
@@ -194,8 +204,12 @@ RULES: Rules = {
 }
 
 
-# Behind windows: of no use by themselves, as those take as long in either layout.
-MOVES: Rules = {**{name: [_pool] for name in ROWS if name.endswith(("_pool1d", "_pool2d", "_pool3d"))}, "relax.nn.pad": [_pad]}
+# Of no use by themselves, as these take as long in either layout.
+MOVES: Rules = {
+    **{name: [_pool] for name in ROWS if name.endswith(("_pool1d", "_pool2d", "_pool3d"))},
+    "relax.nn.pad": [_pad],
+    "relax.image.resize": [_resize],
+}
 
 
 def OptimizeLayoutTransform() -> ModulePass:
