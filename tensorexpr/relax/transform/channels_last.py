@@ -5,8 +5,8 @@
 A step of the sum reads an element of each pixel of a register tile, and the next step those of the next channel. Channels first, that
 is a plane further on: for each channel a line on another page, which no prefetcher knows of, and so are the parts of a result, and of
 what is added to it. Channels last, all of these go on where they are. In a kernel that is called again and again planes are in a cache;
-between two calls in a network they aren't. (Zen 3 server, two cores, one process: ResNet-50 71.8 -> 60.7 ms, DenseNet-121 53.2 -> 47.5,
-SqueezeNet 6.6 -> 6.1, MobileNetV2 8.4 -> 8.0.)
+between two calls in a network they aren't. (Zen 3 server, two cores, in turn in one process: ResNet-50 72.8 -> 61.6 ms, DenseNet-121
+50.5 -> 46.4, SqueezeNet 7.9 -> 6.8.)
 """
 
 from __future__ import annotations
