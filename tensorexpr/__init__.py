@@ -26,18 +26,16 @@ The house, from top to bottom; every row imports only from the rows above it:
     driver/          the command line: bench, report
     testing/         strategies and checks for users' own tests (needs hypothesis)
 
-Importing it is cheap: LLVM, sympy and the tuner are loaded on first use.
+Importing it is cheap: everything is loaded on first use, so that a program which only runs an exported network loads no compiler.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import errors, te, tir
+from . import errors
 from .errors import TensorExprError, TVMError
 from .later import later
-from .target import Target
-from .tir.function import IRModule
 
 if TYPE_CHECKING:
     from . import (
@@ -54,7 +52,9 @@ if TYPE_CHECKING:
         script,
         support,
         target,
+        te,
         testing,
+        tir,
         topi,
         workloads,
     )
@@ -69,6 +69,8 @@ if TYPE_CHECKING:
     from .runtime.device import cl, cpu, cuda, device, ext_dev, gpu, hexagon, metal, mtl, opencl, rocm, vpi, vulkan, webgpu
     from .runtime.object import DataType, DataTypeCode, Object
     from .runtime.registry import get_global_func, register_func
+    from .target import Target
+    from .tir.function import IRModule
 
 __version__ = "0.1.0"
 
@@ -85,6 +87,8 @@ _HOMES = {
     "tensorexpr.runtime.ndarray": "nd=. ndarray=.",
     "tensorexpr.runtime.object": "DataType DataTypeCode",
     "tensorexpr.runtime.registry": "get_global_func register_func register_global_func=register_func",
+    "tensorexpr.target": "Target",
+    "tensorexpr.tir.function": "IRModule",
     "tensorexpr.tir.node": "Object",
     # Names that programs of the releases up to 0.6 use at the top level.
     "tensorexpr.early": "build_config",
@@ -99,8 +103,8 @@ _HOMES = {
     "tensorexpr.tir.ir_builder": "ir_builder=.",
     "tensorexpr.topi.operators": "generic=.",
 }
-_MODULES = """auto_scheduler autotvm contrib driver error ir log meta_schedule relax relay rpc runtime schedule script support target
-    testing topi workloads"""
+_MODULES = """auto_scheduler autotvm contrib driver error ir log meta_schedule relax relay rpc runtime schedule script support target te
+    testing tir topi workloads"""
 _defined_elsewhere, _ = later(__name__, _HOMES, _MODULES)
 _PLANNED = ("micro",)
 _EARLY_DTYPES = ("bool", "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")

@@ -18,37 +18,52 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import TensorExprError
+from ..later import later
 from ..processor import usable_cores
-from ..target.kinds import BUILT_KINDS
-from . import container, packed
 from .device import Device, cl, cpu, cuda, device, ext_dev, gpu, hexagon, metal, mtl, opencl, rocm, vpi, vulkan, webgpu
-from .function import Function as PackedFunc
-from .module import Module
-from .ndarray import NDArray, array
 from .network import load
-from .object import (
-    DataType,
-    DataTypeCode,
-    Object,
-    ObjectGeneric,
-    ObjectPath,
-    ObjectPathPair,
-    ObjectTypes,
-    Scriptable,
-    ShapeTuple,
-    String,
-    const,
-    convert,
-    convert_to_object,
-)
-from .params import load_param_dict, load_param_dict_from_file, save_param_dict, save_param_dict_to_file
-from .registry import get_global_func, list_global_func_names, register_func, remove_global_func
-from .timing import BenchmarkResult
 
-Tensor, tensor = NDArray, array  # as releases from 0.20 on call them
+if TYPE_CHECKING:
+    from . import container, packed
+    from .function import Function as PackedFunc
+    from .module import Module
+    from .ndarray import NDArray, array
+    from .ndarray import NDArray as Tensor
+    from .ndarray import array as tensor
+    from .object import (
+        DataType,
+        DataTypeCode,
+        Object,
+        ObjectGeneric,
+        ObjectPath,
+        ObjectPathPair,
+        ObjectTypes,
+        Scriptable,
+        ShapeTuple,
+        String,
+        const,
+        convert,
+        convert_to_object,
+    )
+    from .params import load_param_dict, load_param_dict_from_file, save_param_dict, save_param_dict_to_file
+    from .registry import get_global_func, list_global_func_names, register_func, remove_global_func
+    from .timing import BenchmarkResult
+
+# Running an exported network needs none of these, and they load the language of the compiler.
+_HOMES = {
+    ".function": "PackedFunc=Function",
+    ".module": "Module",
+    ".ndarray": "NDArray array Tensor=NDArray tensor=array",  # the latter two as releases from 0.20 on call them
+    ".object": """DataType DataTypeCode Object ObjectGeneric ObjectPath ObjectPathPair ObjectTypes Scriptable ShapeTuple String const
+        convert convert_to_object""",
+    ".params": "load_param_dict load_param_dict_from_file save_param_dict save_param_dict_to_file",
+    ".registry": "get_global_func list_global_func_names register_func remove_global_func",
+    ".timing": "BenchmarkResult",
+}
+__getattr__, __dir__ = later(__name__, _HOMES, "container packed")
 
 __all__ = [
     "BenchmarkResult",
@@ -67,6 +82,7 @@ __all__ = [
     "ShapeTuple",
     "String",
     "Tensor",
+    "array",
     "cl",
     "const",
     "container",
@@ -120,6 +136,8 @@ def load_module(path: str | os.PathLike[str], fmt: str = "") -> Any:
         graph = importlib.import_module("tensorexpr.relax.runtime.library").load_executable(name)  # a higher row of the house
         if graph is not None:
             return graph
+    from .module import Module
+
     return Module(load_code(path, fmt))
 
 
@@ -134,6 +152,8 @@ def load_static_library(path: str, func_names: Sequence[str]) -> Module:
 
 def enabled(target: str) -> bool:
     """Whether code can be built and run for a kind of target, or a device is there: "llvm" and "cpu"."""
+    from ..target.kinds import BUILT_KINDS
+
     name = str(target).split(" ")[0]
     return name in (*BUILT_KINDS, "cpu")
 

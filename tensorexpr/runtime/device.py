@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 from .. import processor
 from ..errors import TargetError
-from ..target import Target
 
 # DLPack's numbers. The first name of a number is the one that is printed.
 _NUMBERS = {
@@ -80,6 +79,8 @@ class Device:
     @property
     def l2_cache_size_bytes(self) -> int | None:
         """Bytes of the L2 cache that one core sees."""
+        from ..target import Target  # not at the top: a program that only runs an exported network needs no targets
+
         return Target("llvm").l2_cache_size_bytes if self.exist else None
 
     @property

@@ -16,7 +16,7 @@ from ..codegen.builder import OPEN_TO_VECTORS
 from ..codegen.signature import PACKED_SYMBOL
 from ..errors import CodegenError, InternalError, TargetError
 from ..target import Target
-from . import openmp, packed
+from . import openmp
 from .elf import undefined_symbols
 
 logger = logging.getLogger(__name__)
@@ -139,6 +139,8 @@ def load_object(data: bytes, names: Iterable[str], symbols: Mapping[str, int] | 
     imports = {**runtime_symbols(), **(symbols or {})}
     # A search of the bytes: symbols are spelled out in the string table, and parsing it takes longer.
     if PACKED_SYMBOL.encode() in data:
+        from . import packed  # not at the top: it passes arrays, whose module is loaded with this one
+
         imports[PACKED_SYMBOL] = packed.trampoline()[0]
     builder = _llvm().JITLibraryBuilder().add_object_img(data).add_current_process()
     for name, address in imports.items():
