@@ -11,6 +11,7 @@ autotuner   records for it
 runner      inputs, runs, tables
 verify      a run against the evaluator of graphs or onnxruntime
 profile     a page about a run
+quantizer   models of int8, with what that costs
 command     the command line
 """
 
@@ -21,10 +22,11 @@ from .autotuner import tune_model as tune
 from .compiler import compile_model as compile
 from .frontends import load_model as load
 from .model import TVMCException, TVMCImportError
+from .quantizer import quantize_model as quantize
 from .runner import run_module as run
 from .verify import verify
 
 __all__ = [
-    "TVMCException", "TVMCImportError", "autotuner", "compile", "compiler", "frontends", "load", "model", "run",
-    "runner", "tune", "verify",
+    "TVMCException", "TVMCImportError", "autotuner", "compile", "compiler", "frontends", "load", "model", "quantize",
+    "run", "runner", "tune", "verify",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""The subcommands compile, tune, run, verify and profile."""
+"""The subcommands compile, tune, run, verify, profile and quantize."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import Any
 
 from .autotuner import add_tune_parser
 from .compiler import add_compile_parser
+from .quantizer import add_quantize_parser
 from .runner import add_run_parser
 from .verify import add_verify_parser
 
-COMMANDS = ("compile", "tune", "run", "verify", "profile")
+COMMANDS = ("compile", "tune", "run", "verify", "profile", "quantize")
 
 
 def add_subcommands(subparsers: Any) -> None:
@@ -19,6 +20,7 @@ def add_subcommands(subparsers: Any) -> None:
     add_tune_parser(subparsers)
     add_run_parser(subparsers)
     add_verify_parser(subparsers)
+    add_quantize_parser(subparsers)
     # What `run --profile` does, under a name of its own.
     profile = add_run_parser(_Named(subparsers, "profile", "run a package, and show what each kernel takes"))
     profile.set_defaults(profile=True)

@@ -64,7 +64,8 @@ class Verification:
         return all(row.is_equal for row in self.rows)
 
     def __str__(self) -> str:
-        head = ("result", "shape", "largest difference", f"largest of {self.reference}", "")
+        # Kernels have a reference of their own, their computation.
+        head = ("result", "shape", "largest difference", "largest number", f"outputs beside {self.reference}")
         cells = [head, *(row.cells() for row in self.rows)]
         widths = [max(len(row[n]) for row in cells) for n in range(len(head))]
         return "\n".join("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in cells)

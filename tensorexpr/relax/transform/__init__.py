@@ -39,6 +39,7 @@ from .reshapes import RemoveRedundantReshape
 from .signatures import ExpandTupleArguments, RemoveUnusedOutputs, RemoveUnusedParameters
 from .simple import DeadCodeElimination, FoldConstant
 from .simplify import Simplify
+from .static_quantization import StaticQuantization
 from .subnormals import DropSubnormals
 from .te_rewrites import FastMathTransform, FuseTransposeMatmul
 from .transposes import OptimizeLayoutTransform, ReorderPermuteDimsAfterConcat
@@ -76,6 +77,6 @@ __all__ = [
     "LowerAllocTensor", "MetaScheduleApplyDatabase", "MetaScheduleTuneIRMod", "MetaScheduleTuneTIR", "Normalize", "NormalizeGlobalVar",
     "OptimizeLayoutTransform", "PatternCheckContext", "RecognizePatterns", "RemovePurityChecking", "RemoveRedundantReshape",
     "RemoveUnusedOutputs", "RemoveUnusedParameters", "ReorderPermuteDimsAfterConcat", "ReorderTakeAfterMatmul", "RewriteDataflowReshape",
-    "Simplify", "SimplifyExpr", "StaticPlanBlockMemory", "ToMixedPrecision", "ToNonDataflow", "TopologicalSort", "UpdateParamStructInfo",
-    "dataflowblock_pass", "function_pass",
+    "Simplify", "SimplifyExpr", "StaticPlanBlockMemory", "StaticQuantization", "ToMixedPrecision", "ToNonDataflow", "TopologicalSort",
+    "UpdateParamStructInfo", "dataflowblock_pass", "function_pass",
 ]  # fmt: skip

@@ -5,7 +5,7 @@
     quantize(dequantize(sums, s), t)               ->  requantize(sums, s / t)              one kernel with the product
     quantize(dequantize(x, s), s)                  ->  x
     quantize(reshape(y)), of concat, max_pool ...  ->  reshape(quantize(y)) ...             bytes move, not floats
-    quantize(relu(y)), where 0 is the least        ->  quantize(y)
+    quantize(relu(y)), where 0 is the least        ->  quantize(y)                      and clips at 6 where bytes end there
 
 Models come so from quantisation in training and from exporters that state scales by pairs of QuantizeLinear and DequantizeLinear
 (Jacob et al. 2018; Krishnamoorthi 2018, 2.6). Sums are exact where the float computation rounds each of its steps, and scales are
@@ -319,12 +319,25 @@ def _moved(graph: Rewriter, call: Call) -> Any:
 
 
 def _clipped(graph: Rewriter, call: Call) -> Any:
-    """`quantize(relu(y))`, where zero is the least number that there is: what is less becomes that anyway."""
-    inner, own = graph.call(call.args[0], "relax.nn.relu"), _parts(graph, call)
-    if inner is None or own is None or not own.is_plain or str(call.attrs["out_dtype"]) not in _BYTES:
+    """`quantize(clip(y))`, where integers end no later than the clip does: what is beyond becomes the last one anyway."""
+    inner, own = graph.call(call.args[0], "relax.nn.relu", "relax.clip"), _parts(graph, call)
+    dtype = str(call.attrs["out_dtype"])
+    if inner is None or own is None or not own.is_plain or dtype not in _BYTES:
         return None
-    least = np.iinfo(str(call.attrs["out_dtype"])).min
-    return Call(call.op, (inner.args[0], *call.args[1:]), call.attrs) if own.zero == least else None
+    ends = (0.0, math.inf) if inner.op == "relax.nn.relu" else tuple(_end(arg) for arg in inner.args[1:3])
+    if None in ends or not ends[0] <= ends[1]:
+        return None
+    # By the operator's own float32, in which the last step of a clip at 6 may be just below 255.
+    low, high = (float(np.rint(np.float32(end) / np.float32(own.scale))) + float(own.zero) for end in ends)
+    limits = np.iinfo(dtype)
+    is_all = low <= limits.min and high >= limits.max
+    return Call(call.op, (inner.args[0], *call.args[1:]), call.attrs) if is_all else None
+
+
+def _end(arg: Any) -> float | None:
+    """The number at which a clip ends; None for one that isn't known."""
+    value = getattr(arg.value, "value", None) if isinstance(arg, PrimValue) else None
+    return float(value) if isinstance(value, (int, float)) else None
 
 
 def _with_an_axis(graph: Rewriter, call: Call) -> Any:

@@ -1,0 +1,139 @@
+"""A network runs on inputs that are like those that it will get, and what its products and convolutions read is watched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...errors import ArgumentError, DeclarationError
+from ...target import TargetLike
+from ...tir.function import IRModule
+from ..build import build
+from ..expr import BindingBlock, Function, SeqExpr, Tuple, Var, VarBinding
+from ..runtime.machine import VirtualMachine
+from ..transform.dataflow import ConvertToDataflow, ToNonDataflow
+from ..transform.pipeline import run_phases
+from ..transform.static_quantization import Site, StaticQuantization, sites
+from .ranges import BINS, METHODS, Seen
+
+Sample = Mapping[str, Any]
+_SIMPLIFIED = 1  # the phase behind which norms are in the weights that are quantised
+
+
+@dataclass(frozen=True)
+class Quantization:
+    """A network with quantize and dequantize around its products and convolutions.
+
+    Args:
+        module: the network, which any build makes integer kernels of.
+        sites: its products and convolutions, each with the reason why it stays in floats, if it does.
+        ranges: the range of what each site that is quantised reads, by name of the site's variable.
+        samples: how many inputs were seen.
+    """
+
+    module: IRModule
+    sites: tuple[Site, ...]
+    ranges: Mapping[str, tuple[float, float]]
+    samples: int
+
+    def __str__(self) -> str:
+        whole = [site for site in self.sites if not site.reason]
+        lines = [f"{len(whole)} of {len(self.sites)} products and convolutions on integers; {self.samples} samples seen"]
+        left: dict[tuple[str, str], list[str]] = {}
+        for site in self.sites:
+            if site.reason:
+                left.setdefault((site.operator, site.reason), []).append(site.shapes)
+        for (operator, reason), shapes in left.items():
+            more = f" and {len(shapes) - 1} more" if len(shapes) > 1 else ""
+            lines.append(f"  in floats: {operator} of {shapes[0]}{more}: {reason}")
+        return "\n".join(lines)
+
+
+def quantize(
+    mod: IRModule, samples: Sequence[Sample], target: TargetLike = "llvm", activations: str = "uint8", per_channel: bool = True,
+    method: str = "minmax", percentile: float = 99.999, operators: Sequence[str] | None = None,
+) -> Quantization:  # fmt: skip
+    """Quantise a network after training, by rules as of onnxruntime: weights symmetric, activations by range with 0 in it.
+
+    Args:
+        mod: a module of graphs with "main", whose parameters are its inputs.
+        samples: inputs like those that it will get, arrays by name; all are run, once for "minmax" and twice for the others.
+        target: what the runs are built for.
+        activations: "uint8" or "int8"; weights are int8.
+        per_channel: whether weights have a scale for each result, or one.
+        method: how ranges come of what was seen: "minmax", "entropy" or "percentile".
+        percentile: how many percent of the numbers the last one keeps.
+        operators: which operators, such as ["nn.conv2d", "matmul"]; all if None.
+
+    Raises:
+        DeclarationError: for options that there aren't, a module without "main", or if nothing can be quantised.
+        ArgumentError: for samples that don't fit, or none.
+    """
+    if method not in METHODS:
+        raise DeclarationError(f"method {method!r}: there are {', '.join(METHODS)}")
+    if not 0 < percentile <= 100:
+        raise DeclarationError(f"a percentile is more than 0 and at most 100, not {percentile}")
+    if not samples:
+        raise ArgumentError("quantize needs samples: inputs like those that the network will get")
+    simple = ToNonDataflow()(run_phases(mod, upto=_SIMPLIFIED))
+    if "main" not in simple or not isinstance(simple["main"], Function):
+        raise DeclarationError('quantize takes a module of graphs with a function "main"')
+    main: Any = simple["main"]
+    found = sites(main, operators)
+    chosen = [site for site in found if not site.reason]
+    if not chosen:
+        reasons = "; ".join(sorted({f"{site.operator}: {site.reason}" for site in found})) or "it has no products or convolutions"
+        raise DeclarationError(f"nothing of this network can be quantised: {reasons}")
+    watched = list(dict.fromkeys(site.data for site in chosen))
+    seen = _seen(simple, main, watched, samples, target, method != "minmax")
+    options = {"percentile": percentile} if method == "percentile" else {}
+    ranges = {var: METHODS[method](seen[var], **options) for var in watched}
+    made = StaticQuantization(ranges, activations, per_channel, operators)(simple)
+    named = {site.var.name_hint: ranges[site.data] for site in chosen}
+    return Quantization(ConvertToDataflow(1)(made), tuple(found), named, len(samples))
+
+
+def _seen(
+    mod: IRModule, main: Function, watched: Sequence[Any], samples: Sequence[Sample], target: TargetLike, is_counted: bool
+) -> dict[Any, Seen]:
+    """What samples make of variables: their extremes, and in a second run how often which numbers occur."""
+    inside = [var for var in watched if var not in main.params]
+    fields = Tuple(tuple(inside))
+    whole = Var("watched", fields.struct_info)
+    body = SeqExpr((*main.body.blocks, BindingBlock((VarBinding(whole, fields),))), whole)
+    around = mod.clone()
+    around.update_func("main", Function(main.params, body, None, main.is_pure, main.attrs))  # type: ignore[arg-type]
+    run = VirtualMachine(build(ConvertToDataflow(1)(around), target))["main"] if inside else None
+
+    def values() -> Iterable[tuple[Any, Any]]:
+        for sample in samples:
+            given = _arguments(main, sample)
+            results = run(*given) if run is not None else ()
+            arrays = [one.numpy() for one in results]
+            yield from zip((*inside, *main.params), (*arrays, *given), strict=True)
+
+    limits: dict[Any, tuple[float, float]] = {}
+    for var, array in values():
+        if var in watched and array.size:
+            low, high = limits.get(var, (np.inf, -np.inf))
+            limits[var] = min(low, float(array.min())), max(high, float(array.max()))
+    for var in watched:
+        if not np.isfinite(limits.setdefault(var, (0.0, 0.0))).all():
+            raise ArgumentError(f"{var.name_hint} has numbers that aren't finite on these samples, and no range")
+    if not is_counted:
+        return {var: Seen(*limits[var]) for var in watched}
+    counts = {var: np.zeros(BINS) for var in watched}
+    for var, array in values():
+        if var in counts and limits[var][0] < limits[var][1]:
+            counts[var] += np.histogram(array, BINS, limits[var])[0]
+    return {var: Seen(*limits[var], counts[var]) for var in watched}
+
+
+def _arguments(main: Function, sample: Sample) -> list[Any]:
+    names = [param.name_hint for param in main.params]
+    if set(sample) != set(names):
+        raise ArgumentError(f"a sample has {', '.join(sample) or 'nothing'}; the network takes {', '.join(names)}")
+    return [np.asarray(sample[name]) for name in names]
