@@ -105,7 +105,8 @@ def _seen(
     whole = Var("watched", fields.struct_info)
     body = SeqExpr((*main.body.blocks, BindingBlock((VarBinding(whole, fields),))), whole)
     around = mod.clone()
-    around.update_func("main", Function(main.params, body, None, main.is_pure, main.attrs))  # type: ignore[arg-type]
+    watching: Any = Function(main.params, body, is_pure=main.is_pure, attrs=main.attrs)
+    around.update_func("main", watching)
     run = VirtualMachine(build(ConvertToDataflow(1)(around), target))["main"] if inside else None
 
     def values() -> Iterable[tuple[Any, Any]]:

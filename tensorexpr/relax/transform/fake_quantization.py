@@ -324,11 +324,11 @@ def _clipped(graph: Rewriter, call: Call) -> Any:
     dtype = str(call.attrs["out_dtype"])
     if inner is None or own is None or not own.is_plain or dtype not in _BYTES:
         return None
-    ends = (0.0, math.inf) if inner.op == "relax.nn.relu" else tuple(_end(arg) for arg in inner.args[1:3])
-    if None in ends or not ends[0] <= ends[1]:
+    first, last = (0.0, math.inf) if inner.op == "relax.nn.relu" else (_end(inner.args[1]), _end(inner.args[2]))
+    if first is None or last is None or first > last:
         return None
     # By the operator's own float32, in which the last step of a clip at 6 may be just below 255.
-    low, high = (float(np.rint(np.float32(end) / np.float32(own.scale))) + float(own.zero) for end in ends)
+    low, high = (float(np.rint(np.float32(end) / np.float32(own.scale))) + float(own.zero) for end in (first, last))
     limits = np.iinfo(dtype)
     is_all = low <= limits.min and high >= limits.max
     return Call(call.op, (inner.args[0], *call.args[1:]), call.attrs) if is_all else None

@@ -17,6 +17,7 @@ import numpy as np
 
 from ...errors import DeclarationError
 from ...lower.passes import ModulePass
+from ...tir.arithmetic import as_int
 from ..analysis import remove_all_unused
 from ..expr import Binding, BindingBlock, Call, Constant, DataflowBlock, Function, If, Tuple, Var, VarBinding, const
 from ..ops.quantized import dequantize, quantize
@@ -77,7 +78,7 @@ def sites(func: Function, operators: Any = None) -> list[Site]:
 
 def _shape(arg: Any) -> str:
     extents = getattr(arg.struct_info, "extents", None)
-    return "?" if extents is None else "x".join(map(str, extents)) or "()"
+    return "?" if extents is None else "x".join(str(one if as_int(one) is None else as_int(one)) for one in extents) or "()"
 
 
 def _refusal(call: Call) -> str:
