@@ -126,7 +126,8 @@ def measure_network(
     judges = sorted((peer for peer in peers if peer.name in calls), key=lambda peer: peer.name != "onnxruntime")
     wanted = np.asarray(judges[0].exact_network(model, feeds)(), np.float64) if judges else None
     rounds = any(node.op_type.startswith("DynamicQuantize") for node in model.graph.node)
-    tolerance, seconds = _ROUNDED_TOLERANCE if rounds else _TOLERANCE, None
+    tolerance = _ROUNDED_TOLERANCE if rounds else _TOLERANCE
+    seconds: float | None = None
     try:
         call, seconds = ours(model, feeds, target)
     except TensorExprError as error:
