@@ -11,16 +11,16 @@ from __future__ import annotations
 import argparse
 import tempfile
 from collections.abc import Sequence
+from html import escape
 from pathlib import Path
 
 import tensorexpr as tvm
 from tensorexpr import autotvm, te
 from tensorexpr import meta_schedule as ms
 from tensorexpr.autotvm.space_generator import TemplateSpaces
+from tensorexpr.driver.report.charts import best_curves
+from tensorexpr.driver.report.page import document
 from tensorexpr.meta_schedule.origin import space_of
-
-WIDTH, HEIGHT, MARGIN = 640, 360, 48
-COLOURS = ("#4269d0", "#efb118", "#ff725c", "#6cc5b0")
 
 
 def convolution(channels: int, size: int) -> list[te.Tensor]:
@@ -70,12 +70,12 @@ def stochastic(sch: tvm.tir.Schedule) -> None:
 
 
 def tune(mod: tvm.IRModule, space: ms.space_generator.SpaceGenerator, trials: int) -> tuple[list[float], str]:
-    """The best microseconds after each trial, and the space of the best program."""
+    """The best seconds after each trial, and the space of the best program."""
     database = ms.tune_tir(
         mod, target="llvm", work_dir=tempfile.mkdtemp(), max_trials_global=trials, num_trials_per_iter=max(4, trials // 4), space=space
     )
     records = database.get_all_tuning_records()
-    times = [float("inf") if not record.is_valid else 1e6 * record.mean for record in records]
+    times = [float("inf") if not record.is_valid else record.mean for record in records]
     best = min(range(len(times)), key=times.__getitem__)
     return [min(times[: n + 1]) for n in range(len(times))], space_of(records[best].trace)
 
@@ -84,27 +84,8 @@ def text(curves: dict[str, Sequence[float]]) -> str:
     """The curves as a table: the best time after a quarter, a half, ... of the trials."""
     lines = [f"{'style':12}" + "".join(f"{share:>10}" for share in ("1/4", "1/2", "3/4", "all")) + "   us"]
     for name, curve in curves.items():
-        lines.append(f"{name:12}" + "".join(f"{curve[max(0, len(curve) * n // 4 - 1)]:10.1f}" for n in range(1, 5)))
+        lines.append(f"{name:12}" + "".join(f"{1e6 * curve[max(0, len(curve) * n // 4 - 1)]:10.1f}" for n in range(1, 5)))
     return "\n".join(lines)
-
-
-def page(curves: dict[str, Sequence[float]]) -> str:
-    """The curves as a drawing: trials to the right, microseconds upwards."""
-    finite = [value for curve in curves.values() for value in curve if value < float("inf")]
-    top, most = max(finite, default=1.0), max(map(len, curves.values()))
-    parts = [f'<text x="8" y="16">best time so far, up to {top:.0f} us, over {most} trials</text>']
-    for place, (name, curve) in enumerate(curves.items()):
-        points = [(n, value) for n, value in enumerate(curve) if value < float("inf")]
-        drawn = " ".join(
-            f"{MARGIN + n / max(1, most - 1) * (WIDTH - 2 * MARGIN):.1f},{HEIGHT - MARGIN - value / top * (HEIGHT - 2 * MARGIN):.1f}"
-            for n, value in points
-        )
-        colour = COLOURS[place % len(COLOURS)]
-        parts.append(f'<polyline points="{drawn}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        parts.append(f'<text x="{WIDTH - 160}" y="{40 + 16 * place}" fill="{colour}">{name}: {curve[-1]:.1f} us</text>')
-    body = "".join(parts)
-    style = "font-family:sans-serif;font-size:12px"
-    return f'<!doctype html><title>Three styles</title><svg width="{WIDTH}" height="{HEIGHT}" style="{style}">{body}</svg>\n'
 
 
 def main() -> None:
@@ -129,7 +110,8 @@ def main() -> None:
     print(text(curves))
     print(f"the union's best program is of {winner}")
     if options.page:
-        Path(options.page).write_text(page(curves))
+        title = f"A convolution of {options.channels} x {options.size} x {options.size}, the best time so far of each style"
+        Path(options.page).write_text(document(title, f"{best_curves(curves)}\n<p>The union's best program is of {escape(winner)}.</p>"))
         print(f"the curves are in {options.page}")
 
 

@@ -93,6 +93,7 @@ def test_every_example_is_run() -> None:
 # Programs in the style of TVM's, one per theme -> what their output must say.
 FROM_TVM = {
     "auto_schedule.py": ("the best of 8 trials computes what NumPy does",),
+    "auto_tvm.py": ("the best of 6 configurations", "3 tasks: conv2d_NCHWc.x86, dense_nopack.x86, dense_pack.x86"),
     "custom_pass.py": ("* T.float32(0.5)", "passes ran"),
     "extern_op.py": ("the largest of the first rows",),
     "get_started.py": ("a GPU is here: False", "def main("),

@@ -124,7 +124,14 @@ class ConfigSpace:
 
     def _define(self, kind: type[Any], name: str, axes: Sequence[Any], policy: Any, options: Mapping[str, Any]) -> list[Axis]:
         if not self._collects:
-            return [Axis(None, index) for index in range(kind.get_num_output(axes, policy, **options))]
+            parts = kind.get_num_output(axes, policy, **options)
+            known = self._entity_map.get(name)
+            if known is not None and not kind.fits(known, parts):
+                raise KnobError(
+                    f"the knob {name!r} is {known!r} in this configuration, which is no {kind.ENTITY.__name__} for {parts} axes as the "
+                    "template defines it now; tune it again"
+                )
+            return [Axis(None, index) for index in range(parts)]
         made: TransformSpace = kind(axes, policy, **options)
         if not len(made):
             raise TuningError(f"no candidate of the knob {name!r} passes its filter")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ...errors import TensorExprError, TuningError
@@ -18,7 +18,7 @@ from ..errors import InstantiationError, MissingTaskError
 from ..utils import get_func_name
 from .args import args_to_workload, deserialize_args, serialize_args
 from .dispatcher import ApplyConfig, DispatchContext, current_query
-from .space import ConfigSpace
+from .space import ConfigEntity, ConfigSpace
 
 __all__ = [
     "TASK_TABLE",
@@ -125,13 +125,8 @@ class Task:
         config.flop = 0
         config.errors.clear()
         arguments = deserialize_args(self.args)
-        try:
-            with ApplyConfig(config), self.target:
-                made = self.func(*arguments, **self.kwargs)
-        except MissingTaskError:
-            raise
-        except Exception as error:
-            raise InstantiationError(f"the template {self.name!r} makes no program of {config!r}: {_said(error)}") from error
+        with ApplyConfig(config), self.target:
+            made = run_configured(self.name, config, self.func, arguments, self.kwargs)
         if not config.valid():
             raise InstantiationError(f"the template {self.name!r} refuses {config!r}: {'; '.join(config.errors)}")
         return _checked(self.name, made)
@@ -146,6 +141,24 @@ class Task:
 
     def __repr__(self) -> str:
         return f"Task(func_name={self.name}, args={self.args}, kwargs={self.kwargs}, workload={self.workload})"
+
+
+def run_configured(
+    name: str, config: ConfigSpace, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any] | None = None
+) -> Any:
+    """What a template's function makes with the configuration in force.
+
+    Raises:
+        InstantiationError: if it fails with a configuration that was chosen: a log's may be of another version of the template.
+    """
+    try:
+        return function(*args, **(kwargs or {}))
+    except (MissingTaskError, InstantiationError):
+        raise
+    except Exception as error:
+        if not isinstance(config, ConfigEntity):  # no configuration is to blame
+            raise
+        raise InstantiationError(f"the template {name!r} makes no program of {config!r}: {_said(error)}") from error
 
 
 def _said(error: Exception) -> str:
@@ -228,7 +241,7 @@ def template(task_name: str | Callable[..., Any], func: Callable[..., Any] | Non
                 raise TuningError(f"the template {task_name!r} takes its arguments by place, not {', '.join(kwargs)} by name")
             config = current_query(args_to_workload(args, task_name))
             with ApplyConfig(config):
-                made = function(*args)
+                made = run_configured(task_name, config, function, args)
             # after the run: only the schedule says of which text it was made
             check_version(task_name, config, made)
             return made

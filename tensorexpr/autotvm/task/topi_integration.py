@@ -17,7 +17,7 @@ from ...te.operation import ComputeOp, Operation
 from ...te.tensor import Tensor
 from .args import args_to_workload
 from .dispatcher import current_query
-from .task import TASK_TABLE, TaskTemplate, check_version
+from .task import TASK_TABLE, TaskTemplate, check_version, run_configured
 
 _KEY = "workload"
 
@@ -90,7 +90,8 @@ def register_topi_compute(task_name: str, func: Callable[..., Any] | None = None
             if task_env is not None and task_env.tracing:
                 task_env.add_task(task_name, args)
             workload = args_to_workload(args, task_name)
-            made = function(current_query(workload), *args)
+            config = current_query(workload)
+            made = run_configured(task_name, config, function, (config, *args))
             outs = list(made) if isinstance(made, (list, tuple)) else [made]
             marked = [_marked(out, workload) for out in outs]
             return type(made)(marked) if isinstance(made, (list, tuple)) else marked[0]
@@ -122,7 +123,7 @@ def register_topi_schedule(task_name: str, func: Callable[..., Any] | None = Non
             if workload is None:
                 raise TuningError(f"no tensor here is of the task {task_name!r}; declare them with the function registered for it")
             config = current_query(workload)
-            made = function(config, outs, *args, **kwargs)
+            made = run_configured(task_name, config, function, (config, outs, *args), kwargs)
             check_version(task_name, config, made)
             return made
 

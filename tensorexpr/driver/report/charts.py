@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -11,6 +11,7 @@ _WIDTH, _HEIGHT = 620, 260
 _LEFT, _RIGHT, _TOP, _BOTTOM = 72, 16, 14, 40
 _BAR, _GAP, _LABELS = 22, 8, 220
 _TICKS = 6
+_COLOURS = ("#2563eb", "#d97706", "#dc2626", "#059669", "#9333ea", "#0891b2")
 # Trials that took more than so many times the best are drawn at the edge.
 _SLOWEST = 20.0
 
@@ -76,14 +77,41 @@ def tuning_curve(times: Sequence[float], best: Sequence[float]) -> str:
         for n, value in enumerate(times, 1)
         if not math.isfinite(value)
     ]
+    line = f'<polyline class="line" points="{_steps(x, y, best)}"/>'
+    return _chart(x, y, [*dots, *crosses, line], "trial", "ms", "time of each trial, and of the best so far")
+
+
+def _steps(x: Axis, y: Axis, best: Sequence[float]) -> str:
+    """The corners of a line of the best so far, in milliseconds; seconds in."""
     corners: list[str] = []
     for n, value in enumerate(best, 1):
         if math.isfinite(value):
             # a step, not a slope: the best stays what it is until the trial that beats it
             corners += [f"{x(n):.1f},{y(min(best[n - 2] * 1e3, y.high)):.1f}"] if corners else []
             corners.append(f"{x(n):.1f},{y(min(value * 1e3, y.high)):.1f}")
-    line = f'<polyline class="line" points="{" ".join(corners)}"/>'
-    return _chart(x, y, [*dots, *crosses, line], "trial", "ms", "time of each trial, and of the best so far")
+    return " ".join(corners)
+
+
+def best_curves(curves: Mapping[str, Sequence[float]]) -> str:
+    """Milliseconds of the best so far of several searches, a line each, on one logarithmic scale; with a legend that says where they end.
+
+    Args:
+        curves: name -> seconds of the best after each trial; infinite before one ran.
+    """
+    known = [value * 1e3 for best in curves.values() for value in best if math.isfinite(value)]
+    if not known:
+        return _empty("no trial ran")
+    x = Axis(1, max(2, *map(len, curves.values())), _LEFT, _WIDTH - _RIGHT, whole=True)
+    y = Axis(min(known) / 1.08, max(known) * 1.08, _HEIGHT - _BOTTOM, _TOP, logarithmic=True)
+    lines, words = [], []
+    for place, (name, best) in enumerate(curves.items()):
+        colour = _COLOURS[place % len(_COLOURS)]
+        end = f"{name}: {best[-1] * 1e3:.4g} ms" if best and math.isfinite(best[-1]) else f"{name}: no trial ran"
+        style = f"fill:none;stroke:{colour};stroke-width:2;stroke-opacity:.85"
+        lines.append(f'<polyline style="{style}" points="{_steps(x, y, best)}"><title>{escape(end)}</title></polyline>')
+        words.append(f'<span><i style="background:{colour}"></i>{escape(end)}</span>')
+    chart = _chart(x, y, lines, "trial", "ms", "the best time so far of each search")
+    return f'<figure>{chart}<p class="legend">{"".join(words)}</p></figure>'
 
 
 def curve_legend(times: Sequence[float]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...autotvm.env import GLOBAL_SCOPE
+from ...autotvm.errors import InstantiationError
 from ...autotvm.task.dispatcher import current_query
 from ...autotvm.task.task import TASK_TABLE, TaskTemplate
 from ...autotvm.task.topi_integration import get_workload
@@ -48,8 +49,8 @@ def schedule(name: str, outs: Sequence[Tensor]) -> Schedule:
         if known and made is not None:
             found: Schedule = made(outs)
             return found
-    except ScheduleError as error:
-        # such as a softmax behind a dense layer: a template finishes tiles by what is elementwise only
+    except (ScheduleError, InstantiationError) as error:
+        # such as a softmax behind a dense layer: a template finishes tiles by what is elementwise only; or a log of other knobs
         logger.warning("the default schedule is used for %s: %s", name, error)
     finally:
         GLOBAL_SCOPE.silent = silent

@@ -10,8 +10,8 @@ from typing import Any, NoReturn
 from ...errors import RecordError
 
 MAX_LINE_BYTES = 1 << 20
-# as many as 2**64 has; int() takes time quadratic in their number
-_MAX_DIGITS = 20
+# int() takes time quadratic in their number; a point of a space of hundreds of knobs has as many
+MAX_DIGITS = 400
 _SHOWN = 60
 Check = Callable[[Any], bool]
 Field = tuple[Check, str]  # what a value must satisfy, and how a message says it
@@ -46,7 +46,7 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def _integer(digits: str) -> int:
-    if len(digits) > _MAX_DIGITS:
+    if len(digits) > MAX_DIGITS:
         raise RecordError(f"a number with {len(digits)} digits is too long")
     return int(digits)
 

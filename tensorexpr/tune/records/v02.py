@@ -17,7 +17,7 @@ from typing import Any
 
 from ...errors import RecordError
 from ..measure.errors import MeasureErrorNo
-from .schema import Check, Field, check_fields, is_integer, is_number, is_text, parse_json, shown
+from .schema import MAX_DIGITS, Check, Field, check_fields, is_integer, is_number, is_text, parse_json, shown
 
 VERSION = 0.2
 # What TVM writes as the cost of a program that failed.
@@ -63,7 +63,7 @@ _RESULT: tuple[tuple[str, Check, str], ...] = (
     ("timestamp", is_number(-1.0, _FAR_FUTURE), "seconds since 1970"),
 )
 _CONFIG: Mapping[str, Field] = {
-    "index": (is_integer(-1, (1 << 63) - 1), "a whole number"),
+    "index": (is_integer(-1, 10**MAX_DIGITS - 1), "a whole number"),
     "code_hash": (lambda value: value is None or is_text(256)(value), "text, or null"),
     "entity": (lambda value: isinstance(value, list) and len(value) <= _MAX_ITEMS, "a list of knobs"),
 }

@@ -11,9 +11,11 @@ import pytest
 
 import tests.autotvm_templates  # noqa: F401  (registers the templates)
 from tensorexpr import autotvm
+from tensorexpr.autotvm.errors import InstantiationError
 from tensorexpr.autotvm.measure.measure import Measured
 from tensorexpr.autotvm.record import decode, encode, load_from_buffer, load_from_file, measure_str_key, pick_best, split_workload
 from tensorexpr.errors import RecordError
+from tensorexpr.target import Target
 from tests.autotvm_templates import TARGET, matmul
 
 # As TVM 0.19 writes it.
@@ -92,6 +94,29 @@ def test_the_best_of_a_log_is_applied(tmp_path: Path) -> None:
     with autotvm.apply_history_best(log), inp.target:
         schedule, _ = matmul(16)
     assert schedule.trace == inp.task.instantiate(inp.task.config_space.get(7))[0].trace
+
+
+@pytest.mark.parametrize(
+    ("entity", "why"),
+    [
+        ('["tile_y", "sp", [-1, 2, 4]], ["tile_x", "sp", [-1, 1]], ["vector", "ot", false]', "'tile_y' is .* for 2 axes"),
+        ('["tile_y", "ot", 4], ["tile_x", "sp", [-1, 1]], ["vector", "ot", false]', "no SplitEntity"),
+        ('["tile_y", "sp", [-1, 0]], ["tile_x", "sp", [-1, 1]], ["vector", "ot", false]', "'tile_y' is"),
+        ('["tile_y", "sp", [-1, 8]], ["tile_x", "sp", [-1, -1]], ["vector", "ot", false]', "'tile_x' is"),
+        ('["tile_y", "sp", [-1, 8]], ["vector", "ot", false]', "no knob 'tile_x'"),
+        ('["tile_y", "sp", [-1, 8]], ["tile_x", "sp", [-1, 549755813888]], ["vector", "ot", false]', "does not fit int32"),
+    ],
+)
+def test_records_of_another_version_of_the_template_are_named(entity: str, why: str) -> None:
+    made = json.loads(LINE)
+    made["config"]["entity"] = json.loads(f"[{entity}]")
+    log = io.StringIO(json.dumps(made))
+    with (
+        autotvm.apply_history_best(log),
+        Target(TARGET),
+        pytest.raises(InstantiationError, match=f"'tests/matmul' makes no program.*{why}"),
+    ):
+        matmul(16)
 
 
 def test_what_was_timed_again_counts_for_what_was_timed_alone() -> None:

@@ -240,3 +240,10 @@ def test_tuners_take_spaces_of_any_size(kind: str) -> None:
     batch = tuner.next_batch(4)
     assert batch and all(0 <= one.index < 16**20 for one in batch)
     assert repr(task)
+
+
+def test_logs_take_points_of_spaces_of_any_size() -> None:
+    task = autotvm.task.create("tests/vast", (16,), "llvm")
+    last = autotvm.MeasureInput(task.target, task, task.config_space.get(16**20 - 1))
+    line = autotvm.record.encode(last, autotvm.MeasureResult((0.5,), 0, 1.0, 2.0))
+    assert autotvm.record.decode(line)[0].config.index == 16**20 - 1

@@ -18,7 +18,7 @@ import tests.v06_workloads  # noqa: F401  (registers the workloads)
 from tensorexpr import auto_scheduler
 from tensorexpr.auto_scheduler import MeasureInput, SearchTask
 from tensorexpr.driver.cli import main
-from tensorexpr.driver.report.charts import Axis, curve_legend, histogram, scatter, tuning_curve
+from tensorexpr.driver.report.charts import Axis, best_curves, curve_legend, histogram, scatter, tuning_curve
 from tensorexpr.driver.report.nest import nest_picture
 from tensorexpr.driver.report.run import runs_of
 from tensorexpr.schedule.steps import Annotate, Split
@@ -137,6 +137,16 @@ def test_the_curve_steps_down_with_the_best() -> None:
     assert text.count("failed") == 1
 
 
+def test_curves_of_several_searches_share_one_scale() -> None:
+    text = best_curves({"a<b": [INF, 0.004, 0.002], "union": [0.008, 0.001, 0.001], "none": [INF, INF]})
+    first, second, nothing = ElementTree.fromstring(text).findall("svg/polyline")
+    corners = [[tuple(map(float, point.split(","))) for point in one.attrib["points"].split()] for one in (first, second)]
+    assert corners[0][-1][0] == corners[1][-1][0] and corners[0][0][0] > corners[1][0][0]
+    # halves are as high wherever they stand on a logarithmic scale, and lower pixels are faster programs
+    assert corners[0][-1][1] - corners[0][0][1] == pytest.approx((corners[1][-1][1] - corners[1][0][1]) / 3, abs=0.2)
+    assert nothing.attrib["points"] == "" and "none: no trial ran" in text and "a&lt;b: 2 ms" in text
+
+
 def test_what_is_far_slower_than_the_best_stands_at_the_edge() -> None:
     root = ElementTree.fromstring(tuning_curve([4.0, 0.004, 0.002], [4.0, 0.004, 0.002]))
     assert len(root.findall("circle")) == 2 and len(root.findall("path")) == 1
@@ -167,7 +177,7 @@ def test_scores_of_several_rounds_are_moved_onto_each_other(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("times", [[], [INF, INF]])
 def test_charts_of_nothing_say_so(times: list[float]) -> None:
-    assert "no trial ran" in tuning_curve(times, times)
+    assert "no trial ran" in tuning_curve(times, times) and "no trial ran" in best_curves({"one": times, "other": []})
     assert "nothing failed" in histogram([])
     assert "fewer than two programs" in scatter([(1.0, 1.0)], "x", "y")
 
