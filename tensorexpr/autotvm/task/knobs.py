@@ -325,6 +325,8 @@ class SplitSpace(TransformSpace):
             return
         if policy not in self.POLICIES:
             raise self._unknown(policy)
+        if self.product < 1:
+            raise TuningError(f"a loop of {self.product} iterations has no parts")
         factors, powers = get_factors(self.product), get_pow2s(self.product)
         listed = {"factors": factors, "power2": powers, "verbose": sorted({*factors, *powers})}[policy]
         most, self.no_tail = kwargs.get("max_factor"), bool(kwargs.get("no_tail", policy == "factors"))

@@ -247,6 +247,8 @@ class ConfigSpace:
         Raises:
             PointError: if there is none of this number, or a filter leaves it out.
         """
+        if not hasattr(index, "__index__"):
+            raise PointError(f"points are numbered: a whole number names one, not {index!r}")
         if not 0 <= index < self.range_length:
             raise PointError(f"Index out of range: size {self.range_length}, got index {index}")
         if not self.is_index_valid(index):

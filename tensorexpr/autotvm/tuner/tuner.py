@@ -121,10 +121,12 @@ class Tuner:
             si_prefix: of the operations a second in messages.
 
         Raises:
-            TuningError: if nothing can be measured: no worker starts, or the template makes no program at all.
+            TuningError: if nothing can be measured: no builder and runner are given, no worker starts, or the template makes no program.
         """
         format_si_prefix(0, si_prefix)
         self.n_trial, self.early_stopping, self._done = n_trial, early_stopping, 0
+        if not isinstance(measure_option, Mapping) or not {"builder", "runner"} <= set(measure_option):
+            raise TuningError(f"tune takes measure_option=autotvm.measure_option(builder=..., runner=...), not {measure_option!r:.100}")
         builder, runner = measure_option["builder"], measure_option["runner"]
         space = self._design_space()
         tuning, GLOBAL_SCOPE.in_tuning = GLOBAL_SCOPE.in_tuning, True

@@ -112,11 +112,18 @@ def poolnd_python(
     dtype: str = "float32",
     layout: str | None = None,
 ) -> Array:
-    """The maximum or the mean of each window; data is channels first, or of a layout such as "NHWC"."""
+    """The maximum or the mean of each window; data is channels first, or of a layout such as "NHWC".
+
+    With `count_include_pad` a maximum counts the zeros of the padding, as TVM's does, which the operators don't: of what isn't negative,
+    or behind a relu, both are the same.
+    """
     pairs = list(zip(padding_before, padding_after, strict=True))
     first = "NC" + "DHW"[3 - len(pairs) :] if len(pairs) > 1 else "NCW"
     order = [(layout or first).index(letter) for letter in first]
-    pooled = pool_python(np_data.transpose(order), kernel, strides, dilation, pairs, pool_type, ceil_mode, count_include_pad)
+    data = np_data.transpose(order)
+    if pool_type == "max" and count_include_pad:
+        data, pairs = np.pad(data, [(0, 0), (0, 0), *pairs]), [(0, 0)] * len(pairs)
+    pooled = pool_python(data, kernel, strides, dilation, pairs, pool_type, ceil_mode, count_include_pad)
     return np.asarray(pooled.transpose(np.argsort(order)).astype(dtype))
 
 

@@ -11,10 +11,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tensorexpr import autotvm, te
-from tensorexpr.autotvm.errors import LengthError
+from tensorexpr.autotvm.errors import LengthError, PointError
 from tensorexpr.autotvm.task.space import ConfigEntity, ConfigSpace, FallbackConfigEntity, get_factors, get_pow2s
 from tensorexpr.autotvm.template_space import TemplateSpace, point_of
-from tensorexpr.errors import TensorExprError
+from tensorexpr.errors import TensorExprError, TuningError
 from tensorexpr.schedule.steps import Knob
 from tensorexpr.schedule.te_schedule import Schedule
 from tensorexpr.schedule.trace import Trace
@@ -181,6 +181,20 @@ def test_features_of_a_population_are_those_of_its_programs() -> None:
     for row, seen, cycles in zip(rows, together.features, together.cycles, strict=True):
         alone = TemplateSpace(task, "itervar").features(row[None], task.target)
         assert np.allclose(alone.features[0], seen) and np.isclose(alone.cycles[0], cycles)
+
+
+@pytest.mark.parametrize("point", ["3", 1.5, None, [1], -1, 12])
+def test_what_numbers_no_point_is_refused(point: object) -> None:
+    cfg = ConfigSpace()
+    cfg.define_knob("k", list(range(12)))
+    assert cfg.get(np.int32(11))["k"].val == 11
+    with pytest.raises(PointError, match="Index out of range" if type(point) is int else "a whole number"):
+        cfg.get(point)  # type: ignore[arg-type]
+
+
+def test_loops_without_iterations_have_no_knobs() -> None:
+    with pytest.raises(TuningError, match="0 iterations"):
+        ConfigSpace().define_split("x", 0, num_outputs=2)
 
 
 def test_a_walk_moves_each_knob_as_often() -> None:

@@ -136,6 +136,12 @@ def test_wrong_options_are_refused(options: dict[str, Any]) -> None:
         autotvm.tuner.XGBTuner(task_of(), **options)
 
 
+@pytest.mark.parametrize("option", [None, {}, {"builder": LOCAL["builder"]}, "local"])
+def test_what_measures_nothing_is_refused(option: Any) -> None:
+    with pytest.raises(TuningError, match=r"measure_option=autotvm\.measure_option"):
+        autotvm.tuner.RandomTuner(task_of()).tune(1, option)
+
+
 def test_what_is_measured_is_verified_logged_and_replayed(tmp_path: Path) -> None:
     task, log = task_of(), tmp_path / "log.json"
     tuner = autotvm.tuner.RandomTuner(task)
