@@ -202,7 +202,6 @@ class TransformSpace:
     """
 
     POLICIES: ClassVar[tuple[str, ...]] = ()
-    ENTITY: ClassVar[type[Any]]
 
     def __init__(self) -> None:
         self.entities: list[Any] = []
@@ -219,11 +218,6 @@ class TransformSpace:
     def get_num_output(*args: Any, **kwargs: Any) -> int:
         """How many axes the knob gives back."""
         return 0
-
-    @classmethod
-    def fits(cls, entity: Entity, num_output: int) -> bool:
-        """Whether an entity, such as a log's, is of this kind of knob, for so many axes."""
-        return isinstance(entity, cls.ENTITY)
 
     def outputs(self) -> list[Axis]:
         """The axes that the knob gives back."""
@@ -307,7 +301,6 @@ class SplitSpace(TransformSpace):
         TuningError: for another policy, no parts, or sizes that aren't as many as parts.
     """
 
-    ENTITY = SplitEntity
     POLICIES = ("factors", "power2", "verbose", "candidate")
 
     def __init__(self, axes: Any, policy: str, **kwargs: Any) -> None:
@@ -355,11 +348,6 @@ class SplitSpace(TransformSpace):
             raise TuningError(f"define_split takes num_outputs, at least 2, not {parts!r}")
         return parts
 
-    @classmethod
-    def fits(cls, entity: Entity, num_output: int) -> bool:
-        """Whether an entity has a size for each part; only the outermost may be open."""
-        return isinstance(entity, SplitEntity) and len(entity.size) == num_output and min(entity.size[1:]) > 0
-
     def values(self) -> np.ndarray[Any, np.dtype[np.int64]]:
         """The sizes, with the rest in place of -1."""
         inner = np.array([entity.size for entity in self.entities], np.int64).reshape(len(self), self.num_output)
@@ -384,7 +372,6 @@ class ReorderSpace(TransformSpace):
         TuningError: for another policy, axes that aren't among the given ones, or more orders than can be listed.
     """
 
-    ENTITY = ReorderEntity
     POLICIES = ("identity", "all", "interval_all", "candidate", "interleave", "interleave_cuda")
 
     def __init__(self, axes: Sequence[Any], policy: str, **kwargs: Any) -> None:
@@ -450,7 +437,6 @@ class AnnotateSpace(TransformSpace):
         TuningError: for another policy, or too few loops for it.
     """
 
-    ENTITY = AnnotateEntity
     POLICIES = ("bind_gpu", "bind_gpu_virtual", "locate_cache", "try_unroll", "try_vec", "try_unroll_vec", "none", "unroll")
 
     def __init__(self, axes: Sequence[Any], policy: str, **kwargs: Any) -> None:
@@ -502,8 +488,6 @@ class OtherOptionSpace(TransformSpace):
     Raises:
         TuningError: without a value.
     """
-
-    ENTITY = OtherOptionEntity
 
     def __init__(self, axes: Any, policy: Any, **kwargs: Any) -> None:
         super().__init__()

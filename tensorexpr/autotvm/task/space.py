@@ -59,7 +59,20 @@ Filter = Callable[[Any], bool]
 # What a space with filters that hardly anything passes is drawn from before it is walked through, and before it is given up.
 _DRAWS = 2000
 _WALKED = 1 << 20
+_ENTITY_OF: Mapping[type[TransformSpace], type[Any]] = {
+    SplitSpace: SplitEntity,
+    ReorderSpace: ReorderEntity,
+    AnnotateSpace: AnnotateEntity,
+    OtherOptionSpace: OtherOptionEntity,
+}
 _KINDS = {code: kind for kind, (code, _) in ENTITY_CODES.items()}
+
+
+def _fits(entity: Entity, kind: type[TransformSpace], parts: int) -> bool:
+    """Whether an entity, such as a log's, is of a kind of knob; of a split each part has a size, and only the outermost may be open."""
+    if isinstance(entity, SplitEntity) and kind is SplitSpace:
+        return len(entity.size) == parts and min(entity.size[1:]) > 0
+    return isinstance(entity, _ENTITY_OF[kind])
 
 
 class ConfigSpace:
@@ -126,10 +139,10 @@ class ConfigSpace:
         if not self._collects:
             parts = kind.get_num_output(axes, policy, **options)
             known = self._entity_map.get(name)
-            if known is not None and not kind.fits(known, parts):
+            if known is not None and not _fits(known, kind, parts):
                 raise KnobError(
-                    f"the knob {name!r} is {known!r} in this configuration, which is no {kind.ENTITY.__name__} for {parts} axes as the "
-                    "template defines it now; tune it again"
+                    f"the knob {name!r} is {known!r} in this configuration, which is no {_ENTITY_OF[kind].__name__} for {parts} axes, as "
+                    "the template defines it now; tune it again"
                 )
             return [Axis(None, index) for index in range(parts)]
         made: TransformSpace = kind(axes, policy, **options)
