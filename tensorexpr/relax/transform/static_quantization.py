@@ -87,8 +87,9 @@ def _refusal(call: Call) -> str:
     infos = [one.struct_info for one in (data, weight)]
     if any(not isinstance(info, TensorStructInfo) or info.dtype != "float32" or info.extents is None for info in infos):
         return "operands aren't float32 of known rank"
-    if call.struct_info.dtype != "float32":
-        return f"it sums in {call.struct_info.dtype}"
+    sums = call.struct_info
+    if not isinstance(sums, TensorStructInfo) or sums.dtype != "float32":
+        return f"it sums in {getattr(sums, 'dtype', sums)}"
     if not isinstance(weight, Constant):
         return "the right operand isn't constant"
     if not isinstance(data, Var):
@@ -168,7 +169,9 @@ class _Quantiser(Rewriter):
         whole, scales = weight_scales(call.args[1].view(), axis if self._per_channel else None)
         weights = self.emit(dequantize(const(whole), const(scales), const(np.zeros(len(scales), np.int8)), axis))
         own, _ = scale_and_zero(*self._ranges[site.data], self._dtype)
-        result_axis = call.struct_info.ndim - 1 if call.op == "relax.matmul" else 1
+        info = call.struct_info
+        assert isinstance(info, TensorStructInfo)  # `_refusal` has seen to it
+        result_axis = info.ndim - 1 if call.op == "relax.matmul" else 1
         self._scales[var] = np.float32(own) * scales, result_axis
         return Call(call.op, (self._paired(call.args[0]), weights, *call.args[2:]), call.attrs, call.sinfo_args)
 

@@ -34,7 +34,7 @@ def network() -> Any:
     z = relay.nn.relu(relay.add(relay.nn.conv2d(z, weights(16, 16, 1, 1)), y))
     z = relay.nn.conv2d(z, weights(16, 1, 3, 3), groups=16)
     out = relay.nn.dense(relay.nn.batch_flatten(relay.nn.global_avg_pool2d(z)), weights(10, 16))
-    return bound_graph(tvm.IRModule.from_expr(relay.Function([x], relay.nn.softmax(out))), None)
+    return bound_graph(tvm.IRModule.from_expr(relay.Function((x,), relay.nn.softmax(out))), None)
 
 
 SAMPLES = [{"x": RNG.normal(0, 1, (1, 8, 9, 9)).astype("float32")} for _ in range(3)]
@@ -72,7 +72,7 @@ def test_a_norm_goes_into_the_weights_before_they_are_quantised() -> None:
     x = relay.var("x", shape=(1, 4, 5, 5))
     one = relay.const(np.full(6, 0.01, "float32"))
     y = relay.nn.batch_norm(relay.nn.conv2d(x, weights(6, 4, 3, 3)), one, one, one, one)[0]
-    mod = bound_graph(tvm.IRModule.from_expr(relay.Function([x], y)), None)
+    mod = bound_graph(tvm.IRModule.from_expr(relay.Function((x,), y)), None)
     data = RNG.normal(0, 1, (1, 4, 5, 5)).astype("float32")
     made = quantize(mod, [{"x": data}])
     assert [name for name, _ in operators(FakeQuantizationToInteger()(made.module))].count("multiply") == 0
@@ -82,7 +82,7 @@ def test_a_norm_goes_into_the_weights_before_they_are_quantised() -> None:
 
 def test_what_stays_in_floats() -> None:
     x, y = relay.var("x", shape=(2, 4)), relay.var("y", shape=(4, 4))
-    mod = bound_graph(tvm.IRModule.from_expr(relay.Function([x, y], relay.nn.dense(relay.nn.dense(x, weights(4, 4)), y))), None)
+    mod = bound_graph(tvm.IRModule.from_expr(relay.Function((x, y), relay.nn.dense(relay.nn.dense(x, weights(4, 4)), y))), None)
     given = {"x": np.ones((2, 4), "float32"), "y": np.ones((4, 4), "float32")}
     assert "in floats: matmul" in str(quantize(mod, [given])) and "the right operand isn't constant" in str(quantize(mod, [given]))
     with pytest.raises(DeclarationError, match="nothing of this network can be quantised: matmul: matmul isn't asked for"):
