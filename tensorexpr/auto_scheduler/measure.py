@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..errors import TuningError
+from ..fleet.plugs import FleetBuilder, FleetRunner
 from ..te.tensor import Tensor
 from ..tune.measure import FAILED_COST, MeasureErrorNo, MeasureResult
 from .callbacks import MeasureCallback, PythonBasedMeasureCallback
@@ -87,14 +88,14 @@ class ProgramMeasurer:
 
     def __init__(
         self,
-        builder: LocalBuilder | str,
-        runner: LocalRunner | str,
+        builder: LocalBuilder | FleetBuilder | str,
+        runner: LocalRunner | FleetRunner | str,
         callbacks: Sequence[MeasureCallback] | None = None,
         verbose: int = 1,
         max_continuous_error: int | None = None,
     ) -> None:
-        self.builder = LocalBuilder() if isinstance(builder, str) else builder
-        self.runner = LocalRunner() if isinstance(runner, str) else runner
+        self.builder = LocalBuilder() if isinstance(builder, str) else LocalBuilder.of(builder)
+        self.runner = LocalRunner() if isinstance(runner, str) else LocalRunner.of(runner)
         self.callbacks = tuple(callbacks or ())
         self.verbose = verbose
         self.max_continuous_error = 150 if max_continuous_error is None else max_continuous_error

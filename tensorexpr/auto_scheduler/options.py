@@ -7,6 +7,7 @@ from dataclasses import InitVar, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import RecordError, TuningError
+from ..fleet.plugs import FleetBuilder, FleetRunner
 from ..target import Target, TargetLike
 from .workers import LocalBuilder, LocalRPCMeasureContext, LocalRunner, RPCRunner
 
@@ -156,8 +157,8 @@ class TuningOptions:
         num_measures_per_round: programs per round at most. The model learns between rounds, so short runs use
             smaller ones: a quarter of the trials, at least 8.
         verbose: 0 says nothing, 1 the progress, 2 every program.
-        builder: "local" or a LocalBuilder.
-        runner: "local" or a LocalRunner.
+        builder: "local", a LocalBuilder or `Fleet.builder()`.
+        runner: "local", a LocalRunner or `Fleet.runner(key)`.
         measure_callbacks: called with every batch of results, such as `RecordToFile`.
         budget_s: seconds of the whole search; the best program so far stands when they are used up. With it, 0 trials means
             as many as there is time for.
@@ -172,8 +173,8 @@ class TuningOptions:
         early_stopping: int | None = None,
         num_measures_per_round: int = 64,
         verbose: int = 1,
-        builder: str | LocalBuilder = "local",
-        runner: str | LocalRunner = "local",
+        builder: str | LocalBuilder | FleetBuilder = "local",
+        runner: str | LocalRunner | FleetRunner = "local",
         measure_callbacks: Sequence[MeasureCallback] | None = None,
         budget_s: float | None = None,
     ) -> None:
@@ -222,8 +223,8 @@ def _seconds(name: str, value: Any) -> float | None:
 
 
 def _local(name: str, value: Any, kind: type[Any]) -> Any:
-    if isinstance(value, kind):
-        return value
+    if isinstance(value, (kind, FleetBuilder if kind is LocalBuilder else FleetRunner)):
+        return kind.of(value)
     if value == "local":
         return kind()
-    raise TuningError(f'TuningOptions: {name} is {value!r}; it takes "local" or a {kind.__name__}')
+    raise TuningError(f'TuningOptions: {name} is {value!r}; it takes "local", a {kind.__name__} or what a Fleet gives')

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ..errors import ScheduleError
 from ..schedule.trace import Trace
 from ..tune.measure import Measurer
+from ..tune.measure.places import Places
 from ..tune.tuner import Trial, Tuner
 from .callbacks import finish, prepare
 from .console import Console, MeasureMarks
@@ -58,10 +59,12 @@ class SearchSession:
         if self._measurer is None:
             for callback in self.options.measure_callbacks:
                 prepare(callback)
-            task = measure_task(self.policy.task, self.policy.seed)
+            builder, runner = self.options.builder, self.options.runner
+            task = measure_task(self.policy.task, self.policy.seed, runner.is_here)
+            places = Places(builder.building, runner.running)
             # First: workers take a second to start, and results to compare with are computed, while sketches are made here.
-            options, marks = measure_options(self.options.builder, self.options.runner), MeasureMarks(self.console)
-            made = Measurer(task, options, marks, self.policy.workers).__enter__()
+            options, marks = measure_options(builder, runner), MeasureMarks(self.console)
+            made = Measurer(task, options, marks, self.policy.workers, places).__enter__()
             try:
                 # it outlives the workers: what it has learned goes on with new ones
                 if self.tuner is None:

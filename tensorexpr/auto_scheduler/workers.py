@@ -8,9 +8,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import TuningError
+from ..fleet.plugs import FleetBuilder, FleetRunner
 from ..tune.measure import MeasureErrorNo, MeasureOptions, Measurer, MeasureResult, MeasureTask, Program, TimingPolicy
-from ..tune.measure.builder import Build, Failure
+from ..tune.measure.builder import Build, Builder, Failure
 from ..tune.measure.compiled import DEFAULT_PLUG, MakeCompiler
+from ..tune.measure.places import OpenBuilding, OpenRunning, Places
+from ..tune.measure.running import RunningHere
 from .task_input import inputs_of_task
 
 if TYPE_CHECKING:
@@ -27,6 +30,7 @@ class LocalBuilder:
         build_func: "default", or a compiler of your own, as a function of a module that workers can import or as
             "module:function": it takes the task as JSON and returns what makes object code of traces, as
             `tune.measure.compiled.MakeCompiler` says.
+        building: opens the place where they are compiled instead; a fleet's builder has one.
 
     Raises:
         TuningError: for another build_func.
@@ -35,10 +39,18 @@ class LocalBuilder:
     timeout: float = 15.0
     n_parallel: int | None = None
     build_func: str | MakeCompiler = "default"
+    building: OpenBuilding = field(default=Builder, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse at once what `plug` can't name."""
         _plug_of(self.build_func)
+
+    @staticmethod
+    def of(given: LocalBuilder | FleetBuilder) -> LocalBuilder:
+        """A fleet's builder as one of this front door."""
+        if isinstance(given, LocalBuilder):
+            return given
+        return LocalBuilder(**given.given(), build_func=given.build_func, building=given.open)
 
     @property
     def plug(self) -> str:
@@ -56,8 +68,9 @@ class LocalBuilder:
             TuningError: if no worker can be started.
         """
         made: dict[int, BuildResult] = {}
-        for task, places in _by_task(measure_inputs):
-            with Measurer(task, measure_options(self, LocalRunner())) as measurer:
+        for task, places in _by_task(measure_inputs, self.building is Builder):
+            # nothing runs here, so any runner will do
+            with Measurer(task, measure_options(self, LocalRunner()), places=Places(self.building)) as measurer:
                 for place, build in zip(places, measurer.compile([_program(measure_inputs[place]) for place in places]), strict=True):
                     made[place] = _build_result(task, build)
                     _say("." if not made[place].error_no else _FAILED_MARKS.get(made[place].error_no, ".E"), verbose)
@@ -77,6 +90,7 @@ class LocalRunner:
         device: 0; a CPU is one device.
         swept_bytes: read so much else on each core before each call, which then finds its arrays where other kernels of a network would
             have left them; 0 calls in a row.
+        running: opens the place where they run instead; a fleet's runner has one.
 
     Raises:
         TuningError: for another device, or a rest of negative length.
@@ -90,12 +104,23 @@ class LocalRunner:
     enable_cpu_cache_flush: bool = False
     device: int = 0
     swept_bytes: int = 0
+    running: OpenRunning = field(default=RunningHere, repr=False)
 
     def __post_init__(self) -> None:
         if self.device != 0:
             raise TuningError(f"LocalRunner: device is {self.device!r}; a CPU is device 0")
         if not 0 <= self.cooldown_interval < float("inf"):
             raise TuningError(f"LocalRunner: cooldown_interval is {self.cooldown_interval!r}; it takes seconds from 0")
+
+    @staticmethod
+    def of(given: LocalRunner | FleetRunner) -> LocalRunner:
+        """A fleet's runner as one of this front door."""
+        return given if isinstance(given, LocalRunner) else LocalRunner(**given.given(), running=given.open)
+
+    @property
+    def is_here(self) -> bool:
+        """Whether candidates run on this machine."""
+        return self.running is RunningHere
 
     def run(self, measure_inputs: Sequence[MeasureInput], build_results: Sequence[BuildResult], verbose: int = 1) -> list[MeasureResult]:
         """Run programs that `LocalBuilder.build` compiled, and compare what they compute with the definition.
@@ -111,9 +136,9 @@ class LocalRunner:
         if len(measure_inputs) != len(build_results):
             raise TuningError(f"run takes a build result for each input; got {len(build_results)} for {len(measure_inputs)}")
         made: dict[int, MeasureResult] = {}
-        for task, places in _by_task(measure_inputs):
+        for task, places in _by_task(measure_inputs, self.is_here):
             # Nothing is compiled here, so any builder will do.
-            with Measurer(task, measure_options(LocalBuilder(), self)) as measurer:
+            with Measurer(task, measure_options(LocalBuilder(), self), places=Places(running=self.running)) as measurer:
                 for place in places:
                     made[place] = measurer.run(_program(measure_inputs[place]), build_results[place].build)
                     _say("*" if made[place].is_success else "*E", verbose)
@@ -235,24 +260,24 @@ def measure_options(builder: LocalBuilder, runner: LocalRunner) -> MeasureOption
     return made if builder.n_parallel is None else replace(made, n_parallel=builder.n_parallel)
 
 
-def measure_task(task: Any, seed: int) -> MeasureTask:
-    """A task in the form that workers get."""
+def measure_task(task: Any, seed: int, here: bool = True) -> MeasureTask:
+    """A task in the form that workers get; `here` says whether its programs run on this machine."""
     tensors = tuple(task.compute_dag.tensors)
-    return MeasureTask(tensors, task.target, inputs_of_task(task.workload_key, tensors, task.task_input_names), seed)
+    return MeasureTask(tensors, task.target, inputs_of_task(task.workload_key, tensors, task.task_input_names), seed, here=here)
 
 
 _THIS_MACHINE = ("127.0.0.1", "localhost", "::1", "0.0.0.0")
 _FAILED_MARKS = {MeasureErrorNo.BUILD_TIMEOUT: ".T"}
 
 
-def _by_task(inputs: Sequence[MeasureInput]) -> Iterator[tuple[MeasureTask, list[int]]]:
+def _by_task(inputs: Sequence[MeasureInput], here: bool) -> Iterator[tuple[MeasureTask, list[int]]]:
     """The tasks of some inputs, each with the places of its inputs."""
     places: dict[int, list[int]] = {}
     for place, made in enumerate(inputs):
         # by identity: the inputs keep their tasks alive, so that no number is used twice
         places.setdefault(id(made.task), []).append(place)
     for listed in places.values():
-        yield measure_task(inputs[listed[0]].task, 0), listed
+        yield measure_task(inputs[listed[0]].task, 0, here), listed
 
 
 def _program(made: MeasureInput) -> Program:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from .. import __version__
 from ..errors import TensorExprError
+from . import db, worker
 from .bench import command as bench
 from .conformance import command as conformance
 from .report import command as report
@@ -27,6 +28,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     tvmc.add_subcommands(commands)
     bench.add_arguments(commands.add_parser("bench", help="measure kernels against peers"))
     report.add_arguments(commands.add_parser("report", help="show a tuning log as a page"))
+    db.add_arguments(commands.add_parser("db", help="list, merge and prune logs and databases of tuning"))
+    worker.add_arguments(commands.add_parser("worker", help="compile and measure programs for a fleet"))
     conformance.add_arguments(commands.add_parser("onnx-conformance", help="run the tests of the ONNX standard"))
     options = parser.parse_args(arguments)
     options.arguments = list(sys.argv[1:] if arguments is None else arguments)
@@ -39,4 +42,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 5 if isinstance(error, TVMCImportError) else 4 if isinstance(error, TVMCException) else 2
 
 
-_COMMANDS = {"bench": bench.run, "onnx-conformance": conformance.run, "report": report.run, **dict.fromkeys(tvmc.COMMANDS, tvmc.run)}
+_COMMANDS = {
+    "bench": bench.run,
+    "db": db.run,
+    "onnx-conformance": conformance.run,
+    "report": report.run,
+    "worker": worker.run,
+    **dict.fromkeys(tvmc.COMMANDS, tvmc.run),
+}

@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import TuningError
+from ..fleet.plugs import FleetBuilder, FleetRunner
 from .builder.builder import Builder
+from .builder.local_builder import LocalBuilder
 from .cost_model.cost_model import CostModel
 from .database.database import Database
 from .measure_callback.measure_callback import MeasureCallback
+from .runner.local_runner import LocalRunner
 from .runner.runner import Runner
 from .task_scheduler.task_scheduler import TaskScheduler
 from .tune_context import TuneContext
@@ -27,8 +30,8 @@ def tune_tasks(
     max_trials_global: int,
     max_trials_per_task: int | None = None,
     num_trials_per_iter: int = 64,
-    builder: Builder | str = "local",
-    runner: Runner | str = "local",
+    builder: Builder | FleetBuilder | str = "local",
+    runner: Runner | FleetRunner | str = "local",
     database: Database | str = "json",
     cost_model: CostModel | str = "xgb",
     measure_callbacks: Sequence[MeasureCallback] | MeasureCallback | str = "default",
@@ -44,7 +47,8 @@ def tune_tasks(
         max_trials_global: programs to measure.
         max_trials_per_task: programs of each task, at most; all if None.
         num_trials_per_iter: programs of a round.
-        builder, runner, database, cost_model, measure_callbacks, task_scheduler: objects, or names of ours.
+        builder, runner: objects, names of ours, or what a `Fleet` gives.
+        database, cost_model, measure_callbacks, task_scheduler: objects, or names of ours.
         module_equality: when two programs are the same workload.
 
     Returns:
@@ -56,8 +60,10 @@ def tune_tasks(
     if not tasks or len(tasks) != len(task_weights):
         raise TuningError(f"there are {len(tasks)} tasks and {len(task_weights)} weights; each of at least one task has a weight")
     threads = tasks[0].num_threads
-    building = builder if isinstance(builder, Builder) else Builder.create(builder, max_workers=threads)
-    running = runner if isinstance(runner, Runner) else Runner.create(runner, max_workers=threads)
+    building = LocalBuilder.of(builder) if isinstance(builder, FleetBuilder) else builder
+    building = building if isinstance(building, Builder) else Builder.create(building, max_workers=threads)
+    running = LocalRunner.of(runner) if isinstance(runner, FleetRunner) else runner
+    running = running if isinstance(running, Runner) else Runner.create(running, max_workers=threads)
     known = _database(database, work_dir, module_equality)
     model = cost_model if isinstance(cost_model, CostModel) else CostModel.create(cost_model, num_tuning_cores=threads)
     scheduler = task_scheduler if isinstance(task_scheduler, TaskScheduler) else TaskScheduler.create(task_scheduler)

@@ -29,6 +29,7 @@ ROWS = (
     ("contrib", "early", "rpc", "support", "_ffi"),
     ("spaces",),
     ("tune",),
+    ("fleet",),
     ("auto_scheduler", "meta_schedule", "autotvm"),
     ("topi",),
     ("workloads",),

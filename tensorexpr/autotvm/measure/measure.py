@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ...errors import TuningError
+from ...fleet.plugs import FleetBuilder, FleetRunner
 from ...processor import usable_cores
 from ...tune.measure import MeasureErrorNo
 from ...tune.measure import MeasureResult as TimedResult
@@ -113,14 +114,16 @@ def measure_option(builder: Any, runner: Any) -> dict[str, Any]:
     """How a tuner measures.
 
     Args:
-        builder: "local" or a Builder.
-        runner: "local" or a Runner.
+        builder: "local", a Builder or `Fleet.builder()`.
+        runner: "local", a Runner or `Fleet.runner(key)`.
 
     Raises:
         TuningError: for another word.
     """
     from .measure_methods import LocalBuilder, LocalRunner
 
+    builder = LocalBuilder.of(builder) if isinstance(builder, FleetBuilder) else builder
+    runner = LocalRunner.of(runner) if isinstance(runner, FleetRunner) else runner
     return {"builder": _named("builder", builder, LocalBuilder), "runner": _named("runner", runner, LocalRunner)}
 
 

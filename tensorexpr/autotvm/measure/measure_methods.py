@@ -10,12 +10,16 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from ...errors import RPCError, TensorExprError, TuningError
+from ...fleet.plugs import FleetBuilder, FleetRunner
 from ...schedule.trace import Trace
 from ...te.operation import PlaceholderOp
 from ...tir.arithmetic import as_int
 from ...tune.measure import MeasureErrorNo, MeasureOptions, Measurer, MeasureTask, Program, TimingPolicy
 from ...tune.measure.builder import Build, Failure
+from ...tune.measure.builder import Builder as BuildingHere
 from ...tune.measure.compiled import DEFAULT_PLUG
+from ...tune.measure.places import OpenBuilding, OpenRunning, Places
+from ...tune.measure.running import RunningHere
 from ...tune.space import Computed
 from ..errors import InstantiationError
 from ..template_space import TemplateSpace
@@ -60,6 +64,8 @@ class LocalBuilder(Builder):
         TuningError: for another build_func.
     """
 
+    building: OpenBuilding = staticmethod(BuildingHere)
+
     def __init__(
         self,
         timeout: float = 10,
@@ -74,6 +80,13 @@ class LocalBuilder(Builder):
             raise TuningError(f'LocalBuilder: build_func is {build_func!r}; code is built for this machine, by "default"')
         self._open: tuple[Any, Measurer, TemplateSpace] | None = None
 
+    @staticmethod
+    def of(given: FleetBuilder) -> LocalBuilder:
+        """A fleet's builder as one of this front door."""
+        made = LocalBuilder(**given.given(), build_func=given.build_func)
+        made.building = given.open
+        return made
+
     @contextmanager
     def workers(self, space: TemplateSpace) -> Iterator[tuple[Measurer, TemplateSpace]]:
         """The workers of a task, with its programs. Within `with builder.workers(space):` each `build` for it uses the same ones."""
@@ -82,7 +95,7 @@ class LocalBuilder(Builder):
         if self._open is not None and self._open[0] == key:
             yield self._open[1:]
             return
-        with Measurer(measure_task(space), measure_options(self, LocalRunner())) as measurer:
+        with Measurer(measure_task(space), measure_options(self, LocalRunner()), places=Places(self.building)) as measurer:
             before, self._open = self._open, (key, measurer, space)
             try:
                 yield measurer, space
@@ -127,6 +140,7 @@ class LocalRunner(Runner):
     """
 
     ref_input: Sequence[Any] | None = None
+    running: OpenRunning = staticmethod(RunningHere)
 
     def __init__(
         self,
@@ -144,6 +158,18 @@ class LocalRunner(Runner):
         self.number, self.repeat, self.min_repeat_ms = number, repeat, min_repeat_ms
         self.cooldown_interval, self.enable_cpu_cache_flush = cooldown_interval, enable_cpu_cache_flush
 
+    @staticmethod
+    def of(given: FleetRunner) -> LocalRunner:
+        """A fleet's runner as one of this front door."""
+        made = LocalRunner(**given.given())
+        made.running = given.open
+        return made
+
+    @property
+    def is_here(self) -> bool:
+        """Whether configurations run on this machine."""
+        return self.running is RunningHere
+
     def get_build_kwargs(self) -> dict[str, Any]:
         """Nothing: programs run where they are built."""
         return {}
@@ -156,7 +182,8 @@ class LocalRunner(Runner):
         """
         made: dict[int, MeasureResult] = {}
         for space, places in _by_task(measure_inputs):
-            with Measurer(measure_task(space, self), measure_options(LocalBuilder(), self)) as measurer:
+            where = Places(running=self.running)
+            with Measurer(measure_task(space, self), measure_options(LocalBuilder(), self), places=where) as measurer:
                 for place in places:
                     built = build_results[place]
                     if not isinstance(built, _Built):
@@ -228,8 +255,9 @@ def measure_task(space: TemplateSpace, runner: LocalRunner | None = None) -> Mea
         TuningError: for inputs that don't fit.
     """
     args, given = space.example.args, None if runner is None else runner.ref_input
+    here = runner is None or runner.is_here
     if given is None:
-        return MeasureTask(args, space.task.target)
+        return MeasureTask(args, space.task.target, here=here)
     if len(given) != len(args):
         raise TuningError(f"ref_input has {len(given)} arrays for the {len(args)} arguments {', '.join(arg.op.name for arg in args)}")
     arrays = {
@@ -237,7 +265,7 @@ def measure_task(space: TemplateSpace, runner: LocalRunner | None = None) -> Mea
         for arg, array in zip(args, given, strict=True)
         if isinstance(arg.op, PlaceholderOp)
     }
-    return MeasureTask(args, space.task.target, arrays)
+    return MeasureTask(args, space.task.target, arrays, here=here)
 
 
 def measure_options(builder: LocalBuilder, runner: LocalRunner) -> MeasureOptions:

@@ -18,6 +18,7 @@ from ...errors import TuningError
 from ...tune.cost_model import CostModel, PriorModel
 from ...tune.evolution import Candidate
 from ...tune.measure import Measurer
+from ...tune.measure.places import Places
 from ...tune.proposals import Strategy
 from ...tune.tuner import Trial, TunerObserver, TunerOptions
 from ...tune.tuner import Tuner as SearchLoop
@@ -240,7 +241,8 @@ def _measurer(space: TemplateSpace, builder: Any, runner: Any) -> Iterator[Measu
         # a subclass with a `build` or `run` of its own expects to be asked
         ours = type(builder).build is LocalBuilder.build and type(runner).run is LocalRunner.run
         if ours:
-            with Measurer(measure_task(space, runner), measure_options(builder, runner)) as measurer:
+            places = Places(builder.building, runner.running)
+            with Measurer(measure_task(space, runner), measure_options(builder, runner), places=places) as measurer:
                 yield measurer
             return
     with builder.workers(space) if isinstance(builder, LocalBuilder) else nullcontext():

@@ -12,6 +12,7 @@ from itertools import count
 from typing import Any
 
 from ...errors import TuningError
+from ...fleet.plugs import FleetBuilder
 from ...lower.context import PassContext
 from ...lower.plain_context import context_to_json
 from ...runtime.build import build
@@ -23,11 +24,12 @@ from ...schedule.trace import Trace
 from ...target import Target
 from ...tir.function import IRModule
 from ...tir.serialize.module_graph import module_to_graph
-from ...tune.measure.builder import Builder as Workers
+from ...tune.measure.builder import Builder as BuildingHere
 from ...tune.measure.builder import Failure
 from ...tune.measure.compiled import CompiledCandidate
 from ...tune.measure.folder import SharedFolder
 from ...tune.measure.object_code import arguments_of
+from ...tune.measure.places import Building, OpenBuilding
 from ...tune.measure.results import MeasureOptions, Program
 from ...tune.measure.spills import spills_in_object
 from ..utils import TIMED_OUT, thread_count, within
@@ -67,6 +69,8 @@ class LocalBuilder(PyBuilder, kind="local"):
         initializer: called at once; it may register functions.
     """
 
+    building: OpenBuilding = staticmethod(BuildingHere)
+
     def __init__(
         self,
         *,
@@ -83,8 +87,21 @@ class LocalBuilder(PyBuilder, kind="local"):
         self.f_build = get_global_func(f_build) if isinstance(f_build, str) else f_build
         self.f_export = get_global_func(f_export) if isinstance(f_export, str) else f_export
         self._folder: SharedFolder | None = None
-        self._workers: dict[str, Workers] = {}
+        self._workers: dict[str, Building] = {}
         self._numbers = count()
+
+    @staticmethod
+    def of(given: FleetBuilder) -> LocalBuilder:
+        """A fleet's builder as one of this front door.
+
+        Raises:
+            TuningError: for one with a compiler of its own, which compiles traces of stages.
+        """
+        if given.build_func != "default":
+            raise TuningError("fleet.builder(build_func=...) compiles programs of auto_scheduler; leave it out for meta_schedule")
+        made = LocalBuilder(**({} if given.timeout is None else {"timeout_sec": given.timeout}))
+        made.building = given.open
+        return made
 
     def prepare(self, target: Target) -> None:
         """Start the workers for a target, without waiting for them."""
@@ -142,14 +159,14 @@ class LocalBuilder(PyBuilder, kind="local"):
             atexit.register(self._folder.close)  # not when the builder goes: what it built may be run later
         return self._folder
 
-    def _workers_for(self, target: Target) -> Workers:
+    def _workers_for(self, target: Target) -> Building:
         """The workers for a target and the current PassContext's options."""
         options = context_to_json(PassContext.current())
         key = f"{target.resolved()} {options}"
         if key not in self._workers:
             limits = MeasureOptions(n_parallel=self.max_workers, build_timeout_s=self.timeout_sec, compiler=PLUG)
             task = {"target": str(target.resolved()), "pass_options": options}
-            self._workers[key] = Workers(task, limits)
+            self._workers[key] = self.building(task, limits, None)
             weakref.finalize(self, self._workers[key].close)
         return self._workers[key]
 

@@ -7,20 +7,24 @@ import shutil
 import weakref
 from collections.abc import Callable, Sequence
 from itertools import count
+from pathlib import Path
 from statistics import median
 from typing import Any, ClassVar
 
 from ...errors import TuningError
+from ...fleet.plugs import FleetRunner
 from ...runtime.registry import get_global_func
 from ...target import Target
 from ...tir.function import IRModule
 from ...tir.serialize.module_graph import module_from_graph
 from ...tir.structural_digest import structural_hash
 from ...tune.measure.builder import Failure
+from ...tune.measure.compiled import CompiledCandidate
 from ...tune.measure.errors import MeasureErrorNo
 from ...tune.measure.folder import SharedFolder
+from ...tune.measure.places import OpenRunning, Running
 from ...tune.measure.results import MeasureOptions
-from ...tune.measure.runner import Runner as Worker
+from ...tune.measure.running import RunningHere
 from ...tune.measure.timing import TimingPolicy
 from ..arg_info import ArgInfo, entry_func, shapes_of
 from ..builder.artifact import read_artifact
@@ -28,37 +32,22 @@ from ..utils import TIMED_OUT
 from .config import EvaluatorConfig
 from .in_process import AllocArgument, InProcess, RunEvaluator, alloc_argument_common, run_evaluator_common
 from .outputs import outputs_of
-from .reference import Reference
+from .reference import program_of
 from .runner import LocalRunnerFuture, PyRunner, RunnerFuture, RunnerInput
 
 
 class _Task:
-    """One unscheduled program: its arrays, the process that runs its programs, the best time so far."""
+    """One unscheduled program: what runs its programs, the files of its arrays, the best time so far."""
 
-    def __init__(self, reference: Reference, options: MeasureOptions) -> None:
-        self.reference = reference
-        self._options = options
-        self._worker: Worker | None = None
+    def __init__(self, running: Running, folder: Path) -> None:
+        self.running = running
+        self._folder = folder
         self.best = math.inf
-
-    @property
-    def worker(self) -> Worker:
-        """The process, which is started if it isn't there."""
-        if self._worker is None:
-            self._worker = Worker(self.reference, self.reference.arrays(), self._options, self.reference.folder)
-        return self._worker
-
-    def rest(self) -> None:
-        """End the process, which holds all arrays in memory; the files stay."""
-        if self._worker is not None:
-            self._worker.close()
-            self._worker = None
 
     def close(self) -> None:
         """End all processes and remove the files."""
-        self.rest()
-        self.reference.close()
-        shutil.rmtree(self.reference.folder, ignore_errors=True)
+        self.running.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def default_alloc_argument(device: Any, args_info: Sequence[Any], alloc_repeat: int) -> list[list[Any]]:
@@ -91,6 +80,7 @@ class LocalRunner(PyRunner, kind="local"):
     """
 
     name: ClassVar[str] = "LocalRunner"
+    running: OpenRunning = staticmethod(RunningHere)
 
     def __init__(
         self,
@@ -119,6 +109,16 @@ class LocalRunner(PyRunner, kind="local"):
         self._tasks: dict[tuple[Any, ...], _Task] = {}
         self._numbers = count()
 
+    @staticmethod
+    def of(given: FleetRunner) -> LocalRunner:
+        """A fleet's runner as one of this front door."""
+        said = given.given()
+        evaluator = {name: said[name] for name in ("number", "repeat", "min_repeat_ms", "enable_cpu_cache_flush") if name in said}
+        limits = {"timeout_sec": said.get("timeout", 30), "cooldown_sec": said.get("cooldown_interval", 0.0)}
+        made = LocalRunner(**limits, evaluator_config=EvaluatorConfig(**evaluator) if evaluator else None)
+        made.running = given.open
+        return made
+
     def _policy(self, is_default: bool) -> TimingPolicy:
         config = self.evaluator_config
         racing: dict[str, Any] = {} if is_default else {"racing_factor": 0.0, "repeat_factor": 0.0}
@@ -134,7 +134,7 @@ class LocalRunner(PyRunner, kind="local"):
     def prepare(self, workload: IRModule, target: Target) -> None:
         """Begin to run the unscheduled program, without waiting for it."""
         if self._here is None:
-            self._task(workload, ArgInfo.from_entry_func(workload), target).reference.start()
+            self._task(workload, ArgInfo.from_entry_func(workload), target).running.start()
 
     def close(self) -> None:
         """End the processes and remove the files. A later run starts new ones."""
@@ -146,28 +146,37 @@ class LocalRunner(PyRunner, kind="local"):
             self._folder = None
 
     def run(self, runner_inputs: Sequence[RunnerInput]) -> list[RunnerFuture]:
-        """Run programs, one after the other; a future for each, in their order, which has its result already.
+        """Run programs, one after the other on each device; a future for each, in their order, which has its result already.
 
         Raises:
             TuningError: if no process can be started, or no arguments can be made.
         """
         if self._here is not None:
             return [self._here.run(given) for given in runner_inputs]
-        return [self._run(given) for given in runner_inputs]
+        made: dict[int, RunnerFuture] = {}
+        by_task: dict[int, tuple[_Task, list[int], list[CompiledCandidate]]] = {}
+        for place, given in enumerate(runner_inputs):
+            try:
+                artifact = read_artifact(given.artifact_path)
+            except TuningError as error:
+                made[place] = LocalRunnerFuture(None, str(error))
+                continue
+            # without the unscheduled program the scheduled one says what it writes
+            outputs = outputs_of(entry_func(module_from_graph(artifact.module))) if given.workload is None else ()
+            task = self._task(given.workload, given.args_info, Target(artifact.target), outputs)
+            _, places, candidates = by_task.setdefault(id(task), (task, [], []))
+            places.append(place)
+            candidates.append(artifact.compiled)
+        for task, places, candidates in by_task.values():
+            # one process at a time: each holds all arrays of its task
+            for other in self._tasks.values():
+                if other is not task:
+                    other.running.rest()
+            for position, outcome, _ in task.running.run(candidates, lambda task=task: task.best):  # type: ignore[misc]
+                made[places[position]] = self._future(task, outcome)
+        return [made[place] for place in range(len(runner_inputs))]
 
-    def _run(self, given: RunnerInput) -> RunnerFuture:
-        try:
-            artifact = read_artifact(given.artifact_path)
-        except TuningError as error:
-            return LocalRunnerFuture(None, str(error))
-        # without the unscheduled program the scheduled one says what it writes
-        outputs = outputs_of(entry_func(module_from_graph(artifact.module))) if given.workload is None else ()
-        task = self._task(given.workload, given.args_info, Target(artifact.target), outputs)
-        # one process at a time: each holds all arrays of its task
-        for other in self._tasks.values():
-            if other is not task:
-                other.rest()
-        outcome, _ = task.worker.run(artifact.compiled, task.best)
+    def _future(self, task: _Task, outcome: dict[str, Any] | Failure) -> RunnerFuture:
         if isinstance(outcome, Failure):
             return LocalRunnerFuture(None, self._failed(outcome))
         seconds = [float(cost) for cost in outcome["costs"]]
@@ -190,6 +199,8 @@ class LocalRunner(PyRunner, kind="local"):
                 # of the folder, not of the runner: a method of the runner itself would keep it alive
                 weakref.finalize(self, self._folder.close)
             folder = self._folder.path / f"task{next(self._numbers)}"
-            task = self._tasks[key] = _Task(Reference(workload, args_info, target, folder, outputs), self._options)
+            folder.mkdir()
+            subject = program_of(workload, args_info, target, outputs)
+            task = self._tasks[key] = _Task(self.running(subject, self._options, folder, None), folder)
             weakref.finalize(self, task.close)
         return self._tasks[key]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from typing import Any
 
 from ...errors import TuningError
 from ...log import once
+from ...runtime.engine import check_runs_here
 from ...target import Target
 from ...tir.dtype import parse_dtype
 from ...tir.function import IRModule
@@ -18,7 +20,9 @@ from ...tune.measure.arrays import StoredArray
 from ...tune.measure.pool import Job, WorkerPool
 from ...tune.measure.process import Launch
 from ...tune.measure.protocol import Frame
-from ..arg_info import ArgInfo, shapes_of
+from ...tune.measure.results import MeasureOptions
+from ...tune.measure.workers import Workers
+from ..arg_info import ArgInfo, TensorInfo, shapes_of
 
 logger = logging.getLogger(__name__)
 MODULE = "tensorexpr.meta_schedule.runner.reference_worker"
@@ -26,43 +30,80 @@ LIMIT_SECONDS = 60.0
 _MEMORY_BYTES = 8 << 30
 
 
-class Reference:
-    """Inputs and expected results of a program, in files of a folder.
+@dataclass(frozen=True)
+class ProgramSubject:
+    """A program whose schedules are measured: a `tune.measure.places.Subject`.
 
     Args:
-        workload: the program as it was written; None for arrays without results.
-        args_info: its arguments.
+        module: as it was written, by `tir.serialize.module_graph`; None for arrays without results.
+        infos: its arguments.
         target: what it is run for.
-        folder: where the files are, of this program alone.
-        outputs: places of the arguments that are written, where there is no workload to tell.
+        outputs: places of the arguments that are written, where there is no module to tell.
     """
 
-    def __init__(
-        self, workload: IRModule | None, args_info: Sequence[ArgInfo], target: Target, folder: Path, outputs: Sequence[int] = ()
-    ) -> None:
-        self.target = target
-        self.folder = folder
-        self._infos = shapes_of(args_info)
-        self._outputs = list(outputs)
-        self._module = None if workload is None else module_to_graph(workload)
-        self._arrays: list[StoredArray] | None = None
-        self._pool = self._made(verify=True)
+    module: str | None
+    infos: tuple[TensorInfo, ...]
+    target: Target
+    outputs: tuple[int, ...] = ()
 
     @property
     def array_bytes(self) -> int:
         """Bytes of all arguments."""
-        return sum(prod(info.shape) * parse_dtype(info.dtype).itemsize for info in self._infos)
+        return sum(prod(info.shape) * parse_dtype(info.dtype).itemsize for info in self.infos)
+
+    def spec(self) -> Frame:
+        """What another machine needs to make the arrays."""
+        infos = [info.as_json() for info in self.infos]
+        said = {"module": self.module, "args_info": infos, "outputs": list(self.outputs), "target": str(self.target.resolved())}
+        return Frame({"type": "subject", "kind": "tir", **said})
+
+    def arrays_in(self, options: MeasureOptions, folder: Path, workers: Workers | None = None) -> Reference:
+        """What makes the arrays here: a process of its own in any case, as each task has one."""
+        return Reference(self, folder)
+
+
+def program_of(workload: IRModule | None, args_info: Sequence[ArgInfo], target: Target, outputs: Sequence[int] = ()) -> ProgramSubject:
+    """A program as it is measured; arguments as of `ProgramSubject`."""
+    module = None if workload is None else module_to_graph(workload)
+    return ProgramSubject(module, tuple(shapes_of(args_info)), target, tuple(outputs))
+
+
+def subject_of(spec: Frame) -> ProgramSubject:
+    """The program that `ProgramSubject.spec` describes, on the machine that measures it.
+
+    Raises:
+        TargetError: if this machine can't run code of its target.
+    """
+    header = spec.header
+    target = Target(header["target"])
+    check_runs_here(target)
+    infos = [ArgInfo.from_json(item) for item in header["args_info"]]
+    return ProgramSubject(header["module"], tuple(shapes_of(infos)), target, tuple(header["outputs"]))
+
+
+class Reference:
+    """Inputs and expected results of a program, in files of a folder of its own."""
+
+    def __init__(self, subject: ProgramSubject, folder: Path) -> None:
+        self._subject, self._folder = subject, folder
+        self._arrays: list[StoredArray] | None = None
+        self._pool = self._made(verify=True)
+
+    @property
+    def pids(self) -> list[int]:
+        """The process id of the worker, if it runs."""
+        return self._pool.pids
 
     def _made(self, verify: bool) -> WorkerPool:
-        self.folder.mkdir(exist_ok=True)
-        task: dict[str, Any] = {"type": "task", "folder": str(self.folder), "seed": 0, "verify": verify, "target": str(self.target)}
-        infos = [info.as_json() for info in self._infos]
-        launch = Launch(MODULE, memory_bytes=_MEMORY_BYTES + 4 * self.array_bytes)
+        subject, folder = self._subject, str(self._folder)
+        task: dict[str, Any] = {"type": "task", "folder": folder, "seed": 0, "verify": verify, "target": str(subject.target)}
+        infos = [info.as_json() for info in subject.infos]
+        launch = Launch(MODULE, memory_bytes=_MEMORY_BYTES + 4 * subject.array_bytes)
         return WorkerPool(
             launch,
             1,
-            str(self.folder),
-            Frame({**task, "module": self._module, "args_info": infos, "outputs": self._outputs}),
+            folder,
+            Frame({**task, "module": subject.module, "args_info": infos, "outputs": list(subject.outputs)}),
             LIMIT_SECONDS,
         )
 

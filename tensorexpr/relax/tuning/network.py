@@ -21,6 +21,7 @@ from ...auto_scheduler.options import LocalBuilder, LocalRunner, TuningOptions
 from ...auto_scheduler.records import load_records
 from ...auto_scheduler.task_scheduler import TaskScheduler
 from ...errors import TuningError
+from ...fleet.plugs import FleetBuilder, FleetRunner
 from ...target import Target, TargetLike
 from ..build import build
 from ..kernel_builds import kept_workers
@@ -57,8 +58,8 @@ def tune_network(
     by: str = "auto_scheduler",
     inputs: Mapping[str, Any] | None = None,
     progress: Progress = None,
-    builder: LocalBuilder | None = None,
-    runner: LocalRunner | None = None,
+    builder: LocalBuilder | FleetBuilder | None = None,
+    runner: LocalRunner | FleetRunner | None = None,
 ) -> NetworkTuning:
     """Search the programs of a network's kernels for some seconds, and build it with those that make it faster.
 
@@ -79,7 +80,7 @@ def tune_network(
         by: what searches: "auto_scheduler".
         inputs: arrays by the names of inputs: those of open sizes, and integers that aren't all 0.
         progress: a function of `TuningProgress`; True for lines on stderr, False for none; by default lines if it is a terminal.
-        builder, runner: how programs are built and measured.
+        builder, runner: how programs are built and measured; a fleet's too. Networks are compared on this machine.
 
     Raises:
         TuningError: for a budget of nothing, tasks that there aren't, an unknown search, or if no program can be measured.
@@ -97,7 +98,7 @@ def tune_network(
     with kept_workers():
         network = _measured(mod, params, Target.target_or_current(target), inputs, budget_s)
         found = sorted(tasks_of_graph(network.graph, network.target), key=lambda one: -network.seconds_of(one.kernels))
-        runner = _as_in_a_network(runner or LocalRunner(), network.target)
+        timer = _as_in_a_network(LocalRunner.of(runner or LocalRunner()), network.target)
         chosen = _chosen(found, tasks, network)
         take_over(log, prior_records, found)
         notes = list(left_out([log, *prior_records], found))
@@ -119,7 +120,7 @@ def tune_network(
         if chosen and left > 0:
             try:
                 affordable = max(1, int(left / _EACH_S)) if isinstance(tasks, str) else len(chosen)
-                _search(_promising(network, chosen)[:affordable], left, recorder, watch, builder or LocalBuilder(), runner)
+                _search(_promising(network, chosen)[:affordable], left, recorder, watch, LocalBuilder.of(builder or LocalBuilder()), timer)
             except KeyboardInterrupt:
                 is_interrupted = True
                 watch.say("interrupted: what was found until now is compared within the network; Ctrl-C once more leaves it in the log")
@@ -127,7 +128,7 @@ def tune_network(
                 recorder.finish()
             except TuningError as error:  # without room for all records those are compared that the log has
                 notes.append(str(error))
-        of_whole = compared(network, found, log, runner.swept_bytes, _PROFILE_PART * budget_s)
+        of_whole = compared(network, found, log, timer.swept_bytes, _PROFILE_PART * budget_s)
         return _concluded(of_whole, found, log, watch, is_interrupted, tuple(notes))
 
 

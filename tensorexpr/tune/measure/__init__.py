@@ -2,6 +2,7 @@
 
 measurer     the door: `Measurer(task, options).measure(programs)`
 results, task, errors     what goes in and comes out
+places, running     where programs are compiled and run: here, or what a fleet plugs in
 builder      compile workers;  runner: the measuring process;  reference: the process that makes inputs and expected results
 workers      those that one task after another uses
 pool, process, protocol     workers as their parent sees them;  child: the worker's side;  folder, arrays: what they share

@@ -89,7 +89,13 @@ class Bench:
         self._arrays: dict[int, Arrays] = {}
         self._arrays_at(OFFSET)
         self._sweep = Sweep(threads, policy.swept_bytes) if policy.swept_bytes else None
-        self.quiet = Quiet(Probe(threads) if policy.patience_s else lambda: 0.0, policy.patience_s)
+        self._probe = Probe(threads) if policy.patience_s else None
+        self.quiet = Quiet(self._probe or (lambda: 0.0), policy.patience_s)
+
+    def speed(self) -> float:
+        """How fast the cores were at best lately, in steps of the probe a second; 0 if nobody probed."""
+        seconds = self.quiet.fastest()
+        return self._probe.iterations / seconds if self._probe is not None and seconds else 0.0
 
     def _arrays_at(self, offset: int) -> Arrays:
         """The arguments so many bytes into a cache line; made when they are asked for first."""

@@ -4,30 +4,30 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from ...errors import TuningError
 from ...lower.plain_context import options_in_words
-from .builder import Build, Builder, Failure
+from .builder import Build, Failure
 from .compiled import CompiledCandidate
 from .errors import MeasureErrorNo
 from .folder import SharedFolder
 from .memory import OFFSET
-from .reference import Reference
-from .results import FAILED_COST, STOPPED, TIMED_AGAIN, MeasureObserver, MeasureOptions, MeasureResult, Program, SilentObserver
-from .runner import Runner
+from .places import Building, Places, Running
+from .results import FAILED_COST, STOPPED, THROTTLED, TIMED_AGAIN, MeasureObserver, MeasureOptions, MeasureResult, Program, SilentObserver
 from .task import MeasureTask
 from .workers import Workers
 
 # of the best: they are timed in turn later without being compiled again
 _KEPT_OBJECTS = 32
 _BUILT = MeasureErrorNo.NO_ERROR
+_CLOSED = "this Measurer is closed; use it within `with Measurer(task) as measurer:`"
 
 
 class Measurer:
-    """Compiles and measures programs of one task in worker processes.
+    """Compiles and measures programs of one task in worker processes, of this machine unless `places` says another.
 
         with Measurer(task, options) as measurer:
             for result in measurer.measure(programs):
@@ -44,6 +44,7 @@ class Measurer:
         options: MeasureOptions | None = None,
         observer: MeasureObserver | None = None,
         workers: Workers | None = None,
+        places: Places | None = None,
     ) -> None:
         self._workers, self._is_shared = workers or Workers(), workers is not None
         self.task = task
@@ -51,19 +52,19 @@ class Measurer:
         self.best_cost = math.inf
         self._policy = {**self.options.timing.to_json(), **options_in_words(task.pass_options)}
         self._observer = observer or SilentObserver()
+        self._places = places or Places()
         self._folder: SharedFolder | None = None
-        self._builder: Builder | None = None
-        self._reference: Reference | None = None
-        self._runner: Runner | None = None
+        self._building: Building | None = None
+        self._running: Running | None = None
         self._kept: dict[str, tuple[MeasureResult, Build]] = {}
 
     def __enter__(self) -> Measurer:
         self._folder = SharedFolder()
         try:
-            self._reference = Reference(self.task, self.options, self._folder.path, self._workers)
-            self._reference.start()
-            self._builder = Builder(self.task.to_json(), self.options, self._workers)
-            self._builder.start()
+            self._running = self._places.running(self.task, self.options, self._folder.path, self._workers)
+            self._running.start()
+            self._building = self._places.building(self.task.to_json(), self.options, self._workers)
+            self._building.start()
         except BaseException:
             self.close()
             raise
@@ -75,21 +76,24 @@ class Measurer:
     @property
     def worker_pids(self) -> list[int]:
         """The process ids of all workers that run now."""
-        return [*(self._reference.pids if self._reference is not None else ()), *self._workers.pids]
+        parts = (self._running, self._building)
+        pids = [pid for part in parts if part is not None for pid in part.pids]
+        return list(dict.fromkeys([*pids, *self._workers.pids]))
 
     def close(self) -> None:
-        """Kill all workers that it shares with nobody, and remove its files. Safe to call again."""
-        if self._reference is not None:
-            self._reference.close()
+        """End all workers that it shares with nobody, and remove its files. Safe to call again."""
+        for part in (self._running, self._building):
+            if part is not None:
+                part.close()
         if not self._is_shared:
             self._workers.close()
-        self._runner = self._builder = self._reference = None
+        self._running = self._building = None
         if self._folder is not None:
             self._folder.close()
             self._folder = None
 
     def measure(self, programs: Sequence[Program]) -> Iterator[MeasureResult]:
-        """Compile and measure programs, a batch at a time; results come in their order.
+        """Compile and measure programs, a batch at a time; results come in their order, from several devices as they are done.
 
         Raises:
             TuningError: if workers can't be started at all.
@@ -111,7 +115,7 @@ class Measurer:
         Raises:
             TuningError: if workers can't be started at all.
         """
-        made = dict(self._the_builder().build(programs, self.options.opt_level))
+        made = dict(self._the_building().build(programs, self.options.opt_level))
         return [made[position] for position in range(len(programs))]
 
     def run(self, program: Program, build: Build) -> MeasureResult:
@@ -120,7 +124,7 @@ class Measurer:
         Raises:
             TuningError: if workers can't be started at all.
         """
-        return self._measure_one(program, build, math.inf)
+        return self._measure_one(program, build)
 
     def remeasure(
         self, programs: Sequence[Program], rounds: int = 5, opt_level: int | None = None, offsets: Sequence[int] = (OFFSET,)
@@ -147,13 +151,13 @@ class Measurer:
             replace(kept[program.key][0], number=program.number, timestamp=time.time())
             # kept results are of this optimisation level; at another one everything is built and timed alone first
             if program.key in kept
-            else self._measure_one(program, build, math.inf)
+            else self._measure_one(program, build)
             for program, build in zip(programs, builds, strict=True)
         ]
         able = [n for n, result in enumerate(results) if result.is_success]
         made = [build.made for n in able if isinstance((build := builds[n]).made, CompiledCandidate)]
         results = [replace(result, policy={**result.policy, TIMED_AGAIN: True}) for result in results]
-        costs = self._the_runner().interleave(made, [results[n].median for n in able], rounds, offsets) if made else []
+        costs = self._the_running().interleave(made, [results[n].median for n in able], rounds, offsets) if made else []
         if isinstance(costs, Failure):  # each ran alone, so those results stand
             return results
         for n, values in zip(able, costs, strict=True):
@@ -165,7 +169,7 @@ class Measurer:
     def _objects(self, programs: Sequence[Program], kept: Mapping[str, tuple[MeasureResult, Build]], level: int) -> list[Build]:
         """Object code of programs, kept or compiled again."""
         missing = list({p.key: p for p in programs if p.key not in kept}.values())
-        built = {missing[n].key: build for n, build in self._the_builder().build(missing, level)}
+        built = {missing[n].key: build for n, build in self._the_building().build(missing, level)}
         return [built[p.key] if p.key in built else kept[p.key][1] for p in programs]
 
     def _measure_batch(self, batch: Sequence[Program]) -> Iterator[MeasureResult]:
@@ -173,34 +177,54 @@ class Measurer:
         for position in builds:
             self._observer.built(batch[position].number, MeasureErrorNo.INSTANTIATION_ERROR)
         places = [place for place in range(len(batch)) if place not in builds]
-        for number, build in self._the_builder().build([batch[place] for place in places], self.options.opt_level):
-            if self._runner is None:
-                self._the_runner().start()  # while the others compile
+        for number, build in self._the_building().build([batch[place] for place in places], self.options.opt_level):
+            self._the_running().prepare()  # while the others compile
             position = places[number]
             builds[position] = build
             self._observer.built(batch[position].number, build.made.error_no if isinstance(build.made, Failure) else _BUILT)
         # only now: compiling beside them would take cores from the programs that are timed
-        for position, program in enumerate(batch):
-            build = builds.pop(position)
-            result = self._measure_one(program, build, self.best_cost)
-            if isinstance(build.made, CompiledCandidate):
-                self._observer.measured(result)
+        failed = [position for position in range(len(batch)) if isinstance(builds[position].made, Failure)]
+        for position, result in self._run_builds(batch, builds, lambda: self.best_cost):
+            while failed and failed[0] < position:
+                yield self._refused(batch, builds, failed.pop(0))
+            self._observer.measured(result)
             yield result
+        for position in failed:
+            yield self._refused(batch, builds, position)
 
-    def _measure_one(self, program: Program, build: Build, best: float) -> MeasureResult:
+    def _refused(self, batch: Sequence[Program], builds: Mapping[int, Build], position: int) -> MeasureResult:
+        failure = builds[position].made
+        assert isinstance(failure, Failure)
+        return self._failed(batch[position], failure, builds[position].seconds)
+
+    def _measure_one(self, program: Program, build: Build) -> MeasureResult:
+        """The result of a program that runs to the end, however slow it is."""
         if isinstance(build.made, Failure):
             return self._failed(program, build.made, build.seconds)
-        outcome, seconds = self._the_runner().run(build.made, best)
-        time.sleep(self.options.timing.cooldown_s)
-        made, total = build.made, build.seconds + seconds
-        if isinstance(outcome, Failure):
-            return replace(self._failed(program, outcome, total), spills=made.spills, ir_lines=made.ir_lines, timings=made.timings)
-        result = self._succeeded(program, made, outcome, total)
-        self._note(program, result, build)
+        ((_, result),) = self._run_builds([program], {0: build}, lambda: math.inf)
         return result
 
+    def _run_builds(
+        self, programs: Sequence[Program], builds: Mapping[int, Build], best: Callable[[], float]
+    ) -> Iterator[tuple[int, MeasureResult]]:
+        """The results of what was compiled, each with its position."""
+        able = [(place, build) for place in range(len(programs)) if not isinstance((build := builds[place]).made, Failure)]
+        candidates = [build.made for _, build in able if isinstance(build.made, CompiledCandidate)]
+        for number, outcome, seconds in self._the_running().run(candidates, best) if candidates else ():
+            place, build = able[number]
+            made = candidates[number]
+            total = build.seconds + seconds
+            if isinstance(outcome, Failure):
+                result = self._failed(programs[place], outcome, total)
+                yield place, replace(result, spills=made.spills, ir_lines=made.ir_lines, timings=made.timings)
+                continue
+            result = self._succeeded(programs[place], made, outcome, total)
+            self._note(programs[place], result, build)
+            yield place, result
+
     def _succeeded(self, program: Program, made: CompiledCandidate, outcome: dict[str, Any], seconds: float) -> MeasureResult:
-        policy = {**self._policy, **{name: outcome[name] for name in ("number", "raced", "disturbed")}}
+        throttled = {THROTTLED: True} if outcome.get(THROTTLED) else {}
+        policy = {**self._policy, **{name: outcome[name] for name in ("number", "raced", "disturbed")}, **throttled}
         return MeasureResult(
             number=program.number,
             costs=tuple(outcome["costs"]),
@@ -236,14 +260,12 @@ class Measurer:
         if len(self._kept) > _KEPT_OBJECTS:
             del self._kept[max(self._kept, key=lambda key: self._kept[key][0].median)]
 
-    def _the_builder(self) -> Builder:
-        if self._builder is None:
-            raise TuningError("this Measurer is closed; use it within `with Measurer(task) as measurer:`")
-        return self._builder
+    def _the_building(self) -> Building:
+        if self._building is None:
+            raise TuningError(_CLOSED)
+        return self._building
 
-    def _the_runner(self) -> Runner:
-        if self._runner is None:
-            self._the_builder()
-            assert self._reference is not None and self._folder is not None
-            self._runner = Runner(self.task, self._reference.arrays(), self.options, self._folder.path, self._workers)
-        return self._runner
+    def _the_running(self) -> Running:
+        if self._running is None:
+            raise TuningError(_CLOSED)
+        return self._running

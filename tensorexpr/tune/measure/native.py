@@ -211,6 +211,11 @@ class Probe:
         """Probe now."""
         return repeat(_helpers().code["tx_probe"], self._words, 1)[0]
 
+    @property
+    def iterations(self) -> int:
+        """Steps of the chains of multiply-adds that a probe takes."""
+        return int(self._words[0])
+
 
 @lru_cache(maxsize=1)
 def cycles_per_second() -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import TuningError
 from ...log import once
@@ -13,8 +13,10 @@ from .arrays import StoredArray, save_array
 from .process import Death, Launch, WorkerProcess, wait
 from .protocol import Frame
 from .results import MeasureOptions
-from .task import MeasureTask
 from .workers import Workers
+
+if TYPE_CHECKING:
+    from .task import MeasureTask
 
 logger = logging.getLogger(__name__)
 MODULE = "tensorexpr.tune.measure.reference_worker"

@@ -20,6 +20,8 @@ FAILED_COST = 1e10
 TIMED_AGAIN = "again"
 # In the policy of programs that were stopped for being far slower than the best: after how many seconds.
 STOPPED = "stopped_s"
+# In the policy of those that ran on a device that was slower than it can be, again and again.
+THROTTLED = "throttled"
 
 
 @dataclass(frozen=True)

@@ -60,6 +60,7 @@ class RunService:
             "raced": timing.raced,
             "disturbed": timing.disturbed,
             "verified": result.verified,
+            "speed": self._bench.speed(),
             "timings": {"load": loaded, **result.seconds},
         }
         return Frame({"type": "measured", **answer})

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 from signal import SIGALRM
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from ...target import Target
 from .arrays import StoredArray
@@ -19,26 +19,17 @@ from .protocol import Frame
 from .results import MeasureOptions
 from .workers import Workers
 
+if TYPE_CHECKING:
+    from .places import Subject
+
 MODULE = "tensorexpr.tune.measure.run_worker"
-
-
-class Measured(Protocol):
-    """What is measured: how large its arrays are together, and what its programs are compiled for."""
-
-    @property
-    def array_bytes(self) -> int:
-        """Bytes of all arguments."""
-
-    @property
-    def target(self) -> Target:
-        """The target."""
 
 
 class Runner:
     """The measuring process as one task uses it, replaced when a candidate takes it down; where nobody shares his, it is its own."""
 
     def __init__(
-        self, task: Measured, arrays: Sequence[StoredArray], options: MeasureOptions, folder: Path, workers: Workers | None = None
+        self, task: Subject, arrays: Sequence[StoredArray], options: MeasureOptions, folder: Path, workers: Workers | None = None
     ) -> None:
         greeting = {
             "type": "task",

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import prod
+from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from ...errors import LoweringError, TuningError
 from ...lower.context import PassContext
@@ -13,11 +16,15 @@ from ...lower.plain_context import context_to_json, options_in_words
 from ...runtime.engine import check_runs_here
 from ...target import Target
 from ...te.operation import PlaceholderOp
-from ...te.serialize import dag_to_json
+from ...te.serialize import dag_from_json, dag_to_json
 from ...te.tensor import Tensor
 from ...tir.dtype import parse_dtype, to_numpy
 from .arrays import Array
 from .inputs import constant_shape
+from .protocol import Frame
+from .reference import Reference
+from .results import MeasureOptions
+from .workers import Workers
 
 # They stand in a record's policy beside what timing says: `records.record` limits their number together, and each one's length.
 MOST_OPTIONS, LONGEST_OPTION = 40, 64
@@ -54,6 +61,7 @@ class MeasureTask:
         inputs: arrays for placeholders that random values don't suit.
         seed: of the random ones.
         pass_options: `lower.plain_context.context_to_json` of the context that candidates are lowered in; the current one's.
+        here: whether candidates run on this machine; False for those that run on other ones, which check the target then.
 
     Raises:
         TuningError: for arguments that can't be measured: other things than tensors, symbolic shapes, inputs that don't fit;
@@ -66,6 +74,7 @@ class MeasureTask:
     inputs: Mapping[Tensor, Array] = field(default_factory=dict)
     seed: int = 0
     pass_options: Mapping[str, Any] = field(default_factory=_current_options)
+    here: bool = True
 
     def __post_init__(self) -> None:
         for arg in self.args:
@@ -79,7 +88,8 @@ class MeasureTask:
             raise TuningError("no argument is a computed tensor, so there is nothing to measure")
         for tensor, array in self.inputs.items():
             self._check_input(tensor, array)
-        check_runs_here(self.target)
+        if self.here:
+            check_runs_here(self.target)
 
     def _check_input(self, tensor: Tensor, array: Array) -> None:
         if tensor not in self.args or not isinstance(tensor.op, PlaceholderOp):
@@ -101,3 +111,28 @@ class MeasureTask:
     def to_json(self) -> dict[str, Any]:
         """What workers need: the DAG, whose outputs are the arguments in order, the target with nothing left to the machine, options."""
         return {"dag": dag_to_json(self.args), "target": str(self.target.resolved()), "pass_options": dict(self.pass_options)}
+
+    def spec(self) -> Frame:
+        """What another machine needs to make the arrays: the task, and the inputs that were given as bytes."""
+        given = [number for number, tensor in enumerate(self.args) if tensor in self.inputs]
+        blobs = tuple(np.ascontiguousarray(self.inputs[self.args[number]]).tobytes() for number in given)
+        return Frame({"type": "subject", "kind": "te", "task": self.to_json(), "seed": self.seed, "given": given}, blobs)
+
+    def arrays_in(self, options: MeasureOptions, folder: Path, workers: Workers | None = None) -> Reference:
+        """What makes the arrays here."""
+        return Reference(self, options, folder, workers)
+
+
+def task_of(spec: Frame) -> MeasureTask:
+    """The task that `MeasureTask.spec` describes, on the machine that measures it.
+
+    Raises:
+        TargetError: if this machine can't run code of its target.
+    """
+    header = spec.header
+    args = dag_from_json(header["task"]["dag"])
+    inputs = {}
+    for number, blob in zip(header["given"], spec.blobs, strict=True):
+        shape = constant_shape(args[number])
+        inputs[args[number]] = np.frombuffer(blob, to_numpy(args[number].dtype)).reshape(shape)
+    return MeasureTask(tuple(args), Target(header["task"]["target"]), inputs, int(header["seed"]), header["task"]["pass_options"])

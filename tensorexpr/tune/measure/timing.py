@@ -16,6 +16,7 @@ _TAKEN, _HALVED = 1.25, 2.0
 _SPREAD = 1.5
 _ATTEMPTS = 3
 _REMEMBERED_PROBES = 200
+_RECENT_PROBES = 8
 _FIRST_WAIT_SECONDS = 0.01
 _LEAST_PATIENCE_SECONDS = 0.01
 # Of candidates that are timed in turn one leaves after so many rounds if its fastest one is so much slower than the best one's: rounds
@@ -114,6 +115,10 @@ class Quiet:
         # the quartile is what is usual while others may disturb most of the probes; the least one may be of a core that had rested
         ordered = sorted(self._probes)
         return self._probes[-1] <= min(_TAKEN * ordered[len(ordered) // 4], _HALVED * ordered[0])
+
+    def fastest(self) -> float:
+        """Seconds of the fastest of the last few probes; 0 if there were none."""
+        return min(list(self._probes)[-_RECENT_PROBES:], default=0.0)
 
     def wait(self) -> bool:
         """Wait until the cores are free; False if patience ended first."""

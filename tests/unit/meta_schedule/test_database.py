@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -18,12 +19,14 @@ from tensorexpr.meta_schedule.database import (
     JSONDatabase,
     MemoryDatabase,
     OrderedUnionDatabase,
+    PostgresDatabase,
     ScheduleFnDatabase,
     SQLiteDatabase,
     TuningRecord,
     UnionDatabase,
 )
 from tensorexpr.tir.structural import structural_equal
+from tests import postgres
 from tests.meta_schedule_programs import matmul, scaled, tiles
 
 GOLDEN = Path(__file__).parents[2] / "golden/meta_schedule"
@@ -44,9 +47,25 @@ def record(database: Database, mod: tvm.IRModule, seconds: list[float] | None, t
     return made
 
 
-@pytest.fixture(params=sorted(KINDS))
+@pytest.fixture(scope="module")
+def postgres_url() -> Iterator[str]:
+    if reason := postgres.reason_against():
+        pytest.skip(reason)
+    with postgres.server() as url:
+        yield url
+
+
+def emptied(url: str) -> PostgresDatabase:
+    import psycopg
+
+    with psycopg.connect(url) as connection:
+        connection.execute("drop table if exists tensorexpr_record, tensorexpr_workload")
+    return PostgresDatabase(url)
+
+
+@pytest.fixture(params=[*sorted(KINDS), "postgres"])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Database:
-    return KINDS[request.param](tmp_path)
+    return emptied(request.getfixturevalue("postgres_url")) if request.param == "postgres" else KINDS[request.param](tmp_path)
 
 
 def test_the_fastest_records_come_first_and_failed_ones_never(database: Database) -> None:
@@ -246,8 +265,9 @@ def test_anchor_blocks_tell_workloads_apart_by_what_they_reduce() -> None:
         (lambda folder: JSONDatabase(), "needs a work_dir"),
         (lambda folder: JSONDatabase(work_dir=str(folder / "none"), allow_missing=False), "allow_missing=True"),
         (lambda folder: SQLiteDatabase(), "needs a path"),
+        (lambda folder: Database.create("postgres"), "needs a url"),
         (lambda folder: MemoryDatabase("same"), "module_equality is one of"),
-        (lambda folder: Database.create("postgres"), "no database is called 'postgres'"),
+        (lambda folder: Database.create("mysql"), "no database is called 'mysql'"),
         (lambda folder: record(MemoryDatabase(), matmul(), [1.0]) and UnionDatabase().commit_workload(matmul()), "only answers questions"),
     ],
 )
@@ -267,3 +287,28 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
     (tmp_path / "database.sqlite").write_text("no database at all, but text that is long enough to be looked at by it")
     with pytest.raises(RecordError, match="is no database"):
         SQLiteDatabase(work_dir=str(tmp_path))
+
+
+def test_many_writers_share_a_postgres_database(postgres_url: str) -> None:
+    """Each with a connection of its own: a workload that all add at once is there once, and no record is lost."""
+    emptied(postgres_url).close()
+
+    def write(seconds: int) -> None:
+        database = PostgresDatabase(postgres_url)
+        record(database, matmul(), [float(seconds)])
+        database.close()
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(write, range(1, 17)))
+    database = PostgresDatabase(postgres_url)
+    assert len(database) == 16
+    assert len({id(made.workload) for made in database.get_all_tuning_records()}) == 1
+    (best,) = database.get_top_k(database.commit_workload(matmul()), 1)
+    assert best.run_secs == [1.0]
+
+
+def test_a_server_that_is_not_there_is_named_without_its_password() -> None:
+    pytest.importorskip("psycopg")
+    with pytest.raises(RecordError, match=r"127\.0\.0\.1/tuning can't be used") as caught:
+        PostgresDatabase("postgresql://me:secret@127.0.0.1:9/tuning")
+    assert "secret" not in str(caught.value)

@@ -1,0 +1,216 @@
+"""Jobs to the workers that hold a resource, and their answers: each job is answered once, whatever is lost on the way.
+
+Dask gives the jobs of a lost worker to others. What is here is for the rest: jobs that lost several workers, stragglers, a scheduler that
+restarts and forgets everything.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any
+
+from ..errors import TuningError
+from ..tune.measure.protocol import Frame
+from . import calls
+from .messages import digest_of, frame_of
+
+if TYPE_CHECKING:
+    from .fleet import Fleet
+
+logger = logging.getLogger(__name__)
+# Jobs under way for each place: one that is worked on, and one that waits there, so that nobody rests while an answer travels.
+_AHEAD = 2
+# A worker that dies took no job along on purpose; a job that takes down so many of them did.
+_MOST_LOST = 10
+_LOOK_SECONDS = 1.0
+# A job that takes this many times its limit is on a worker that hangs: the limit holds for what the worker's own processes do.
+_STRAGGLES = 2.0
+_MOST_COPIES = 3
+
+
+@dataclass(frozen=True)
+class Job:
+    """A call of a worker.
+
+    Args:
+        number: comes back with the answer.
+        data: what is called with.
+        limit_s: seconds after which the worker itself gives it up.
+    """
+
+    number: int
+    data: bytes
+    limit_s: float
+
+
+@dataclass(eq=False)
+class _Pending:
+    """A job without an answer: the calls for it, where it was last seen, how many workers it lost."""
+
+    job: Job
+    since: float
+    futures: list[Any] = field(default_factory=list)
+    lost: int = 0
+
+
+class Dispatcher:
+    """Calls one function of `calls` for one subject.
+
+    Args:
+        fleet: whose workers.
+        function: of `calls`.
+        subject: its first argument.
+        resource: that workers must hold.
+        patience_s: seconds without any such worker after which it gives up; TuningError then.
+    """
+
+    def __init__(self, fleet: Fleet, function: Callable[[bytes, bytes], bytes], subject: bytes, resource: str) -> None:
+        self._fleet, self._function, self._subject, self._resource = fleet, function, subject, resource
+        self._known: Any = None
+        self._places, self._looked = 0, 0.0
+
+    def places(self) -> int:
+        """How many jobs can be worked on at the same time now; looked up once a second."""
+        now = time.monotonic()
+        if now - self._looked > _LOOK_SECONDS or not self._looked:
+            self._places = self._fleet.count(self._resource)
+            self._looked = now
+        return self._places
+
+    def start(self) -> None:
+        """Let the workers get ready, without waiting."""
+        workers = self._fleet.holders(self._resource)
+        if workers:
+            self._fleet.client.run(calls.start, self._subject, workers=workers, wait=False, on_error="ignore")
+
+    def close(self) -> None:
+        """Let the workers forget the subject, without waiting."""
+        self._known = None
+        self._fleet.tell(calls.release, digest_of(self._subject))
+
+    def answers(self, jobs: Iterable[Job]) -> Iterator[tuple[Job, Frame]]:
+        """Each job with its answer, in the order in which they come. Jobs are taken as there is room for them.
+
+        Raises:
+            TuningError: if there is no worker for them for too long, the scheduler is gone, or a worker refuses the subject.
+        """
+        pending: dict[int, _Pending] = {}
+        owners: dict[Any, _Pending] = {}
+        done: SimpleQueue[Any] = SimpleQueue()
+        source = iter(jobs)
+        alone_since = looked = time.monotonic()
+
+        def call(item: _Pending, workers: Sequence[str] | None = None) -> None:
+            future = self._called(item.job, workers)
+            item.since = time.monotonic()
+            item.futures.append(future)
+            owners[future] = item
+            future.add_done_callback(done.put)
+
+        try:
+            while True:
+                room = _AHEAD * self.places()
+                while len(pending) < room and (job := next(source, None)) is not None:
+                    call(pending.setdefault(job.number, _Pending(job, 0.0)))
+                if not pending and room:
+                    return
+                finished = _drained(done)
+                for future, answer in self._gathered([future for future in finished if future in owners]):
+                    item = owners.pop(future)
+                    item.futures.remove(future)
+                    if pending.get(item.job.number) is not item:
+                        continue
+                    if answer is not None:
+                        del pending[item.job.number]
+                        self._forget(item, owners)
+                        yield item.job, answer
+                    elif not item.futures:
+                        self._note_lost(item)
+                        call(item)
+                now = time.monotonic()
+                alone_since = now if room else alone_since
+                if now - alone_since > self._fleet.patience_s:
+                    raise TuningError(self._fleet.nobody(self._resource))
+                if now - looked > _LOOK_SECONDS:
+                    looked = now
+                    for item in [item for item in pending.values() if now - item.since > _STRAGGLES * item.job.limit_s]:
+                        self._race(item, call)
+        finally:
+            for item in pending.values():
+                self._forget(item, owners)
+
+    def _called(self, job: Job, workers: Sequence[str] | None) -> Any:
+        client = self._fleet.client
+        if self._known is None or self._known.client is not client or self._known.status in ("cancelled", "lost", "error"):
+            key = f"tensorexpr-subject-{digest_of(self._subject)}"
+            self._known = client.submit(calls.subject, self._subject, key=key)
+        # pure=False: each call has a name of its own, so that a second one is worked on
+        return client.submit(
+            self._function, self._known, job.data, resources={self._resource: 1}, pure=False, workers=list(workers) if workers else None
+        )
+
+    def _gathered(self, futures: Sequence[Any]) -> Iterator[tuple[Any, Frame | None]]:
+        """The answers of calls that are over; None of those that were lost with their worker or scheduler."""
+        sound = [future for future in futures if future.status == "finished"]
+        try:
+            values = dict(zip(sound, self._fleet.client.gather(sound), strict=True)) if sound else {}
+        except Exception as error:  # lost on the way: Dask has many names for that
+            logger.debug("answers were lost: %r", error)
+            values = {}
+        for future in futures:
+            if future.status == "error":
+                _check_lost(future)
+            yield future, self._answer(values[future]) if future in values else None
+
+    def _answer(self, data: bytes) -> Frame:
+        frame = frame_of(data)
+        if frame.type == "refused":
+            raise TuningError(f"a worker of the fleet can't do this: {frame.header.get('message', '')}")
+        return frame
+
+    def _note_lost(self, item: _Pending) -> None:
+        item.lost += 1
+        if item.lost > _MOST_LOST:
+            raise TuningError(f"a job was lost {item.lost} times with its worker; see what the workers print")
+
+    def _race(self, item: _Pending, call: Callable[[_Pending, Sequence[str]], None]) -> None:
+        """Send a job that takes too long to another worker too, if there is one."""
+        if len(item.futures) >= _MOST_COPIES:
+            return
+        busy = self._fleet.processing([future.key for future in item.futures])
+        others = [worker for worker in self._fleet.holders(self._resource) if worker not in busy]
+        if busy and others:
+            logger.info("job %d takes longer than %g s on %s; %s get it too", item.job.number, item.job.limit_s, busy, others)
+            call(item, others)
+
+    def _forget(self, item: _Pending, owners: dict[Any, _Pending]) -> None:
+        for future in item.futures:
+            owners.pop(future, None)
+            future.cancel()
+        item.futures.clear()
+
+
+def _drained(done: SimpleQueue[Any]) -> list[Any]:
+    """All calls that are over; waits a moment if there are none."""
+    found = []
+    try:
+        found.append(done.get(timeout=_LOOK_SECONDS / 4))
+        while True:
+            found.append(done.get_nowait())
+    except Empty:
+        return found
+
+
+def _check_lost(future: Any) -> None:
+    """Pass over a call that failed with its worker, and raise what it raised itself."""
+    from distributed import KilledWorker
+    from distributed.scheduler import NoValidWorkerError
+
+    error = future.exception()
+    # a worker that a straggler was sent to may be gone since
+    if not isinstance(error, (KilledWorker, NoValidWorkerError, OSError, TimeoutError)):
+        raise TuningError(f"a worker of the fleet failed: {type(error).__name__}: {str(error)[:500]}") from error

@@ -1,0 +1,248 @@
+"""The door of a fleet: a scheduler, and what its workers offer."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Collection
+from types import TracebackType
+from typing import Any
+
+from ..errors import TuningError
+from ..target import Target
+from ..target.machine import without_caches
+from . import calls, local
+from .messages import WorkerDescription
+from .plugs import FleetBuilder, FleetRunner
+from .resources import keys_of, other_versions, run_on
+from .security import distributed_package, security_of
+
+logger = logging.getLogger(__name__)
+_CONNECT_SECONDS = 10.0
+_PAUSE_SECONDS = 0.2
+
+
+class Fleet:
+    """The workers of a Dask scheduler that compile and measure programs: `python -m tensorexpr worker SCHEDULER`.
+
+    Args:
+        scheduler: its address, such as "tcp://10.0.0.5:8786", or a `distributed.Client`.
+        patience_s: seconds without the scheduler, or without any worker that could do a job, after which a search gives up.
+        tls_ca_file, tls_cert, tls_key: files of TLS, as of Dask; for an address.
+
+    Raises:
+        TuningError: if Dask isn't installed, or no scheduler answers.
+    """
+
+    def __init__(
+        self,
+        scheduler: Any,
+        patience_s: float = 60.0,
+        tls_ca_file: str | None = None,
+        tls_cert: str | None = None,
+        tls_key: str | None = None,
+    ) -> None:
+        self.patience_s = patience_s
+        self._cluster: Any = None
+        self._security = security_of(tls_ca_file, tls_cert, tls_key)
+        if isinstance(scheduler, str):
+            self.address, self._is_own = scheduler, True
+            self._client = self._connected(_CONNECT_SECONDS)
+        elif isinstance(scheduler, distributed_package().Client):
+            self.address, self._is_own = str(scheduler.scheduler.address), False
+            self._client = scheduler
+        else:
+            raise TuningError(f'Fleet takes an address such as "tcp://10.0.0.5:8786" or a distributed.Client, not {scheduler!r:.80}')
+
+    @staticmethod
+    def local(
+        workers: int = 2,
+        cores: int | None = None,
+        key: str | None = None,
+        device: str = "cpu",
+        devices: int = 1,
+        patience_s: float = 60.0,
+    ) -> Fleet:
+        """A fleet of this machine, for laptops and tests: a scheduler in this process, and workers on loopback.
+
+        Args:
+            workers: processes that compile. The first one measures as well; of other devices than the CPU each has some.
+            cores: programs that they compile at the same time, all together; the usable cores if None.
+            key: of the devices; the CPU's name if None.
+            device: "cpu", or `module:function` of what is measured on.
+            devices: of each worker that measures.
+            patience_s: as of `Fleet`.
+
+        Raises:
+            TuningError: if Dask isn't installed, or the workers don't start.
+        """
+        cluster = local.cluster(workers, cores, key, device, devices)
+        try:
+            fleet = Fleet(cluster.scheduler_address, patience_s)
+        except BaseException:
+            cluster.close()
+            raise
+        fleet._cluster = cluster
+        try:
+            fleet.client.wait_for_workers(workers, timeout=patience_s)
+        except TimeoutError:
+            fleet.close()
+            raise TuningError(f"the workers of this machine didn't start within {patience_s:g} s; see what they print") from None
+        return fleet
+
+    @property
+    def client(self) -> Any:
+        """The `distributed.Client`, connected; one that lost its scheduler is waited for.
+
+        Raises:
+            TuningError: if the scheduler stays away.
+        """
+        deadline = time.monotonic() + self.patience_s
+        while self._client.status != "running":
+            if self._client.status == "closed" and self._is_own:
+                self._client = self._connected(max(0.1, deadline - time.monotonic()))
+            elif time.monotonic() > deadline or self._client.status == "closed":
+                raise TuningError(
+                    f"the scheduler at {self.address} is gone; what was measured is in the log, and a search goes on from there"
+                )
+            else:
+                time.sleep(_PAUSE_SECONDS)
+        return self._client
+
+    def _connected(self, timeout_s: float) -> Any:
+        distributed = distributed_package()
+        deadline = time.monotonic() + timeout_s
+        while True:
+            try:
+                return distributed.Client(self.address, security=self._security, timeout=max(1.0, timeout_s / 2), set_as_default=False)
+            except (OSError, TimeoutError, ValueError) as error:
+                if time.monotonic() > deadline or isinstance(error, ValueError):
+                    raise TuningError(
+                        f"no scheduler answers at {self.address}: {str(error)[:200]}. Start one with `dask scheduler --host ADDRESS`"
+                    ) from None
+                time.sleep(_PAUSE_SECONDS)
+
+    def workers(self) -> list[WorkerDescription]:
+        """The workers of this version, as they describe themselves."""
+        found = self.client.run(calls.describe, on_error="ignore", workers=list(self._offers()))
+        described = [WorkerDescription.of({**data, "address": address}) for address, data in sorted(found.items()) if data]
+        return described
+
+    def devices(self) -> dict[str, int]:
+        """How many devices there are of each key."""
+        keys = sorted({key for resources in self._offers().values() for key in keys_of(resources)})
+        return {key: self.count(run_on(key)) for key in keys}
+
+    def key(self, wanted: str | None = None) -> str:
+        """The key of devices that are there, waited for; the only one if None.
+
+        Raises:
+            TuningError: if there are none, or several to choose from.
+        """
+        deadline = time.monotonic() + self.patience_s
+        while not (known := self.devices()) or (wanted is not None and wanted not in known):
+            # a wrong key is told at once: other devices are there already
+            if known or time.monotonic() > deadline:
+                raise TuningError(self.nobody(run_on(wanted) if wanted else run_on("")))
+            time.sleep(_PAUSE_SECONDS)
+        if wanted is None and len(known) > 1:
+            raise TuningError(f"the fleet has devices of several keys: {', '.join(known)}; choose one: fleet.runner(key=...)")
+        return wanted or next(iter(known))
+
+    def target(self, key: str | None = None) -> Target:
+        """The machine behind the devices of a key: what tasks are made for that are measured there.
+
+        Raises:
+            TuningError: if there is no such device, or machines of one key differ.
+        """
+        chosen = self.key(key)
+        targets = {without_caches(worker.target): worker.target for worker in self.workers() if chosen in worker.keys}
+        if len(targets) != 1:
+            raise TuningError(f"devices of key {chosen!r} are of different machines: {'; '.join(targets)}; give them keys of their own")
+        return Target(next(iter(targets.values())))
+
+    def check_target(self, key: str, target: Target) -> None:
+        """Refuse a target that says "this machine" where the devices are of another one.
+
+        Raises:
+            TuningError: if it does.
+        """
+        named = target.attrs.get("mcpu") and target.attrs.get("num-cores")
+        there = self.target(key)
+        if not named and without_caches(str(target.resolved())) != without_caches(str(there)):
+            raise TuningError(
+                f"the task is for this machine ({target.resolved()}), and devices of key {key!r} are {there}; make the task with "
+                f"target=fleet.target({key!r})"
+            )
+
+    def builder(self, timeout: float | None = None, build_func: Any = "default") -> FleetBuilder:
+        """What compiles programs on the fleet; see `FleetBuilder`."""
+        return FleetBuilder(self, timeout, build_func)
+
+    def runner(
+        self,
+        key: str | None = None,
+        timeout: float | None = None,
+        number: int | None = None,
+        repeat: int | None = None,
+        min_repeat_ms: int | None = None,
+        cooldown_interval: float | None = None,
+        enable_cpu_cache_flush: bool | None = None,
+    ) -> FleetRunner:
+        """What measures programs on the fleet's devices of a key; see `FleetRunner`."""
+        return FleetRunner(self, key, timeout, number, repeat, min_repeat_ms, cooldown_interval, enable_cpu_cache_flush)
+
+    def close(self) -> None:
+        """Leave the scheduler; end the workers of `Fleet.local`. Safe to call again."""
+        if self._is_own and self._client.status != "closed":
+            self._client.close(timeout=5)
+        if self._cluster is not None:
+            self._cluster.close(timeout=20)
+            self._cluster = None
+
+    def __enter__(self) -> Fleet:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Fleet({self.address!r})"
+
+    def _offers(self) -> dict[str, dict[str, float]]:
+        """The resources of each worker."""
+        found = self.client.scheduler_info(n_workers=-1)["workers"]
+        return {address: dict(worker.get("resources", {})) for address, worker in found.items()}
+
+    def count(self, resource: str) -> int:
+        """How much there is of a resource now."""
+        return int(sum(resources.get(resource, 0) for resources in self._offers().values()))
+
+    def holders(self, resource: str) -> list[str]:
+        """The workers that have some of it."""
+        return sorted(address for address, resources in self._offers().items() if resources.get(resource))
+
+    def processing(self, keys: Collection[str]) -> list[str]:
+        """The workers that work on calls with these keys, or have them waiting."""
+        return sorted(worker for worker, known in self.client.processing().items() if set(known) & set(keys))
+
+    def tell(self, function: Callable[..., Any], *args: Any) -> None:
+        """Call a function on all workers without waiting, if the scheduler is there."""
+        if self._client.status == "running":
+            self._client.run(function, *args, wait=False, on_error="ignore")
+
+    def nobody(self, resource: str) -> str:
+        """Why nobody does jobs that need a resource."""
+        offers = self._offers()
+        names = {name for resources in offers.values() for name in resources}
+        keys, others = keys_of(names), other_versions(names)
+        wanted = keys_of([resource])
+        known = f"; there are devices of the keys {', '.join(keys)}" if keys else ""
+        versions = (
+            f"; workers of tensorexpr {', '.join(others)} are there, which make other programs: install one version" if others else ""
+        )
+        what = f"no device of key {wanted[0]!r}" if wanted and wanted[0] else "no device" if wanted else "no worker that compiles"
+        return (
+            f"{what} at the scheduler {self.address}, which has {len(offers)} workers{known}{versions}. Start one: "
+            f"python -m tensorexpr worker {self.address}{f' --key {wanted[0]}' if wanted and wanted[0] else ''}"
+        )

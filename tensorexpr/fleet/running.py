@@ -1,0 +1,121 @@
+"""Compiled candidates run by the devices of a fleet that have one key, and so are equal."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from ..tune.measure.builder import Failure
+from ..tune.measure.compiled import CompiledCandidate
+from ..tune.measure.places import Ran, Subject
+from ..tune.measure.results import THROTTLED, MeasureOptions
+from . import calls
+from .dispatch import Dispatcher, Job
+from .messages import Outcome, interleave_job, outcomes_of, run_job, run_subject
+from .resources import run_on
+
+if TYPE_CHECKING:
+    from .fleet import Fleet
+
+logger = logging.getLogger(__name__)
+# Short candidates go together, so that what a job costs is shared; what a lost worker takes along stays short.
+_JOB_SECONDS = 0.4
+_MOST_OF_A_JOB = 32
+# A machine may be throttled for good: then its results are as good as they get.
+_MOST_AGAIN = 2
+
+
+class FleetRunning:
+    """A `tune.measure.places.Running` on the devices with a key.
+
+    Args:
+        fleet: whose devices.
+        key: theirs.
+        subject: what is measured.
+        options: how.
+    """
+
+    def __init__(self, fleet: Fleet, key: str, subject: Subject, options: MeasureOptions) -> None:
+        self._jobs = Dispatcher(fleet, calls.run, run_subject(subject.spec(), options), run_on(key))
+        self._options = options
+        self._spent, self._count = 0.0, 0
+
+    @property
+    def pids(self) -> list[int]:
+        """None: all processes are the workers'."""
+        return []
+
+    def start(self) -> None:
+        """Let the devices make their arrays, without waiting."""
+        self._jobs.start()
+
+    def prepare(self) -> None:
+        """Nothing: the devices got ready when they started."""
+
+    def run(self, candidates: Sequence[CompiledCandidate], best: Callable[[], float]) -> Iterator[Ran]:
+        """Check and time candidates on as many devices as there are; a throttled one's results are measured again.
+
+        Raises:
+            TuningError: if there is no device for too long, or one can't measure the task at all.
+        """
+        left = deque(range(len(candidates)))
+        tries: dict[int, int] = {}
+        again: deque[int] = deque()
+        under_way: dict[int, list[int]] = {}
+
+        def jobs() -> Iterator[Job]:
+            while left or again:
+                size = self._size(len(left) + len(again))
+                chosen = [left.popleft() if left else again.popleft() for _ in range(min(size, len(left) + len(again)))]
+                number = jobs_made[0] = jobs_made[0] + 1
+                under_way[number] = chosen
+                least = best()
+                data = run_job([candidates[place] for place in chosen], least if math.isfinite(least) else None)
+                yield Job(number, data, self._limit(len(chosen)))
+
+        jobs_made = [0]
+        # results that are to be measured again are known when the others are done only: then there are more jobs
+        while left or again:
+            for job, answer in self._jobs.answers(jobs()):
+                outcomes = outcomes_of(answer.header["outcomes"])
+                for place, (outcome, seconds) in zip(under_way.pop(job.number), outcomes, strict=True):
+                    self._spent, self._count = self._spent + seconds, self._count + 1
+                    if _is_throttled(outcome) and tries.setdefault(place, 0) < _MOST_AGAIN:
+                        tries[place] += 1
+                        again.append(place)
+                        continue
+                    yield place, outcome, seconds
+
+    def interleave(
+        self, candidates: Sequence[CompiledCandidate], costs: Sequence[float], rounds: int, offsets: Sequence[int]
+    ) -> list[list[float]] | Failure:
+        """Costs of candidates that ran before, measured in turn on one device."""
+        job = Job(0, interleave_job(candidates, costs, rounds, offsets), self._limit(len(candidates)))
+        ((_, answer),) = self._jobs.answers([job])
+        ((outcome, _),) = outcomes_of(answer.header["outcome"])
+        return outcome if isinstance(outcome, Failure) else [list(map(float, row)) for row in outcome["costs"]]
+
+    def rest(self) -> None:
+        """Nothing: a device holds one subject's arrays at a time."""
+
+    def close(self) -> None:
+        """Let the devices end their processes."""
+        self._jobs.close()
+
+    def _size(self, left: int) -> int:
+        """How many candidates the next job takes: as many as last a while, and few enough that all devices have some."""
+        if not self._count:
+            return 1
+        lasting = int(_JOB_SECONDS / max(self._spent / self._count, 1e-4))
+        return max(1, min(lasting, _MOST_OF_A_JOB, -(-left // (2 * max(1, self._jobs.places())))))
+
+    def _limit(self, candidates: int) -> float:
+        """Seconds until a device gives a job up: each candidate gets a second chance, and the arrays are made once."""
+        return 2 * candidates * (self._options.run_timeout_s + self._options.timing.cooldown_s) + self._options.reference_timeout_s
+
+
+def _is_throttled(outcome: Outcome) -> bool:
+    return not isinstance(outcome, Failure) and bool(outcome.get(THROTTLED))

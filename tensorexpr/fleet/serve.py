@@ -1,0 +1,151 @@
+"""The process of a worker: a Dask nanny, which starts the worker again when it dies, and connects again when the scheduler was away."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import platform
+import signal
+import socket
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .. import __version__, processor
+from ..errors import TuningError
+from ..runtime import engine
+from ..target import Target
+from .devices import CPU, device_named
+from .resources import offered
+from .security import check_listening, distributed_package, host_of, is_loopback
+
+logger = logging.getLogger(__name__)
+# How the worker's process, which the nanny starts, learns what it offers.
+STATION = "TENSOREXPR_STATION"
+_PAUSE_SECONDS = 1.0
+_START_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class WorkerOptions:
+    """What a worker offers and where it listens; the command line `python -m tensorexpr worker` says it."""
+
+    scheduler: str
+    keys: Sequence[str] = ()
+    name: str | None = None
+    host: str | None = None
+    jobs: int | None = None
+    device: str = CPU
+    devices: int = 1
+    cores: Sequence[int] = ()
+    retry_s: float = float("inf")
+    security: Any = None
+    insecure: bool = False
+
+
+def describe(options: WorkerOptions) -> dict[str, Any]:
+    """What the worker says of itself; see `messages.WorkerDescription`.
+
+    Raises:
+        TuningError: if there is no such device.
+    """
+    device_named(options.device)
+    target = Target("llvm").resolved()
+    versions = {"tensorexpr": __version__, "llvm": engine.llvm_version(), "python": platform.python_version()}
+    return {
+        "keys": list(options.keys) or [target.mcpu],
+        "devices": options.devices,
+        "device": options.device,
+        "target": str(target),
+        "cores": options.jobs or processor.usable_cores(),
+        "host": socket.gethostname(),
+        "versions": versions,
+    }
+
+
+def serve(options: WorkerOptions) -> int:
+    """Work until SIGINT or SIGTERM, or until the scheduler has been away for `retry_s`; the exit code.
+
+    Raises:
+        TuningError: for an address that others reach, without TLS; for a device that there isn't; without Dask.
+    """
+    distributed_package()
+    # each start and end of a worker is told of otherwise
+    logging.getLogger("distributed").setLevel(logging.WARNING)
+    if options.cores:
+        os.sched_setaffinity(0, options.cores)
+    reached = host_of(options.scheduler)
+    host = options.host or ("127.0.0.1" if is_loopback(reached) else _address_towards(reached))
+    check_listening(host, options.security, options.insecure)
+    said = describe(options)
+    print(
+        f"worker of {options.scheduler}: {said['devices']} x {said['device']}, keys {', '.join(said['keys'])}, {said['target']}", flush=True
+    )
+    return asyncio.run(_serve(options, host, said))
+
+
+async def _serve(options: WorkerOptions, host: str, said: dict[str, Any]) -> int:
+    ended = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, ended.set)
+    away_since = time.monotonic()
+    while not ended.is_set():
+        try:
+            async with _nanny(options, host, said) as nanny:
+                await _first(nanny.finished(), ended.wait())
+            # it had a scheduler until now
+            away_since = time.monotonic()
+        except (OSError, TimeoutError, RuntimeError) as error:
+            logger.warning("no scheduler at %s: %s", options.scheduler, error)
+        if time.monotonic() - away_since >= options.retry_s:
+            break
+        await _first(asyncio.sleep(_PAUSE_SECONDS), ended.wait())
+    return 0
+
+
+def _nanny(options: WorkerOptions, host: str, said: dict[str, Any]) -> Any:
+    keys, cores, devices = said["keys"], said["cores"], said["devices"]
+    return distributed_package().Nanny(
+        options.scheduler,
+        # a thread for each job that may be worked on
+        nthreads=cores + devices,
+        name=options.name,
+        host=host,
+        resources=offered(cores, keys, devices),
+        # memory is used by processes that Dask doesn't see, and those have limits of their own
+        memory_limit=0,
+        # Dask's pages of a worker have no TLS and no password
+        dashboard=False,
+        dashboard_address="127.0.0.1:0",
+        death_timeout=min(options.retry_s or _START_SECONDS, _START_SECONDS),
+        security=options.security,
+        preload=["tensorexpr.fleet.preload"],
+        env={STATION: json.dumps(said)},
+        silence_logs=logging.WARNING,
+    )
+
+
+async def _first(*things: Any) -> None:
+    """Wait for the first of some things, and give the others up."""
+    tasks = [asyncio.ensure_future(thing) for thing in things]
+    _, left = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in left:
+        task.cancel()
+
+
+def _address_towards(host: str) -> str:
+    """This machine's address on the way to another one.
+
+    Raises:
+        TuningError: if there is no way.
+    """
+    try:
+        kind, _, _, _, address = socket.getaddrinfo(host, 9, type=socket.SOCK_DGRAM)[0]
+        with socket.socket(kind, socket.SOCK_DGRAM) as probe:
+            probe.connect(address)  # sends nothing
+            return str(probe.getsockname()[0])
+    except OSError as error:
+        raise TuningError(f"there is no way to {host}: {error}") from None
