@@ -7,9 +7,9 @@ import importlib
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from statistics import median
 
 from ..auto_scheduler.explain_miss import explain_miss
+from ..auto_scheduler.loaded import LineReader
 from ..auto_scheduler.records import distill_record_file, load_records
 from ..auto_scheduler.search_task import SearchTask
 from ..errors import RecordError, WorkloadError
@@ -17,7 +17,7 @@ from ..meta_schedule.database.postgres_database import PostgresDatabase
 from ..meta_schedule.database.records import TuningRecord
 from ..meta_schedule.database.sql_database import SQLDatabase
 from ..meta_schedule.database.sqlite_database import SQLiteDatabase
-from ..tune.records import choose_best, parse_record, read_log
+from ..tune.records import choose_best, read_log
 from ..tune.records.log import append_lines
 
 _SQLITE = b"SQLite format 3\0"
@@ -55,13 +55,14 @@ def run(options: argparse.Namespace) -> int:
     wanted = [*given, *([options.output] if options.what in ("merge", "prune") else [])]
     kinds = {is_database(place) for place in wanted}
     if len(kinds) > 1:
-        raise RecordError(f"logs and databases hold different things and can't be merged: {', '.join(wanted)}")
+        # not their names: those of PostgreSQL may hold passwords
+        raise RecordError("logs of auto_scheduler and databases of meta_schedule hold different things; all places must be of one kind")
     missing = [place for place in given if not place.startswith(_POSTGRES) and not Path(place).exists()]
     if missing:
         raise RecordError(f"there is no {missing[0]}")
     how = _OF_DATABASES if kinds == {True} else _OF_LOGS
     if options.what not in how:
-        raise RecordError(f"{options.what} reads logs of auto_scheduler; {given[0]} is a database")
+        raise RecordError(f"{options.what} reads logs of auto_scheduler, and no databases")
     print(how[options.what](options, given))
     return 0
 
@@ -106,19 +107,19 @@ def _table(rows: Sequence[tuple[str, Sequence[float]]]) -> str:
 
 
 def _merge_logs(options: argparse.Namespace, given: Sequence[str]) -> str:
-    output = Path(options.output)
-    known = set(read_log(output, _line)) if output.exists() else set()
+    output, reader = Path(options.output), LineReader()
+
+    def sound(line: bytes) -> str:
+        reader.parse(line)
+        return line.decode()
+
+    known = set(read_log(output, sound)) if output.exists() else set()
     there = len(known)
     for place in given:
-        lines = dict.fromkeys(line for line in read_log(place, _line) if line not in known)
+        lines = dict.fromkeys(line for line in read_log(place, sound) if line not in known)
         append_lines(output, lines)
         known.update(lines)
     return f"{len(known) - there} records added to {output}, which had {there}"
-
-
-def _line(line: bytes) -> str:
-    parse_record(line)
-    return line.decode()
 
 
 def _merge_databases(options: argparse.Namespace, given: Sequence[str]) -> str:
@@ -139,7 +140,8 @@ def _identity(record: TuningRecord) -> str:
 
 
 def _name(record: TuningRecord) -> str:
-    return ", ".join(str(var.name_hint) for var in record.workload.mod.get_global_vars())
+    """Its functions, and its hash, since most are called main."""
+    return f"{', '.join(str(var.name_hint) for var in record.workload.mod.get_global_vars())} {record.workload.shash}"
 
 
 def _prune_log(options: argparse.Namespace, given: Sequence[str]) -> str:
@@ -166,12 +168,10 @@ def _best_of_log(options: argparse.Namespace, given: Sequence[str]) -> str:
 def _best_of_database(options: argparse.Namespace, given: Sequence[str]) -> str:
     best: dict[int, TuningRecord] = {}
     for record in _opened(given[0]).get_all_tuning_records():
-        known = best.get(id(record.workload))
-        if record.is_valid and (known is None or record.mean < known.mean):
-            best[id(record.workload)] = record
-    return "\n".join(
-        f"{_name(record)}: {median(map(float, record.run_secs or [])) * 1e3:.4g} ms:\n{record.trace}" for record in best.values()
-    )
+        known = best.setdefault(id(record.workload), record)
+        best[id(record.workload)] = min(known, record, key=lambda one: one.mean)
+    lines = (f"{one.mean * 1e3:.4g} ms:\n{one.trace}" if one.is_valid else "no record that ran" for one in best.values())
+    return "\n".join(f"{_name(one)}: {line}" for one, line in zip(best.values(), lines, strict=True))
 
 
 def _explain_miss(options: argparse.Namespace, given: Sequence[str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from ..errors import TuningError
 from ..tune.measure.places import Running, Subject
@@ -40,13 +41,14 @@ def device_named(name: str) -> OpenDevice:
     Raises:
         TuningError: if there is none.
     """
-    return open_cpu if name == CPU else _named(name)
+    found: OpenDevice = open_cpu if name == CPU else _named(name)
+    return found
 
 
-def _named(name: str) -> Callable[..., object]:  # type: ignore[misc]
+def _named(name: str) -> Any:
     module, _, function = name.partition(":")
     try:
-        found: Callable[..., object] = getattr(import_module(module), function)
+        found = getattr(import_module(module), function)
     except (ImportError, AttributeError, ValueError) as error:
         raise TuningError(f'no device {name!r}: it is "cpu" or module:function of a module that the worker can import: {error}') from error
     return found

@@ -47,13 +47,13 @@ def _worker_class() -> type[Any]:
     """A worker as `SpecCluster` wants it. Made here, since Dask is imported only by those who use it."""
     from distributed.deploy.spec import ProcessInterface
 
-    class CommandWorker(ProcessInterface):  # type: ignore[misc]
+    class CommandWorker(ProcessInterface):
         """`python -m tensorexpr worker`, so that programs that start a fleet need no guard around their main part."""
 
         def __init__(self, scheduler: str, name: Any, arguments: Sequence[str], **_: Any) -> None:
             self._command = [sys.executable, "-m", "tensorexpr", "worker", scheduler, "--name", str(name), "--retry", "0", *arguments]
             self._process: asyncio.subprocess.Process | None = None
-            super().__init__(scheduler=scheduler, name=name)
+            super().__init__(scheduler=scheduler, name=name)  # type: ignore[no-untyped-call]
 
         async def start(self) -> None:
             """Start the process, without waiting until it has connected."""
@@ -62,7 +62,7 @@ def _worker_class() -> type[Any]:
             self._process = await asyncio.create_subprocess_exec(
                 *self._command, stdin=asyncio.subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": path}, start_new_session=True
             )
-            await super().start()
+            await super().start()  # type: ignore[no-untyped-call]
 
         async def close(self) -> None:
             """End the process and all that it started."""
@@ -74,6 +74,6 @@ def _worker_class() -> type[Any]:
                 if self._process.returncode is None:
                     os.killpg(self._process.pid, signal.SIGKILL)
                     await self._process.wait()
-            await super().close()
+            await super().close()  # type: ignore[no-untyped-call]
 
     return CommandWorker

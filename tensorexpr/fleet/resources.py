@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from .. import __version__
 
@@ -23,7 +22,7 @@ def offered(cores: int, keys: Iterable[str], devices: int) -> dict[str, float]:
     return {BUILD: float(cores), **({run_on(key): float(devices) for key in keys} if devices else {})}
 
 
-def keys_of(resources: Mapping[str, Any]) -> list[str]:
+def keys_of(resources: Iterable[str]) -> list[str]:
     """The keys of the devices among some resources."""
     return sorted(name.removeprefix(_RUN) for name in resources if name.startswith(_RUN))
 

@@ -99,7 +99,7 @@ class LocalBuilder(PyBuilder, kind="local"):
         """
         if given.build_func != "default":
             raise TuningError("fleet.builder(build_func=...) compiles programs of auto_scheduler; leave it out for meta_schedule")
-        made = LocalBuilder(**({} if given.timeout is None else {"timeout_sec": given.timeout}))
+        made = LocalBuilder() if given.timeout is None else LocalBuilder(timeout_sec=given.timeout)
         made.building = given.open
         return made
 

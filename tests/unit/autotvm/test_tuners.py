@@ -175,6 +175,14 @@ def test_builders_and_runners_work_alone() -> None:
     assert [int(result.error_no) for result in measure_batch(inputs)] == [0, 0]
 
 
+def test_a_batch_may_hold_several_tasks_and_its_results_stand_in_its_order() -> None:
+    good, failing = task_of(), task_of("tests/failing", 8)
+    tasks = [(good, 0), (failing, 0), (failing, 1), (good, 7)]
+    inputs = [autotvm.MeasureInput(task.target, task, task.config_space.get(index)) for task, index in tasks]
+    results = LOCAL["runner"].run(inputs, LOCAL["builder"].build(inputs))
+    assert [int(result.error_no) for result in results] == [0, 0, 1, 0]
+
+
 @autotvm.template("tests/gather")
 def gathered(n: int) -> tuple[Schedule, list[te.Tensor]]:
     """Rows of a table by indices, which random numbers would take from outside of it."""

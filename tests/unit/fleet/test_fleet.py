@@ -93,8 +93,15 @@ def test_auto_scheduler_tunes_on_it_and_goes_on_from_its_log(fleet: Fleet, tmp_p
 
 def test_meta_schedule_tunes_on_it(fleet: Fleet, tmp_path: Path) -> None:
     func = te.create_prim_func(list(ARGS))
-    parts = {"builder": fleet.builder(), "runner": fleet.runner("here")}
-    database = ms.tune_tir(func, Target("llvm"), str(tmp_path), max_trials_global=4, num_trials_per_iter=4, **parts)
+    database = ms.tune_tir(
+        func,
+        Target("llvm"),
+        str(tmp_path),
+        max_trials_global=4,
+        num_trials_per_iter=4,
+        builder=fleet.builder(),
+        runner=fleet.runner("here"),
+    )
     records = database.get_all_tuning_records()
     assert records and any(record.run_secs and min(record.run_secs) < 1e9 for record in records)
 

@@ -159,7 +159,7 @@ def test_workers_go_on_with_the_next_task() -> None:
 
 def test_a_task_finds_workers_that_another_one_gave_up() -> None:
     with Workers() as workers, Measurer(TASK, OPTIONS, workers=workers) as first:
-        builds = first._the_builder().build([Program(n, Trace()) for n in range(4)], 0)
+        builds = first._the_building().build([Program(n, Trace()) for n in range(4)], 0)
         next(builds)  # the others are under way, and nobody will ask for them
         with Measurer(MeasureTask(elementwise(), Target("llvm")), OPTIONS, workers=workers) as second:
             assert [one.verified for one in second.measure([Program(0, Trace())])] == [True]
