@@ -179,7 +179,8 @@ def test_a_batch_may_hold_several_tasks_and_its_results_stand_in_its_order() -> 
     good, failing = task_of(), task_of("tests/failing", 8)
     tasks = [(good, 0), (failing, 0), (failing, 1), (good, 7)]
     inputs = [autotvm.MeasureInput(task.target, task, task.config_space.get(index)) for task, index in tasks]
-    results = LOCAL["runner"].run(inputs, LOCAL["builder"].build(inputs))
+    builder, runner = autotvm.LocalBuilder(n_parallel=1), autotvm.LocalRunner(number=1, repeat=1, min_repeat_ms=1)
+    results = runner.run(inputs, builder.build(inputs))
     assert [int(result.error_no) for result in results] == [0, 0, 1, 0]
 
 

@@ -17,17 +17,19 @@ import pytest
 
 from tensorexpr import auto_scheduler, autotvm, te
 from tensorexpr import meta_schedule as ms
+from tensorexpr.auto_scheduler.records import load_records
 from tensorexpr.errors import TuningError
 from tensorexpr.fleet import Fleet
 from tensorexpr.fleet.running import FleetRunning
+from tensorexpr.relax.tuning import network
 from tensorexpr.schedule.trace import Trace
 from tensorexpr.target import Target
 from tensorexpr.te.tensor import Tensor
-from tensorexpr.tune.measure import MeasureErrorNo, MeasureOptions, Measurer, MeasureTask, Program, TimingPolicy
+from tensorexpr.tune.measure import MeasureErrorNo, MeasureOptions, Measurer, MeasureTask, Program, TimingPolicy, Workers
 from tensorexpr.tune.measure.compiled import CompiledCandidate
 from tensorexpr.tune.measure.places import Places
 from tests.unit.fleet import devices
-from tests.unit.tune.programs import matmul, tiled
+from tests.unit.tune.programs import elementwise, matmul, tiled
 
 pytest.importorskip("distributed", reason="Dask isn't installed")
 ARGS = matmul(32)
@@ -91,6 +93,33 @@ def test_auto_scheduler_tunes_on_it_and_goes_on_from_its_log(fleet: Fleet, tmp_p
     assert len(args) == 3 and schedule is not None
 
 
+def test_kernels_of_networks_are_compiled_and_timed_on_it_as_they_are_here(fleet: Fleet, tmp_path: Path) -> None:
+    log, target = tmp_path / "log.json", fleet.target("here")
+    runner = network._as_in_a_network(auto_scheduler.LocalRunner.of(fleet.runner("here")), target)
+    assert runner.swept_bytes and not runner.is_here
+    builder = fleet.builder(build_func="tensorexpr.relax.tuning.compiling:make_compiler")
+    tasks = [auto_scheduler.SearchTask(fleet_matmul, (size,), target=target) for size in (16, 24)]
+    options = auto_scheduler.TuningOptions(
+        4, num_measures_per_round=2, verbose=0, builder=builder, runner=runner, measure_callbacks=[auto_scheduler.RecordToFile(str(log))]
+    )
+    auto_scheduler.TaskScheduler(tasks, callbacks=[]).tune(options)
+    records = load_records(log, repeats=True)
+    assert {record.workload_key for record in records} == {task.workload_key for task in tasks}
+    assert {(record.swept_bytes, record.is_success, record.verified) for record in records} == {(runner.swept_bytes, True, True)}
+
+
+def test_the_workers_here_go_on_beside_a_fleet_that_compiles(fleet: Fleet) -> None:
+    places = Places(building=fleet.builder().open)
+    with Workers() as workers:
+        with Measurer(TASK, OPTIONS, workers=workers, places=places) as first:
+            assert [result.verified for result in first.measure([Program(0, Trace())])] == [True]
+            kept = workers.pids
+        with Measurer(MeasureTask(elementwise(), Target("llvm")), OPTIONS, workers=workers, places=places) as second:
+            assert [result.verified for result in second.measure([Program(0, Trace())])] == [True]
+            assert workers.pids == kept == second.worker_pids and len(kept) == 2  # what measures, and what made the arrays
+    assert not workers.pids
+
+
 def test_meta_schedule_tunes_on_it(fleet: Fleet, tmp_path: Path) -> None:
     func = te.create_prim_func(list(ARGS))
     database = ms.tune_tir(
@@ -152,7 +181,10 @@ def test_workers_killed_at_random_lose_nothing(boards: Fleet) -> None:
     ended = threading.Event()
 
     def kill() -> None:
-        while not ended.wait(0.3):
+        # no more often: where starting a worker takes longer than until the next kill, nobody would ever get to work
+        for _ in range(10):
+            if ended.wait(0.3):
+                return
             for pid in list(boards.client.run(os.getpid, on_error="ignore").values())[:1]:
                 os.kill(pid, signal.SIGKILL)
 
