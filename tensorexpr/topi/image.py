@@ -193,7 +193,7 @@ class _Resize:
         return cast(total, dtype)
 
 
-def rows_first(job: _Resize, along: Sequence[Axis]) -> tuple[_Resize, Sequence[Axis]]:
+def _rows_first(job: _Resize, along: Sequence[Axis]) -> tuple[_Resize, Sequence[Axis]]:
     """A resize whose last axis is done already, and what is left of its axes: where that reads fewer elements one by one.
 
     Neighbours along the last axis of memory are apart in what they read. A pass over it alone takes the taps of one axis, for each row of
@@ -253,7 +253,7 @@ def _resize(
     ]
 
     factors = [_repeats(job, axis) for axis in axes]
-    job, axes = rows_first(job, axes) if parse_dtype(dtype).is_float else (job, axes)
+    job, axes = _rows_first(job, axes) if parse_dtype(dtype).is_float else (job, axes)
 
     def body(*i: Var) -> PrimExpr:
         if all(factors):

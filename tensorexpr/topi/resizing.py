@@ -21,7 +21,7 @@ from ..te.tensor import Tensor
 from ..tir import arithmetic, intrin
 from ..tir.arithmetic import as_int, cast, const
 from ..tir.expr import PrimExpr, Var
-from .image import COORDINATES, Axis, _at_border, _beyond, _Resize, rows_first
+from .image import COORDINATES, Axis, _at_border, _beyond, _Resize, _rows_first
 from .transform import injective
 
 _F = "float32"
@@ -174,7 +174,7 @@ def resize(
         return _smoothed(job, along)
     crops = coordinate_transformation_mode == "tf_crop_and_resize"
     # Not for crops: whether a coordinate is outside can't be told from an index held at the border.
-    job, left = rows_first(job, along)
+    job, left = _rows_first(job, along)
     exact = [None if crops or kind != "nearest_neighbor" else _quotient(job, one) for one in along]
 
     def body(*i: Var) -> PrimExpr:
