@@ -61,7 +61,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "dag": (lambda: ans.ComputeDAG([1]), WorkloadError, "made of tensors, a workload key or a schedule"),  # type: ignore[list-item]
     "options": (lambda: task().tune(8), TuningError, "takes auto_scheduler.TuningOptions"),  # type: ignore[arg-type]
     "negative trials": (lambda: ans.TuningOptions(-1), TuningError, "num_measure_trials is -1; it takes an integer of at least 0"),
-    "builder": (lambda: ans.TuningOptions(1, builder="rpc"), TuningError, "builder is 'rpc'; it takes \"local\" or a LocalBuilder"),
+    "builder": (lambda: ans.TuningOptions(1, builder="rpc"), TuningError, "builder is 'rpc'; it takes \"local\", a LocalBuilder or what"),
     "runner": (lambda: ans.TuningOptions(1, runner=3), TuningError, "runner is 3; it takes"),  # type: ignore[arg-type]
     "parameter": (lambda: ans.SketchPolicy(task(), params={"eps": 1}), TuningError, "has no parameter eps; it takes eps_greedy"),
     "missing log": (lambda: task().apply_best("/nowhere/log.json"), RecordError, "/nowhere/log.json"),
