@@ -139,7 +139,7 @@ def test_nothing_is_left_behind(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with Measurer(task, options) as measurer:
         folders = list(tmp_path.iterdir())  # of the workers, and of what the task shares with them
-        assert folders and all(folder.stat().st_mode & 0o777 == 0o700 for folder in folders)
+        assert len(folders) == 2 and all(folder.stat().st_mode & 0o777 == 0o700 for folder in folders)
         list(measurer.measure(programs(["good", "segv"])))
         pids = measurer.worker_pids
         # two that compile, the one that made what is expected, which waits for another task, and the measuring one
