@@ -21,7 +21,7 @@ from .tile_cycles import PLANES, RegisterTile, balanced_sizes, end_cycles, steps
 _WEIGHTS = 0.35  # cycles that loading a vector of weights, from the second level, delays the multiply-adds beside it
 _FAR_PANEL = 0.7  # ... a line of them from further away, where a panel doesn't fit
 _FAR_WEIGHTS = 3.0  # ... a vector whose rows are far apart
-_LOOP = 20.0  # cycles to start the loop over the channels for another tap, as the end of the one before is predicted wrongly
+LOOP = 20.0  # cycles to start the loop over the channels for another tap, as the end of the one before is predicted wrongly
 _TRANSPOSED = 4.0  # ... more to store a vector of a tile that is read by columns
 # So few steps cost less than the loop over them. Their pixels are different ones, so no loads are merged and kept.
 FEW_SUMMED = 4
@@ -146,7 +146,7 @@ def all_cycles(
         pixels = convolution.size(*convolution.rows) // tiles
         cycles += target.machine.far_line * channels * tiles * _lines(convolution, pixels, target)
     if channels > FEW_SUMMED:
-        cycles += _LOOP * max(0, sum(count for size, count in sizes.items() if size) / together - tiles)
+        cycles += LOOP * max(0, sum(count for size, count in sizes.items() if size) / together - tiles)
     if stored:
         cycles += 2 * vectors * sum(count * size for size, count in sizes.items())
     plane = convolution.size(*convolution.rows) // phases

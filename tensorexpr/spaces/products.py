@@ -11,7 +11,7 @@ from .access import bordered
 from .contraction_plan import Pack, Plan, contraction_plans
 from .contractions import Contraction, Refused, contraction_of, contractions_of, inline_moves
 from .conv_packed import copied, dense
-from .conv_plan import convolution_plans, written_plan
+from .conv_plan import convolution_plans, in_blocks, written_plan
 from .convolutions import Convolution, convolution_of
 from .stages import is_untouched, tiled_result
 from .tiles import Tiles
@@ -75,6 +75,8 @@ def plans_of(convolution: Convolution, tree: ScheduleTree, stage: StageNode, tar
     flat, written = flat_plan(convolution, tree, stage, target), written_plan(convolution, target)
     if written is not None and (not plans or _is_worth_code(written, plans[0], target)):
         plans.insert(0, written)
+    if plans and (blocked := in_blocks(plans[0], target)) is not None:
+        plans.insert(0, blocked)
     if flat is not None:
         plans.insert(0 if not plans or flat.cycles(target) < plans[0].cycles(target) else 1, flat)
     return plans

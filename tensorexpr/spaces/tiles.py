@@ -177,7 +177,6 @@ class Tiles:
     def _tiles_of_rows(self, stage: Stage, rows: Sequence[IterVar]) -> tuple[list[IterVar], list[IterVar], Factor]:
         """Cut rows into tiles: the loops over tiles, those over the rows of one, and how many of the last axis a tile has."""
         plan, tiles, each = self.plan, list[IterVar](), list[IterVar]()
-        hinted: IterVar | None = None
         size: Factor
         wanted = (*[1] * (len(rows) - len(plan.tile.sizes)), *plan.tile.sizes)
         for axis, count in zip(rows[:-1], wanted, strict=False):
@@ -188,19 +187,21 @@ class Tiles:
         last, size = rows[-1], wanted[-1]
         if not plan.written:
             size = decided(stage, last, wanted[-1], balanced_rows(self.target))
-        elif plan.written < self.contraction.size(self.contraction.rows[-2]):
-            hinted, last = stage.split(last, factor=plan.written * self.contraction.size(self.contraction.rows[-1]))
-            tiles.append(hinted)
+        around, one = self._cut_into_tiles(stage, last, size)
+        return [*tiles, *around], [*each, one], size
+
+    def _cut_into_tiles(self, stage: Stage, last: IterVar, size: Factor) -> tuple[list[IterVar], IterVar]:
+        """Cut the last axis of rows, or those that are one with it, into tiles of so many; returns the loops over tiles and that over rows."""
+        plan, contraction, around = self.plan, self.contraction, list[IterVar]()
+        if plan.written and plan.written < contraction.size(contraction.rows[-2]):
+            some, last = stage.split(last, factor=plan.written * contraction.size(contraction.rows[-1]))
+            around.append(some)
         many, one = stage.split(last, factor=size, balanced=True)
-        tiles.append(many)
-        each.append(one)
+        if plan.peeled and (around or not plan.written):  # of tiles that are written out those of the first and the last rows meet the border
+            stage.pragma((around or [many])[0], "loop_partition_hint")
         if plan.written:
             stage.unroll(many)
-        else:
-            hinted = many
-        if plan.peeled and hinted is not None:  # of tiles that are written out those of the first and the last rows meet the border
-            stage.pragma(hinted, "loop_partition_hint")
-        return tiles, each, size
+        return [*around, many], one
 
     def _panels_together(self, _: int) -> Iterable[int]:
         """Numbers of panels that the second cache holds: a tile of rows is brought from further away once for all of them."""
@@ -244,8 +245,8 @@ class Tiles:
             vector, lane = stage.split(column, factor=plan.lanes)
         if plan.block:
             blocks, step = stage.split(step, factor=plan.block if plan.dot is not None else decided(stage, step, plan.block, parts))
-            tiles, row = stage.split(others.pop(spatial.index(contraction.row)), factor=rows, balanced=True)
-            outer, others = [blocks, *others, tiles], [row]
+            tiles, row = self._cut_into_tiles(stage, others.pop(spatial.index(plan.row_groups[-1][0])), rows)
+            outer, others = [blocks, *others, *tiles, *outer], [row]
         if plan.parts:  # tiles of rows meet the rows of a panel's block while these are near
             panel, vector = stage.split(vector, factor=width)
             outer.insert(1, panel)
