@@ -222,6 +222,8 @@ def test_panels_are_packed_where_that_pays() -> None:
     assert not plan_of(matmul(16, 4096, 640)).pack is not Pack.NONE  # few rows
     assert not plan_of(matmul(128, 512, 640)).pack is not Pack.NONE  # ... for half a page each
     assert plan_of(matmul(256, 512, 640)).pack is not Pack.NONE and plan_of(matmul(64, 1024, 640)).pack is not Pack.NONE
+    zen3 = Target("llvm -mcpu=znver3 -num-cores=2")  # rows of 3 KB share 64 sets of 8 ways, those of 2560 bytes 128
+    assert [plan_of(matmul(128, size, size), zen3).pack for size in (768, 640)] == [Pack.PANEL, Pack.NONE]
     transposed = plan_of(matmul(32, 32, 64, b_transposed=True))
     assert transposed.pack is not Pack.NONE and transposed.is_transposed
 
