@@ -19,7 +19,7 @@ from .contractions import Contraction, contractions_of
 from .dot_products import DotProduct, dot_product_of
 from .machine import lanes_of
 from .sizes import tile_vectors
-from .tile_cycles import LOAD, PLANES, RegisterTile, Shape, packing_cycles, ranked_tiles
+from .tile_cycles import LOAD, PLANES, RegisterTile, Shape, packing_cycles, ranked_tiles, waits_for_rows
 
 # Vectors of multiply-adds below which one core is done before another one has begun: about 2 microseconds.
 _PARALLEL_STEPS = 1 << 13
@@ -286,8 +286,8 @@ def _shape_of(plan: Plan, machine: Machine) -> Shape:
     # as many where a page serves several steps, and the second level keeps the rows of a panel from one tile to the next. 768 rows of
     # 3 KB share 64 sets of 1024: 128 x 768 x 768 in 1.20 ms with a copy and 1.43 without, 64 rows 0.54 of 0.75 (two cores of Zen 3).
     pages = depth * min(stride, machine.page_bytes) // machine.page_bytes
-    is_kept = stride < machine.page_bytes and depth <= machine.caches[1].rows(stride)
-    users = 3 * _WORTH_A_COPY if is_kept else _WORTH_A_COPY
+    is_late = stride >= machine.page_bytes or waits_for_rows(machine, machine.tile_rows(2), 2, depth, stride)
+    users = _WORTH_A_COPY if is_late else 3 * _WORTH_A_COPY
     far = pages > machine.translations and rows * repeats >= users and contraction.can_be_packed
     whole = stride % (lanes * contraction.right.bytes) == 0
     packed = plan.blocks is None and (plan.is_transposed or dot is not None or far)

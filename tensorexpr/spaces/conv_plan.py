@@ -27,7 +27,7 @@ from .access import bytes_of, element_bytes
 from .contraction_plan import Order, Pack, Plan
 from .conv_tile import LOOP, USES, all_cycles, channel_lanes, has_taps_inside, is_near, panel_of, register_tiles, tile_cycles, waits_for_pixels
 from .convolutions import Convolution
-from .tile_cycles import RegisterTile, balanced_sizes
+from .tile_cycles import RegisterTile, balanced_sizes, waits_for_rows
 
 _PACKED = 8.0  # cycles to load a vector of weights, transpose and store it
 _FAR_ROWS = 1024  # bytes between rows of weights of which a page has but four
@@ -254,16 +254,9 @@ def _row_bytes(convolution: Convolution) -> int:
 
 
 def _worth_copy(convolution: Convolution, tile: RegisterTile, target: Target) -> int:
-    """The tiles for which a copy of a panel is worth its time: few where each of them waits for rows that the second level has lost.
-
-    Rows a power of two apart share few sets: 256 of 1,536 at 2 KB stay in 512 KB of 8 ways. A row then takes the time of a line from
-    the third level and of a walk to its page, which hides behind the steps that the core's window reaches ahead, or doesn't:
-    window / (rows * vectors + rows + vectors) * cycles of a step < 2 * wait.
-    """
-    machine, rows, vectors = target.machine, tile.rows, tile.vectors
-    ahead = machine.window / (rows * vectors + rows + vectors) * machine.step_cycles(rows * vectors, rows + vectors)
-    hidden = convolution.depth <= machine.caches[1].rows(_row_bytes(convolution)) or ahead >= 2 * machine.caches[1].wait
-    return USES if hidden else _FEW_USES
+    """The tiles for which a copy of a panel is worth its time: few where each of them waits for rows that the second level has lost."""
+    waits = waits_for_rows(target.machine, tile.rows, tile.vectors, convolution.depth, _row_bytes(convolution))
+    return _FEW_USES if waits else USES
 
 
 def _packing(convolution: Convolution, width: int, is_used: bool) -> Pack:

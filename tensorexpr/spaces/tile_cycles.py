@@ -123,6 +123,18 @@ def _cycles(tile: RegisterTile, shape: Shape, machine: Machine, cores: int) -> f
     return share * (steps * shape.repeats + shape.packing * tile.vectors * shape.depth)
 
 
+def waits_for_rows(machine: Machine, rows: int, vectors: int, depth: int, row_bytes: int) -> bool:
+    """True if each tile waits for the rows of a panel where it lies, at some distance: the second level loses them between two tiles.
+
+    Rows a power of two apart share few sets: 256 of 1,536 at 2 KB stay in 512 KB of 8 ways. A row then takes the time of a line from
+    the third level and of a walk to its page, which hides behind the steps that the core's window reaches ahead, or doesn't:
+    window / (rows * vectors + rows + vectors) * cycles of a step < 2 * wait.
+    """
+    second = machine.caches[1]
+    ahead = machine.window / (rows * vectors + rows + vectors) * machine.step_cycles(rows * vectors, rows + vectors)
+    return depth > second.rows(row_bytes) and ahead < 2 * second.wait
+
+
 def end_cycles(tiles: int, stored: int) -> float:
     """Cycles to start and end so many tiles, which store so many vectors."""
     return _TILE * tiles + _STORE * stored
