@@ -25,7 +25,18 @@ from ..tir.arithmetic import as_int
 from ..tir.expr import Call, FloatImm, IntImm, Select
 from .access import bytes_of, element_bytes
 from .contraction_plan import Order, Pack, Plan
-from .conv_tile import LOOP, USES, all_cycles, channel_lanes, has_taps_inside, is_near, panel_of, register_tiles, tile_cycles, waits_for_pixels
+from .conv_tile import (
+    LOOP,
+    USES,
+    all_cycles,
+    channel_lanes,
+    has_taps_inside,
+    is_near,
+    panel_of,
+    register_tiles,
+    tile_cycles,
+    waits_for_pixels,
+)
 from .convolutions import Convolution
 from .tile_cycles import RegisterTile, balanced_sizes, waits_for_rows
 
@@ -136,9 +147,10 @@ def in_blocks(plan: Plan, target: Target) -> Plan | None:
     channels, tiles = convolution.channels, convolution.size(*convolution.rows) // plan.tile.rows
     by_pixels = convolution.rows[-1] in convolution.data.moved[-1]  # else a line has channels, which follow each other in the sum
     outside = plan.order in (Order.PANELS, Order.BATCHES) and plan.tile.chunks == 1 and convolution.size(*convolution.batch) == 1
-    written_out = plan.written or convolution.size(*convolution.taps) == 1
-    is_plain = by_pixels and outside and written_out and len(channels) == 1 and not convolution.is_transposed and prod(plan.tile.sizes[:-1]) == 1
-    if not is_plain or tiles < _BLOCK_TILES or not waits_for_pixels(convolution, plan.tile, target):
+    # what is left in `Tiles` to build: tiles along one axis of pixels, whose taps are written out, and one axis of channels
+    is_plain = plan.written > 0 or convolution.size(*convolution.taps) == 1
+    is_plain = is_plain and len(channels) == 1 and not convolution.is_transposed and prod(plan.tile.sizes[:-1]) == 1
+    if not (by_pixels and outside and is_plain) or tiles < _BLOCK_TILES or not waits_for_pixels(convolution, plan.tile, target):
         return None
     count, taps, rows, vectors = convolution.size(*channels), convolution.size(*convolution.taps), plan.tile.rows, plan.tile.vectors
     data, of_panel = bytes_of(convolution.data.tensor) // count, taps * plan.width * convolution.right.bytes

@@ -191,13 +191,14 @@ class Tiles:
         return [*tiles, *around], [*each, one], size
 
     def _cut_into_tiles(self, stage: Stage, last: IterVar, size: Factor) -> tuple[list[IterVar], IterVar]:
-        """Cut the last axis of rows, or those that are one with it, into tiles of so many; returns the loops over tiles and that over rows."""
+        """Cut the last axis of rows, or those that are one with it, into tiles of so many: the loops over tiles, and that over rows."""
         plan, contraction, around = self.plan, self.contraction, list[IterVar]()
         if plan.written and plan.written < contraction.size(contraction.rows[-2]):
             some, last = stage.split(last, factor=plan.written * contraction.size(contraction.rows[-1]))
             around.append(some)
         many, one = stage.split(last, factor=size, balanced=True)
-        if plan.peeled and (around or not plan.written):  # of tiles that are written out those of the first and the last rows meet the border
+        # of tiles that are written out those of the first and the last rows meet the border
+        if plan.peeled and (around or not plan.written):
             stage.pragma((around or [many])[0], "loop_partition_hint")
         if plan.written:
             stage.unroll(many)

@@ -220,8 +220,8 @@ def test_small_numbers_by_dot_products(types: tuple[str, str, str], k: int, cpu:
 def test_panels_are_packed_where_that_pays() -> None:
     assert not plan_of(matmul(512, 512, 64)).pack is not Pack.NONE  # few pages
     assert not plan_of(matmul(16, 4096, 640)).pack is not Pack.NONE  # few rows
-    assert not plan_of(matmul(128, 512, 512)).pack is not Pack.NONE  # ... for half a page each
-    assert plan_of(matmul(128, 512, 640)).pack is not Pack.NONE  # ... of which the second level keeps 512
+    skylake = Target("llvm -mcpu=skylake-avx512 -num-cores=2")  # a second level of 32 sets of 16 ways for rows of 2 KB
+    assert [plan_of(matmul(128, 512, depth), skylake).pack for depth in (512, 640)] == [Pack.NONE, Pack.PANEL]
     assert plan_of(matmul(256, 512, 640)).pack is not Pack.NONE and plan_of(matmul(64, 1024, 640)).pack is not Pack.NONE
     zen3 = Target("llvm -mcpu=znver3 -num-cores=2")  # rows of 3 KB share 64 sets of 8 ways, those of 2560 bytes 128
     assert [plan_of(matmul(128, size, size), zen3).pack for size in (768, 640)] == [Pack.PANEL, Pack.NONE]
