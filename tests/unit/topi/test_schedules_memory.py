@@ -352,3 +352,22 @@ def test_rows_that_outgrow_the_caches_are_stored_past_them(size: str, expected: 
     args = [x, topi.nn.softmax(x)]
     schedule = default_schedule(args, tvm.Target(f"llvm -mcpu=haswell -num-cores=2 -l3={size}"))
     assert ("StoreNontemporal" in str(schedule.trace)) == expected
+
+
+@pytest.mark.parametrize(
+    ("shape", "loops"),
+    [
+        # rows of 148 bytes lie all over the first level: by rows of the result
+        ((70, 37), ["10", "4", "2", "4", "8"]),
+        # rows of 4 KB share one set: 16 of them at a time, by columns of lines
+        ((70, 1024), ["4", "16", "2", "4", "8"]),
+    ],
+)
+def test_transposes_past_the_caches_fill_lines_at_once(shape: tuple[int, int], loops: list[str]) -> None:
+    """Of 8 rows by 8 elements all 8 lines would be half full until the next 8: 4 rows, and the other half of their lines."""
+    target = tvm.Target("llvm -mcpu=znver3 -num-cores=2 -l1d=32K/8 -l2=1K/8 -l3=1K/16")
+    x = data(*shape)
+    args = [x, topi.transpose(x)]
+    s = default_schedule(args, target)
+    assert re.findall(r"for \S+ \(0, (\d+)\)", str(s))[-5:] == loops
+    assert_schedule_correct(s, args, phases=(2,))
