@@ -13,7 +13,7 @@ from .analysis import check_well_formed
 from .build_progress import Progress, Watch
 from .expr import Function
 from .kernel_cache import built_kernels
-from .kernels import kernels_of, with_packed_constants
+from .kernels import Packing, kernels_of
 from .runtime.constants import give_back_memory
 from .runtime.executable import Executable
 from .transform.bind import BindParams
@@ -70,7 +70,11 @@ def build(
         return run_phases(whole, upto=upto)
     one = pipeline if pipeline is not None else relax_pipeline
     if one is not None:
-        whole = (get_pipeline(one) if isinstance(one, str) else one)(whole)
+        # No name is left here for the module that is given: passes let go of weights that they have made others of.
+        given, run = [whole], run_phases if one == "default" else get_pipeline(one) if isinstance(one, str) else one
+        del mod, whole
+        whole = run(given.pop())
+        give_back_memory()  # of weights that are gone
     if tir_pipeline is not None and not isinstance(tir_pipeline, str):
         whole = tir_pipeline(whole)
     last = max(PHASES) if upto is None else upto
@@ -83,14 +87,19 @@ def build(
             return Executable(whole, kernels, chosen, origins)
     elif upto is not None:
         made = kernels_of(whole, chosen)
-        whole = with_packed_constants(whole, {name: kernel.layouts for name, kernel in made.items()})
+        packing = Packing({name: kernel.layouts for name, kernel in made.items()})
+        whole = packing.placed(whole)
+        packing.fill()
         functions = {name: kernel.func.with_attr("schedule.origin", kernel.origin) for name, kernel in made.items()}
         whole = run_phases(whole, LAST_GRAPH_PHASE + 1, last)
     else:
         with Watch(progress) as watch:
             built = built_kernels(whole, chosen, watch)
-        whole = whole if built is None else with_packed_constants(whole, built.layouts)
-        give_back_memory()  # of weights in layouts that are gone
+        if built is not None:
+            packing = Packing(built.layouts)
+            whole = packing.placed(whole)
+            packing.fill()
+            give_back_memory()  # of weights in layouts that are gone
         whole = run_phases(whole, LAST_GRAPH_PHASE + 1, last)
         return (
             Executable(whole, None, chosen, {})

@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from ..arith.index_map import IndexMap
 from ..arith.index_map_graph import index_map_from_json
 from ..errors import DeclarationError, RecordError, ScheduleError
@@ -20,7 +22,7 @@ from ..lower.pipeline import lower
 from ..runtime import sidecar
 from ..runtime.build import build as build_functions
 from ..runtime.code import CompiledCode
-from ..runtime.ndarray import empty
+from ..runtime.ndarray import NDArray, empty, wrapped
 from ..schedule.given_layouts import given_arguments, given_inputs, given_layout
 from ..schedule.layout_rewrite import as_declared, with_given_layouts
 from ..schedule.te_schedule import Schedule, create_schedule
@@ -179,14 +181,53 @@ def recorded_of(func: PrimFunc, constants: Sequence[int], target: Target) -> Tra
         return None
 
 
-def with_packed_constants(mod: IRModule, layouts: Mapping[str, Mapping[int, IndexMap]]) -> IRModule:
-    """A module whose calls pass constants in the layouts in which kernels want them, by the kernels' names and arguments."""
-    packer, made = _Packer({name: wanted for name, wanted in layouts.items() if wanted}), mod.clone()
-    functions: list[tuple[GlobalVar, Any]] = list(mod.functions_items())
-    for var, func in functions:
-        if isinstance(func, Function):
-            made.update_func(var, packer.function(func))  # type: ignore[arg-type]
-    return made
+class Packing:
+    """Constants in the layouts in which kernels want them, in two steps, so that a network's weights aren't there twice.
+
+        packing = Packing(layouts)
+        mod = packing.placed(mod)      calls pass constants in these layouts, which have no elements yet
+        packing.fill()                 one by one: what was given is let go of when it is packed
+
+    Args:
+        layouts: by the kernels' names and arguments.
+    """
+
+    def __init__(self, layouts: Mapping[str, Mapping[int, IndexMap]]) -> None:
+        self._layouts = {name: wanted for name, wanted in layouts.items() if wanted}
+        self._waiting: list[_Packed] = []
+
+    def placed(self, mod: IRModule) -> IRModule:
+        """A module whose constants get their elements by `fill`."""
+        packer, made = _Packer(self._layouts, self._waiting), mod.clone()
+        functions: list[tuple[GlobalVar, Any]] = list(mod.functions_items())
+        for var, func in functions:
+            if isinstance(func, Function):
+                made.update_func(var, packer.function(func))  # type: ignore[arg-type]
+        return made
+
+    def fill(self) -> None:
+        """Pack what `placed` has found."""
+        # The largest ones last in the list, and first out: where one was, the next one has room.
+        self._waiting.sort(key=lambda one: one.given.nbytes)
+        while self._waiting:
+            self._waiting.pop().fill()
+
+
+@dataclass(frozen=True)
+class _Packed:
+    """A constant that is to be packed: its elements, their layout, the extents of this, and the array that gets them."""
+
+    given: Any
+    layout: IndexMap
+    extents: list[int]
+    place: NDArray
+
+    def fill(self) -> None:
+        packed = empty(self.extents, self.place.dtype)._array
+        # A layout of blocks has room behind the last element: 20 columns by 16 take 32.
+        packed[...] = 0
+        self.layout.map_ndarray(self.given, self.extents, packed)
+        self.place._array = packed
 
 
 def constant_arguments(mod: IRModule) -> dict[str, tuple[int, ...]]:
@@ -208,11 +249,11 @@ def constant_arguments(mod: IRModule) -> dict[str, tuple[int, ...]]:
 
 
 class _Packer(Mutator):
-    """Calls of kernels with packed constants."""
+    """Calls of kernels with packed constants, whose elements are a list of what is to be done."""
 
-    def __init__(self, layouts: Mapping[str, Mapping[int, IndexMap]]) -> None:
+    def __init__(self, layouts: Mapping[str, Mapping[int, IndexMap]], waiting: list[_Packed]) -> None:
         super().__init__()
-        self._layouts = layouts
+        self._layouts, self._waiting = layouts, waiting
         self._made: dict[tuple[int, str], tuple[Constant, Constant]] = {}
         self._extents: dict[tuple[str, tuple[int, ...]], list[int]] = {}  # layers alike have weights alike
 
@@ -233,10 +274,9 @@ class _Packer(Mutator):
             alike = str(layout), given.shape
             if alike not in self._extents:
                 self._extents[alike] = [as_int(extent) or 0 for extent in layout.map_shape(given.shape)]
-            packed = empty(self._extents[alike], constant.data.dtype)
-            # A layout of blocks has room behind the last element: 20 columns by 16 take 32.
-            packed._array[...] = 0
-            layout.map_ndarray(given, self._extents[alike], packed._array)
+            # One element stands for all until there are others.
+            place = wrapped(np.broadcast_to(np.zeros((), given.dtype), self._extents[alike]), constant.data.dtype)
+            self._waiting.append(_Packed(given, layout, self._extents[alike], place))
             # With the given constant, which keeps its id.
-            self._made[key] = constant, Constant(packed)
+            self._made[key] = constant, Constant(place)
         return self._made[key][1]

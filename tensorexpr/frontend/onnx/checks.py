@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ...errors import ModelError
+from .file import model_bytes
 from .registry import plain_domain
 from .tensors import check_tensor
 
@@ -16,7 +17,7 @@ _OWN_DOMAINS = ("", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.training", "ai.onn
 
 
 def load(model: Any) -> tuple[Any, Path | None]:
-    """A model as a copy of its ModelProto, and the folder of its file.
+    """A model as a ModelProto, which is the one that is given, and the folder of its file.
 
     Args:
         model: a ModelProto, bytes, or a path.
@@ -30,16 +31,13 @@ def load(model: Any) -> tuple[Any, Path | None]:
     except ImportError:
         raise ModelError("models of ONNX are read by the package `onnx`, which isn't installed: pip install tensorexpr[onnx]") from None
     if isinstance(model, onnx.ModelProto):
-        made = onnx.ModelProto()
-        # The import changes it: opsets are replaced, initializers dropped.
-        made.CopyFrom(model)
-        return made, None
+        return model, None
     folder = None
     if isinstance(model, (str, Path)):
         path = Path(model)
         if not path.is_file():
             raise ModelError(f"{path} is no file")
-        model, folder = path.read_bytes(), path.parent
+        model, folder = model_bytes(path), path.parent
     if not isinstance(model, (bytes, bytearray, memoryview)):
         raise ModelError(f"a model is a ModelProto, its bytes or a path, not {type(model).__name__}")
     try:
@@ -63,8 +61,32 @@ def graphs_of(graph: Any, depth: int = 0) -> Iterator[Any]:
                 yield from graphs_of(inner, depth + 1)
 
 
-def check_model(model: Any, folder: Path | None) -> None:
+def opsets_of(model: Any, opset: int | None = None) -> dict[str, int]:
+    """The opset of each domain that a model imports.
+
+    Args:
+        model: its ModelProto.
+        opset: of the standard's domain, in place of what the model says.
+
+    Raises:
+        ModelError: for a domain that is imported twice.
+    """
+    found: dict[str, int] = {}
+    for one in model.opset_import:
+        domain = plain_domain(one.domain)
+        if domain in found:
+            raise ModelError(f"the model imports the domain {one.domain!r} twice")
+        found[domain] = one.version if domain or opset is None else opset
+    return found
+
+
+def check_model(model: Any, opsets: Mapping[str, int], folder: Path | None) -> None:
     """Check versions, names, tensors and the order of nodes.
+
+    Args:
+        model: its ModelProto.
+        opsets: of its domains.
+        folder: of its file.
 
     Raises:
         ModelError: saying what is wrong.
@@ -74,11 +96,6 @@ def check_model(model: Any, folder: Path | None) -> None:
     if not model.HasField("graph"):
         raise ModelError("the model has no graph")
     _check_texts(model, 0)
-    opsets: dict[str, int] = {}
-    for one in model.opset_import:
-        if plain_domain(one.domain) in opsets:
-            raise ModelError(f"the model imports the domain {one.domain!r} twice")
-        opsets[plain_domain(one.domain)] = one.version
     if "" not in opsets and any(not plain_domain(one.domain) for one in model.graph.node):
         raise ModelError("the model states no opset: its opset_import is missing")
     newest = defs.onnx_opset_version()

@@ -105,6 +105,17 @@ class Context:
             self.fail(f"how many dimensions operand {index} has isn't known")
         return found
 
+    def axis(self, stated: int, index: int = 0, rank: int | None = None) -> int:
+        """An axis of an operand, or of a tensor of `rank` axes, counted from the front.
+
+        Raises:
+            ModelError: if there is no such axis.
+        """
+        count = self.rank(index) if rank is None else rank
+        if not -count <= stated < count:
+            self.fail(f"axis {stated} of a tensor of {count} axes")
+        return stated + count if stated < 0 else stated
+
     def dtype(self, index: int) -> str:
         """The dtype of an operand."""
         value = self.value(index)

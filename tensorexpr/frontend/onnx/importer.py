@@ -11,19 +11,20 @@ from typing import Any
 import numpy as np
 
 from ... import relax
-from ...errors import InternalError, ModelError, UnsupportedOperatorError
+from ...errors import InternalError, ModelError, TensorExprError, UnsupportedOperatorError
 from ...relax.analysis import contains_impure_call
 from ...tir.arithmetic import as_int
 from ...tir.expr import Var as Symbol
 from ...tir.function import IRModule
 from . import ops  # noqa: F401  the families of operators enter themselves
 from .attributes import Attributes
-from .checks import check_model, graphs_of, in_order, load
+from .checks import check_model, graphs_of, in_order, load, opsets_of
 from .context import Context, Inputs
 from .dtypes import DTYPES, dtype_of, is_computed
 from .functions import attributes_of_call, has_function, plain_function, standard_function, with_attributes
 from .registry import converter, plain_domain
 from .shapes import computed
+from .signature import check_signature
 from .tensors import array_of
 from .values import LARGEST_KNOWN, Known, Value, constant_value, known
 
@@ -76,8 +77,16 @@ class GraphImporter:
 
     def graph(self, graph: Any, where: str) -> list[Value | None]:
         """Import the initializers and nodes of a graph; returns its results."""
+        self.initializers(graph)
+        return self.results(graph, where)
+
+    def initializers(self, graph: Any) -> None:
+        """Import the initializers of a graph."""
         for proto in graph.initializer:
             self.values[proto.name] = constant_value(array_of(proto, f"initializer {proto.name!r}", self.folder))
+
+    def results(self, graph: Any, where: str) -> list[Value | None]:
+        """Import the nodes of a graph whose initializers are there; returns its results."""
         self.nodes(graph.node, where)
         return [self.find(one.name) for one in graph.output]
 
@@ -91,6 +100,7 @@ class GraphImporter:
 
         Raises:
             ModelError: naming the node, with what doesn't fit.
+            InternalError: for an exception that no error of ours is; it names the node, too.
         """
         domain = plain_domain(node.domain)
         opset = self.opsets.get(domain, self.opsets.get("", 1))
@@ -106,12 +116,14 @@ class GraphImporter:
             results = self._results(context, attributes)
             made = {name: _value(context, result, roots) for name, result in zip(node.output, results, strict=False) if name}
             _check_sizes(context, made.values())
-        # They name their node already, or aren't the model's fault.
-        except (ModelError, InternalError):
+        except ModelError:  # it names a node already, maybe one inside of this one
             raise
-        except Exception as error:  # whatever a node that doesn't fit leads to, the message names the node
-            infos = ", ".join("none" if one is None else str(one.info) for one in values)
-            raise ModelError(f"{where}: {error}; its operands are ({infos})") from error
+        except (TensorExprError, MemoryError) as error:  # what an operator refuses, and constants that nothing holds
+            raise ModelError(f"{where}: {error}; {_described(values)}") from error
+        except Exception as error:
+            # Whatever a node is, that is no reason for an exception of another class: a check is missing, or there is a mistake of ours.
+            kind = "" if isinstance(error, InternalError) else f"{type(error).__name__}: "
+            raise InternalError(f"{where}: {kind}{error}; {_described(values)}") from error
         self.values.update(made)
 
     def _results(self, context: Context, attributes: Attributes) -> list[Any]:
@@ -119,7 +131,10 @@ class GraphImporter:
         # A function of the model goes before an operator of the standard that has its name.
         own = self.functions.get((plain_domain(node.domain), node.op_type))
         if own is not None:
+            if len(context.values) > len(own.input):
+                context.fail(f"{len(context.values)} operands, where the function has {len(own.input)}")
             return self.call(own, context)
+        check_signature(node, opset, context.where)
         # What these names mean is the standard's; in another domain they may mean anything.
         if not plain_domain(node.domain):
             shapes = computed(context, attributes)
@@ -151,6 +166,10 @@ class GraphImporter:
         given = attributes_of_call(context.node, function, context.opset)
         scope.nodes(with_attributes(function.node, given), f"function {function.name}")
         return [scope.find(name) if name in scope.values or context.wants(n) else None for n, name in enumerate(function.output)]
+
+
+def _described(values: Iterable[Value | None]) -> str:
+    return f"its operands are ({', '.join('none' if one is None else str(one.info) for one in values)})"
 
 
 def _value(context: Context, result: Any, roots: frozenset[str]) -> Value | None:
@@ -185,12 +204,11 @@ def _check_sizes(context: Context, values: Iterable[Value | None]) -> None:
             context.fail(f"its result has more elements than a process can address: {info}")
 
 
-def unsupported(model: Any) -> list[str]:
+def unsupported(model: Any, opsets: Mapping[str, int]) -> list[str]:
     """The operators of a model that can't be imported, with their nodes."""
     missing: dict[str, list[str]] = {}
-    opsets = {plain_domain(one.domain): one.version for one in model.opset_import}
     own = {(plain_domain(one.domain), one.name) for one in model.functions}
-    places = [(node, opsets, "") for graph in graphs_of(model.graph) for node in graph.node]
+    places = [(node, dict(opsets), "") for graph in graphs_of(model.graph) for node in graph.node]
     for function in model.functions:
         inside = {**opsets, **{plain_domain(one.domain): one.version for one in function.opset_import}}
         places += [(node, inside, "") for node in _all_nodes(function.node)]
@@ -288,16 +306,13 @@ def from_onnx(
         NeedsValueError: where a shape depends on the value of an input.
     """
     proto, folder = load(model)
-    if opset is not None:
-        for one in proto.opset_import:
-            if not plain_domain(one.domain):
-                one.version = opset
-    check_model(proto, folder)
-    missing = unsupported(proto)
+    opsets = opsets_of(proto, opset)
+    check_model(proto, opsets, folder)
+    missing = unsupported(proto, opsets)
     if missing:
         raise UnsupportedOperatorError("operators that can't be imported:\n  " + "\n  ".join(missing))
     dtypes = dtype_dict if isinstance(dtype_dict, Mapping) else {}
-    made = _Import(proto, folder, shape_dict or {}, dtypes, values or {}, infos or {})
+    made = _Import(proto, opsets, folder, shape_dict or {}, dtypes, values or {}, infos or {})
     return made.module(keep_params_in_input, sanitize_input_names)
 
 
@@ -307,6 +322,7 @@ class _Import:
     def __init__(
         self,
         proto: Any,
+        opsets: Mapping[str, int],
         folder: Path | None,
         shapes: Mapping[str, Any],
         dtypes: Mapping[str, str],
@@ -315,7 +331,6 @@ class _Import:
     ) -> None:
         self.proto, self.graph, self.folder = proto, proto.graph, folder
         self.builder = relax.BlockBuilder()
-        opsets = {plain_domain(one.domain): one.version for one in proto.opset_import}
         functions = {(plain_domain(one.domain), one.name): one for one in proto.functions}
         self.scope = GraphImporter(self.builder, opsets, functions, folder)
         self._shapes, self._dtypes, self._values, self._infos = shapes, dtypes, values, infos
@@ -359,8 +374,8 @@ class _Import:
                 params.append(value.expr)
                 kept.append(array)
             attrs["params"] = tuple(relax.const(one).data for one in kept)
-            # They have values already; importing the graph would make constants of them.
-            del self.graph.initializer[:]
+        else:
+            self.scope.initializers(self.graph)
         has_control = any(node.op_type in _CONTROL for graph in graphs_of(self.graph) for node in graph.node)
         with self.builder.function("main", params, attrs):
             # A dataflow block holds no branches, and what functions bring along is seen only when they are called.
@@ -380,7 +395,7 @@ class _Import:
         return made
 
     def _body(self) -> Any:
-        found = self.scope.graph(self.graph, "the graph")
+        found = self.scope.results(self.graph, "the graph")
         results: list[Any] = []
         for value, stated in zip(found, self.graph.output, strict=True):
             if value is None:

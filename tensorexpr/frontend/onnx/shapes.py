@@ -45,7 +45,8 @@ def computed(context: Context, attrs: Attributes) -> list[Any] | None:
     try:
         with np.errstate(all="ignore"):
             found = function(context, attrs, arrays)
-    except (Unknown, ZeroDivisionError):
+    # What NumPy refuses, the operator refuses as well, and says why.
+    except (Unknown, ZeroDivisionError, ValueError, IndexError):
         return None
     results = found if isinstance(found, list) else [found]
     if any(np.size(one) > LARGEST_KNOWN for one in results):
@@ -279,6 +280,8 @@ def _split(context: Context, attrs: Attributes, given: Operands) -> Any:
         # Rounded up: of 7 elements 3 parts have 3, 3 and 1.
         size = -(-given[0].shape[axis] // count)
         return np.split(given[0], [size * n for n in range(1, count)], axis)
+    if min(sizes, default=0) < 0 or sum(sizes) != given[0].shape[axis]:
+        raise Unknown
     return np.split(given[0], np.cumsum(sizes)[:-1].tolist(), axis)
 
 

@@ -42,9 +42,13 @@ def check_tensor(proto: Any, where: str, folder: Path | None) -> None:
     Raises:
         ModelError: for another amount of data than its shape says, unknown element types, external data outside of the folder.
     """
+    from onnx import helper
+
     dtype = dtype_of(proto.data_type, where)
     count = elements_of(proto, where)
     if proto.data_location == 1:
+        if dtype == "string":
+            raise ModelError(f"{where} has strings in another file, which the format hasn't")
         external_bytes(proto, where, folder, read=False)
         return
     if dtype == "string":
@@ -58,8 +62,7 @@ def check_tensor(proto: Any, where: str, folder: Path | None) -> None:
         if len(proto.raw_data) != size:
             raise ModelError(f"{where} has {len(proto.raw_data)} bytes, where its shape {list(proto.dims)} of {dtype} needs {size}")
         return
-    # A tensor uses one of these fields, that of its element type; the others are empty.
-    given = max(len(proto.float_data), len(proto.int32_data), len(proto.int64_data), len(proto.double_data), len(proto.uint64_data))
+    given = len(getattr(proto, helper.tensor_dtype_to_field(proto.data_type)))
     needed = count * 2 if dtype.startswith("complex") else -(-count * bits // 8) if proto.data_type in _BITS else count
     if given != needed:
         raise ModelError(f"{where} has {given} values, where its shape {list(proto.dims)} of {dtype} needs {needed}")
@@ -108,12 +111,8 @@ def array_of(proto: Any, where: str, folder: Path | None = None) -> Any:
     check_tensor(proto, where, folder)
     if proto.data_location == 1:  # EXTERNAL
         # Read here, where the path is checked: onnx's numpy_helper would look for the file by itself.
-        inside = TensorProto()
-        inside.CopyFrom(proto)
-        del inside.external_data[:]
-        inside.ClearField("data_location")
-        inside.raw_data = external_bytes(proto, where, folder)
-        proto = inside
+        data = external_bytes(proto, where, folder)
+        proto = TensorProto(dims=proto.dims, data_type=proto.data_type, raw_data=data)
     dtype = dtype_of(proto.data_type, where)
     if dtype == "string":
         return np.array([one.decode() for one in proto.string_data], dtype=object).reshape(list(proto.dims))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ...tir.arithmetic import as_int
@@ -37,21 +37,15 @@ def letters(ctx: Context, rank: int) -> str:
     return ("W", "HW", "DHW")[rank - 1]
 
 
-def windows(ctx: Context, attrs: Attributes, size: Sequence[int], is_whole: bool = False) -> Windows:
-    """The windows of a node.
-
-    Args:
-        ctx, attrs: of the node.
-        size: of a window.
-        is_whole: whether SAME counts windows as a ceil_mode would: of dilated pools it does.
+def stated_windows(ctx: Context, attrs: Attributes, size: Sequence[int]) -> Windows:
+    """The windows of a node as its attributes state them, but for `auto_pad`.
 
     Raises:
-        ModelError: where padding depends on extents that aren't known.
+        ModelError: for another number of strides, dilations or pads than a window has axes, and for numbers that these can't be.
     """
     rank = len(size)
     strides, dilations = attrs.ints("strides", [1] * rank), attrs.ints("dilations", [1] * rank)
     pads = attrs.ints("pads", [0] * 2 * rank)
-    mode = attrs.string("auto_pad", "NOTSET")
     for name, given, wanted in (("strides", strides, rank), ("dilations", dilations, rank), ("pads", pads, 2 * rank)):
         if len(given) != wanted:
             ctx.fail(f"{name} has {len(given)} numbers for {rank} axes")
@@ -60,16 +54,42 @@ def windows(ctx: Context, attrs: Attributes, size: Sequence[int], is_whole: bool
             ctx.fail(f"{name} of {list(given)}; the least is {least}")
     if (stated := attrs.ints("kernel_shape", list(size))) != list(size):
         ctx.fail(f"kernel_shape is {stated}, where the weights have {list(size)}")
+    return Windows(list(size), strides, dilations, pads)
+
+
+def plane_of(ctx: Context, rank: int) -> list[Any]:
+    """The extents of the axes of operand 0 that windows of a rank run over.
+
+    Raises:
+        ModelError: if it has another number of them.
+    """
+    extents = ctx.extents(0)[2:]
+    if len(extents) != rank:
+        ctx.fail(f"windows over {rank} axes of data with {len(extents)} of them behind the first two")
+    return extents
+
+
+def windows(ctx: Context, attrs: Attributes, size: Sequence[int]) -> Windows:
+    """The windows of a node.
+
+    Args:
+        ctx, attrs: of the node.
+        size: of a window.
+
+    Raises:
+        ModelError: as of `stated_windows`, and where padding depends on extents that aren't known.
+    """
+    found, mode = stated_windows(ctx, attrs, size), attrs.string("auto_pad", "NOTSET")
+    rank, pads = found.rank, found.pads
     if mode == "VALID":
         pads = [0] * 2 * rank
     elif mode in ("SAME_UPPER", "SAME_LOWER"):
-        extents = ctx.extents(0)[2:]
-        missing = [_missing(ctx, *one) for one in zip(extents, size, strides, dilations, strict=True)]
+        missing = [_missing(ctx, *one) for one in zip(plane_of(ctx, rank), size, found.strides, found.dilations, strict=True)]
         small, large = [n // 2 for n in missing], [n - n // 2 for n in missing]
         pads = [*small, *large] if mode == "SAME_UPPER" else [*large, *small]
     elif mode != "NOTSET":
         ctx.fail(f"no auto_pad {mode!r}")
-    return Windows(list(size), strides, dilations, pads)
+    return replace(found, pads=pads)
 
 
 def _missing(ctx: Context, extent: Any, size: int, stride: int, dilation: int) -> int:

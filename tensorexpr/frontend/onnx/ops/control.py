@@ -264,6 +264,14 @@ def _taken(ctx: Context, turns: _Turns, states: Sequence[Value | None], trips: A
     return made
 
 
+def _check_counts(ctx: Context, counts: tuple[int, int], lists: Sequence[Sequence[Any]], operands: int) -> None:
+    """A scan has states and at least one tensor that it goes along, of which lists say something each."""
+    states, scanned = counts
+    if states < 0 or scanned < 1 or states + scanned != operands or any(len(one) != scanned for one in lists):
+        said = ", ".join(str(len(one)) for one in lists)
+        ctx.fail(f"{operands} operands are {states} states and {scanned} scanned tensors, of which lists of {said} say something")
+
+
 @onnx_op("Scan")
 def scan_batches(ctx: Context, inputs: Inputs, attrs: Attributes) -> list[Any]:
     """Turns along an axis of tensors, for each of several batches by itself."""
@@ -273,8 +281,9 @@ def scan_batches(ctx: Context, inputs: Inputs, attrs: Attributes) -> list[Any]:
         ctx.fail("sequences of different lengths in Scan")
     backwards = [one == 1 for one in attrs.ints("directions", [0] * scanned)]
     batches = ctx.extents(1)[0]
-    if not isinstance(batches, int):
-        ctx.fail("Scan of opset 8 over an unknown number of batches")
+    if not isinstance(batches, int) or batches * len(body.node) > _UNROLLED_NODES:
+        ctx.fail(f"Scan of opset 8 over {batches} batches: there are kernels for some, whose number is known")
+    _check_counts(ctx, (count, scanned), [backwards], len(inputs) - 1)
     parts: list[list[Any]] = []
     for n in range(batches):
         own = [Value(ctx.emit(R.take(one, relax.const(n, "int64"), 0))) for one in inputs[1:]]
@@ -288,19 +297,22 @@ def scan(ctx: Context, inputs: Inputs, attrs: Attributes) -> list[Any]:
     """Turns along axes of tensors; the results of each are stacked."""
     body, scanned = attrs.graph("body"), attrs.int("num_scan_inputs")
     count = len(ctx.values) - scanned
-    axes = [axis % ctx.rank(count + n) for n, axis in enumerate(attrs.ints("scan_input_axes", [0] * scanned))]
+    axes = [ctx.axis(axis, count + n) for n, axis in enumerate(attrs.ints("scan_input_axes", [0] * scanned))]
     backwards = [one == 1 for one in attrs.ints("scan_input_directions", [0] * scanned)]
+    _check_counts(ctx, (count, scanned), [axes, backwards], len(inputs))
     found = _scanned(ctx, body, ctx.values[:count], ctx.values[count:], axes, backwards)
     rows = len(found) - count
     places = attrs.ints("scan_output_axes", [0] * rows)
     mirrored = attrs.ints("scan_output_directions", [0] * rows)
+    if len(places) != rows or len(mirrored) != rows:
+        ctx.fail(f"{len(places)} axes and {len(mirrored)} directions of {rows} results")
     for n in range(rows):
         made = ctx.emit(found[count + n])
         made = ctx.emit(R.flip(made, 0)) if mirrored[n] else made
         rank = made.struct_info.ndim
-        if places[n] % rank:
+        if place := ctx.axis(places[n], rank=rank):
             order = list(range(1, rank))
-            order.insert(places[n] % rank, 0)
+            order.insert(place, 0)
             made = ctx.emit(R.permute_dims(made, order))
         found[count + n] = made
     return found

@@ -69,6 +69,7 @@ def upsample(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
         scales = [1.0, 1.0, attrs.float("height_scale"), attrs.float("width_scale")]
     else:
         scales = attrs.floats("scales") if ctx.opset < 9 else [float(one) for one in np.ravel(ctx.constant(1))]
+    _check_count(ctx, len(scales), ctx.rank(0))
     size = [_scaled(extent, scale) for extent, scale in zip(ctx.extents(0), scales, strict=True)]
     options = {"coordinate_transformation_mode": "asymmetric", "rounding_method": "floor"}
     return _resized(ctx, inputs[0], range(len(size)), size, scales, None, method=_method(ctx, attrs), **options)
@@ -84,17 +85,20 @@ def resize_10(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
 def resize(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     """Other extents along axes, by scales or as stated."""
     extents, rank = ctx.extents(0), ctx.rank(0)
-    axes = [axis % rank for axis in attrs.ints("axes", list(range(rank)))]
+    axes = [ctx.axis(axis) for axis in attrs.ints("axes", list(range(rank)))]
     mode = attrs.string("coordinate_transformation_mode", "half_pixel")
     roi = None
     if mode == "tf_crop_and_resize":
         roi = [float(one) for one in np.ravel(ctx.constant(1))]
+        _check_count(ctx, len(roi), 2 * len(axes))
     scales: list[float] | None = None
     if ctx.has(2) and not (ctx.is_constant(2) and not np.size(ctx.constant(2))):
         scales = [float(one) for one in np.ravel(ctx.constant(2))]
+        _check_count(ctx, len(scales), len(axes))
         size = [_scaled(extents[axis], scale) for axis, scale in zip(axes, scales, strict=True)]
     else:
         size = ctx.shape(3)
+        _check_count(ctx, len(size), len(axes))
         size, scales = _by_policy(ctx, attrs.string("keep_aspect_ratio_policy", "stretch"), [extents[axis] for axis in axes], size)
     return _resized(
         ctx, inputs[0], axes, size, scales, roi,
@@ -106,6 +110,11 @@ def resize(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
         extrapolation_value=attrs.float("extrapolation_value", 0.0),
         antialias=attrs.bool("antialias", False),
     )  # fmt: skip
+
+
+def _check_count(ctx: Context, given: int, axes: int) -> None:
+    if given != axes:
+        ctx.fail(f"{given} scales or sizes for {axes} axes")
 
 
 def _by_policy(ctx: Context, policy: str, extents: Sequence[Any], size: Sequence[Any]) -> tuple[list[Any], list[float] | None]:

@@ -106,7 +106,7 @@ def scatter_nd(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
 @onnx_op("TensorScatter")
 def tensor_scatter(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     """Updates of a cache from an index on, for each element of the batch; in a circle with mode "circular"."""
-    axis = attrs.int("axis", -2) % ctx.rank(0)
+    axis = ctx.axis(attrs.int("axis", -2))
     extents, mode = ctx.extents(1), attrs.string("mode", "linear")
     if axis == 0 or mode not in ("linear", "circular"):
         ctx.fail(f"axis {axis} and mode {mode!r}; the axis isn't that of the batch, and the mode is 'linear' or 'circular'")

@@ -70,7 +70,7 @@ def _along(ctx: Context, inputs: Inputs, index: int, axes: list[int], filling: f
 def layer_normalization(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     """The last axes with a mean of 0 and a variance of 1, scaled and shifted; mean and inverse deviation too, where they are used."""
     rank, epsilon = ctx.rank(0), attrs.float("epsilon", 1e-5)
-    axes = list(range(attrs.int("axis", -1) % rank, rank))
+    axes = list(range(ctx.axis(attrs.int("axis", -1)), rank))
     gamma, beta = _along(ctx, inputs, 1, axes, 1.0), _along(ctx, inputs, 2, axes, 0.0)
     made = [R.nn.layer_norm(inputs[0], gamma, beta, axes, epsilon)]
     if ctx.wants(1) or ctx.wants(2):
@@ -86,7 +86,7 @@ def layer_normalization(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
 def rms_normalization(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     """The last axes with a mean square of 1, scaled."""
     rank = ctx.rank(0)
-    axes = list(range(attrs.int("axis", -1) % rank, rank))
+    axes = list(range(ctx.axis(attrs.int("axis", -1)), rank))
     return R.nn.rms_norm(inputs[0], _along(ctx, inputs, 1, axes, 1.0), axes, attrs.float("epsilon", 1e-5))
 
 
@@ -126,7 +126,8 @@ def _flat(ctx: Context, inputs: Inputs, attrs: Attributes, function: Any) -> Any
     if ctx.opset >= 13:
         return function(inputs[0], attrs.int("axis", -1))
     rank = ctx.rank(0)
-    axis = attrs.int("axis", 1) % max(rank, 1)
+    # The axis may be behind the last one: then each element is a row.
+    axis = attrs.int("axis", 1) if attrs.int("axis", 1) == rank else ctx.axis(attrs.int("axis", 1))
     if axis == rank - 1:
         return function(inputs[0], -1)
     extents = ctx.extents(0)
@@ -153,7 +154,7 @@ def hardmax(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     """1 where the first of the greatest elements of a row is, else 0."""
 
     def one_hot(x: Any, axis: int) -> Any:
-        extents = x.struct_info.extents
+        extents = ctx.extents(0) if x is inputs[0] else x.struct_info.extents
         places = R.argmax(x, axis, keepdims=True)
         shape = [1] * len(extents)
         shape[axis] = -1

@@ -8,7 +8,7 @@ from .... import relax
 from ..attributes import Attributes
 from ..context import Context, Inputs
 from ..registry import onnx_op
-from ..windows import letters, windows
+from ..windows import letters, plane_of, stated_windows, windows
 
 R = relax.op
 
@@ -72,14 +72,12 @@ def global_lp_pool(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
 @onnx_op("MaxUnpool")
 def max_unpool(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     """Elements at the places that they had before a pool took the greatest ones; zeros elsewhere."""
-    size = attrs.ints("kernel_shape")
-    rank = len(size)
-    strides, pads = attrs.ints("strides", [1] * rank), attrs.ints("pads", [0] * 2 * rank)
-    extents = ctx.extents(0)
-    plane = [
-        (n - 1) * step + k - low - high for n, step, k, low, high in zip(extents[2:], strides, size, pads[:rank], pads[rank:], strict=True)
-    ]
+    own, extents = stated_windows(ctx, attrs, attrs.ints("kernel_shape")), ctx.extents(0)
+    axes = zip(plane_of(ctx, own.rank), own.strides, own.size, own.pads[: own.rank], own.pads[own.rank :], strict=True)
+    plane = [(n - 1) * step + k - low - high for n, step, k, low, high in axes]
     shape = ctx.shape(2) if ctx.has(2) else [*extents[:2], *plane]
+    if len(shape) != len(extents):
+        ctx.fail(f"a result of {len(shape)} axes of data of {len(extents)}")
     count = 1
     for extent in shape:
         count = count * extent

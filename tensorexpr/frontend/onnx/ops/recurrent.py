@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .... import relax
+from ....tir.arithmetic import as_int
 from ..attributes import Attributes
 from ..context import Context, Inputs
 from ..registry import onnx_op
@@ -32,6 +33,14 @@ def _kind(ctx: Context) -> str:
     return str(ctx.node.op_type).removeprefix(_QUANTIZED)
 
 
+def _hidden(ctx: Context) -> int:
+    """How many numbers a state has, by its weights [directions, gates, numbers]."""
+    extents = [as_int(one) for one in ctx.extents(2)]
+    if len(extents) != 3 or extents[0] is None or extents[2] is None or ctx.rank(1) != 3:
+        ctx.fail("the weights have three axes, whose extents are known: directions, gates, and what is multiplied")
+    return extents[2]
+
+
 def _activations(ctx: Context, attrs: Attributes, directions: int) -> list[dict[str, Any]]:
     """The functions of each direction with their parameters, which stand in lists for those that have some."""
     default = list(_DEFAULT[_kind(ctx)])
@@ -54,9 +63,10 @@ def _activations(ctx: Context, attrs: Attributes, directions: int) -> list[dict[
 def _part(ctx: Context, value: Any, number: int) -> Any:
     """What belongs to one direction: a part of the first axis."""
     info = value.struct_info
+    if not isinstance(info, relax.TensorStructInfo) or not info.extents or (whole := as_int(info.extents[0])) is None or number >= whole:
+        ctx.fail(f"direction {number} of {info}, whose first axis has to be known")
     if isinstance(value, relax.Constant):
         return relax.const(np.ascontiguousarray(value.data.numpy()[number]))
-    whole = int(info.extents[0])
     if whole == 1:
         return ctx.emit(R.squeeze(value, [0]))
     return ctx.emit(R.squeeze(R.strided_slice(value, [0], [number], [number + 1]), [0]))
@@ -86,7 +96,7 @@ def _bias(ctx: Context, inputs: Inputs, number: int, hidden: int) -> tuple[Any, 
 
 def _direction(ctx: Context, inputs: Inputs, number: int, options: dict[str, Any], data: Any, starts: Sequence[Any]) -> Any:
     kind = _kind(ctx)
-    hidden = int(ctx.extents(2)[2])
+    hidden = _hidden(ctx)
     weight, recurrence = _part(ctx, inputs[1], number), _part(ctx, inputs[2], number)
     bias, state_bias = _bias(ctx, inputs, number, hidden)
     lengths = [ctx.emit(R.astype(inputs[4], "int32"))] if ctx.has(4) else []
@@ -100,7 +110,7 @@ def _direction(ctx: Context, inputs: Inputs, number: int, options: dict[str, Any
 
 def _ranked(ctx: Context, batch_first: bool) -> None:
     """Data and states of which nothing is known have the rank that they must have, and new symbols."""
-    hidden = int(ctx.extents(2)[2])
+    hidden = _hidden(ctx)
     symbols = {name: ctx.symbol(name) for name in ("time", "batch")}
     shapes: dict[int, list[Any]] = {0: ["batch", "time"] if batch_first else ["time", "batch"]}
     ends: list[Any] = ["batch", int(ctx.extents(2)[0])] if batch_first else [int(ctx.extents(2)[0]), "batch"]
@@ -123,12 +133,12 @@ def _layer(ctx: Context, inputs: Inputs, attrs: Attributes) -> list[Any]:
     if direction not in ("forward", "reverse", "bidirectional"):
         ctx.fail(f"no direction {direction!r}")
     directions = 2 if direction == "bidirectional" else 1
-    stated, found = attrs.int("hidden_size", None), ctx.extents(2)[2]
-    if stated is not None and isinstance(found, int) and stated != found:
+    stated, found = attrs.int("hidden_size", None), _hidden(ctx)
+    if stated is not None and stated != found:
         ctx.fail(f"hidden_size is {stated}, where the weights of the state have {found} columns")
     _ranked(ctx, batch_first)
     data = ctx.emit(R.permute_dims(inputs[0], [1, 0, 2])) if batch_first else inputs[0]
-    batch, hidden = data.struct_info.extents[1], int(ctx.extents(2)[2])
+    batch, hidden = data.struct_info.extents[1], _hidden(ctx)
     results = []
     for number, functions in enumerate(_activations(ctx, attrs, directions)):
         starts = []

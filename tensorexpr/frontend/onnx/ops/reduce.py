@@ -71,7 +71,7 @@ def _position(name: str, make: Callable[[Any, int, bool], Any]) -> None:
         x, axis, keepdims = inputs[0], attrs.int("axis", 0), attrs.bool("keepdims", True)
         if not attrs.bool("select_last_index", False):
             return make(x, axis, keepdims)
-        extent = ctx.extents(0)[axis]
+        extent = ctx.extents(0)[ctx.axis(axis)]
         last = relax.const(extent - 1, "int64") if isinstance(extent, int) else None
         if last is None:
             ctx.fail("the last of several positions along an axis whose extent isn't known")

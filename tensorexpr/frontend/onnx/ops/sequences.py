@@ -13,6 +13,7 @@ from ..context import Context, Inputs
 from ..registry import onnx_op
 
 R = relax.op
+_MOST_PARTS = 1 << 14  # each is a value of its own, and some 0.1 ms of the import
 
 
 def _elements(ctx: Context, index: int) -> list[Any] | None:
@@ -93,14 +94,21 @@ def concat_from_sequence(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any
 @onnx_op("SplitToSequence")
 def split_to_sequence(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     """A tensor in parts."""
-    axis, data = attrs.int("axis", 0), inputs[0]
+    axis, data = ctx.axis(attrs.int("axis", 0)), inputs[0]
     extent = ctx.extents(0)[axis]
+    keeps = ctx.has(1) or attrs.bool("keepdims", True)
     if not isinstance(extent, int) or (ctx.has(1) and not ctx.is_constant(1)):
+        if not keeps:
+            ctx.fail(f"parts without their axis, whose extent isn't known: {extent}")
         return R.sequence_split(data, inputs[1] if ctx.has(1) else relax.const(1, "int64"), axis)
     sizes = np.asarray(ctx.constant(1)) if ctx.has(1) else np.asarray(1)
+    if sizes.ndim == 0 and (sizes < 1 or extent // sizes > _MOST_PARTS):
+        ctx.fail(f"parts of {sizes} elements of an axis of {extent}: there are 1 to {_MOST_PARTS} parts")
+    if sizes.ndim > 0 and (sizes.min(initial=0) < 0 or sizes.sum() != extent):
+        ctx.fail(f"parts of {sizes.tolist()} elements of an axis of {extent}")
     cuts = np.cumsum(sizes)[:-1].tolist() if sizes.ndim else list(range(int(sizes), extent, int(sizes)))
     parts = ctx.emit(R.split(data, cuts, axis))
-    if ctx.has(1) or attrs.bool("keepdims", True):
+    if keeps:
         return parts
     return relax.Tuple(tuple(ctx.emit(R.squeeze(relax.TupleGetItem(parts, n), [axis])) for n in range(len(cuts) + 1)))
 

@@ -65,7 +65,10 @@ def constant_of_shape(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     value = attrs.tensor("value", np.zeros(1, np.float32))
     if value.size != 1:
         ctx.fail(f"the value of ConstantOfShape is one element, not {value.size}")
-    return R.full(ShapeExpr(tuple(ctx.shape(0))), relax.const(value.reshape(())), str(value.dtype))
+    shape = ctx.shape(0)
+    if any(isinstance(one, int) and one < 0 for one in shape):
+        ctx.fail(f"its result would have a negative extent: {shape}")
+    return R.full(ShapeExpr(tuple(shape)), relax.const(value.reshape(())), str(value.dtype))
 
 
 @onnx_op("Reshape")
@@ -122,7 +125,9 @@ def split(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     axis, count = attrs.int("axis", 0), len(ctx.node.output)
     sizes = ctx.ints(1) if ctx.has(1) else attrs.ints("split", None)
     if sizes is None:
-        extent = ctx.extents(0)[axis]
+        extent = ctx.extents(0)[ctx.axis(axis)]
+        if attrs.int("num_outputs", count) < 1:
+            ctx.fail(f"{attrs.int('num_outputs', count)} parts")
         if not isinstance(extent, int):
             return R.split(inputs[0], attrs.int("num_outputs", count), axis)
         part = -(-extent // attrs.int("num_outputs", count))
@@ -156,7 +161,7 @@ def _sliced(ctx: Context, x: Any, starts: list[Any], ends: list[Any], axes: list
     if 0 in steps:
         ctx.fail("a step of 0")
     extents = ctx.extents(0)
-    if len({axis % len(extents) for axis in axes}) < len(axes):
+    if len({ctx.axis(axis) for axis in axes}) < len(axes):
         ctx.fail(f"an axis is named twice: {axes}")
     low: list[Any] = []
     high: list[Any] = []
@@ -186,7 +191,7 @@ def expand(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
 def tile_one(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     """The tensor repeated along one axis."""
     times = [1] * ctx.rank(0)
-    times[ctx.ints(2)[0]] = ctx.ints(1)[0]
+    times[ctx.axis(ctx.ints(2)[0])] = ctx.ints(1)[0]
     return R.tile(inputs[0], times)
 
 
@@ -229,7 +234,7 @@ def pad_attributes(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
 def pad(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     """Borders, which operands say."""
     rank = ctx.rank(0)
-    axes = [one % rank for one in ctx.ints(3)] if ctx.has(3) else list(range(rank))
+    axes = [ctx.axis(one) for one in ctx.ints(3)] if ctx.has(3) else list(range(rank))
     value: Any = 0
     if ctx.has(2):
         value = np.asarray(ctx.constant(2)).reshape(()).item()
@@ -280,10 +285,18 @@ def arange(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     return R.add(R.multiply(R.astype(places, dtype) if dtype != "int64" else places, inputs[2]), inputs[0])
 
 
+def _blocks(ctx: Context, attrs: Attributes) -> list[Any]:
+    """The extents of a batch of images, and the size of its blocks."""
+    extents, block = ctx.extents(0), attrs.int("blocksize")
+    if len(extents) != 4 or block < 1:
+        ctx.fail(f"blocks of {block} pixels of data of {len(extents)} axes, which are 4")
+    return [*extents, block]
+
+
 @onnx_op("DepthToSpace")
 def depth_to_space(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     """Channels moved into blocks of pixels."""
-    (n, c, h, w), block = ctx.extents(0), attrs.int("blocksize")
+    n, c, h, w, block = _blocks(ctx, attrs)
     if attrs.string("mode", "DCR") == "DCR":
         apart = R.permute_dims(R.reshape(inputs[0], [n, block, block, c // (block * block), h, w]), [0, 3, 4, 1, 5, 2])
     else:
@@ -295,6 +308,6 @@ def depth_to_space(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
 def space_to_depth(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     """Blocks of pixels moved into channels: behind them, or in mode CRD in front of what they are of."""
     order = [0, 3, 5, 1, 2, 4] if attrs.string("mode", "DCR") == "DCR" else [0, 1, 3, 5, 2, 4]
-    (n, c, h, w), block = ctx.extents(0), attrs.int("blocksize")
+    n, c, h, w, block = _blocks(ctx, attrs)
     apart = R.permute_dims(R.reshape(inputs[0], [n, c, h // block, block, w // block, block]), order)
     return R.reshape(apart, [n, c * block * block, h // block, w // block])

@@ -62,7 +62,7 @@ def dft(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     """The discrete Fourier transform along an axis."""
     extents, inverse, onesided = ctx.extents(0), attrs.bool("inverse", False), attrs.bool("onesided", False)
     stated = attrs.int("axis", 1) if ctx.opset < 20 else ctx.ints(2)[0] if ctx.has(2) else -2
-    axis = stated % len(extents)
+    axis = ctx.axis(stated)
     if axis == len(extents) - 1:
         ctx.fail("the last axis has real and imaginary parts, and no signal")
     if ctx.has(1):
@@ -71,6 +71,8 @@ def dft(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
         length = 2 * (extents[axis] - 1) if inverse and onesided else extents[axis]
     if not isinstance(length, int):
         ctx.fail(f"a transform of length {length}: state dft_length, or the shape of the input")
+    if length < 1:
+        ctx.fail(f"a transform of length {length}")
     return _transformed(ctx, inputs[0], extents, length, axis, inverse, onesided)
 
 

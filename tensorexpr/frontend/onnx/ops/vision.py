@@ -20,7 +20,10 @@ R = relax.op
 def roi_align(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     """Interpolated elements of a grid over each region; before opset 16 coordinates are those of the elements' edges."""
     mode = attrs.string("coordinate_transformation_mode", "half_pixel" if ctx.opset >= 16 else "output_half_pixel")
-    kind = {"avg": "avg", "max": "max_corner"}[attrs.string("mode", "avg")]
+    taken = attrs.string("mode", "avg")
+    kind = {"avg": "avg", "max": "max_corner"}.get(taken)
+    if kind is None:
+        ctx.fail(f"no mode {taken!r}; there are avg and max")
     batch = R.expand_dims(R.astype(inputs[2], ctx.dtype(1)), [1])
     size = attrs.int("output_height", 1), attrs.int("output_width", 1)
     options = attrs.float("spatial_scale", 1.0), kind, attrs.int("sampling_ratio", 0), mode == "half_pixel"
