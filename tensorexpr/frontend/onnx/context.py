@@ -176,6 +176,22 @@ class Context:
         """
         return [int(one) for one in np.asarray(self.constant(index)).ravel()]
 
+    def number(self, index: int) -> Any:
+        """An operand that is one element, of whatever rank.
+
+        Raises:
+            NeedsValueError: if it isn't known.
+            ModelError: if it has more elements, or none.
+        """
+        found = np.asarray(self.constant(index))
+        if found.size != 1:
+            self.fail(f"operand {index} has to be one number, and has the shape {list(found.shape)}")
+        return found.item()
+
+    def integer(self, index: int) -> int:
+        """An operand that is an integer; errors as of `number`."""
+        return int(self.number(index))
+
     def shape(self, index: int) -> list[Any]:
         """An operand as a list of integers and expressions. What is computed when the graph runs gets symbols.
 

@@ -249,7 +249,7 @@ def _expand(context: Context, attrs: Attributes, given: Operands) -> Any:
 
 
 def _range(context: Context, attrs: Attributes, given: Operands) -> Any:
-    if given[0].dtype.kind not in "iuO":
+    if given[0].dtype.kind not in "iuO" or any(one.size != 1 for one in given):
         raise Unknown
     start, limit, delta = (_list(one)[0] for one in given)
     if delta == 0 or (limit - start) // delta > LARGEST_KNOWN:

@@ -49,6 +49,13 @@ def test_initializers_as_parameters() -> None:
     np.testing.assert_array_equal(run(mod, x, *params["main"]), x + 1)
 
 
+def test_a_model_stays_as_it_is() -> None:
+    before = ADD.SerializeToString()
+    from_onnx(ADD, opset=17, keep_params_in_input=True)
+    from_onnx(ADD, opset=13)
+    assert ADD.SerializeToString() == before
+
+
 def test_symbols_of_shapes() -> None:
     nodes = [helper.make_node("Shape", ["x"], ["s"]), helper.make_node("Mul", ["s", "s"], ["y"])]
     mod = from_onnx(model(nodes, [tensor("x", [2, "n"])], [tensor("y")]))
@@ -248,6 +255,36 @@ _ONES = np.ones((4, 1, 3, 3), "float32")
         ("Tile", [(2, 3), _ints(1 << 40, 1 << 40)], {}, "more elements than a process can address"),
         ("Expand", [(1, 1), _ints(1 << 40, 1 << 40)], {}, "more elements than a process can address"),
         ("ConstantOfShape", [_ints(1 << 32, 1 << 32)], {}, "more elements than a process can address"),
+        ("Split", [(4,)], {"axis": 3}, "axis 3 of a tensor of 1 axes"),
+        ("Split", [(4,)], {"num_outputs": 0}, "0 parts"),
+        ("Concat", [_ints(1), _ints(2)], {"axis": 2}, "axis"),
+        ("Reshape", [_ints(1, 2), _ints(3, -1)], {}, "2.* elements can't be a tensor of shape"),
+        ("Expand", [_ints(1, 2), _ints(3)], {}, "broadcast"),
+        ("Squeeze", [_ints(1), _ints(3)], {}, "axis"),
+        ("LayerNormalization", [(2, 3), np.ones(3, "float32")], {"axis": 5}, "axis 5 of a tensor of 2 axes"),
+        ("DFT", [(1, 0, 1)], {}, "a transform of length 0"),
+        ("DFT", [(1, 4, 1)], {"axis": 7}, "axis 7 of a tensor of 3 axes"),
+        ("Resize", [(1, 1, 2, 2), None, np.ones(3, "float32")], {}, "3 scales or sizes for 4 axes"),
+        ("Resize", [(1, 1, 2, 2), None, None, _ints(2, 2)], {}, "2 scales or sizes for 4 axes"),
+        ("Resize", [(1, 1, 2, 2), None, None, _ints(2)], {"axes": [4]}, "axis 4 of a tensor of 4 axes"),
+        ("MaxPool", [(1, 1, 4, 4, 4)], {"kernel_shape": [2, 2], "auto_pad": "SAME_UPPER"}, "windows over 2 axes of data with 3"),
+        ("MaxUnpool", [(1, 1, 2), (1, 1, 2)], {"kernel_shape": [2, 2]}, "windows over 2 axes of data with 1"),
+        ("ConvTranspose", [(1, 4, 2, 2), _ONES], {"output_padding": [1]}, "output_padding has 1 numbers for 2 axes"),
+        ("ConvTranspose", [(1, 4, 2), _ONES], {"output_shape": [4, 4]}, "windows over 2 axes of data with 1"),
+        ("ConvTranspose", [(1, 4, 2, 2), _ONES], {"strides": [1]}, "strides has 1 numbers for 2 axes"),
+        ("Col2Im", [(5, 15), _ints(5, 5), _ints(1, 5)], {}, "from columns of 2 axes, which are 3"),
+        ("Col2Im", [(1, 7, 5), _ints(5, 5), _ints(1, 5)], {}, "columns of 7 elements"),
+        ("DepthToSpace", [(1, 8, 2, 2)], {"blocksize": 0}, "blocks of 0 pixels"),
+        ("SpaceToDepth", [(1, 8, 2)], {"blocksize": 2}, "data of 3 axes, which are 4"),
+        ("ConstantOfShape", [_ints(-1)], {}, "a negative extent"),
+        ("OneHot", [(2,), _ints(3, 4), np.ones(2, "float32")], {}, r"operand 1 has to be one number, and has the shape \[2\]"),
+        ("Range", [_ints(0, 1), _ints(3), _ints(1)], {}, "operand 0 has to be one number"),
+        ("RoiAlign", [(1, 1, 4, 4), (3, 4), _ints(0, 0, 0)], {"mode": "constant"}, "no mode 'constant'; there are avg and max"),
+        ("SplitToSequence", [(4, 3), np.array(0, "int64")], {}, "parts of 0 elements"),
+        ("SplitToSequence", [(1 << 30, 3)], {}, "there are 1 to 16384 parts"),
+        ("SplitToSequence", [(4, 3), _ints(1, 2)], {}, r"parts of \[1, 2\] elements of an axis of 4"),
+        ("GRU", [(4, 1, 3), (1, 9, 3), (1, 9)], {}, "the weights have three axes"),
+        ("GRU", [(4, 1, 3), (1, 9, 3), (1, 9, 3)], {"direction": "bidirectional"}, "direction 1 of"),
         ("LSTM", [(4, 1, 3), np.ones((1, 16, 3), "float32"), np.ones((1, 16, 4), "float32")], {"hidden_size": 7}, "hidden_size is 7"),
     ],
 )

@@ -103,8 +103,9 @@ def ours(model: Any, feeds: Mapping[str, Array], target: Target) -> tuple[Call, 
     from ....frontend.onnx.importer import from_onnx  # needs the package onnx, which the suites of kernels don't
 
     start = time.perf_counter()
-    mod = from_onnx(model, shape_dict={name: list(one.shape) for name, one in feeds.items()})
-    function = relax.VirtualMachine(relax.build(mod, target))["main"]
+    shapes = {name: list(one.shape) for name, one in feeds.items()}
+    # Without a name for the module, which would keep its weights beside those that are made of them.
+    function = relax.VirtualMachine(relax.build(from_onnx(model, shape_dict=shapes), target))["main"]
     given = [array(one) for one in feeds.values()]
 
     def call() -> Array:

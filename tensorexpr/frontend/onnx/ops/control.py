@@ -29,7 +29,7 @@ def branches(ctx: Context, inputs: Inputs, attrs: Attributes) -> list[Any]:
     """One of two graphs; if it is known which, only that one is imported."""
     graphs = attrs.graph("then_branch"), attrs.graph("else_branch")
     if ctx.is_constant(0):
-        chosen = graphs[0] if bool(np.asarray(ctx.constant(0)).reshape(())) else graphs[1]
+        chosen = graphs[0] if bool(ctx.number(0)) else graphs[1]
         found: list[Any] = ctx.importer.inner().graph(chosen, ctx.where)
         return found
     sequences = _sequences(ctx, graphs)
@@ -122,8 +122,8 @@ def loop(ctx: Context, inputs: Inputs, attrs: Attributes) -> list[Any]:
     states = [ctx.value(n) for n in range(2, len(ctx.values))]
     if len(body.input) != 2 + len(states) or len(body.output) < 1 + len(states):
         ctx.fail(f"its body takes {len(body.input)} values and returns {len(body.output)}, where there are {len(states)} states")
-    trips = int(ctx.ints(0)[0]) if ctx.has(0) and ctx.is_constant(0) else None
-    start = bool(np.asarray(ctx.constant(1)).reshape(())) if ctx.has(1) and ctx.is_constant(1) else None
+    trips = ctx.integer(0) if ctx.has(0) and ctx.is_constant(0) else None
+    start = bool(ctx.number(1)) if ctx.has(1) and ctx.is_constant(1) else None
     if start is False:
         # A first condition that is false means no turn, whatever the count says.
         trips = 0
@@ -264,9 +264,11 @@ def _taken(ctx: Context, turns: _Turns, states: Sequence[Value | None], trips: A
     return made
 
 
-def _check_counts(ctx: Context, counts: tuple[int, int], lists: Sequence[Sequence[Any]], operands: int) -> None:
-    """A scan has states and at least one tensor that it goes along, of which lists say something each."""
+def _check_counts(ctx: Context, body: Any, counts: tuple[int, int], lists: Sequence[Sequence[Any]], operands: int) -> None:
+    """A scan has states and at least one tensor that it goes along, of which lists say something each; its body takes and makes them."""
     states, scanned = counts
+    if len(body.input) != operands or len(body.output) < states:
+        ctx.fail(f"its body takes {len(body.input)} values of {operands} and returns {len(body.output)}, where there are {states} states")
     if states < 0 or scanned < 1 or states + scanned != operands or any(len(one) != scanned for one in lists):
         said = ", ".join(str(len(one)) for one in lists)
         ctx.fail(f"{operands} operands are {states} states and {scanned} scanned tensors, of which lists of {said} say something")
@@ -283,7 +285,7 @@ def scan_batches(ctx: Context, inputs: Inputs, attrs: Attributes) -> list[Any]:
     batches = ctx.extents(1)[0]
     if not isinstance(batches, int) or batches * len(body.node) > _UNROLLED_NODES:
         ctx.fail(f"Scan of opset 8 over {batches} batches: there are kernels for some, whose number is known")
-    _check_counts(ctx, (count, scanned), [backwards], len(inputs) - 1)
+    _check_counts(ctx, body, (count, scanned), [backwards], len(inputs) - 1)
     parts: list[list[Any]] = []
     for n in range(batches):
         own = [Value(ctx.emit(R.take(one, relax.const(n, "int64"), 0))) for one in inputs[1:]]
@@ -299,7 +301,7 @@ def scan(ctx: Context, inputs: Inputs, attrs: Attributes) -> list[Any]:
     count = len(ctx.values) - scanned
     axes = [ctx.axis(axis, count + n) for n, axis in enumerate(attrs.ints("scan_input_axes", [0] * scanned))]
     backwards = [one == 1 for one in attrs.ints("scan_input_directions", [0] * scanned)]
-    _check_counts(ctx, (count, scanned), [axes, backwards], len(inputs))
+    _check_counts(ctx, body, (count, scanned), [axes, backwards], len(inputs))
     found = _scanned(ctx, body, ctx.values[:count], ctx.values[count:], axes, backwards)
     rows = len(found) - count
     places = attrs.ints("scan_output_axes", [0] * rows)

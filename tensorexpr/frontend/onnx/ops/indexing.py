@@ -124,7 +124,7 @@ def tensor_scatter(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
 @onnx_op("OneHot")
 def one_hot(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     """A new axis with the second of two values at an index, which counts from the end if it is negative."""
-    depth = ctx.ints(1)[0]
+    depth = ctx.integer(1)
     off, on = (R.take(inputs[2], relax.const(n, "int64"), 0) for n in range(2))
     return R.one_hot(from_the_front(as_integers(ctx, 0), depth), on, off, depth, attrs.int("axis", -1))
 
@@ -140,5 +140,5 @@ def trilu(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     """Matrices without what is below or above a diagonal."""
     k: Any = 0
     if ctx.has(1):
-        k = ctx.ints(1)[0] if ctx.is_constant(1) else R.reshape(inputs[1], ())
+        k = ctx.integer(1) if ctx.is_constant(1) else R.reshape(inputs[1], ())
     return (R.triu if attrs.bool("upper", True) else R.tril)(inputs[0], k)

@@ -167,8 +167,8 @@ def hardmax(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
 @onnx_op("Dropout")
 def dropout(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     """The tensor as it is, and a mask of ones: nothing is dropped when a network runs."""
-    training = ctx.has(2) and bool(np.ravel(ctx.constant(2))[0])
-    ratio = float(np.ravel(ctx.constant(1))[0]) if training and ctx.has(1) else 0.5
+    training = ctx.has(2) and bool(ctx.number(2))
+    ratio = float(ctx.number(1)) if training and ctx.has(1) else 0.5
     if training and ratio:
         ctx.fail("training_mode drops elements at random, and networks are imported to be run")
     made = [ctx.value(0)]

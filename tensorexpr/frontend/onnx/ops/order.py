@@ -17,7 +17,7 @@ R = relax.op
 @onnx_op("TopK")
 def top_k(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     """The largest or smallest elements along an axis, and where they stand."""
-    k = attrs.int("k") if ctx.opset < 10 else ctx.ints(1)[0]
+    k = attrs.int("k") if ctx.opset < 10 else ctx.integer(1)
     if k < 0:
         ctx.fail(f"{k} elements")
     axis, largest = attrs.int("axis", -1), attrs.bool("largest", True)
@@ -55,7 +55,7 @@ def eye_like(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
 
 def _scan(name: str, make: Callable[..., Any]) -> None:
     def convert(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
-        axis = ctx.ints(1)[0]
+        axis = ctx.integer(1)
         backwards, data = attrs.bool("reverse", False), inputs[0]
         found = make(R.flip(data, axis) if backwards else data, axis, None, attrs.bool("exclusive", False))
         return R.flip(found, axis) if backwards else found

@@ -25,7 +25,7 @@ def _elements(ctx: Context, index: int) -> list[Any] | None:
 
 
 def _position(ctx: Context, index: int, count: int) -> int:
-    place = ctx.ints(index)[0]
+    place = ctx.integer(index)
     if not -count <= place < count:
         ctx.fail(f"position {place} of a sequence of {count}")
     return place % count
@@ -58,7 +58,7 @@ def sequence_insert(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     elements = _elements(ctx, 0)
     if elements is None or (ctx.has(2) and not ctx.is_constant(2)):
         return R.sequence_insert(inputs[0], inputs[1], inputs[2])
-    place = ctx.ints(2)[0] if ctx.has(2) else len(elements)
+    place = ctx.integer(2) if ctx.has(2) else len(elements)
     if not -len(elements) <= place <= len(elements):
         ctx.fail(f"position {place} of a sequence of {len(elements)}")
     elements.insert(place, inputs[1])

@@ -191,7 +191,7 @@ def expand(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
 def tile_one(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     """The tensor repeated along one axis."""
     times = [1] * ctx.rank(0)
-    times[ctx.axis(ctx.ints(2)[0])] = ctx.ints(1)[0]
+    times[ctx.axis(ctx.integer(2))] = ctx.integer(1)
     return R.tile(inputs[0], times)
 
 
@@ -237,7 +237,7 @@ def pad(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     axes = [ctx.axis(one) for one in ctx.ints(3)] if ctx.has(3) else list(range(rank))
     value: Any = 0
     if ctx.has(2):
-        value = np.asarray(ctx.constant(2)).reshape(()).item()
+        value = ctx.number(2)
     return _padded(ctx, inputs, attrs, ctx.ints(1), axes, value)
 
 
@@ -259,7 +259,12 @@ def _end(ctx: Context, index: int) -> Any:
     value = ctx.value(index)
     if value is not None and value.integers is not None:
         return np.ravel(value.integers.values).tolist()[0]
-    return ctx.shape(index)[0] if ctx.dtype(index).startswith("int") else ctx.constant(index).item()
+    if not ctx.dtype(index).startswith("int"):
+        return ctx.number(index)
+    found = ctx.shape(index)
+    if len(found) != 1:
+        ctx.fail(f"operand {index} has to be one number, and is {len(found)}")
+    return found[0]
 
 
 @onnx_op("Range")

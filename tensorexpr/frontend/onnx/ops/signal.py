@@ -61,12 +61,12 @@ def _transformed(ctx: Context, x: Any, extents: list[Any], length: int, axis: in
 def dft(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     """The discrete Fourier transform along an axis."""
     extents, inverse, onesided = ctx.extents(0), attrs.bool("inverse", False), attrs.bool("onesided", False)
-    stated = attrs.int("axis", 1) if ctx.opset < 20 else ctx.ints(2)[0] if ctx.has(2) else -2
+    stated = attrs.int("axis", 1) if ctx.opset < 20 else ctx.integer(2) if ctx.has(2) else -2
     axis = ctx.axis(stated)
     if axis == len(extents) - 1:
         ctx.fail("the last axis has real and imaginary parts, and no signal")
     if ctx.has(1):
-        length: Any = ctx.ints(1)[0]
+        length: Any = ctx.integer(1)
     else:
         length = 2 * (extents[axis] - 1) if inverse and onesided else extents[axis]
     if not isinstance(length, int):
@@ -79,8 +79,8 @@ def dft(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
 @onnx_op("STFT", since=17)
 def stft(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     """Transforms of windows of a signal."""
-    extents, step = ctx.extents(0), ctx.ints(1)[0]
-    size: Any = ctx.ints(3)[0] if ctx.has(3) else ctx.extents(2)[0] if ctx.has(2) else extents[1]
+    extents, step = ctx.extents(0), ctx.integer(1)
+    size: Any = ctx.integer(3) if ctx.has(3) else ctx.extents(2)[0] if ctx.has(2) else extents[1]
     if not isinstance(size, int) or not isinstance(extents[1], int) or len(extents) != 3:
         ctx.fail(f"windows of {size} samples of a signal of shape {extents}: [batch, samples, parts], of known numbers of samples")
     if step < 1 or not 0 < size <= extents[1]:
@@ -96,8 +96,8 @@ def stft(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
 @onnx_op("MelWeightMatrix", since=17)
 def mel_weight_matrix(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     """Triangles over frequencies that are equally far apart on the mel scale."""
-    bins, length, rate = (ctx.ints(n)[0] for n in range(3))
-    low, high = (2595 * np.log10(1 + float(np.asarray(ctx.constant(n)).reshape(())) / 700) for n in (3, 4))
+    bins, length, rate = (ctx.integer(n) for n in range(3))
+    low, high = (2595 * np.log10(1 + float(ctx.number(n)) / 700) for n in (3, 4))
     mels = low + np.arange(bins + 2) * (high - low) / (bins + 2)
     edges = ((length + 1) * (700 * (10 ** (mels / 2595) - 1)) // rate).astype(int)
     made = np.zeros((length // 2 + 1, bins))
