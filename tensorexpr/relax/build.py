@@ -71,9 +71,9 @@ def build(
     one = pipeline if pipeline is not None else relax_pipeline
     if one is not None:
         # No name is left here for the module that is given: passes let go of weights that they have made others of.
-        given, run = [whole], run_phases if one == "default" else get_pipeline(one) if isinstance(one, str) else one
+        handed, run = [whole], run_phases if one == "default" else get_pipeline(one) if isinstance(one, str) else one
         del mod, whole
-        whole = run(given.pop())
+        whole = run(handed.pop())
         give_back_memory()  # of weights that are gone
     if tir_pipeline is not None and not isinstance(tir_pipeline, str):
         whole = tir_pipeline(whole)

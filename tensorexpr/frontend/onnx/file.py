@@ -1,7 +1,8 @@
 """The file of a model, whose large initializers stay where they are until somebody needs them.
 
-A model is mostly weights. Read as a whole they would be in memory as bytes of the file, as bytes of the message and as arrays. So the message
-is made of what is around them, and each says where its bytes are, in the words of the format: it is external data, in the model's own file.
+A model is mostly weights. Read as a whole they would be in memory as bytes of the file, as bytes of the message and as arrays. So the
+message is made of what is around them, and each says where its bytes are, in the words of the format: it is external data, in the
+model's own file.
 
     ModelProto { 7: GraphProto { 5: TensorProto { 9: raw_data } } }        fields by number, of onnx.proto
 """
@@ -23,7 +24,7 @@ class _Other(Exception):
 
 
 def model_bytes(path: Path) -> bytes:
-    """The file of a model without the bytes of its large initializers, which have become external data; all of it where it is no such file."""
+    """The file of a model without the bytes of its large initializers, which become external data; all of it where that can't be."""
     # External data is looked for in the folder of the model, and a link leads out of it.
     if Path(os.path.realpath(path)) == Path(os.path.realpath(path.parent), path.name):
         try:

@@ -121,7 +121,7 @@ class GraphImporter:
         except (TensorExprError, MemoryError) as error:  # what an operator refuses, and constants that nothing holds
             raise ModelError(f"{where}: {error}; {_described(values)}") from error
         except Exception as error:
-            # Whatever a node is, that is no reason for an exception of another class: a check is missing, or there is a mistake of ours.
+            # No model has to lead to an exception of another class: a check is missing, or something of ours is broken.
             kind = "" if isinstance(error, InternalError) else f"{type(error).__name__}: "
             raise InternalError(f"{where}: {kind}{error}; {_described(values)}") from error
         self.values.update(made)

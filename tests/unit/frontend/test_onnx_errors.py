@@ -39,7 +39,17 @@ PLAIN = one_node(helper.make_node("Neg", ["x0"], ["y"], name="odd"))
 OURS = [one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, TensorExprError)]
 OTHERS = [
     one
-    for one in (KeyError, IndexError, TypeError, ValueError, AttributeError, AssertionError, ZeroDivisionError, RecursionError, StopIteration)
+    for one in (
+        KeyError,
+        IndexError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        AssertionError,
+        ZeroDivisionError,
+        RecursionError,
+        StopIteration,
+    )
 ]
 
 
@@ -82,7 +92,7 @@ def test_no_memory_for_what_a_model_wants_is_no_mistake_of_ours() -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(registry._CONVERTERS, ("", "Neg"), {1: fail})
-        with pytest.raises(ModelError, match="Neg 'odd'.*4 TiB"):
+        with pytest.raises(ModelError, match=r"Neg 'odd'.*4 TiB"):
             from_onnx(PLAIN)
 
 
@@ -111,5 +121,5 @@ def test_operands_left_out_at_the_end_arent_counted() -> None:
 def test_a_function_with_fewer_inputs_than_its_call() -> None:
     made = inside_of_a_function()
     made.graph.node[0].input.append("x0")
-    with pytest.raises(ModelError, match="F of own 'outer'.*2 operands, where the function has 1"):
+    with pytest.raises(ModelError, match=r"F of own 'outer'.*2 operands, where the function has 1"):
         from_onnx(made)

@@ -23,7 +23,11 @@ LARGE = np.arange(128 * 256, dtype="float32").reshape(128, 256)
 
 def model() -> Any:
     """With a large and a small initializer, one that isn't raw, and one of four bits."""
-    nodes = [helper.make_node("MatMul", ["x", "w"], ["m"]), helper.make_node("Add", ["m", "b"], ["a"]), helper.make_node("Mul", ["a", "c"], ["y"])]
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["m"]),
+        helper.make_node("Add", ["m", "b"], ["a"]),
+        helper.make_node("Mul", ["a", "c"], ["y"]),
+    ]
     initial = [
         onnx.numpy_helper.from_array(LARGE, "w"),
         onnx.numpy_helper.from_array(LARGE[0], "b"),
@@ -60,7 +64,7 @@ def test_a_file_that_gets_shorter_in_between(tmp_path: Path, monkeypatch: pytest
     read = model_bytes(path)
     path.write_bytes(DATA[: len(DATA) // 2])
     monkeypatch.setattr("tensorexpr.frontend.onnx.checks.model_bytes", lambda path: read)
-    with pytest.raises(ModelError, match="initializer '.*' needs .* bytes at .* of 'm.onnx', which has"):
+    with pytest.raises(ModelError, match=r"initializer '.*' needs .* bytes at .* of 'm.onnx', which has"):
         from_onnx(path)
 
 

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import gc
+import sys
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 
 from tensorexpr import relax
 from tensorexpr.relax import op
 from tensorexpr.relax.evaluator import Evaluator
-from tensorexpr.relax.kernels import constant_arguments
+from tensorexpr.relax.kernel_cache import built_kernels
+from tensorexpr.relax.kernels import Packing, _Packed, constant_arguments, kernels_of
+from tensorexpr.relax.transform.pipeline import LAST_GRAPH_PHASE
 from tensorexpr.relax.visitor import walk
+from tensorexpr.target import Target
 
 RNG = np.random.default_rng(0)
 TARGET = "llvm -mcpu=skylake-avx512 -num-cores=2"
@@ -89,3 +96,55 @@ def test_a_panel_of_weights_lies_together() -> None:
     (shape,) = [one for one in constants(packed) if len(one) > 2]
     assert shape[0] > 1  # panels
     assert 64 in shape[1:]  # sums inside of these
+
+
+def test_weights_that_are_packed_are_let_go_of_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the packing has them then: the largest first, so that the others have room where it was."""
+    weights = [weight(40, 70), weight(70, 50), weight(50, 40)]
+    given = [weakref.ref(one.data) for one in weights]
+    sizes = [one.data.shape for one in weights]
+    mod = module(lambda e, x: e(op.matmul(e(op.matmul(e(op.matmul(x, weights[0])), weights[1])), weights[2])), (33, 40))
+    mod = relax.build(mod, TARGET, upto=LAST_GRAPH_PHASE)
+    packing = Packing({name: one.layouts for name, one in kernels_of(mod, Target(TARGET)).items()})
+    mod = packing.placed(mod)
+    weights.clear()
+    gc.collect()  # builders hold each other
+    assert all(one() is None for one in given)  # the arrays alone are left, without what the graph had around them
+    waiting = {one.given.shape: weakref.ref(one.given) for one in packing._waiting}
+    assert set(waiting) == set(sizes)
+    left: list[int] = []
+    fill = _Packed.fill
+
+    def counted(one: Any) -> None:
+        left.append(sum(ref() is not None for ref in waiting.values()))
+        fill(one)
+
+    monkeypatch.setattr(_Packed, "fill", counted)
+    packing.fill()
+    assert left == [3, 2, 1]
+    assert all(ref() is None for ref in waiting.values())
+    assert len(constants(mod)) == 3
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="until Python 3.11 a caller keeps the arguments of a call until it returns")
+def test_a_build_lets_go_of_weights_that_others_are_made_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[Any] = []
+
+    def made() -> Any:
+        w = weight(32, 24)
+        given.append(weakref.ref(w.data))
+        return module(lambda e, x: e(e(op.matmul(x, w)) * 2.0), (8, 32))
+
+    seen: list[bool] = []
+
+    def built(mod: Any, *args: Any) -> Any:
+        seen.append(given[0]() is None)
+        return built_kernels(mod, *args)
+
+    monkeypatch.setattr(sys.modules["tensorexpr.relax.build"], "built_kernels", built)
+    relax.build(made())
+    assert seen == [True]
+    kept = made()
+    relax.build(kept)
+    # What somebody else has stays.
+    assert given[1]() is not None

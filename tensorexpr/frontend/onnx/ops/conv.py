@@ -73,9 +73,7 @@ def conv_transpose(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     return biased(made, inputs[2], rank)
 
 
-def _paddings(
-    ctx: Context, extents: Sequence[Any], targets: Sequence[Any], own: Windows, more: Sequence[int], mode: str
-) -> list[int]:
+def _paddings(ctx: Context, extents: Sequence[Any], targets: Sequence[Any], own: Windows, more: Sequence[int], mode: str) -> list[int]:
     """Paddings that make a result of a stated shape, or one as many times as large as the strides say."""
     front, back = [], []
     for extent, target, tap, stride, dilation, extra in zip(extents, targets, own.size, own.strides, own.dilations, more, strict=True):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from .... import relax
 from ..attributes import Attributes
 from ..context import Context, Inputs
