@@ -225,7 +225,8 @@ class _Packed:
     def fill(self) -> None:
         packed = empty(self.extents, self.place.dtype)._array
         # A layout of blocks has room behind the last element: 20 columns by 16 take 32.
-        packed[...] = 0
+        if packed.size > self.given.size:
+            packed[...] = 0
         self.layout.map_ndarray(self.given, self.extents, packed)
         self.place._array = packed
 

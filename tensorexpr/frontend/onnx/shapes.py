@@ -51,7 +51,8 @@ def computed(context: Context, attrs: Attributes) -> list[Any] | None:
     results = found if isinstance(found, list) else [found]
     if any(np.size(one) > LARGEST_KNOWN for one in results):
         return None
-    return [known(one, _result_dtype(context, attrs)) for one in results]
+    with np.errstate(all="ignore"):  # NaN as an integer is some number, without a warning
+        return [known(one, _result_dtype(context, attrs)) for one in results]
 
 
 def _result_dtype(context: Context, attrs: Attributes) -> str:

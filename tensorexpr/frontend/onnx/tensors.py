@@ -109,12 +109,18 @@ def array_of(proto: Any, where: str, folder: Path | None = None) -> Any:
     from onnx import TensorProto, numpy_helper
 
     check_tensor(proto, where, folder)
-    if proto.data_location == 1:  # EXTERNAL
-        # Read here, where the path is checked: onnx's numpy_helper would look for the file by itself.
-        data = external_bytes(proto, where, folder)
-        proto = TensorProto(dims=proto.dims, data_type=proto.data_type, raw_data=data)
     dtype = dtype_of(proto.data_type, where)
     if dtype == "string":
         return np.array([one.decode() for one in proto.string_data], dtype=object).reshape(list(proto.dims))
+    data = None
+    if proto.data_location == 1:  # EXTERNAL
+        # Read here, where the path is checked: onnx's numpy_helper would look for the file by itself.
+        data = external_bytes(proto, where, folder)
+    elif proto.HasField("raw_data"):
+        data = proto.raw_data
+    if data is not None and proto.data_type not in _BITS:
+        return np.frombuffer(data, numpy_dtype(dtype)).reshape(list(proto.dims))  # on the bytes, which numpy_helper copies
+    if data is not None:
+        proto = TensorProto(dims=proto.dims, data_type=proto.data_type, raw_data=data)
     found = numpy_helper.to_array(proto)
     return found.astype(numpy_dtype(dtype), copy=False) if is_computed(dtype) else found
