@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from itertools import pairwise
 from pathlib import Path
 
 STEPS = ("library", "model", "build", "first call")
@@ -27,10 +28,10 @@ def peak() -> float:
 
 def measure(path: str, is_kept: bool) -> None:
     """Print the seconds of the steps in this process, and the memory on top of what was there before the library."""
-    import numpy as np  # noqa: F401  with the package that reads files, part of what is there before
-    import onnx
+    times = [time.perf_counter()]
+    import onnx  # whose memory isn't ours, but whose import belongs to the time
 
-    before, times = peak(), [time.perf_counter()]
+    before = peak()
     from tensorexpr import relax
     from tensorexpr.driver.bench.networks.models import random_feeds
     from tensorexpr.relax.frontend.onnx import from_onnx
@@ -44,7 +45,7 @@ def measure(path: str, is_kept: bool) -> None:
     feeds = list(random_feeds(shapes).values())
     start = time.perf_counter()
     machine["main"](*feeds)
-    seconds = [b - a for a, b in zip(times, times[1:], strict=False)] + [time.perf_counter() - start]
+    seconds = [b - a for a, b in pairwise(times)] + [time.perf_counter() - start]
     print(*(f"{one:.3f}" for one in seconds), f"{peak() - before:.1f}")
 
 

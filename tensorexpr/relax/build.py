@@ -13,7 +13,7 @@ from .analysis import check_well_formed
 from .build_progress import Progress, Watch
 from .expr import Function
 from .kernel_cache import built_kernels
-from .kernels import Packing, kernels_of
+from .kernels import Packing
 from .runtime.constants import give_back_memory
 from .runtime.executable import Executable
 from .transform.bind import BindParams
@@ -86,6 +86,8 @@ def build(
             kernels = build_functions(IRModule(functions), target=chosen) if functions else None  # type: ignore[arg-type]
             return Executable(whole, kernels, chosen, origins)
     elif upto is not None:
+        from .kernel_schedules import kernels_of  # as of `kernel_cache`: what is found on disk needs no schedules
+
         made = kernels_of(whole, chosen)
         packing = Packing({name: kernel.layouts for name, kernel in made.items()})
         whole = packing.placed(whole)

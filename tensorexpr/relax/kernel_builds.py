@@ -10,22 +10,19 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
-from typing import Any
 
 from ..errors import LoweringError, TensorExprError
 from ..lower.context import PassContext
 from ..lower.plain_context import context_to_json
 from ..processor import usable_cores
-from ..schedule.trace import Trace
 from ..target import Target
-from ..tir.function import PrimFunc
 from ..tir.op_registry import has_lowering_rules
 from ..tune.measure.pool import Job
 from ..tune.measure.process import Launch
 from ..tune.measure.protocol import Frame
 from ..tune.measure.workers import Workers
-from .kernels import BuiltKernel, built_kernel
+from .kernel_schedules import built_kernel
+from .kernels import BuiltKernel, Wanted
 
 _MODULE = "tensorexpr.relax.kernel_worker"
 # A worker is ready after about a second, which two or three kernels take: each should have some more than that to do.
@@ -44,25 +41,6 @@ def kept_workers() -> Iterator[None]:
             yield
         finally:
             _KEPT.reset(token)
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """A kernel that is to be built.
-
-    Args:
-        symbol: its name in machine code.
-        func: the tensor function.
-        constants: arguments that may be passed in any layout.
-        computation: the function's tensors as JSON; None if they have no such form, and only this process can build it.
-        recorded: the program that records have for it, if they do.
-    """
-
-    symbol: str
-    func: PrimFunc
-    constants: tuple[int, ...]
-    computation: Any = None
-    recorded: Trace | None = None
 
 
 def made_kernels(wanted: Mapping[str, Wanted], target: Target) -> Iterator[tuple[str, BuiltKernel]]:

@@ -25,8 +25,7 @@ from ..target import Target
 from ..te.serialize import dag_to_json
 from ..tir.function import IRModule, PrimFunc
 from .build_progress import Watch
-from .kernel_builds import Wanted, made_kernels
-from .kernels import BuiltKernel, constant_arguments, recorded_of
+from .kernels import BuiltKernel, Wanted, constant_arguments, recorded_of
 from .tensor_function import plain_tensors
 
 _HASH_DIGITS = 12
@@ -78,11 +77,14 @@ def built_kernels(mod: IRModule, target: Target, watch: Watch) -> BuiltKernels |
             built[name] = found
     kept = frozenset(built)
     watch.begin(len(functions), len(built))
-    for name, kernel in made_kernels(wanted, target):
-        built[name] = kernel
-        # At once: a build that is broken off keeps what it has made.
-        _keep(keys[name], kernel)
-        watch.made(name)
+    if wanted:
+        from .kernel_builds import made_kernels  # schedules and lowering, which a build that finds all of its kernels doesn't load
+
+        for name, kernel in made_kernels(wanted, target):
+            built[name] = kernel
+            # At once: a build that is broken off keeps what it has made.
+            _keep(keys[name], kernel)
+            watch.made(name)
     parts = {name: (built[name].code, built[name].symbol) for name in functions}
     origins = {name: built[name].origin for name in functions}
     return BuiltKernels(Module(LinkedCode(parts, target)), origins, {name: built[name].layouts for name in functions}, kept)

@@ -12,16 +12,17 @@ import json
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import WorkloadError
-from ..schedule.layout_rewrite import ATTRIBUTE
-from ..schedule.trace import Trace
 from ..target import Target
 from ..te.dag import output_ops, topological_order
 from ..te.identity import dag_key
 from ..te.operation import ComputeOp, PlaceholderOp
 from ..te.tensor import Tensor
+
+if TYPE_CHECKING:
+    from ..schedule.trace import Trace
 
 _CONTEXTS = "tensorexpr.auto_scheduler.dispatcher"
 
@@ -40,6 +41,8 @@ def workload_key(tensors: Sequence[Tensor], weights: Sequence[int]) -> str:
 
 def with_free_layouts(tensors: Sequence[Tensor], weights: Sequence[int]) -> list[Tensor]:
     """The tensors of the same computation, which says that the layouts of its weights are free."""
+    from ..schedule.layout_rewrite import ATTRIBUTE  # for a search alone: builds ask for programs, and load no schedules
+
     # Said by an operation that none reads, so that no other one is made anew; whoever asks collects what all operations say.
     last = output_ops(topological_order(tensors))[-1]
     if not weights or not isinstance(last, ComputeOp):

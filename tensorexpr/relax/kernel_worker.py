@@ -19,7 +19,7 @@ from ..te.operation import PlaceholderOp
 from ..te.serialize import dag_from_json
 from ..tune.measure.child import connect, parse_arguments, serve
 from ..tune.measure.protocol import Frame
-from .kernels import built_kernel
+from .kernel_schedules import built_kernel
 from .tensor_function import function_of_tensors
 
 

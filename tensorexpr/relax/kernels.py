@@ -1,4 +1,4 @@
-"""Tensor functions of a graph as kernels: scheduled, lowered, and with constant weights in the layout in which their loops read them.
+"""Kernels of a graph in machine code, and its constant weights in the layouts in which their loops read them.
 
     main: R.call_tir(cls.fused_matmul_add, (x, w, b), ...)        ->        R.call_tir(cls.fused_matmul_add, (x, w packed, b), ...)
 
@@ -7,54 +7,47 @@ A weight that is a constant in every call is packed when the graph is built: no 
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..arith.index_map import IndexMap
 from ..arith.index_map_graph import index_map_from_json
-from ..errors import DeclarationError, RecordError, ScheduleError
-from ..log import once
-from ..lower.pipeline import lower
+from ..errors import DeclarationError, RecordError
 from ..runtime import sidecar
-from ..runtime.build import build as build_functions
 from ..runtime.code import CompiledCode
 from ..runtime.ndarray import NDArray, empty, wrapped
-from ..schedule.given_layouts import given_arguments, given_inputs, given_layout
-from ..schedule.layout_rewrite import as_declared, with_given_layouts
-from ..schedule.te_schedule import Schedule, create_schedule
-from ..schedule.trace import Trace
-from ..spaces.default import default_schedule
 from ..target import Target
-from ..te.operation import PlaceholderOp
-from ..te.tensor import Tensor
 from ..tir.arithmetic import as_int
 from ..tir.function import GlobalVar, IRModule, PrimFunc
 from .expr import Call, Constant, Function, Tuple
 from .kernel_tasks import recorded_program, weights_of
-from .streaming import ask_ahead
 from .tensor_function import plain_tensors
 from .visitor import Mutator, walk
 
-_logger = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    from ..schedule.trace import Trace
 
 
 @dataclass(frozen=True)
-class Kernel:
-    """A tensor function that is ready for code generation.
+class Wanted:
+    """A kernel that is to be built.
 
     Args:
-        func: lowered, under its name.
-        origin: where its schedule comes from.
-        layouts: for each argument that is passed packed, where its elements are.
+        symbol: its name in machine code.
+        func: the tensor function.
+        constants: arguments that may be passed in any layout.
+        computation: the function's tensors as JSON; None if they have no such form, and only this process can build it.
+        recorded: the program that records have for it, if they do.
     """
 
+    symbol: str
     func: PrimFunc
-    origin: str
-    layouts: Mapping[int, IndexMap] = field(default_factory=dict)
+    constants: tuple[int, ...]
+    computation: Any = None
+    recorded: Trace | None = None
 
 
 @dataclass(frozen=True)
@@ -64,7 +57,8 @@ class BuiltKernel:
     Args:
         symbol: its name there.
         code: of it alone.
-        origin, layouts: see `Kernel`.
+        origin: where its schedule comes from.
+        layouts: for each argument that is passed packed, where its elements are.
     """
 
     symbol: str
@@ -97,77 +91,6 @@ class BuiltKernel:
         layouts = {int(n): index_map_from_json(text) for n, text in said["layouts"].items()}
         code = CompiledCode(blobs[0].decode(), blobs[1], signatures, target, said["level"])
         return BuiltKernel(symbol, code, str(said["origin"]), layouts)
-
-
-def built_kernel(func: PrimFunc, symbol: str, target: Target, constants: Sequence[int] = (), recorded: Trace | None = None) -> BuiltKernel:
-    """A tensor function in machine code; see `kernel_of`."""
-    kernel = kernel_of(func, symbol, target, constants, recorded)
-    made = build_functions(IRModule({symbol: kernel.func}), target=target)
-    return BuiltKernel(symbol, made._source(), kernel.origin, kernel.layouts)
-
-
-def kernel_of(func: PrimFunc, name: str, target: Target, constants: Sequence[int] = (), recorded: Trace | None = None) -> Kernel:
-    """A tensor function with a schedule.
-
-    A function whose loops are those that its computation has by default gets one by rules; loops that somebody wrote otherwise stay.
-
-    Args:
-        func: of blocks.
-        name: of the kernel.
-        target: what it will run on.
-        constants: arguments that may be passed in any layout.
-        recorded: the program that records have for it. One that doesn't fit any more is left out, which is said once.
-
-    Raises:
-        ScheduleError: if the rules make an illegal schedule of a computation of known sizes, which is a mistake of theirs.
-    """
-    if func.attrs.get("tir.is_scheduled"):
-        return Kernel(func.with_attr("global_symbol", name), str(func.attrs.get("schedule.origin", "as given: it is scheduled")))
-    try:
-        tensors = plain_tensors(func)
-    except DeclarationError as error:
-        return Kernel(func.with_attr("global_symbol", name), f"as given: {error}")
-    weights = weights_of(tensors, constants)
-    if recorded is not None:
-        try:
-            outputs = tuple(tensor.op for tensor in tensors if not isinstance(tensor.op, PlaceholderOp))
-            return _lowered(Schedule(outputs, as_declared(recorded)), tensors, weights, name, target, "record")
-        except ScheduleError as error:
-            once(_logger, f"the recorded program of {name} does not fit and is not used: {error}")
-    try:
-        return _lowered(default_schedule(tensors, target), tensors, weights, name, target, "rule")
-    except ScheduleError as error:
-        # What regions of open sizes cover can't always be proved; of numbers it can, and a rule that fails there is mistaken.
-        if not any(as_int(extent) is None for tensor in tensors for extent in tensor.shape):
-            raise
-        return Kernel(func.with_attr("global_symbol", name), f"as given: {error}")
-
-
-def _lowered(s: Schedule, tensors: Sequence[Tensor], weights: Sequence[int], name: str, target: Target, origin: str) -> Kernel:
-    args, layouts = list(tensors), dict[int, IndexMap]()
-    if weights:
-        s, args, layouts = _packed(s, tensors, weights)
-    # Behind packing, which changes how loops go through a weight's lines.
-    ask_ahead(s, target)
-    with target:
-        return Kernel(lower(s, args, name)[name], origin, layouts)
-
-
-def _packed(s: Schedule, tensors: Sequence[Tensor], weights: Sequence[int]) -> tuple[Schedule, list[Tensor], dict[int, IndexMap]]:
-    """A schedule that is given weights as it reads them, with its arguments and the layouts of these."""
-    unscheduled = create_schedule([tensor.op for tensor in tensors if not isinstance(tensor.op, PlaceholderOp)]).tree
-    tree = with_given_layouts(s.trace, unscheduled, [tensors[n] for n in weights]).apply(unscheduled)
-    given = given_inputs(tree)
-    layouts = {n: given_layout(tree, tensors[n]) for n in weights if tensors[n] in given}
-    return Schedule.going_on(tree), given_arguments(tree, tensors), layouts
-
-
-def kernels_of(mod: IRModule, target: Target) -> dict[str, Kernel]:
-    """The kernels of a module's tensor functions, by name."""
-    constants = constant_arguments(mod)
-    functions = [(var.name_hint, func) for var, func in mod.functions_items() if isinstance(func, PrimFunc)]
-    given = {name: constants.get(name, ()) for name, _ in functions}
-    return {name: kernel_of(func, name, target, given[name], recorded_of(func, given[name], target)) for name, func in functions}
 
 
 def recorded_of(func: PrimFunc, constants: Sequence[int], target: Target) -> Trace | None:

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...errors import TensorExprError
-from ...spaces.explain import explain_default
 from ...target import Target
 from ...tir.arithmetic import as_int
 from ...tir.function import GlobalVar, PrimFunc
@@ -79,6 +78,8 @@ def _schedule_lines(func: PrimFunc | None, origin: str, target: Target) -> Seque
     if func is None or origin != _RULE:
         return [origin]
     try:
+        from ...spaces.explain import explain_default  # which makes schedules, and is asked for seldom
+
         said = explain_default(plain_tensors(func), target).splitlines()
     except TensorExprError:
         return [origin]

@@ -13,7 +13,7 @@ from tensorexpr import relax, te, topi
 from tensorexpr.ir import load_json, save_json
 from tensorexpr.relax import op, tensor_function
 from tensorexpr.relax.evaluator import Evaluator
-from tensorexpr.relax.kernels import kernels_of
+from tensorexpr.relax.kernel_schedules import kernels_of
 from tensorexpr.relax.ops.row import Pattern
 from tensorexpr.relax.transform import AnnotateTIROpPattern, FuseOps, FuseTIR, LegalizeOps
 from tensorexpr.relax.transform.annotate_pattern import pattern_of

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -107,3 +109,27 @@ def test_the_code_of_all_kernels_is_one_module_where_that_is_asked_for(tmp_path:
     built.export_library(tmp_path / "network.so")
     found = relax.VirtualMachine(tvm.runtime.load_module(str(tmp_path / "network.so")))["main"](X).numpy()
     np.testing.assert_array_equal(found, relax.VirtualMachine(built)["main"](X).numpy())
+
+
+FOUND = """
+import sys
+import numpy as np
+from tensorexpr import relax
+from tensorexpr.relax import op
+x = relax.Var("x", relax.TensorStructInfo((16, 32), "float32"))
+bb = relax.BlockBuilder()
+with bb.function("main", [x]):
+    with bb.dataflow():
+        out = bb.emit_output(bb.emit(op.matmul(x, relax.const(np.ones((32, 24), "float32")))))
+    bb.emit_func_output(out)
+built = relax.build(bb.get())
+assert float(relax.VirtualMachine(built)["main"](np.ones((16, 32), "float32")).numpy()[0, 0]) == 32
+print(*sorted(name for name in ("schedule", "spaces", "tune", "lower.pipeline") if f"tensorexpr.{name}" in sys.modules))
+"""
+
+
+def test_kernels_that_are_found_need_no_schedules() -> None:
+    """Programs that build what they have built before start faster so."""
+    said = [subprocess.run([sys.executable, "-c", FOUND], check=True, capture_output=True, text=True).stdout.split() for _ in range(2)]
+    assert "schedule" in said[0]
+    assert said[1] == []

@@ -15,7 +15,8 @@ from tensorexpr import relax
 from tensorexpr.relax import op
 from tensorexpr.relax.evaluator import Evaluator
 from tensorexpr.relax.kernel_cache import built_kernels
-from tensorexpr.relax.kernels import Packing, _Packed, constant_arguments, kernels_of
+from tensorexpr.relax.kernel_schedules import kernels_of
+from tensorexpr.relax.kernels import Packing, _Packed, constant_arguments
 from tensorexpr.relax.transform.pipeline import LAST_GRAPH_PHASE
 from tensorexpr.relax.visitor import walk
 from tensorexpr.target import Target
