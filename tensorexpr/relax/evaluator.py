@@ -33,6 +33,7 @@ from .expr import (
     TupleGetItem,
     Var,
 )
+from .external import EXTERNAL, external_functions
 from .ops.loop import iterate
 from .ops.row import Row, row_of
 from .struct_info import PrimStructInfo, ShapeExpr, ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
@@ -119,12 +120,12 @@ class Evaluator:
 
     Args:
         mod: the module.
-        functions: registered functions by name; the registry's if None.
+        functions: registered functions by name; the registry's if None. Those of code generators come before both.
     """
 
     def __init__(self, mod: IRModule, functions: Mapping[str, Callable[..., Any]] | None = None) -> None:
         self._mod = mod
-        self._functions = functions
+        self._functions = {**(functions or {}), **external_functions(mod.attrs.get(EXTERNAL, ()))}
 
     def __call__(self, name: str, *args: Any) -> Any:
         """What a function returns for arrays.
@@ -157,7 +158,7 @@ class Evaluator:
 
     def registered(self, name: str) -> Callable[..., Any]:
         """A registered function."""
-        if self._functions is not None and name in self._functions:
+        if name in self._functions:
             return self._functions[name]
         from ..runtime.registry import get_global_func
 

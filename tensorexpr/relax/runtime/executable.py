@@ -14,6 +14,7 @@ from ...runtime.module import Module
 from ...target import Target
 from ...tir.function import IRModule, PrimFunc
 from ..expr import Call, Function, SeqExpr
+from ..external import EXTERNAL
 from ..visitor import walk
 from .constants import with_shared_constants
 from .explain import explained, host_line, memory_lines, schedule_of
@@ -48,6 +49,12 @@ class Executable:
         self.layouts = dict(layouts or {})
         self.library: Callable[[str], int] | None = None  # addresses of symbols, where the code is loaded already
         self._native: NativePlans | None = None
+
+    @property
+    def external(self) -> tuple[Any, ...]:
+        """What code generators of others made: modules, and mappings from names to functions."""
+        found: tuple[Any, ...] = self.ir_mod.attrs.get(EXTERNAL, ())
+        return found
 
     @property
     def functions(self) -> dict[str, Function]:

@@ -16,6 +16,7 @@ import json
 import math
 import os
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from ...runtime.network import END, FORMAT, MARK, tail
 from ...target import Target
 from ...tir.dtype import to_numpy
 from ...tir.function import IRModule
+from ..external import EXTERNAL, external_functions
 from .constants import bytes_of
 from .executable import Executable
 from .memory import ALIGNMENT
@@ -79,8 +81,9 @@ def export_executable(executable: Executable, file_name: str, fcompile: Callable
     """Write an executable as a shared library; see `Executable.export_library`."""
     if Path(file_name).suffix not in (".so", ".dylib"):
         raise ArgumentError(f"export_library: an executable becomes a shared library, x.so, not {file_name}")
-    signatures = {} if executable.mod is None else executable.mod.signatures
-    kernels = [] if executable.mod is None else executable.mod.objects(file_name)
+    modules = [*([] if executable.mod is None else [executable.mod]), *_external_modules(executable, file_name)]
+    signatures = {name: signature for one in modules for name, signature in one.signatures.items()}
+    kernels = [code for one in modules for code in one.objects(file_name)]
     stretches = executable.all_stretches()
     constants = Constants()
     functions = write_functions(executable.functions, constants.number)
@@ -89,6 +92,7 @@ def export_executable(executable: Executable, file_name: str, fcompile: Callable
         "target": executable.target.resolved().export(),
         "kernels": sidecar.signatures_to_json(signatures),
         "origins": executable.origins,
+        "external": list(external_functions(executable.external)),
         "graph": functions,
         "constants": [[place, list(one.shape), one.dtype] for one, place in zip(constants.arrays, constants.places, strict=True)],
         # Stretches are planned again when it is loaded: the offsets in the machine code have to be those.
@@ -108,6 +112,27 @@ def export_executable(executable: Executable, file_name: str, fcompile: Callable
         places.append(file.tell())
         constants.write(file)
         file.write(END.pack(places[0], len(graph), places[1], constants.size, MARK))
+
+
+def _external_modules(executable: Executable, file_name: str) -> list[Module]:
+    """What code generators of others made, if a library can hold it.
+
+    Raises:
+        TensorExprError: for functions that aren't in a module, and for two of one name.
+    """
+    names = [] if executable.mod is None else list(executable.mod.signatures)
+    made: list[Module] = []
+    for one in executable.external:
+        if not isinstance(one, Module):
+            raise TensorExprError(
+                f"{file_name}: the graph calls {', '.join(one)}, Python functions of a code generator, which no library holds"
+            )
+        names += one.function_names
+        made.append(one)
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise TensorExprError(f"{file_name}: {', '.join(twice)} is a kernel, and a function of a code generator: give one another name")
+    return made
 
 
 def written_objects(executable: Executable, kernels: Sequence[bytes], folder: str) -> list[str]:
@@ -149,7 +174,8 @@ def load_executable(file_name: str) -> Executable | None:
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         raise RecordError(f"{file_name}: the description of the graph can't be read: {error}") from None
     module = Module(LibraryCode(os.path.abspath(file_name), signatures, target)) if signatures else None
-    made = Executable(IRModule(functions), module, target, origins)  # type: ignore[arg-type]
+    external = () if module is None else ({name: module[name] for name in described.get("external", ())},)
+    made = Executable(IRModule(functions, {EXTERNAL: external}), module, target, origins)  # type: ignore[arg-type]
     if _digest(text_of(made.all_stretches(), target)) != digest:
         raise TensorExprError(f"{file_name} was written by another version of tensorexpr, which plans memory otherwise; export it again")
     # The function holds the library, which is mapped as long as the executable lives.

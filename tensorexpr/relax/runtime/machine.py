@@ -13,6 +13,7 @@ from ...runtime.device import Device, cpu
 from ...runtime.ndarray import NDArray
 from ...runtime.registry import get_global_func
 from ..expr import Function, SeqExpr
+from ..external import external_functions
 from .executable import Executable
 from .host import converted
 from .native import NativeStretch
@@ -52,6 +53,7 @@ class VirtualMachine(Machine):
             raise ArgumentError(f"graphs run on the CPU, not on {devices}")
         self.module = rt_mod
         self.kernels = _Kernels(rt_mod)
+        self._external = external_functions(rt_mod.external)
         self.kernel_names = () if rt_mod.mod is None else rt_mod.mod.function_names
         # Before the plans, which ask for stretches as they are made.
         self._native = rt_mod.native(self.kernels)
@@ -73,11 +75,13 @@ class VirtualMachine(Machine):
         return {place: self._native.calls[one.number] for place, one in self.module.stretches.get(id(sequence), {}).items()}
 
     def registered(self, name: str) -> Callable[..., Any]:
-        """A registered function.
+        """A function of a code generator, or a registered one.
 
         Raises:
             MissingFunctionError: if there is none of that name.
         """
+        if name in self._external:
+            return self._external[name]
         found = get_global_func(name, allow_missing=True)
         if found is None:
             raise MissingFunctionError(

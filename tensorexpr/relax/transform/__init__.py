@@ -25,6 +25,7 @@ from .layout_free import AttachAttrLayoutFreeBuffers
 from .legalize import LegalizeOps
 from .lift_params import LiftTransformParams
 from .memory import CallTIRRewrite, KillAfterLastUse, LowerAllocTensor, StaticPlanBlockMemory
+from .merge_composite import MergeCompositeFunctions
 from .mixed_precision import ToMixedPrecision
 from .normalize import AttachGlobalSymbol, Normalize, NormalizeGlobalVar
 from .order import TopologicalSort
@@ -36,6 +37,7 @@ from .patterns import RecognizePatterns
 from .products import AdjustMatmulOrder, ExpandMatmulOfSum, ReorderTakeAfterMatmul
 from .purity import RemovePurityChecking
 from .reshapes import RemoveRedundantReshape
+from .run_codegen import RunCodegen
 from .signatures import ExpandTupleArguments, RemoveUnusedOutputs, RemoveUnusedParameters
 from .simple import DeadCodeElimination, FoldConstant
 from .simplify import Simplify
@@ -54,8 +56,6 @@ _ELSEWHERE = {
     "ComputePrimValue": "relax.build computes expressions of sizes in the executable",
     "DataflowUseInplaceCalls": "state results in place with R.call_tir_inplace; relax.build reuses memory that nothing reads any more",
     "LowerRuntimeBuiltin": "relax.build makes the executable",
-    "MergeCompositeFunctions": "FuseOpsByPattern(..., annotate_codegen=True) makes a function for each match",
-    "RunCodegen": "there are no external code generators; functions that FuseOpsByPattern makes are kernels",
     "SplitLayoutRewritePreproc": "relax.build packs constant weights; LiftTransformParams takes out what depends on weights alone",
     "VMShapeLower": "relax.build checks arguments and computes sizes in the executable",
 }
@@ -74,9 +74,9 @@ __all__ = [
     "EliminateCommonSubexpr", "ExpandMatmulOfSum", "ExpandTupleArguments", "FakeQuantizationToInteger", "FastMathTransform",
     "FewShotTuning", "FoldConstant", "FoldPads", "FoldScaleAxis", "FuseOps", "FuseOpsByPattern", "FuseTIR", "FuseTransposeMatmul",
     "FusionPattern", "Gradient", "InlinePrivateFunctions", "KillAfterLastUse", "LambdaLift", "LegalizeOps", "LiftTransformParams",
-    "LowerAllocTensor", "MetaScheduleApplyDatabase", "MetaScheduleTuneIRMod", "MetaScheduleTuneTIR", "Normalize", "NormalizeGlobalVar",
-    "OptimizeLayoutTransform", "PatternCheckContext", "RecognizePatterns", "RemovePurityChecking", "RemoveRedundantReshape",
-    "RemoveUnusedOutputs", "RemoveUnusedParameters", "ReorderPermuteDimsAfterConcat", "ReorderTakeAfterMatmul", "RewriteDataflowReshape",
-    "Simplify", "SimplifyExpr", "StaticPlanBlockMemory", "StaticQuantization", "ToMixedPrecision", "ToNonDataflow", "TopologicalSort",
-    "UpdateParamStructInfo", "dataflowblock_pass", "function_pass",
+    "LowerAllocTensor", "MergeCompositeFunctions", "MetaScheduleApplyDatabase", "MetaScheduleTuneIRMod", "MetaScheduleTuneTIR", "Normalize",
+    "NormalizeGlobalVar", "OptimizeLayoutTransform", "PatternCheckContext", "RecognizePatterns", "RemovePurityChecking",
+    "RemoveRedundantReshape", "RemoveUnusedOutputs", "RemoveUnusedParameters", "ReorderPermuteDimsAfterConcat", "ReorderTakeAfterMatmul",
+    "RewriteDataflowReshape", "RunCodegen", "Simplify", "SimplifyExpr", "StaticPlanBlockMemory", "StaticQuantization", "ToMixedPrecision",
+    "ToNonDataflow", "TopologicalSort", "UpdateParamStructInfo", "dataflowblock_pass", "function_pass",
 ]  # fmt: skip

@@ -127,7 +127,7 @@ class _Partition:
         return PatternCheckContext(binding.value, named, own, usages, {id(value): var for var, value in self._values.items()})
 
 
-def _for_codegen(func: Function) -> Function:
+def _for_codegen(func: Function, symbol: str) -> Function:
     """A function around a composite one, which names its code generator."""
     name = str(func.attrs["Composite"]).partition(".")[0]
     params = tuple(Var(param.name_hint, param.struct_info) for param in func.params)
@@ -136,7 +136,7 @@ def _for_codegen(func: Function) -> Function:
     output = Var("output", func.ret_struct_info)
     call = Call(local, params, None, None, func.ret_struct_info)
     body = SeqExpr((BindingBlock((VarBinding(local, inner), VarBinding(output, call))),), output)
-    return Function(params, body, func.ret_struct_info, func.is_pure, FrozenMap({"Codegen": name}))
+    return Function(params, body, func.ret_struct_info, func.is_pure, FrozenMap({"Codegen": name, "global_symbol": symbol}))
 
 
 def FuseOpsByPattern(
@@ -172,7 +172,7 @@ def FuseOpsByPattern(
         for var, func in list(made.functions_items()):
             # Composite functions that were there before keep their form.
             if annotate_codegen and isinstance(func, Function) and "Composite" in func.attrs and var.name_hint not in mod:
-                made.update_func(var, _for_codegen(func))
+                made.update_func(var, _for_codegen(func, var.name_hint))
         return made
 
     return graph_pass("FuseOpsByPattern", run)

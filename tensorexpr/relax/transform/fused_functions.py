@@ -27,10 +27,12 @@ class Composite:
     Args:
         attrs: of the function.
         bind_constants: whether constants stand in it.
+        suffix: of its name.
     """
 
     attrs: Mapping[str, Any]
     bind_constants: bool = True
+    suffix: str = ""
 
 
 def grouped(block: DataflowBlock, groups: Sequence[Any], mod: IRModule) -> DataflowBlock:
@@ -134,7 +136,8 @@ def _function(members: Sequence[Binding], elsewhere: set[Var], mod: IRModule, gr
     func = Function(
         params, SeqExpr((DataflowBlock(tuple(body)),), result), attrs=FrozenMap({**({} if group is None else group.attrs), PRIMITIVE: 1})
     )
-    callee = GlobalVar(free_name(mod, "_".join(["fused", *filter(None, map(_name, members))])))
+    name = free_name(mod, "_".join(["fused", *filter(None, map(_name, members))]))
+    callee = GlobalVar(free_name(mod, name + group.suffix) if group is not None else name)
     mod.update_func(callee, func)  # type: ignore[arg-type]
     info: StructInfo = outputs[0].struct_info if len(outputs) == 1 else TupleStructInfo(tuple(var.struct_info for var in outputs))
     call = Call(callee, tuple(inputs), None, None, info)
@@ -180,6 +183,8 @@ def _name(binding: Binding) -> str:
     call = binding.value
     if not isinstance(call, Call):
         return ""
+    if isinstance(call.op, GlobalVar):
+        return call.op.name_hint.removeprefix("fused_")
     row = row_of(call)
     name = call.args[0].name_hint if call.op == "relax.call_tir" else row.name.rpartition(".")[2] if row is not None else ""
     return re.sub(r"\W", "_", name)
