@@ -1,7 +1,8 @@
 """Loads and stores of memory: one element, a contiguous vector, or lanes at a stride or anywhere; all of them masked if need be.
 
 A contiguous vector is one instruction. Lanes at a known stride are loads of their own put together (on the CPUs at hand
-that beats the gather instruction); lanes anywhere, or guarded by a mask that isn't constant, are a gather.
+that beats the gather instruction); lanes anywhere, or guarded by a mask that isn't constant, are a gather. Without masks in
+registers of their own, that is a branch for each lane: then the lanes left out read the first element, and forget it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from .address import element_pointer
 from .context import FunctionContext
 from .masks import Mask, access_mask, splat_value
 from .types import MEMORY_TYPE, VALUE_TYPE, suffix, vector_of, zero
+
+_GATHERED = (4, 8)  # bytes of the elements that AVX-512 gathers under a mask
 
 
 @dataclass(slots=True)
@@ -123,7 +126,7 @@ def emit_load(ctx: FunctionContext, node: PrimExpr) -> str:
     elif access.stride is not None and (mask is None or mask.constant is not None):
         loaded = _load_each(ctx, access, access.stride, mask)
     else:
-        loaded = _gather(ctx, access, mask)
+        loaded = _gather(ctx, access, mask, _has_elements(ctx, node.buffer))
     return from_memory(ctx, node.dtype, loaded)
 
 
@@ -233,20 +236,26 @@ def _load_each(ctx: FunctionContext, access: Access, stride: int, mask: Mask | N
     return result
 
 
-def _pointers(ctx: FunctionContext, access: Access) -> str:
-    """The vector of the addresses of all lanes."""
-    lanes = access.lanes
+def _pointers(ctx: FunctionContext, access: Access, mask: Mask | None = None) -> str:
+    """The vector of the addresses of all lanes; of those that a mask leaves out, that of the first element."""
+    lanes, text = access.lanes, ctx.text
     if access.stride is not None:
         pointer, _ = element_pointer(ctx, access.data, access.base, access.unit)
         offsets = ", ".join(f"i64 {lane * access.stride * access.unit}" for lane in range(lanes))
-        return ctx.text.value(f"getelementptr i8, ptr {pointer}, <{lanes} x i64> <{offsets}>")
+        found = text.value(f"getelementptr i8, ptr {pointer}, <{lanes} x i64> <{offsets}>")
+        if mask is None:
+            return found
+        first = splat_value(ctx, "ptr", ctx.variable(access.data), lanes)
+        return text.value(f"select <{lanes} x i1> {mask.text}, <{lanes} x ptr> {found}, <{lanes} x ptr> {first}")
     index = ctx.value(access.base)
     kind = VALUE_TYPE[access.base.dtype]
+    if mask is not None:
+        index = text.value(f"select <{lanes} x i1> {mask.text}, {kind} {index}, {kind} zeroinitializer")
     # getelementptr extends narrow indices by their sign.
     if access.base.dtype.startswith(("uint", "bool")):
         wide = f"<{lanes} x i64>"
-        index, kind = ctx.text.value(f"zext {kind} {index} to {wide}"), wide
-    return ctx.text.value(f"getelementptr {access.memory_type}, ptr {ctx.variable(access.data)}, {kind} {index}")
+        index, kind = text.value(f"zext {kind} {index} to {wide}"), wide
+    return text.value(f"getelementptr {access.memory_type}, ptr {ctx.variable(access.data)}, {kind} {index}")
 
 
 def _lane_alignment(ctx: FunctionContext, access: Access) -> int:
@@ -254,14 +263,23 @@ def _lane_alignment(ctx: FunctionContext, access: Access) -> int:
     return min(access.unit, ctx.alignments.get(access.data, 0) or 1)
 
 
-def _gather(ctx: FunctionContext, access: Access, mask: Mask | None) -> str:
-    vector, lanes = vector_of(access.memory_type, access.lanes), access.lanes
-    pointers = _pointers(ctx, access)
-    wanted = mask.text if mask is not None else "splat (i1 true)"
-    return ctx.text.value(
+def _has_elements(ctx: FunctionContext, buffer: Buffer) -> bool:
+    """Whether there is a first element for sure: the caller's array was checked, or the storage is the function's own."""
+    ctx.variable(buffer.data)  # in a parallel body its alignment is known once it was asked for
+    return buffer.data in ctx.alignments and all(isinstance(extent, IntImm) and extent.value > 0 for extent in buffer.shape)
+
+
+def _gather(ctx: FunctionContext, access: Access, mask: Mask | None, has_elements: bool) -> str:
+    vector, lanes, text = vector_of(access.memory_type, access.lanes), access.lanes, ctx.text
+    is_native = "avx512vl" in ctx.module.features and access.unit in _GATHERED
+    replaced = mask if has_elements and not is_native else None
+    pointers = _pointers(ctx, access, replaced)
+    wanted = mask.text if mask is not None and replaced is None else "splat (i1 true)"
+    loaded = text.value(
         f"call {vector} @llvm.masked.gather.{suffix(vector)}.v{lanes}p0(<{lanes} x ptr> align {_lane_alignment(ctx, access)} {pointers}, "
         f"<{lanes} x i1> {wanted}, {vector} zeroinitializer)"
     )
+    return loaded if replaced is None else text.value(f"select <{lanes} x i1> {replaced.text}, {vector} {loaded}, {vector} zeroinitializer")
 
 
 # Stores

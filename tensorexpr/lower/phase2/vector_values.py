@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from math import gcd
 from typing import cast
@@ -39,6 +40,7 @@ from ...tir.intrin import INTRINSICS, if_then_else
 from ...tir.stmt import For
 from ..lanes import broadcast, lane_binary, lane_compare, lanes_of, ramp_binary
 from ..rebuild import FreeVars, operands
+from ..scopes import inside_loop
 from .lane_masks import Mask, Masks
 
 _DIVISIONS = (Div, Mod, FloorDiv, FloorMod)
@@ -54,7 +56,7 @@ class VectorValues:
 
     def __init__(self, loop: For, analyzer: Analyzer) -> None:
         self.lanes = cast(IntImm, loop.extent).value
-        self._analyzer = analyzer
+        self._loop, self._analyzer = loop, analyzer
         # From `min` on, not from 0: the body is written in terms of the variable's own values.
         self._vectors: dict[Var, PrimExpr] = {loop.loop_var: Ramp(loop.min, IntImm(loop.min.dtype, 1), self.lanes)}
         self._private: dict[Var, int] = {}
@@ -110,10 +112,13 @@ class VectorValues:
             return self._vector(expr, mask)
         return if_then_else(some, expr, const(0, expr.dtype))
 
-    def _may_trap(self, expr: PrimExpr) -> bool:
-        if isinstance(expr, BufferLoad) or (isinstance(expr, _DIVISIONS) and _unsafe_divisor(expr)):
+    def _may_trap(self, expr: PrimExpr, is_there: Callable[[BufferLoad], bool] = lambda load: False) -> bool:
+        """Whether computing it where no lane asks for it could do harm, but for loads of elements that are there."""
+        if isinstance(expr, BufferLoad) and not is_there(expr):
             return True
-        return any(self._may_trap(operand) for operand in operands(expr))
+        if isinstance(expr, _DIVISIONS) and _unsafe_divisor(expr):
+            return True
+        return any(self._may_trap(operand, is_there) for operand in operands(expr))
 
     def _vector(self, expr: PrimExpr, mask: Mask | None) -> PrimExpr:
         match expr:
@@ -146,11 +151,23 @@ class VectorValues:
         if load.predicate is not None or len(load.indices) != 1 or lanes_of(load) > 1:
             raise NoVectorFormError("a load that is a vector already")
         buffer = self.private(load.buffer) or load.buffer
+        # What all lanes load anyway isn't loaded again under a mask: nobody looks at the lanes that don't run.
+        if mask is not None and (load, None) in self._memo and self._is_inside(load):
+            return self._memo[load, None]
         index = self.index(load.buffer, load.indices[0], mask)
         # One load for all lanes. With a mask, maybe no lane runs, and then the element needn't exist.
         if isinstance(index, Broadcast) and mask is None:
             return Broadcast(BufferLoad(buffer, (index.value,)), self.lanes)
         return BufferLoad(buffer, (index,), None if mask is None else broadcast(mask.vector, self.lanes))
+
+    def _is_inside(self, load: BufferLoad) -> bool:
+        """Whether the element is there in every iteration that comes here, in lanes that don't run, too."""
+        known = self._analyzer.known_true  # nothing is kept: further out less is known
+        with inside_loop(self._analyzer, self._loop):
+            return load.predicate is None and all(
+                known(index >= 0) and known(index < convert_to(extent, index.dtype))
+                for index, extent in zip(load.indices, load.buffer.shape, strict=True)
+            )
 
     def _binary(self, expr: BinaryExpr, mask: Mask | None) -> PrimExpr:
         a, b = self.expr(expr.a, mask), self.expr(expr.b, mask)
@@ -192,7 +209,7 @@ class VectorValues:
             other = broadcast(self.expr(expr.b, mask), self.lanes)
             decided = broadcast(const(int(not conjunction), "bool"), self.lanes)
             return if_then_else(scalar, other, decided) if conjunction else if_then_else(scalar, decided, other)
-        if self._may_trap(expr.b):
+        if self._may_trap(expr.b, self._is_inside):
             inner = self.masks.narrowed(mask, expr.a if conjunction else ~expr.a, a if conjunction else logical_not(a))
         # Both sides are computed in all lanes; the mask keeps the right one's loads to those that need them.
         b = self.expr(expr.b, inner)

@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 
+from tensorexpr.codegen.emit import emit_module
 from tensorexpr.errors import CodegenError
 from tensorexpr.target import Target
 from tensorexpr.tir import arithmetic as ops
@@ -14,7 +15,7 @@ from tensorexpr.tir import intrin
 from tensorexpr.tir.buffer import Buffer, decl_buffer
 from tensorexpr.tir.dtype import to_numpy
 from tensorexpr.tir.expr import Add, Broadcast, BufferLoad, Call, IntImm, Mul, PrimExpr, Ramp, Shuffle, Var
-from tensorexpr.tir.stmt import seq
+from tensorexpr.tir.stmt import Stmt, seq
 
 from .harness import Array, GuardedArray, compile_function, flat, host, load, loop, primfunc, ramp, store
 
@@ -364,3 +365,41 @@ def test_a_buffer_that_is_not_flat_is_refused() -> None:
     zero = IntImm("int32", 0)
     with pytest.raises(CodegenError, match="accessed with 2 indices; lower the function through phase 1"):
         compile_function(primfunc([a], store(flat("b", 1), 0, BufferLoad(a, (zero, zero)))))
+
+
+@pytest.mark.parametrize(
+    ("target", "is_masked"), [("llvm -mcpu=haswell", False), ("llvm -mcpu=x86-64", False), ("llvm -mcpu=x86-64-v4", True)]
+)
+def test_lanes_that_a_mask_leaves_out_of_a_gather_read_the_first_element(target: str, is_masked: bool) -> None:
+    lanes, n = 8, Var("n", "int32")
+    table, out = flat("table", 8, "int32"), flat("out", 2 * lanes)
+    mask = ramp(0, lanes) < Broadcast(n, lanes)
+
+    def body(a: Buffer) -> Stmt:
+        anywhere, strided = load(table, ramp(0, lanes)), ramp(n, lanes, 3)
+        return seq(store(out, ramp(0, lanes), load(a, anywhere, mask)), store(out, ramp(lanes, lanes), load(a, strided, mask)))
+
+    known, size = flat("a", 16), Var("size", "int32")
+    text = emit_module({"f": primfunc([known, table, out, n], body(known))}, Target(target), 1000).text
+    assert text.count("<8 x i1> splat (i1 true)") == (0 if is_masked else 2)
+    # Of an array that may be empty there may be no first element.
+    open_size = flat("a", size)
+    text = emit_module({"f": primfunc([open_size, table, out, n], body(open_size))}, Target(target), 1000).text
+    assert "<8 x i1> splat (i1 true)" not in text
+
+
+def test_gathers_under_masks_touch_no_other_memory() -> None:
+    lanes, n = 8, Var("n", "int32")
+    a, table, out = flat("a", 16), flat("table", 8, "int32"), flat("out", 2 * lanes)
+    mask = ramp(0, lanes) < Broadcast(n, lanes)
+    body = seq(
+        store(out, ramp(0, lanes), load(a, load(table, ramp(0, lanes)), mask)),
+        store(out, ramp(lanes, lanes), load(a, ramp(n, lanes, 3), mask)),
+    )
+    compiled = compile_function(primfunc([a, table, out, n], body), Target("llvm -mcpu=x86-64"))
+    data, picks = np.arange(1, 17, dtype=np.float32), np.array([3, 15, 0, 1 << 29, -(1 << 29), 1 << 30, -5, 40], np.int32)
+    for count in range(4):
+        result = np.full(2 * lanes, -5, np.float32)
+        compiled(GuardedArray(data).array, picks, result, count)
+        assert result[:lanes].tolist() == [*data[picks[:count]], *[0] * (lanes - count)]
+        assert result[lanes:].tolist() == [*data[count : 4 * count : 3], *[0] * (lanes - count)]

@@ -352,3 +352,43 @@ def test_what_all_lanes_do_is_done_by_each() -> None:
 def test_what_all_lanes_store_alike_is_stored_once() -> None:
     result = _vectorized(vectorized("v", 8, lambda v: seq(store(B, load(A, 5), 0), store(B, load(A, v), v + 8))))
     assert [s.value.dtype for s in statements(result, BufferStore)] == ["float32", "float32x8"]
+
+
+def predicated(function: PrimFunc) -> int:
+    """How many loads under a mask the values of all stores have."""
+    return sum(text.count("predicate=") for text in stores(function))
+
+
+def test_conditions_read_elements_that_are_there_in_all_lanes() -> None:
+    """A mask for the second comparison's load would make it another load, and that of the third one another again."""
+
+    def body(v: Var) -> Stmt:
+        at = cast(load(A, v), "int32")
+        return store(B, if_then_else(all_of(at >= 0, load(A, v) < 5.0, load(A, v + 8) > 0.0), load(A, v) + load(A, v + 8), const(7.0)), v)
+
+    assert predicated(_vectorized(vectorized("v", 8, body))) == 0
+    # Not what isn't there: the array ends before the last lanes' elements.
+    short = flat("short", 12)
+    outside = vectorized("v", 8, lambda v: store(B, if_then_else(all_of(v < 4, load(short, v + 8) > 0.0), const(1.0), const(7.0)), v))
+    assert predicated(applied(vectorize_loop, func(outside, short, B))) == 1
+
+
+def test_what_is_read_anyway_is_not_read_again_under_a_mask() -> None:
+    def body(v: Var) -> Stmt:
+        return store(B, load(A, v) + if_then_else(load(A, v) > 0.0, load(A, v) * load(A, 8 + v), const(7.0)), v)
+
+    # The other element is read in the lanes that ask for it.
+    assert predicated(_vectorized(vectorized("v", 8, body))) == 1
+
+
+def test_what_holds_in_a_branch_is_not_known_behind_it() -> None:
+    n, short = SizeVar("n"), flat("short", 8)
+
+    def body(v: Var) -> Stmt:
+        inside = IfThenElse(n >= 8, store(B, load(short, v + n - 8), v))
+        return seq(inside, store(B, if_then_else(v + n >= 8, load(short, v + n - 8), const(7.0)), v + 8))
+
+    start = func(vectorized("v", 8, body), short, B, n)
+    for size in (0, 3, 8):
+        result = applied(vectorize_loop, start, [*arrays(func(start.body, short, B)), size])
+    assert predicated(result) == 1
