@@ -52,6 +52,7 @@ from .expr import (
     get_shape_of,
 )  # fmt: skip
 from .expr_functor import ExprFunctor, PyExprMutator, PyExprVisitor
+from .ops.calls import call_dps_packed, call_tir
 from .runtime.executable import Executable
 from .runtime.machine import VirtualMachine, VMInstrumentReturnKind
 from .struct_info import (
@@ -70,11 +71,11 @@ from .types import DynTensorType, ObjectType, PackedFuncType, ShapeType
 __getattr__, __dir__ = later(__name__, {".tuning": "NetworkTuning tune_network"}, "frontend testing")  # which few programs need
 
 __all__ = [
-    "Binding", "BindingBlock", "BlockBuilder", "Call", "Constant", "DataTypeImm", "DataflowBlock", "DataflowBlockRewrite",
-    "DataflowVar", "DynTensorType", "Executable", "Expr", "ExprFunctor", "ExternFunc", "FuncStructInfo", "Function", "GlobalVar", "If",
-    "MatchCast", "ObjectStructInfo", "ObjectType", "PackedFuncType", "PrimStructInfo", "PrimValue", "PyExprMutator", "PyExprVisitor",
-    "SeqExpr", "ShapeExpr", "ShapeStructInfo", "ShapeType", "StringImm", "StructInfo", "TensorStructInfo", "Tuple", "TupleGetItem",
-    "TupleStructInfo", "VMInstrumentReturnKind", "Var", "VarBinding", "VirtualMachine", "analysis", "build", "const", "convert_to_expr",
-    "dpl", "expr", "expr_functor", "extern", "get_pipeline", "get_shape_of", "op", "pipeline", "printer", "register_pipeline",
-    "struct_info", "transform", "utils", "vm",
+    "Binding", "BindingBlock", "BlockBuilder", "Call", "Constant", "DataTypeImm", "DataflowBlock", "DataflowBlockRewrite", "DataflowVar",
+    "DynTensorType", "Executable", "Expr", "ExprFunctor", "ExternFunc", "FuncStructInfo", "Function", "GlobalVar", "If", "MatchCast",
+    "ObjectStructInfo", "ObjectType", "PackedFuncType", "PrimStructInfo", "PrimValue", "PyExprMutator", "PyExprVisitor", "SeqExpr",
+    "ShapeExpr", "ShapeStructInfo", "ShapeType", "StringImm", "StructInfo", "TensorStructInfo", "Tuple", "TupleGetItem", "TupleStructInfo",
+    "VMInstrumentReturnKind", "Var", "VarBinding", "VirtualMachine", "analysis", "build", "call_dps_packed", "call_tir", "const",
+    "convert_to_expr", "dpl", "expr", "expr_functor", "extern", "get_pipeline", "get_shape_of", "op", "pipeline", "printer",
+    "register_pipeline", "struct_info", "transform", "utils", "vm",
 ]  # fmt: skip

@@ -102,7 +102,7 @@ class BlockBuilder:
         pure: bool = True,
         private: bool = False,
     ) -> Iterator[None]:
-        """The function that is made inside.
+        """The function that is made inside. One inside of another is a function of its own, and the other one goes on behind it.
 
         Args:
             name: of it.
@@ -112,12 +112,9 @@ class BlockBuilder:
             private: not visible outside of the module.
 
         Raises:
-            DeclarationError: inside of another function, or without an output at its end.
+            DeclarationError: without an output at its end.
         """
-        if self._function is not None:
-            raise DeclarationError(
-                f"function {name!r} inside of {self._function['name']!r}: functions of a builder stand one after the other"
-            )
+        outer = self._function, self._blocks, self._open, self._is_dataflow
         # From the beginning on: a tensor function that is made inside, of topi.add in "add", would be replaced by this one at its end.
         self._names.add(name)
         listed = [params] if isinstance(params, Var) else list(params) if params is not None else None
@@ -130,7 +127,7 @@ class BlockBuilder:
                 raise DeclarationError(f"function {name!r} has no result: end it with bb.emit_func_output(value)")
         finally:
             _CURRENT.builders.pop()
-            self._function, self._open = None, []
+            self._function, self._blocks, self._open, self._is_dataflow = outer
 
     def testing_scope(self, def_vars: Sequence[Any]) -> Any:
         """A function for tests, whose variables and symbols are `def_vars`."""

@@ -116,9 +116,10 @@ class GlobalVar(Object):
     def __reduce__(self) -> tuple[Any, ...]:
         return GlobalVar, (self.name_hint,)
 
-    def __call__(self, *args: Any) -> PrimExpr:
-        """As `call_tir`."""
-        return call_tir(self, *args)
+    def __call__(self, *args: Any) -> Any:
+        """As `call_tir`; with values of a graph, its call of the function."""
+        graph = next((arg for arg in args if hasattr(arg, "struct_info")), None)
+        return call_tir(self, *args) if graph is None else graph._by("call", self, args)
 
     def astext(self, show_meta_data: bool = True, annotate: Any = None) -> str:
         """The name as Relay's text has it, `@main`; nothing of it is in other places, nor has remarks."""

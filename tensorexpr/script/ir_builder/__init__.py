@@ -14,9 +14,10 @@
 A word makes what it makes in a script: both go through the tables of `script.parser`. What opens a block in a script is
 a frame here, for `with`.
 
-builder       IRBuilder
+builder       IRBuilder; `base` is the same
 frame         frames: what is open, and what it becomes when it is left
 tir, ir       the words, as T and I
+relax         the words of functions of graphs, as R, which loads these
 """
 
 from . import frame, ir, tir

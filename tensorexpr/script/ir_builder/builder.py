@@ -101,6 +101,8 @@ class IRBuilder:
             object.__setattr__(v, "name", s)
             if isinstance(v, Buffer):
                 object.__setattr__(v.data, "name", s)
+        elif hasattr(v, "name_hint"):  # a variable of a graph
+            object.__setattr__(v, "name_hint", s)
         return v
 
     @staticmethod

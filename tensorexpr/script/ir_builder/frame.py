@@ -157,7 +157,7 @@ class IRModuleFrame(IRBuilderFrame):
         Raises:
             DeclarationError: for what is no function, or one without a name.
         """
-        if not isinstance(item, PrimFunc):
+        if isinstance(item, Stmt) or not hasattr(item, "attrs"):  # functions of graphs are no PrimFuncs
             raise DeclarationError("a module holds functions; put statements into `with T.prim_func():`")
         name = self.builder.function_name or item.attrs.get("global_symbol")
         if not name:
