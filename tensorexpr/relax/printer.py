@@ -12,10 +12,12 @@ from ..arith.index_map import IndexMap
 from ..tir.expr import IntImm, PrimExpr
 from ..tir.expr import Var as Symbol
 from ..tir.function import GlobalVar
+from ..tir.global_info import VDevice
 from ..tir.node import Object
 from ..tir.op_registry import Op
 from ..tir.printer.expressions import quoted, script_expr, script_map
 from ..tir.printer.options import MARK_LINE, Options
+from ..tir.printer.program import info_text
 from ..tir.printer.text import Names, identifier
 from .expr import (
     Binding,
@@ -74,6 +76,7 @@ class GraphPrinter:
             case TensorStructInfo():
                 parts = [] if info.shape is None else [self._shape(info, quoting)]
                 parts += [f"dtype={quoted(info.dtype)}"] if info.dtype else []
+                parts += [f"vdevice={self._attr(info.vdevice)}"] if info.vdevice is not None else []
                 parts += [f"ndim={info.ndim}"] if info.shape is None and info.ndim != -1 else []
                 return f"{r}.Tensor({', '.join(parts)})" if parts else f"{r}.Tensor"
             case ShapeStructInfo():
@@ -196,6 +199,8 @@ class GraphPrinter:
             return '"void"' if key.endswith("dtype") else "None"
         if isinstance(value, str):
             return quoted(value)
+        if isinstance(value, VDevice):
+            return info_text(value, self._names) if value.short is None else quoted(value.short)
         if isinstance(value, (tuple, list)):
             return f"[{', '.join(self._attr(one) for one in value)}]"
         if isinstance(value, IndexMap):

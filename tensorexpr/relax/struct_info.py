@@ -280,7 +280,7 @@ class TensorStructInfo(StructInfo):
     Args:
         shape: a sequence of extents, or an expression that is a shape, which the field is then; None if unknown.
         dtype: of elements; "" if unknown.
-        vdevice: where it lives, if that is stated.
+        vdevice: where it lives, if that is stated; also as a text, such as "cuda:0".
         ndim: how many dimensions there are; -1 if unknown.
     """
 
@@ -302,6 +302,7 @@ class TensorStructInfo(StructInfo):
             parse_dtype(dtype)
         object.__setattr__(self, "shape", shape)
         object.__setattr__(self, "dtype", dtype)
+        object.__setattr__(self, "vdevice", VDevice.of(self.vdevice))
         extents = known.values if isinstance(known, ShapeStructInfo) else None
         # The rank of a shape that is a variable stands in what is known of that.
         stated = known.ndim if isinstance(known, ShapeStructInfo) and extents is None else self.ndim

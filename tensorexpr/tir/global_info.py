@@ -42,6 +42,27 @@ class VDevice(GlobalInfo):
             object.__setattr__(self, "target", Target(dict(target) if isinstance(target, Mapping) else target))
         object.__setattr__(self, "vdevice_id", int(self.vdevice_id))
 
+    @staticmethod
+    def of(value: VDevice | str | None) -> VDevice | None:
+        """A device as scripts name it: "cuda", "cuda:1", "cuda:1:global"; a device itself, or None.
+
+        Raises:
+            DeclarationError: for a text of another form.
+            TargetError: for a kind that there isn't.
+        """
+        if not isinstance(value, str):
+            return value
+        kind, number, scope = (*value.split(":", 2), "", "")[:3]
+        if number and not number.isdecimal():
+            raise DeclarationError(f'a device is written as "cuda", "cuda:1" or "cuda:1:global", not {value!r}')
+        return VDevice(kind, int(number or 0), scope or "global")  # type: ignore[arg-type]
+
+    @property
+    def short(self) -> str | None:
+        """The text that `of` makes it of; None where it is of more than a kind."""
+        text = "" if self.target is None else f"{self.target.kind}:{self.vdevice_id}:{self.memory_scope}"
+        return text if text and VDevice.of(text) == self else None
+
 
 def checked_infos(infos: Mapping[str, Any] | None) -> dict[str, tuple[GlobalInfo, ...]]:
     """Global infos by name, as a module keeps them.

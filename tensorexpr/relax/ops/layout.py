@@ -113,16 +113,28 @@ def collapse_sum_like(data: Expr, collapse_target: Expr) -> StructInfo:
 
 
 @operator("to_vdevice", Pattern.ELEMENTWISE, te=lambda data, dst_vdevice: topi.identity(data), numpy=lambda data, dst_vdevice: data)
-def to_vdevice(data: Expr, dst_vdevice: VDevice) -> StructInfo:
+def _to_vdevice(data: Expr, dst_vdevice: VDevice) -> StructInfo:
     """The tensor on another device."""
     info = tensor(data, "data").info
     return TensorStructInfo(info.shape, info.dtype, dst_vdevice, info.ndim)
 
 
 @operator("hint_on_device", Pattern.ELEMENTWISE, te=lambda data, dst_vdevice: topi.identity(data), numpy=lambda data, dst_vdevice: data)
-def hint_on_device(data: Expr, dst_vdevice: VDevice) -> StructInfo:
+def _hint_on_device(data: Expr, dst_vdevice: VDevice) -> StructInfo:
     """The tensor, which would better be on a device."""
     return tensor(data, "data").info
+
+
+def to_vdevice(data: Any, dst_vdevice: VDevice | str) -> Call:
+    """The tensor on another device, which is a `VDevice` or a text such as "cuda:1"."""
+    made: Call = _to_vdevice(data, VDevice.of(dst_vdevice))
+    return made
+
+
+def hint_on_device(data: Any, dst_vdevice: VDevice | str) -> Call:
+    """The tensor, which would better be on a device."""
+    made: Call = _hint_on_device(data, VDevice.of(dst_vdevice))
+    return made
 
 
 def wrap_param(data: Any, dtype: str = "float32") -> Call:

@@ -9,7 +9,7 @@ import pytest
 
 from tensorexpr import relax
 from tensorexpr.errors import ParseError
-from tensorexpr.ir import structural_equal
+from tensorexpr.ir import VDevice, structural_equal
 from tensorexpr.relax.evaluator import Evaluator
 from tensorexpr.script import from_source
 from tensorexpr.script import relax as R
@@ -162,3 +162,20 @@ def test_a_pad_is_read_as_it_is_printed() -> None:
     # As TVM prints it, with a constant.
     other = from_source(bb.get().script().replace("R.prim_value(T.float32(1.5))", 'R.const(1.5, "float32")'))
     assert structural_equal(other, bb.get())
+
+
+def test_devices_of_values_are_read_as_they_are_printed() -> None:
+    special = VDevice({"kind": "cuda", "arch": "sm_80"}, 0)
+    x = relax.Var("x", relax.TensorStructInfo((3,), "float32", "llvm:1"))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x]):
+        y = bb.emit(relax.op.to_vdevice(relax.op.hint_on_device(x, "llvm"), special))
+        bb.emit_func_output(bb.emit(relax.op.to_vdevice(y, "llvm:2:scratch")))
+    text = bb.get().script()
+    assert 'vdevice="llvm:1:global"' in text and 'dst_vdevice="llvm:0:global"' in text and 'dst_vdevice="llvm:2:scratch"' in text
+    again = from_source(text)
+    assert structural_equal(again, bb.get()) and again.script() == text
+    info = again["main"].body.blocks[0].bindings[1].var.struct_info
+    assert info.vdevice == special and special.short is None and VDevice.of("llvm:2:scratch").short == "llvm:2:scratch"  # type: ignore[union-attr]
+    with pytest.raises(ParseError, match='a device is written as "cuda", "cuda:1"'):
+        from_source('@R.function\ndef main(x: R.Tensor((3,), "float32", "llvm:x")):\n    return x\n')
