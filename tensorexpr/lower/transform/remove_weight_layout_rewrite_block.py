@@ -14,7 +14,7 @@ from ..context import PassContext
 from ..passes import Pass
 from ..rebuild import map_stmt, walk_statements
 
-_MARK = "meta_schedule.layout_rewrite_preproc"
+MARK = "meta_schedule.layout_rewrite_preproc"
 
 
 def RemoveWeightLayoutRewriteBlock(skip_ndarray_rewrite: bool = False) -> Pass:
@@ -29,7 +29,7 @@ def RemoveWeightLayoutRewriteBlock(skip_ndarray_rewrite: bool = False) -> Pass:
 def _run(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     rewritten: dict[Buffer, Buffer] = {}  # the buffer that was read -> the one that was made of it
     for stmt in walk_statements(func.body):
-        if isinstance(stmt, Block) and stmt.annotations.get(_MARK) and isinstance(stmt.body, BufferStore) and len(stmt.reads) == 1:
+        if isinstance(stmt, Block) and stmt.annotations.get(MARK) and isinstance(stmt.body, BufferStore) and len(stmt.reads) == 1:
             rewritten[stmt.reads[0].buffer] = stmt.body.buffer
     if not rewritten:
         return func
@@ -44,7 +44,7 @@ def _run(func: PrimFunc, ctx: PassContext) -> PrimFunc:
 
 def _without(stmt: Stmt, made: set[Buffer]) -> Stmt:
     """The statement without the blocks' work, and without storage for what they made."""
-    if isinstance(stmt, Block) and stmt.annotations.get(_MARK):
+    if isinstance(stmt, Block) and stmt.annotations.get(MARK):
         return replace(stmt, reads=(), writes=(), body=NOP)
     result = map_stmt(stmt, lambda inner: _without(inner, made))
     if isinstance(result, Block) and made.intersection(result.alloc_buffers):

@@ -41,6 +41,7 @@ from .run_codegen import RunCodegen
 from .signatures import ExpandTupleArguments, RemoveUnusedOutputs, RemoveUnusedParameters
 from .simple import DeadCodeElimination, FoldConstant
 from .simplify import Simplify
+from .split_layout_rewrite import SplitLayoutRewritePreproc
 from .static_quantization import StaticQuantization
 from .subnormals import DropSubnormals
 from .te_rewrites import FastMathTransform, FuseTransposeMatmul
@@ -56,7 +57,6 @@ _ELSEWHERE = {
     "ComputePrimValue": "relax.build computes expressions of sizes in the executable",
     "DataflowUseInplaceCalls": "state results in place with R.call_tir_inplace; relax.build reuses memory that nothing reads any more",
     "LowerRuntimeBuiltin": "relax.build makes the executable",
-    "SplitLayoutRewritePreproc": "relax.build packs constant weights; LiftTransformParams takes out what depends on weights alone",
     "VMShapeLower": "relax.build checks arguments and computes sizes in the executable",
 }
 
@@ -77,6 +77,7 @@ __all__ = [
     "LowerAllocTensor", "MergeCompositeFunctions", "MetaScheduleApplyDatabase", "MetaScheduleTuneIRMod", "MetaScheduleTuneTIR", "Normalize",
     "NormalizeGlobalVar", "OptimizeLayoutTransform", "PatternCheckContext", "RecognizePatterns", "RemovePurityChecking",
     "RemoveRedundantReshape", "RemoveUnusedOutputs", "RemoveUnusedParameters", "ReorderPermuteDimsAfterConcat", "ReorderTakeAfterMatmul",
-    "RewriteDataflowReshape", "RunCodegen", "Simplify", "SimplifyExpr", "StaticPlanBlockMemory", "StaticQuantization", "ToMixedPrecision",
-    "ToNonDataflow", "TopologicalSort", "UpdateParamStructInfo", "dataflowblock_pass", "function_pass",
+    "RewriteDataflowReshape", "RunCodegen", "Simplify", "SimplifyExpr", "SplitLayoutRewritePreproc", "StaticPlanBlockMemory",
+    "StaticQuantization", "ToMixedPrecision", "ToNonDataflow", "TopologicalSort", "UpdateParamStructInfo", "dataflowblock_pass",
+    "function_pass",
 ]  # fmt: skip

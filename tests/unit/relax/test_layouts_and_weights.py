@@ -12,6 +12,7 @@ from tensorexpr.errors import DeclarationError
 from tensorexpr.relax import BlockBuilder, TensorStructInfo, Var, op, transform
 from tensorexpr.relax.dpl import is_op, wildcard
 from tensorexpr.relax.evaluator import Evaluator
+from tensorexpr.script import from_source
 from tensorexpr.tir.expr import Var as Symbol
 
 from .test_simplify import checked, graph, left, weights
@@ -139,3 +140,71 @@ def test_constants_of_groups() -> None:
     for bind, count in ((True, 1), (False, 2)):
         made: Any = checked(mod, transform.FuseOpsByPattern(pattern, bind_constants=bind))
         assert len(made["fused_matmul"].params) == count
+
+
+REWRITTEN = """
+@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def f(X: T.Buffer((6, 4), "float32"), W: T.Buffer((4, 8), "float32"), V: T.Buffer((8,), "float32"), Out: T.Buffer((6, 8), "float32")):
+        T.func_attr({"layout_free_buffers": [1, 2]})
+        P = T.alloc_buffer((2, 4, 4))
+        Q = T.alloc_buffer((2, 4))
+        for i, j in T.grid(4, 8):
+            with T.block("P"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                T.block_attr({"meta_schedule.layout_rewrite_preproc": True})
+                P[vj // 4, vi, vj % 4] = W[vi, vj]
+        for j in range(8):
+            with T.block("Q"):
+                vj = T.axis.spatial(8, j)
+                T.block_attr({"meta_schedule.layout_rewrite_preproc": True})
+                Q[vj // 4, vj % 4] = V[vj]
+        for i, j, k in T.grid(6, 8, 4):
+            with T.block("Out"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                with T.init():
+                    Out[vi, vj] = Q[vj // 4, vj % 4]
+                Out[vi, vj] = Out[vi, vj] + X[vi, vk] * P[vj // 4, vk, vj % 4]
+
+    @R.function
+    def main(x: R.Tensor((6, 4), "float32"), w: R.Tensor((4, 8), "float32"), v: R.Tensor((8,), "float32")):
+        R.func_attr({"num_input": 1})
+        with R.dataflow():
+            out = R.call_tir(Module.f, (x, w, v), out_sinfo=R.Tensor((6, 8), "float32"))
+            R.output(out)
+        return out
+"""
+
+
+def test_rewritten_layouts_become_functions_of_their_own() -> None:
+    mod: Any = from_source(REWRITTEN)
+    made: Any = checked(mod, transform.SplitLayoutRewritePreproc())
+    assert sorted(var.name_hint for var in made.get_global_vars()) == ["f_prepacked", "f_weight_prepack", "main"]
+    assert "layout_rewrite_preproc" not in made.script() and not made["f_prepacked"].attrs
+    assert [tuple(buffer.shape) for buffer in made["f_prepacked"].buffer_map.values()] == [(6, 4), (2, 4, 4), (2, 4), (6, 8)]
+    # So they run once, before the first call.
+    lifted: Any = transform.LiftTransformParams()(made)
+    assert left(lifted) == "call_tir" and "f_weight_prepack" in lifted["main_transform_params"].script()
+    args = [np.random.default_rng(n).standard_normal(shape).astype("float32") for n, shape in enumerate(((6, 4), (4, 8), (8,)))]
+    found = relax.VirtualMachine(relax.build(made, progress=False))["main"](*args).numpy()
+    np.testing.assert_allclose(found, args[0] @ args[1] + args[2], rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("given", "other"),
+    [
+        ("X[vi, vk] * P", "(X[vi, vk] + W[0, 0]) * P"),  # the rest reads the weight as it was
+        ("= V[vj]", "= V[vj] * W[0, 0]"),  # a block that reads two arguments
+        ('T.block_attr({"meta_schedule.layout_rewrite_preproc": True})', 'T.block_attr({"other": True})'),
+    ],
+)
+def test_functions_whose_layouts_cannot_be_taken_out_stay(given: str, other: str) -> None:
+    assert given in REWRITTEN
+    mod = from_source(REWRITTEN.replace(given, other))
+    assert transform.SplitLayoutRewritePreproc()(mod) is mod
+
+
+def test_a_function_that_others_may_call_stays_beside_its_parts() -> None:
+    mod = from_source(REWRITTEN.replace("@T.prim_func(private=True)", "@T.prim_func"))
+    assert "f" in transform.SplitLayoutRewritePreproc()(mod)
