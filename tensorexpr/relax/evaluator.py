@@ -307,6 +307,8 @@ def meaning(row: Row, given: Mapping[str, Any], info: StructInfo) -> Any:
     """
     if row.numpy is None:
         raise DeclarationError(f"{row.name} has no meaning on NumPy's arrays")
+    if row.as_is:
+        return row.apply(row.numpy, given)
     return _typed(row.apply(row.numpy, {name: _wide(value) if name in row.arguments else value for name, value in given.items()}), info)
 
 

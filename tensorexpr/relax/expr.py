@@ -10,7 +10,7 @@ Nodes don't change and have an identity; `struct_info` is derived from operands,
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import InitVar, dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -58,13 +58,13 @@ class Var(RelaxExpr):
 
     name_hint: str
     struct_info_annotation: StructInfo | None = None
-    dtype: Any = None
+    dtype: InitVar[Any] = None
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, dtype: Any) -> None:
         stated: Any = self.struct_info_annotation
         if stated is not None and not isinstance(stated, StructInfo):  # Var("x", (1, 784), relax.DynTensorType(2, "float32"))
-            stated = TensorStructInfo(stated, getattr(self.dtype, "dtype", self.dtype) or "float32")
-        _set(self, struct_info_annotation=stated, dtype=None)
+            stated = TensorStructInfo(stated, getattr(dtype, "dtype", dtype) or "float32")
+        _set(self, struct_info_annotation=stated)
 
     def _derived(self) -> StructInfo:
         return self.struct_info_annotation or ObjectStructInfo()
@@ -73,6 +73,9 @@ class Var(RelaxExpr):
     def vid(self) -> Var:
         """What tells it from others of the same name: itself."""
         return self
+
+
+del Var.dtype  # the default of the parameter, which would hide the property of all expressions
 
 
 class DataflowVar(Var):

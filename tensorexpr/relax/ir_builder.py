@@ -63,7 +63,7 @@ class FunctionFrame(IRBuilderFrame):
     def opened(self) -> FunctionFrame:
         """The frame; calls in it may name functions that the module has by now."""
         modules = [frame for frame in self.builder.frames if isinstance(frame, IRModuleFrame)]
-        known = {name: func for one in modules for name, func in one.functions.items() if func is not None}
+        known: Any = {name: func for one in modules for name, func in one.functions.items() if func is not None}
         self.blocks = BlockBuilder.over(IRModule(known))
         self._outer = self.blocks.begin_scope()
         return self

@@ -81,6 +81,36 @@ class RelaxExpr(Structured):
         return getattr(self.struct_info, "shape", None)
 
     @property
+    def shape(self) -> Any:
+        """The extents of a tensor as values of the graph: `x.shape[0]`; what is known of them stands in `struct_info`."""
+        return self._by("of_tensor", self, "shape")
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of a tensor as values of the graph: `x.dtype.bits`."""
+        return self._by("of_tensor", self, "dtype")
+
+    @property
+    def ndim(self) -> Any:
+        """The number of axes of a tensor as a value of the graph."""
+        return self._by("of_tensor", self, "ndim")
+
+    @property
+    def strides(self) -> Any:
+        """How far the elements along axes of a tensor are apart, as values of the graph: `x.strides[0]`."""
+        return self._by("of_tensor", self, "strides")
+
+    @property
+    def byte_offset(self) -> Any:
+        """How many bytes behind its pointer a tensor begins, as a value of the graph."""
+        return self._by("of_tensor", self, "byte_offset")
+
+    @property
+    def elem_offset(self) -> Any:
+        """As `byte_offset`, in elements."""
+        return self._by("of_tensor", self, "elem_offset")
+
+    @property
     def checked_type(self) -> StructInfo:
         """As `struct_info`, which says all that a type does."""
         return self.struct_info

@@ -151,7 +151,7 @@ class _Finder:
     def _bind(self, left: tuple[Var, ...], right: tuple[Var, ...]) -> tuple[Var, Var] | None:
         """Let variables stand for each other; the first pair that can't."""
         for a, b in zip(left, right, strict=False):
-            if type(a) is not type(b) or a.dtype != b.dtype:
+            if type(a) is not type(b) or getattr(a, "dtype", None) != getattr(b, "dtype", None):
                 return a, b
             self._left[a], self._right[b] = b, a
         return None

@@ -143,9 +143,9 @@ class _Digest:
         levels = self._levels.get(var)
         if levels:
             # The innermost binding, as the number of variables bound around it: `lambda x, y: y` is 1, whatever the names.
-            return _hash("bound", str(levels[-1]), str(var.dtype))
+            return _hash("bound", str(levels[-1]), str(getattr(var, "dtype", None)))
         number = self._free.setdefault(var, len(self._free)) if self._map_free_vars else id(var)
-        return _hash("free", str(number), str(var.dtype))
+        return _hash("free", str(number), str(getattr(var, "dtype", None)))
 
     def _scoped(self, node: Any, outside: tuple[Any, ...], variables: tuple[Var, ...], inside: tuple[Any, ...]) -> None:
         """Plan: what stands outside, then the variables are bound, what stands inside, and the scope ends."""

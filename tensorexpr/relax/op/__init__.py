@@ -85,6 +85,7 @@ from ..ops.elementwise import (
     where,
 )  # fmt: skip
 from ..ops.indexing import compress, gather, gather_elements, gather_nd, one_hot, reverse_sequence, scatter_elements, scatter_nd
+from ..ops.inspection import of_tensor
 from ..ops.layout import collapse_sum_like, collapse_sum_to, hint_on_device, layout_transform, to_vdevice, wrap_param
 from ..ops.linear import dense, det, einsum, linear, matmul
 from ..ops.loop import loop
@@ -122,12 +123,12 @@ from ..ops.shape_values import shape_to_tensor, tensor_to_shape
 from ..ops.signal import dft
 from ..ops.strings import lookup, regex_full_match, string_concat, string_equal, string_normalize, string_split, tf_idf
 from ..struct_info import RelaxExpr
-from . import builtin, image, memory, nn
+from . import builtin, image, inspect, memory, nn
 
 _PYTHON: dict[str, Callable[..., Any]] = {
     "add": add, "astype": astype, "call": call, "divide": divide, "element": element, "floor_divide": floor_divide,
     "floor_mod": floor_mod, "greater": greater, "greater_equal": greater_equal, "less": less, "less_equal": less_equal,
-    "multiply": multiply, "negative": negative, "power": power, "shape_of": shape_of, "subtract": subtract,
+    "multiply": multiply, "negative": negative, "of_tensor": of_tensor, "power": power, "shape_of": shape_of, "subtract": subtract,
 }  # fmt: skip
 RelaxExpr._operators.update(_PYTHON)
 
@@ -138,7 +139,7 @@ __all__ = [
     "collapse_sum_to", "compress", "concat", "cos", "cosh", "cumprod", "cumsum", "dense", "dequantize", "det", "dft", "divide",
     "dynamic_strided_slice", "einsum", "equal", "erf", "ewise_fma", "exp", "expand_dims", "eye", "eye_like", "flatten", "flip",
     "floor", "floor_divide", "floor_mod", "full", "full_like", "gather", "gather_elements", "gather_nd", "greater", "greater_equal",
-    "has_value", "hint_on_device", "image", "invoke_closure", "invoke_pure_closure", "isfinite", "isinf", "isnan",
+    "has_value", "hint_on_device", "image", "inspect", "invoke_closure", "invoke_pure_closure", "isfinite", "isinf", "isnan",
     "layout_transform", "left_shift", "less", "less_equal", "linear", "log", "logical_and", "logical_not", "logical_or",
     "logical_xor", "lookup", "loop", "masked_fill", "matmul", "max", "maximum", "mean", "memory", "min", "minimum", "mod",
     "multinomial_from_uniform", "multiply", "narrow_cast", "negative", "nn", "nonzero", "not_equal", "null_value", "one_hot",

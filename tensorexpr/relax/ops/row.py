@@ -60,6 +60,7 @@ class Row:
         te: the same for tensors.
         is_pure: whether a call has no effect but its value.
         kernel: what its tensor function is called.
+        as_is: whether `numpy` takes arrays in their own dtypes, also in those that NumPy has no arithmetic for.
     """
 
     name: str
@@ -71,6 +72,7 @@ class Row:
     te: Callable[..., Any] | None
     is_pure: bool
     kernel: str
+    as_is: bool
 
     def bound(self, call: Call) -> dict[str, Any]:
         """The arguments and attributes of a call by name."""
@@ -100,12 +102,13 @@ def operator(
     numpy: Callable[..., Any] | None = None,
     is_pure: bool = True,
     kernel: str = "",
+    as_is: bool = False,
 ) -> Callable[[Callable[..., StructInfo]], Callable[..., Call]]:
     """A decorator: the rule of an operator becomes the function that makes calls of it.
 
     Args:
         name: behind "relax.".
-        pattern, te, numpy, is_pure: as of `Row`.
+        pattern, te, numpy, is_pure, as_is: as of `Row`.
         kernel: the last part of the name without one.
     """
 
@@ -113,7 +116,7 @@ def operator(
         signature = inspect.signature(rule)
         kinds = {p.name: str(p.annotation) for p in signature.parameters.values() if str(p.annotation) in _ARGUMENTS}
         full = f"relax.{name}"
-        ROWS[full] = Row(name, rule, kinds, signature, pattern, numpy, te, is_pure, kernel or name.rpartition(".")[2])
+        ROWS[full] = Row(name, rule, kinds, signature, pattern, numpy, te, is_pure, kernel or name.rpartition(".")[2], as_is)
         Op.of(full).set_attr("TOpPattern", int(pattern))
         Op.of(full).set_attr("FPurity", is_pure)
 

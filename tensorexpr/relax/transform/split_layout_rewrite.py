@@ -54,8 +54,8 @@ def _is_marked(stmt: Stmt) -> bool:
     return any(isinstance(node, Block) and MARK in node.annotations for node in walk_loops(stmt))
 
 
-def _buffers(stmt: Stmt, kind: type) -> set[Buffer]:
-    return {node.buffer for node in walk_loops(stmt) if isinstance(node, kind)}
+def _buffers(stmt: Stmt, kind: type[BufferLoad] | type[BufferStore]) -> set[Buffer]:
+    return {node.buffer for node in walk_loops(stmt) if isinstance(node, (BufferLoad, BufferStore)) and isinstance(node, kind)}
 
 
 def _unmarked(node: Any) -> Any:
@@ -160,7 +160,7 @@ def SplitLayoutRewritePreproc() -> ModulePass:
             return mod
         for var, func in mod.functions_items():
             if isinstance(func, Function):
-                made.update_func(var, _Caller(parts).function(func))  # type: ignore[arg-type]
+                made.update_func(var, _Caller(parts).function(func))
         graphs = [func for _, func in made.functions_items() if isinstance(func, Function)]
         called = {node.name_hint for func in graphs for node in walk(func) if isinstance(node, GlobalVar)}
         gone = {name for name in parts if name not in called and "global_symbol" not in mod[name].attrs}

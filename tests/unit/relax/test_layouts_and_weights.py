@@ -201,10 +201,10 @@ def test_rewritten_layouts_become_functions_of_their_own() -> None:
 )
 def test_functions_whose_layouts_cannot_be_taken_out_stay(given: str, other: str) -> None:
     assert given in REWRITTEN
-    mod = from_source(REWRITTEN.replace(given, other))
+    mod: Any = from_source(REWRITTEN.replace(given, other))
     assert transform.SplitLayoutRewritePreproc()(mod) is mod
 
 
 def test_a_function_that_others_may_call_stays_beside_its_parts() -> None:
-    mod = from_source(REWRITTEN.replace("@T.prim_func(private=True)", "@T.prim_func"))
+    mod: Any = from_source(REWRITTEN.replace("@T.prim_func(private=True)", "@T.prim_func"))
     assert "f" in transform.SplitLayoutRewritePreproc()(mod)
