@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -126,6 +127,15 @@ class NumbersOf:
         if not isinstance(axis, (int, PrimValue, RelaxExpr)) and not hasattr(axis, "dtype"):
             raise TypeMismatchError(f"axes are numbers, not {axis!r}")
         return self.of_axis(self.value, axis)  # type: ignore[no-any-return]
+
+    def __len__(self) -> int:
+        info: Any = self.value.struct_info
+        if info.ndim < 0:
+            raise TypeMismatchError(f"{self.value} is {info}: how many axes it has is known when the graph runs, see its `ndim`")
+        return int(info.ndim)
+
+    def __iter__(self) -> Iterator[Call]:
+        return (self[axis] for axis in range(len(self)))
 
 
 def of_tensor(value: RelaxExpr, name: str) -> Any:

@@ -174,7 +174,8 @@ def load_executable(file_name: str) -> Executable | None:
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         raise RecordError(f"{file_name}: the description of the graph can't be read: {error}") from None
     module = Module(LibraryCode(os.path.abspath(file_name), signatures, target)) if signatures else None
-    external = () if module is None else ({name: module[name] for name in described.get("external", ())},)
+    called = {} if module is None else {name: module[name] for name in described.get("external", ())}
+    external = (called,) if called else ()
     made = Executable(IRModule(functions, {EXTERNAL: external}), module, target, origins)  # type: ignore[arg-type]
     if _digest(text_of(made.all_stretches(), target)) != digest:
         raise TensorExprError(f"{file_name} was written by another version of tensorexpr, which plans memory otherwise; export it again")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tensorexpr import relax
-from tensorexpr.errors import DeclarationError, ParseError
+from tensorexpr.errors import DeclarationError, ParseError, TypeMismatchError
 from tensorexpr.ir import structural_equal
 from tensorexpr.relax.evaluator import Evaluator
 from tensorexpr.runtime.ndarray import array
@@ -41,8 +41,11 @@ def test_what_is_known_before_is_in_the_struct_info() -> None:
     assert str(relax.op.exp(x).shape[1]) == "R.inspect.tensor_shape_i(R.exp(x), R.prim_value(1))"
     unknown: Any = relax.Var("y", relax.TensorStructInfo(dtype="float32", ndim=2)).shape[1]
     assert unknown.struct_info.value is None
+    assert [int(one.struct_info.value) for one in x.shape] == [7, 4]
     with pytest.raises(DeclarationError, match="axis 2 of a tensor of 2 axes"):
         x.shape[2]
+    with pytest.raises(TypeMismatchError, match="how many axes it has is known when the graph runs"):
+        list(relax.Var("z", relax.TensorStructInfo(dtype="float32")).strides)
 
 
 def test_values_that_are_no_tensors_have_no_shape() -> None:
