@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +16,10 @@ from ..schedule.trace import Trace
 from ..te.extern import ExternOp
 from ..tune.cost_model import CostModel, PriorModel, default_model
 from ..tune.evolution import Candidate, EvolutionOptions, evolve
-from ..tune.learning import Learner
+from ..tune.learning import Learner, ProgramModel
 from ..tune.measure import Measurer, MeasureResult, Workers
 from ..tune.population import unique_rows
-from ..tune.space import Sketch
+from ..tune.space import Sketch, Space
 from ..tune.tuner import Trial, Tuner, TunerObserver, TunerOptions
 from .console import Console
 from .cost_model import PythonBasedModel, RandomModel, UserModel, XGBModel
@@ -107,6 +108,7 @@ class SketchPolicy:
         self._rules = tuple(callback.rule(self) for callback in callbacks if isinstance(callback, PreloadCustomSketchRule))
         self._session: SearchSession | None = None
         self._deadline = math.inf
+        self._index: tuple[Any, CandidateIndex] | None = None
         self.task = task
         self.params: dict[str, Any] = {**DEFAULT_PARAMS, **(params or {})}
         if self.params["rules"] == "ansor" and "descent_share" not in (params or {}):
@@ -147,6 +149,16 @@ class SketchPolicy:
             for sketch in sketches:
                 print(f"{sketch.name}, {sketch.size} programs\n{sketch.tree}\n")
         return sketches
+
+    def spaces(self) -> Sequence[Space]:
+        """What is searched: the sketches. A policy for other design spaces of the same task gives these, and `recalled`."""
+        return self.generate_sketches()
+
+    def recalled(self, spaces: Sequence[Any], trace: Trace) -> Candidate | None:
+        """The candidate of the spaces that makes a program; None if none does."""
+        if self._index is None or self._index[0] is not spaces:
+            self._index = spaces, CandidateIndex(spaces)
+        return self._index[1].find(trace)
 
     def search(self, options: TuningOptions) -> list[Trial]:
         """Run the search and call the callbacks with every batch of results.
@@ -267,14 +279,14 @@ class SketchPolicy:
 
     def tuner(self, measurer: Measurer, options: TuningOptions, observer: TunerObserver) -> Tuner:
         """The search loop of this policy, with what `init_search_callbacks` loaded."""
-        sketches = self.generate_sketches()
-        preloaded = self._preload(sketches, observer, options.runner.swept_bytes)
+        spaces = self.spaces()
+        preloaded = self._preload(spaces, observer, options.runner.swept_bytes)
         model = self._model if self._model is not None else default_model(self.seed)
         user, seen = self._models(model)
         # what an old log knows races new programs from the first one on
         measurer.best_cost = min([measurer.best_cost, *(cost for _, cost in preloaded.candidates)])
         return Tuner(
-            sketches=sketches,
+            sketches=spaces,
             target=self.task.target,
             model=seen,
             measurer=measurer,
@@ -288,13 +300,13 @@ class SketchPolicy:
             with_baseline=preloaded.baseline is None and bool(self.params["measure_unscheduled"]),
         )
 
-    def _models(self, model: Any) -> tuple[UserModel | None, CostModel]:
+    def _models(self, model: Any) -> tuple[ProgramModel | None, CostModel]:
         """A model as the tuner takes it: one that looks at programs, or one that looks at features."""
         if isinstance(model, (XGBModel, RandomModel)):
             return None, model.for_task(self.task)
         return (UserModel(model, self.task), PriorModel()) if isinstance(model, PythonBasedModel) else (None, model)
 
-    def _preload(self, sketches: Sequence[Sketch], observer: TunerObserver, swept_bytes: int) -> Preloaded:
+    def _preload(self, spaces: Sequence[Space], observer: TunerObserver, swept_bytes: int) -> Preloaded:
         """What the callbacks know of earlier runs."""
         if not self._preloads:
             return Preloaded()
@@ -306,7 +318,8 @@ class SketchPolicy:
         # What was timed with other caches can't be compared: its best are measured again.
         others = [record for record in found if record.swept_bytes != swept_bytes]
         found = [record for record in found if record.swept_bytes == swept_bytes]
-        preloaded = replace(recall(found, sketches), promising=fastest_candidates(others, sketches))
+        find = partial(self.recalled, spaces)
+        preloaded = replace(recall(found, find), promising=fastest_candidates(others, find))
         # by program: one that was timed again has several records
         unknown = len({record.trace for record in found if len(record.trace)}) - len(preloaded.candidates)
         if unknown:

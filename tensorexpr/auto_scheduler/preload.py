@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from .loaded import LoadedRecord
 from .records import load_records
 from .task import Task
 
+Find = Callable[[Trace], Candidate | None]
 _PROMISING = 4  # programs of a log that was timed otherwise
 
 
@@ -107,22 +108,21 @@ class CandidateIndex:
         return None
 
 
-def recall(records: Sequence[LoadedRecord], sketches: Sequence[Sketch]) -> Preloaded:
-    """The candidates that records tell of; programs that no sketch can make are left out. The last record of a program counts."""
-    index = CandidateIndex(sketches)
+def recall(records: Sequence[LoadedRecord], find: Find) -> Preloaded:
+    """The candidates that records tell of; programs that aren't found are left out. The last record of a program counts."""
     found: dict[Candidate, float] = {}
     baseline = None
     for record in records:
         if not len(record.trace):
             baseline = record.median
-        elif (candidate := index.find(record.trace)) is not None:
+        elif (candidate := find(record.trace)) is not None:
             found[candidate] = record.median
     return Preloaded(tuple(found.items()), baseline)
 
 
-def fastest_candidates(records: Sequence[LoadedRecord], sketches: Sequence[Sketch]) -> tuple[Candidate, ...]:
+def fastest_candidates(records: Sequence[LoadedRecord], find: Find) -> tuple[Candidate, ...]:
     """The candidates of the fastest few programs that records tell of."""
-    known = sorted(recall(records, sketches).candidates, key=lambda pair: pair[1]) if records else []
+    known = sorted(recall(records, find).candidates, key=lambda pair: pair[1]) if records else []
     return tuple(candidate for candidate, cost in known[:_PROMISING] if math.isfinite(cost))
 
 

@@ -44,12 +44,21 @@ def policies_of(
     kind, _, model_name = ("sketch.xgb" if wanted == "default" else wanted).partition(".")
     if kind != "sketch" or model_name not in ("xgb", "random"):
         raise TuningError(f'no search policy is called {wanted!r}; there are "default", "sketch.xgb" and "sketch.random", or give a list')
-    model = RandomModel() if model_name == "random" else _learning_model(adaptive_training, model_file, log_file)
+    model = RandomModel() if model_name == "random" else learning_model(adaptive_training, model_file, log_file)
     preload = [PreloadMeasuredStates(log_file, reads_once=True)] if log_file is not None else []
     return [SketchPolicy(task, model, params, seed=number, init_search_callbacks=preload) for number, task in enumerate(tasks)]
 
 
-def _learning_model(adaptive_training: bool, model_file: FileName, log_file: FileName) -> CostModel | PythonBasedModel:
+def learning_model(
+    adaptive_training: bool = False, model_file: FileName = None, log_file: FileName = None
+) -> CostModel | PythonBasedModel:
+    """The model that tasks share: it learns from all of them, and from the records of a log.
+
+    Args:
+        adaptive_training: train only when there are a fifth more samples.
+        model_file: a saved model to start from.
+        log_file: records to learn from, where there is no saved model.
+    """
     try:
         model = XGBModel(adaptive_training=adaptive_training)
     except TuningError:

@@ -40,7 +40,7 @@ def ask_ahead(s: Schedule, target: Target) -> None:
         s: a schedule of a kernel.
         target: whose caches count.
     """
-    for reader in s.tree.in_order():
+    for reader in () if s.tree.by_blocks else s.tree.in_order():
         place = _innermost_sum(s, reader)
         if place is None:
             continue

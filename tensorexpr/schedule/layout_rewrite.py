@@ -104,7 +104,7 @@ class _Rewriting:
 
     def reader_of(self, tensor: Tensor) -> StageNode | None:
         """The only stage with loops that reads an input."""
-        stage = self.tree.find(tensor.op)
+        stage = None if self.tree.by_blocks else self.tree.find(tensor.op)  # a trace of blocks reads inputs as they were declared
         readers = self.tree.consumers(stage) if stage is not None else ()
         alone = len(readers) == 1 and isinstance(readers[0].op, ComputeOp) and not isinstance(readers[0].attach, Inline)
         return readers[0] if alone else None

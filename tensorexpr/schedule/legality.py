@@ -9,7 +9,8 @@
 7. What depends on a state of a scan stays in its time loop (see `scans`).
 8. Prefetches, rolling buffers and store predicates fit what is read where (see `memory_rules`).
 9. What an extern takes the address of is compact.
-10. A loop variable means one loop: a reduce_axis that two stages share isn't a loop of both, one inside the other.
+10. A program is scheduled by a trace of blocks or by steps on stages, not by both.
+11. A loop variable means one loop: a reduce_axis that two stages share isn't a loop of both, one inside the other.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ def check_tree(tree: ScheduleTree) -> None:
     Raises:
         ScheduleError: naming the stage, the law that fails and what to do.
     """
+    if tree.by_blocks and tree.scheduled is not None:
+        raise tree.scheduled.refused("the program's loops are made by a trace of blocks, which no step on stages follows")
     readers = real_readers(tree)
     for stage in tree.in_order():
         if stage.has_loops:

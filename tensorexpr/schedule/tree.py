@@ -6,7 +6,8 @@
     ├─ samples       values of the sampling steps applied so far (variables while a decision is open)
     ├─ carried       stages that a step of a scan computes, and its states -> the stage of the scan
     ├─ groups        stages that are placed together, in the order the groups were made
-    └─ symbols       variables, by name, that are in no shape, for factors of splits
+    ├─ symbols       variables, by name, that are in no shape, for factors of splits
+    └─ by_blocks     the trace of blocks that makes the loops in place of all this, as text; "" where the stages say them
 
     StageNode
     ├─ axes          every axis the stage ever had, by id: spatial, reduction, then those made by splits and fusions
@@ -204,6 +205,12 @@ class StageNode:
         """The error about a wish that this stage can't have, for the caller to raise."""
         return ScheduleError(f"In schedule for {self.name}: {reason}")
 
+    @property
+    def is_scheduled(self) -> bool:
+        """True if a step changed how it is computed."""
+        is_moved = self.op is not self.origin or self.leaf != tuple(range(len(self.axes))) or not isinstance(self.attach, Root)
+        return is_moved or bool(self.relations or self.marks or self.prefetches or self.scope or self.store_predicate)
+
     def axis_names(self) -> str:
         """The loops' names, for messages."""
         return ", ".join(self.axes[a].name for a in self.leaf) or "none"
@@ -242,6 +249,7 @@ class ScheduleTree:
     carried: Mapping[int, int] = field(default_factory=dict)
     groups: tuple[StageGroup, ...] = ()
     symbols: Mapping[str, Var] = field(default_factory=dict)
+    by_blocks: str = ""
 
     def __getitem__(self, stage: int) -> StageNode:
         return self.stages[stage]
@@ -318,6 +326,11 @@ class ScheduleTree:
     def consumers(self, stage: StageNode) -> tuple[StageNode, ...]:
         """The stages that read `stage`, inlined ones included."""
         return tuple(other for other in self.in_order() if any(self.producer(read).id == stage.id for read in self.reads(other)))
+
+    @property
+    def scheduled(self) -> StageNode | None:
+        """The first stage whose loops aren't those that it was declared with; None if there is none."""
+        return next((stage for stage in self.in_order() if stage.is_scheduled and stage.id not in self.carried), None)
 
     def attached_to(self, stage: int) -> tuple[StageNode, ...]:
         """The stages computed at a loop of `stage`, producers first."""

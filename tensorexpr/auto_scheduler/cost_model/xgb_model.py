@@ -11,6 +11,7 @@ import numpy as np
 
 from ...errors import TensorExprError, TuningError
 from ...lower.phase0.inline_stages import inline_stages
+from ...schedule.steps import ByBlocks
 from ...schedule.trace import Trace
 from ...target import Target
 from ...tune.cost_model import BoostedModel, CostModel, FloatArray
@@ -94,6 +95,8 @@ class XGBModel(PythonBasedModel):
         """Learn from new measurements, of one task or of several, beside all earlier ones."""
         by_task: dict[tuple[str, str], list[tuple[MeasureInput, MeasureResult]]] = {}
         for made, result in zip(inputs, results, strict=True):
+            if any(isinstance(step, ByBlocks) for step in made.trace):
+                continue  # the features are of stages' loops, which such a program has none of
             by_task.setdefault(_key(made.task), []).append((made, result))
         for key, pairs in by_task.items():
             task = pairs[0][0].task

@@ -33,6 +33,7 @@ from ...tir.rewriting import Node, post_order_rewrite
 from ...tir.stmt import NOP, AttrStmt, BufferRealize, For, Stmt, seq
 from ...tir.stmt_functor import Renaming
 from .argument_coverage import check_covers
+from .by_blocks import scheduled_by_blocks
 from .extern_body import extern_body
 from .fused_sizes import counted
 from .infer_bound import infer_bound
@@ -66,6 +67,11 @@ def schedule_to_func(
         ScheduleError: if the schedule as a whole is illegal.
         LoweringError: if an input or output is missing from `args`, or something in it has no place there.
     """
+    if schedule.tree.by_blocks:
+        check_tree(schedule.tree)
+        if binds:
+            raise LoweringError("a program that is scheduled by a trace of blocks has buffers of its own; leave binds out")
+        return scheduled_by_blocks(schedule.tree.by_blocks, args, name)
     return func_and_tensors(schedule, args, name, binds, noalias, keep_trivial_loops)[0]
 
 
@@ -80,6 +86,8 @@ def func_and_tensors(
     """`schedule_to_func`, and for each of its buffers the tensor that lives there."""
     tree = schedule.tree
     check_tree(tree)
+    if tree.by_blocks:
+        raise LoweringError("the loops of a program that is scheduled by a trace of blocks are no nests of stages; lower it as a whole")
     params, bound = _parameters(tree, args, binds or {})
     _check_complete(tree, bound)
     bodies = inline_stages(tree)

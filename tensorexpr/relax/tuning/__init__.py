@@ -6,7 +6,9 @@
     with tuned.best():                           # another build with the same programs
         lib = relay.build(mod, target, params=params)
 
-network     tune_network: tasks by what they may gain, the task scheduler, the comparison in the end
+network     tune_network: the network by rules, the search, the comparison in the end
+searching   which tasks get turns, and the task scheduler
+styles      what finds programs: sketches, a template, schedules of blocks
 compiling   the compiler of candidates, in workers: as the build makes a kernel of a record
 comparing   which programs are faster within the network
 known       what logs have of the tasks

@@ -2,24 +2,21 @@
 
 the network by rules       built, timed, and profiled: which kernels take how much of a run
 tasks                      those that take something, first what is farthest from the machine's limits (`network_tasks`)
-search                     one task scheduler: each round goes where the network is expected to gain most. Programs are compiled as the
-                           network has them, and timed as it finds its data: behind other kernels
+search (`searching`)       one task scheduler: each round goes where the network is expected to gain most. Programs are compiled as the
+                           network has them, and timed as it finds its data: behind other kernels. Who finds them: `styles`
 the network by records     compared kernel by kernel within the network, and as a whole (`comparing`); never slower than by rules
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ...auto_scheduler.callbacks import RecordToFile
-from ...auto_scheduler.limits import least_seconds
-from ...auto_scheduler.options import LocalBuilder, LocalRunner, TuningOptions
+from ...auto_scheduler.options import LocalBuilder, LocalRunner
 from ...auto_scheduler.records import load_records
-from ...auto_scheduler.task_scheduler import TaskScheduler
 from ...errors import TuningError
 from ...fleet.plugs import FleetBuilder, FleetRunner
 from ...target import Target, TargetLike
@@ -31,19 +28,13 @@ from .comparing import Compared, Network, Winners, compared, seconds_of
 from .known import left_out, take_over
 from .outcome import NetworkTuning, TaskOutcome
 from .progress import Progress, Watch
+from .searching import Chosen, affordable, as_in_a_network, promising, search
+from .styles import By, check_style
 from .timing import inputs_of, kernel_times, timed_in_turn
 
 _LEAST_SHARE = 0.005  # of a run: what a task below it could gain is less than what two runs differ by
 _FOR_THE_END, _MOST_FOR_THE_END = 12.0, 0.25  # seconds, and part of the budget, for building and comparing in the end
-_EACH_S = 3.0  # the first programs of a task: of so many seconds of the budget each, tasks get any
-_ROUND = 8  # programs of a round: enough for all compile workers, few enough to go on soon where more is to be gained
-# A search that takes no longer than to measure what it proposes; within seconds the analytic model chooses, which needs no thousands.
-_SEARCH: Mapping[str, float] = {"evolutionary_search_population": 512, "evolutionary_search_num_iters": 2, "descent_share": 0.0}
-_LONG_S = 300.0  # a budget that has time for the usual search, and for the descents at its end
-_REPEAT_MS = 4  # of calls that each follow a sweep, whose median counts
-_KERNELS = "tensorexpr.relax.tuning.compiling:make_compiler"
 _PROFILE_PART = 0.02  # of the budget, for each of the profiles and comparisons
-_SEARCHES = ("auto_scheduler",)
 
 
 def tune_network(
@@ -55,7 +46,7 @@ def tune_network(
     records: str | Path = "network.json",
     tasks: str | Sequence[int | str] = "all",
     prior_records: Sequence[str | Path] = (),
-    by: str = "auto_scheduler",
+    by: By = "auto_scheduler",
     inputs: Mapping[str, Any] | None = None,
     progress: Progress = None,
     builder: LocalBuilder | FleetBuilder | None = None,
@@ -77,7 +68,9 @@ def tune_network(
         tasks: "all", or some by their numbers in the order of their time, or by names of kernels. Without a choice those that take less
             than a two hundredth of a run are left alone, and of the others so many get a turn as there are six seconds for each.
         prior_records: logs whose records of this network's tasks are taken over.
-        by: what searches: "auto_scheduler".
+        by: what finds programs: "auto_scheduler", sketches by rules; "autotvm", a template with knobs, for convolutions and products; or
+            "meta_schedule", schedules of blocks by its rules, or those of a space generator that is given here. Or a function of a task
+            that says it for each. All share the scheduler, the log and the comparison in the end.
         inputs: arrays by the names of inputs: those of open sizes, and integers that aren't all 0.
         progress: a function of `TuningProgress`; True for lines on stderr, False for none; by default lines if it is a terminal.
         builder, runner: how programs are built and measured; a fleet's too. Networks are compared on this machine.
@@ -90,46 +83,58 @@ def tune_network(
     began = time.monotonic()
     if isinstance(budget_s, bool) or not isinstance(budget_s, (int, float)) or not 0 < budget_s < float("inf"):
         raise TuningError(f"tune_network: budget_s is {budget_s!r}; it is a positive number of seconds")
-    if by not in _SEARCHES:
-        raise TuningError(f"tune_network: by is {by!r}; it is one of {', '.join(map(repr, _SEARCHES))}")
+    check_style(by, "tune_network")
     log = Path(records)
     recorder = RecordToFile(log)
     recorder.prepare()
     with kept_workers():
         network = _measured(mod, params, Target.target_or_current(target), inputs, budget_s)
         found = sorted(tasks_of_graph(network.graph, network.target), key=lambda one: -network.seconds_of(one.kernels))
-        timer = _as_in_a_network(LocalRunner.of(runner or LocalRunner()), network.target)
-        chosen = _chosen(found, tasks, network)
+        timer = as_in_a_network(LocalRunner.of(runner or LocalRunner()), network.target)
+        chosen = promising(network, _chosen(found, tasks, network))
         take_over(log, prior_records, found)
-        notes = list(left_out([log, *prior_records], found))
-        shares = {one.task.workload_key: network.seconds_of(one.kernels) for one in chosen}
+        shares = {one.task.task.workload_key: network.seconds_of(one.task.kernels) for one in chosen}
         watch = Watch(progress, budget_s, network.untuned_s, shares, began)
         watch.recall(load_records(log, repeats=True) if log.exists() else ())
-        left = budget_s - (time.monotonic() - began)
-        left -= min(_FOR_THE_END, _MOST_FOR_THE_END * budget_s)
-        if not chosen:
-            notes.append("nothing to tune: no kernel that has a computation of known sizes takes a two hundredth of a run")
-        elif left <= 0:
-            notes.append(
-                f"nothing was searched: of a budget of {budget_s:g} s building and timing the network by rules took "
-                f"{time.monotonic() - began:.1f} s, and a quarter is for the comparison in the end"
-            )
+        left = budget_s - (time.monotonic() - began) - min(_FOR_THE_END, _MOST_FOR_THE_END * budget_s)
+        notes = [*left_out([log, *prior_records], found), *_why_nothing_is_searched(chosen, left, watch)]
         for note in notes:
             watch.say(note)
         is_interrupted = False
         if chosen and left > 0:
-            try:
-                affordable = max(1, int(left / _EACH_S)) if isinstance(tasks, str) else len(chosen)
-                _search(_promising(network, chosen)[:affordable], left, recorder, watch, LocalBuilder.of(builder or LocalBuilder()), timer)
-            except KeyboardInterrupt:
-                is_interrupted = True
-                watch.say("interrupted: what was found until now is compared within the network; Ctrl-C once more leaves it in the log")
-            try:
-                recorder.finish()
-            except TuningError as error:  # without room for all records those are compared that the log has
-                notes.append(str(error))
+            few = affordable(chosen, left) if isinstance(tasks, str) else chosen
+            more, is_interrupted = _searched(few, left, recorder, watch, LocalBuilder.of(builder or LocalBuilder()), timer, by)
+            notes += more
         of_whole = compared(network, found, log, timer.swept_bytes, _PROFILE_PART * budget_s)
         return _concluded(of_whole, found, log, watch, is_interrupted, tuple(notes))
+
+
+def _why_nothing_is_searched(chosen: Sequence[Chosen], left: float, watch: Watch) -> Iterator[str]:
+    """In words, where there are no tasks or no time is left."""
+    if not chosen:
+        yield "nothing to tune: no kernel that has a computation of known sizes takes a two hundredth of a run"
+    elif left <= 0:
+        yield (
+            f"nothing was searched: of a budget of {watch.budget_s:g} s building and timing the network by rules took "
+            f"{time.monotonic() - watch.began:.1f} s, and a quarter is for the comparison in the end"
+        )
+
+
+def _searched(
+    chosen: Sequence[Chosen], seconds: float, recorder: RecordToFile, watch: Watch, builder: LocalBuilder, runner: LocalRunner, by: By
+) -> tuple[list[str], bool]:
+    """Search until the time is over or the user interrupts; what there is to note, and whether that was so."""
+    notes, is_interrupted = list[str](), False
+    try:
+        notes += search(chosen, seconds, recorder, watch, builder, runner, by)
+    except KeyboardInterrupt:
+        is_interrupted = True
+        watch.say("interrupted: what was found until now is compared within the network; Ctrl-C once more leaves it in the log")
+    try:
+        recorder.finish()
+    except TuningError as error:  # without room for all records those are compared that the log has
+        notes.append(str(error))
+    return notes, is_interrupted
 
 
 def _measured(mod: Any, params: Mapping[Any, Any] | None, target: Target, inputs: Mapping[str, Any] | None, budget_s: float) -> Network:
@@ -158,41 +163,6 @@ def _chosen(found: Sequence[NetworkTask], wanted: str | Sequence[int | str], net
             raise TuningError(f"tune_network: no task {one!r}; there are {listed or 'none'}")
         numbers.append(number)
     return [found[number] for number in dict.fromkeys(numbers)]
-
-
-def _as_in_a_network(runner: LocalRunner, target: Target) -> LocalRunner:
-    """How kernels of a network are timed: each call finds in the caches of a core what others left there."""
-    if runner.swept_bytes or runner.enable_cpu_cache_flush:
-        return runner
-    given = {one.name: getattr(runner, one.name) for one in fields(LocalRunner)}  # whatever kind of runner it is
-    shortest = _REPEAT_MS if runner.min_repeat_ms is None else runner.min_repeat_ms
-    return LocalRunner(**{**given, "swept_bytes": 2 * target.machine.caches[1].size, "min_repeat_ms": shortest})
-
-
-def _promising(network: Network, tasks: Sequence[NetworkTask]) -> list[tuple[NetworkTask, float]]:
-    """Tasks, with the seconds that no program of a call takes less than; first where most of a run may be gained."""
-    limits = [(one, least_seconds(one.task.compute_dag, network.target)) for one in tasks]
-    return sorted(limits, key=lambda pair: pair[1] * network.calls_of(pair[0].kernels) - network.seconds_of(pair[0].kernels))
-
-
-def _search(
-    chosen: Sequence[tuple[NetworkTask, float]], seconds: float, recorder: RecordToFile, watch: Watch, builder: LocalBuilder,
-    runner: LocalRunner,
-) -> None:  # fmt: skip
-    """Rounds of the task scheduler, which go on with the log."""
-    scheduler = TaskScheduler(
-        [one.task for one, _ in chosen], [float(one.count) for one, _ in chosen], load_log_file=recorder.filename,
-        callbacks=[], least_costs=[least for _, least in chosen], compares=False,
-    )  # fmt: skip
-    if builder.build_func == "default":
-        builder = replace(builder, build_func=_KERNELS)
-    options = TuningOptions(
-        num_measures_per_round=_ROUND, verbose=0, builder=builder, runner=runner, measure_callbacks=[recorder, watch],
-        budget_s=seconds,
-    )  # fmt: skip
-    # What a kernel is compared with is the one by rules, which is measured first.
-    params = {"measure_unscheduled": 0, **(_SEARCH if seconds < _LONG_S else {})}
-    scheduler.tune(options, search_policy_params=params)
 
 
 def _concluded(

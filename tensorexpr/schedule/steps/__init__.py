@@ -3,6 +3,7 @@
 from ..factors import Factor
 from .balanced import BalancedSplit
 from .base import REGISTRY, Step, step_from_json
+from .by_blocks import ByBlocks
 from .caching import CacheRead, CacheWrite
 from .exact_split import ExactSplit
 from .grouping import CreateGroup, GroupComputeAt, GroupComputeRoot
@@ -28,6 +29,7 @@ __all__ = [
     "Annotate",
     "BalancedSplit",
     "Bind",
+    "ByBlocks",
     "CacheRead",
     "CacheWrite",
     "ComputeAt",

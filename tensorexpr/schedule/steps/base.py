@@ -13,6 +13,7 @@ from ..scans import check_scan_primitive
 from ..tree import Inline, ScheduleTree, StageNode
 
 REGISTRY: dict[str, type[Step]] = {}
+JsonText = str  # of any length that a log may have
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,7 @@ def _is_int(value: Any) -> bool:
 _FIELD_TYPES: dict[str, Any] = {
     "int": (_is_int, int),
     "str": (lambda v: isinstance(v, str) and len(v) <= 256, str),
+    "JsonText": (lambda v: isinstance(v, str) and len(v) <= 1 << 20, str),
     "bool": (lambda v: isinstance(v, bool), bool),
     "int | None": (lambda v: v is None or _is_int(v), lambda v: v),
     "PragmaValue": (

@@ -260,7 +260,7 @@ def conv3d_ncdhw(
 @register_topi_schedule("conv3d_ncdhw.x86")
 def schedule_conv3d_ncdhw(cfg: Any, outs: Any) -> Schedule:
     """The schedule of a convolution [N, C, D, H, W]: data and kernel are copied in blocks of channels."""
-    return _copied(cfg, outs, "NCDHW")
+    return copied_in_blocks(cfg, opened(outs), "NCDHW")
 
 
 @register_topi_compute("conv3d_ndhwc.x86")
@@ -302,12 +302,11 @@ def group_conv2d_nchw(
 @register_topi_schedule("group_conv2d_nchw.x86")
 def schedule_group_conv2d_nchw(cfg: Any, outs: Any) -> Schedule:
     """The schedule of a convolution in groups: data and kernel are copied in blocks of channels."""
-    return _copied(cfg, outs, "NCHW")
+    return copied_in_blocks(cfg, opened(outs), "NCHW")
 
 
-def _copied(cfg: Any, outs: Any, layout: str) -> Schedule:
+def copied_in_blocks(cfg: Any, found: Opened, layout: str) -> Schedule:
     """A convolution with channels before the pixels: its operands are copied in blocks, a block of results is stored transposed."""
-    found = opened(outs)
     s, (data, kernel) = found.s, found.operands
     copies = []
     for operand, block in ((data, cfg["tile_ic"].size[-1]), (kernel, cfg["tile_oc"].size[-1])):

@@ -11,13 +11,25 @@ from __future__ import annotations
 from typing import Any
 
 from ...autotvm.task.topi_integration import register_topi_compute, register_topi_schedule
+from ...errors import ScheduleError
 from ...schedule.te_schedule import Schedule
 from ...spaces.tiles import pack
 from ...te.tensor import Tensor
 from .. import nn
 from ..transform import layout_transform
 from ..utils import extent_value
-from .shared import MOST_UNROLLED, accumulate, copies_at_root, free_registers, in_blocks, lanes, of_arguments, opened, write_out
+from .shared import (
+    MOST_UNROLLED,
+    Opened,
+    accumulate,
+    copies_at_root,
+    free_registers,
+    in_blocks,
+    lanes,
+    of_arguments,
+    opened,
+    write_out,
+)
 
 
 @register_topi_compute("dense_pack.x86")
@@ -124,39 +136,55 @@ def batch_matmul(
 ) -> Tensor:
     """The products of two batches of matrices, each transposed if said so."""
     out = nn.batch_matmul(tensor_a, tensor_b, out_shape, out_dtype, bool(transpose_a), bool(transpose_b))
-    depth = tensor_a.shape[1] if transpose_a else tensor_a.shape[2]
-    for name, extent in (("tile_y", out.shape[1]), ("tile_x", out.shape[2]), ("tile_k", depth)):
+    define_tiles(cfg, out.shape[1], out.shape[2], tensor_a.shape[1] if transpose_a else tensor_a.shape[2])
+    return out
+
+
+def define_tiles(cfg: Any, rows: Any, columns: Any, depth: Any) -> None:
+    """Define the knobs of a product: rows and columns of a tile, steps of the sum that are taken together."""
+    for name, extent in (("tile_y", rows), ("tile_x", columns), ("tile_k", depth)):
         cfg.define_split(name, extent, num_outputs=2)
     if cfg.is_fallback:
         cfg.fallback_split("tile_y", [-1, free_registers()])
         cfg.fallback_split("tile_x", [-1, lanes()])
         cfg.fallback_split("tile_k", [-1, 1])
-    return out
 
 
 @register_topi_schedule("batch_matmul.x86")
 def schedule_batch_matmul(cfg: Any, outs: Any) -> Schedule:
-    """The schedule of batched products; columns that aren't neighbours in memory are brought into panels of a tile's width first."""
-    found = opened(outs)
-    s, right = found.s, found.operands[1]
-    load = next(one for one in s.tree.reads(s.tree[s[found.product].id]) if one.producer == right)
-    column = load.indices.index(found.product.op.axis[2].var)
-    copies_at_root(s, [operand for operand in found.operands if operand is not right or column == 2])
-    if column == 1:
+    """The schedule of batched products."""
+    return in_tiles(cfg, opened(outs))
+
+
+def in_tiles(cfg: Any, found: Opened) -> Schedule:
+    """A product, or a batch of them; columns that aren't neighbours in memory are brought into panels of a tile's width first.
+
+    Raises:
+        ScheduleError: if no operand has the columns and the sum as indices of its own.
+    """
+    s, (*_, x), (k,) = found.s, found.product.op.axis, found.product.op.reduce_axis
+    reads = s.tree.reads(s.tree[s[found.product].id])
+    load = next((one for one in reads if x.var in one.indices and k.var in one.indices), None)
+    if load is None:
+        raise ScheduleError(f"no operand of {found.product.op.name} is read at the columns and the steps of the sum, as that of a product is")
+    right, column = next(one for one in found.operands if one == load.producer), load.indices.index(x.var)
+    is_row = column == len(load.indices) - 1
+    copies_at_root(s, [operand for operand in found.operands if operand is not right or is_row])
+    if not is_row:
         copy = s.cache_read(right, "global", [found.product])
-        pack(s, copy, 1, [2], (1, cfg["tile_x"].size[-1]), True, True)
+        pack(s, copy, column, [load.indices.index(k.var)], (1, cfg["tile_x"].size[-1]), True, True)
     accumulators = accumulate(s, found.product, found.result)
     stage = s[found.result]
-    batch, y, x = stage.op.axis
+    *batch, y, x = stage.op.axis
     outer_y, row = cfg["tile_y"].apply(s, found.result, y)
     outer_x, lane = cfg["tile_x"].apply(s, found.result, x)
-    stage.reorder(batch, outer_y, outer_x, row, lane)
-    place = stage.fuse(batch, outer_y, outer_x)
+    stage.reorder(*batch, outer_y, outer_x, row, lane)
+    place = stage.fuse(*batch, outer_y, outer_x)
     stage.vectorize(lane)
     stage.parallel(place)
     s[accumulators].compute_at(stage, place)
     inner = s[accumulators]
-    _, row, lane = inner.op.axis
+    *_, row, lane = inner.op.axis
     steps, step = cfg["tile_k"].apply(s, accumulators, inner.op.reduce_axis[0])
     inner.reorder(steps, step, row, lane)
     inner.vectorize(lane)

@@ -21,7 +21,7 @@ from tensorexpr.auto_scheduler import (
     best_schedule,
     load_records,
 )
-from tensorexpr.auto_scheduler.preload import PreloadMeasuredStates, recall
+from tensorexpr.auto_scheduler.preload import CandidateIndex, PreloadMeasuredStates, recall
 from tensorexpr.auto_scheduler.sketch.generate import generate_sketches
 from tensorexpr.auto_scheduler.sketch.rule import RuleOptions
 from tensorexpr.schedule import create_schedule
@@ -140,7 +140,7 @@ def test_a_search_with_packed_inputs(rules: str, tmp_path: Path) -> None:
     assert all(record.is_success and record.verified and record.layout_rewrite_option is PACKED for record in records)
     assert any(any(isinstance(step, PreTransformed) for step in record.trace) for record in records)
     programs = {record.trace for record in records if len(record.trace)}
-    assert len(recall(records, policy.generate_sketches()).candidates) == len(programs)
+    assert len(recall(records, CandidateIndex(policy.generate_sketches()).find).candidates) == len(programs)
     assert PreloadMeasuredStates(log).records(task)
     assert not PreloadMeasuredStates(log).records(SearchTask(compute_dag=tensors, target="llvm -num-cores=1"))
     rng = np.random.default_rng(0)

@@ -22,7 +22,7 @@ from tensorexpr.auto_scheduler import (
     XGBModel,
 )
 from tensorexpr.auto_scheduler.cost_model import UserModel, features_of
-from tensorexpr.auto_scheduler.preload import recall
+from tensorexpr.auto_scheduler.preload import CandidateIndex, recall
 from tensorexpr.errors import TuningError
 from tensorexpr.schedule.trace import Trace
 from tensorexpr.tune.cost_model import rank_correlation
@@ -167,7 +167,7 @@ def test_records_are_found_again_among_the_candidates_of_the_sketches(tmp_path: 
     preload = PreloadMeasuredStates(log)
     records = preload.records(of)
     assert len(records) == len(chosen) + 2
-    found = recall(records, sketches)
+    found = recall(records, CandidateIndex(sketches).find)
     costs = {sketches[c.sketch].trace_of(c.row): cost for c, cost in found.candidates}
     assert costs[inputs[0].trace] == float("inf")
     assert {trace: cost for trace, cost in costs.items() if cost < 1} == {
@@ -193,7 +193,7 @@ def test_only_records_of_the_task_are_preloaded(tmp_path: Path) -> None:
 def test_programs_that_no_sketch_makes_are_left_out() -> None:
     records = [record for record in auto_scheduler.load_records(GOLDEN) if record.workload_key.startswith('["v06_matmul", ')]
     of = SearchTask(workload_key=records[0].workload_key, target=TARGET)
-    assert recall(records, SketchPolicy(of).generate_sketches()).candidates == ()
+    assert recall(records, CandidateIndex(SketchPolicy(of).generate_sketches()).find).candidates == ()
 
 
 def test_other_callbacks_are_refused() -> None:

@@ -31,15 +31,16 @@ def searched(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """A search that finds one program for each task, and times as a table says them: by the origin of each kernel."""
     said: dict[str, Any] = {"record": 0.5, "network": 0.5, "interrupt": False, "tasks": []}
 
-    def search(chosen: Any, seconds: float, recorder: Any, watch: Any, builder: Any, runner: Any) -> None:
-        said["tasks"], said["runner"] = [one.kernels[0] for one, _ in chosen], runner
-        for number, one in enumerate(one for one, _ in chosen if not one.is_simple):
+    def search(chosen: Any, seconds: float, recorder: Any, watch: Any, builder: Any, runner: Any, by: Any) -> list[str]:
+        said["tasks"], said["runner"] = [one.task.kernels[0] for one in chosen], runner
+        for number, one in enumerate(one.task for one in chosen if not one.task.is_simple):
             made, result = tiled(one.task, 8 if number else 4)
             result = replace(result, policy={"swept_bytes": said.get("swept_bytes", runner.swept_bytes)})
             recorder.callback(None, [made], [result])
             watch.callback(None, [made], [result])
             if said["interrupt"]:
                 raise KeyboardInterrupt
+        return []
 
     def kernel_times(executables: Any, *_: Any) -> Any:
         return [{n: (1e-3 * (said["record"] if o == "record" else 1.0), 1) for n, o in one.origins.items()} for one in executables]
@@ -47,7 +48,7 @@ def searched(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     def in_turn(executables: Any, *_: Any) -> Any:
         return [3e-3 * (said["network"] if "record" in one.origins.values() else 1.0) for one in executables]
 
-    monkeypatch.setattr(tuning, "_search", search)
+    monkeypatch.setattr(tuning, "search", search)
     for module in (tuning, comparing):
         monkeypatch.setattr(module, "kernel_times", kernel_times)
         monkeypatch.setattr(module, "timed_in_turn", in_turn)
@@ -93,14 +94,14 @@ def test_what_was_timed_otherwise_is_not_chosen(searched: dict[str, Any], tmp_pa
     found = relax.tune_network(network(), None, TARGET, records=tmp_path / "log.json", progress=False)
     assert searched["runner"].swept_bytes >= TARGET.machine.caches[1].size and set(found.executable.origins.values()) == {"rule"}
     rpc = auto_scheduler.RPCRunner("key", "127.0.0.1", 9090, timeout=7, number=4)
-    asked = tuning._as_in_a_network(rpc, TARGET)
+    asked = tuning.as_in_a_network(rpc, TARGET)
     assert (asked.timeout, asked.number, asked.min_repeat_ms, asked.swept_bytes) == (7, 4, 100, searched["runner"].swept_bytes)
 
 
 def test_the_faster_of_the_best_two_runs(searched: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log, tried = tmp_path / "log.json", list[list[str]]()
     (one,) = (one for one in tasks_of_graph(fused_graph(network()), TARGET) if one.kernels == ("matmul1",))
-    swept = tuning._as_in_a_network(auto_scheduler.LocalRunner(), TARGET).swept_bytes
+    swept = tuning.as_in_a_network(auto_scheduler.LocalRunner(), TARGET).swept_bytes
     for factor, cost in ((4, 1.0e-6), (2, 1.05e-6), (8, 1.5e-6)):  # the last is too slow alone to be tried
         made, result = tiled(one.task, factor)
         auto_scheduler.save_records(log, [made], [replace(result, costs=(cost,), policy={"swept_bytes": swept})])
