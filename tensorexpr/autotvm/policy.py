@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..auto_scheduler.layout_rewrite import rewrite_layouts
@@ -16,8 +17,8 @@ from ..tune.evolution import Candidate, EvolutionOptions
 from .task.task import Task
 from .template_space import TemplateSpace
 
-# Programs of a generation at most: a template's function is run for each, which takes milliseconds.
-_POPULATION = 192
+# Programs of a generation: a template's function is run for each, which takes milliseconds, where sketches are arrays.
+_POPULATION, _SHARE = 192, 8
 
 
 class _Relaid(TemplateSpace):
@@ -88,4 +89,4 @@ class TemplatePolicy(SketchPolicy):
 
     def _evolution(self) -> EvolutionOptions:
         asked = super()._evolution()
-        return EvolutionOptions(min(asked.population, _POPULATION), asked.generations, asked.mutation_prob, seeds=_POPULATION // 4)
+        return replace(asked, population=min(asked.population // _SHARE, _POPULATION))

@@ -32,8 +32,8 @@ from .search_strategy.trace_space import TraceSpace
 from .search_strategy.tuned import ModelOfPrograms
 from .tune_context import MeasureCandidate, TuneContext
 
-_DRAW_FAILURES = 20  # in a row, for each design space
-_LEAST = 32  # programs of a population, however long it takes
+_DRAW_FAILURES = 20  # in a row
+_LEAST = 12  # programs of a population, however long it takes
 # Names that functions of blocks have for the search alone: records know inputs by what is computed.
 _LAYOUT_FREE = "layout_free_buffers"
 
@@ -155,11 +155,11 @@ class BlocksPolicy(SketchPolicy):
                 kinds = ", ".join(sorted({type(one).__name__ for one in found})) or "nothing"
                 raise TuningError(f"a policy for programs of blocks takes a generator that gives schedules; this one gives {kinds}")
             programs = Programs(self._context)
-            limit, generations = _DRAW_FAILURES * len(drawn), int(self.params["evolutionary_search_num_iters"])
+            generations = int(self.params["evolutionary_search_num_iters"])
             self._space = _BlockSpace(
                 programs,
                 lambda: programs.drawn_of(drawn),
-                max_draw_failures=limit,
+                max_draw_failures=_DRAW_FAILURES,
                 least=_LEAST,
                 seconds=self._seconds,
                 generations=generations,

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from ...auto_scheduler.task_callbacks import LogEstimatedLatency, PrintTableInfo
 from ...autotvm import callback as autotvm_callback
 from ...autotvm.task import extract_from_program
 from ...relax.tuning.network import tune_network
+from ...relax.tuning.styles import STYLES, policies_by
 from ...relay.build_module import bound_graph
 from ...target import Target, TargetLike
 from ..report.network import network_page
@@ -112,7 +114,7 @@ def _shapes(task: Any) -> str:
 
 def schedule_tasks(
     tasks: Sequence[Any], task_weights: Sequence[float], tuning_options: Any, prior_records: str | None = None,
-    log_estimated_latency: bool = False,
+    log_estimated_latency: bool = False, by: str = STYLES[0],
 ) -> None:  # fmt: skip
     """Tune tasks of the auto-scheduler, so that the network gets fastest.
 
@@ -121,12 +123,22 @@ def schedule_tasks(
         tuning_options: `auto_scheduler.TuningOptions`.
         prior_records: a log whose programs count as measured.
         log_estimated_latency: write the expected time of the network to total_latency.tsv after each round.
+        by: what finds programs, see `relax.tune_network`; tasks that it has none of are left out, which is said.
+
+    Raises:
+        TVMCException: if it has programs of none.
     """
     callbacks: list[Any] = [PrintTableInfo()]
     if log_estimated_latency:
         callbacks.append(LogEstimatedLatency("total_latency.tsv"))
-    scheduler = auto_scheduler.TaskScheduler(list(tasks), list(task_weights), load_log_file=prior_records, callbacks=callbacks)
-    scheduler.tune(tuning_options)
+    policies, notes = policies_by(by, tasks, prior_records)
+    for note in notes:
+        print(note)
+    if not policies:
+        raise TVMCException(f"nothing to tune: {by} has programs of none of the {len(tasks)} tasks")
+    taken, weights = [tasks[number] for number in policies], [task_weights[number] for number in policies]
+    scheduler = auto_scheduler.TaskScheduler(taken, weights, load_log_file=prior_records, callbacks=callbacks)
+    scheduler.tune(tuning_options, search_policy=list(policies.values()))
 
 
 def tune_tasks(
@@ -200,6 +212,7 @@ def tune_model(
     mixed_precision_calculation_type: str | None = None,
     mixed_precision_acc_type: str | None = None,
     budget_s: float | None = None,
+    by: str | None = None,
 ) -> str:
     """Tune a network; what was measured stays in the log, whenever it is interrupted.
 
@@ -226,6 +239,8 @@ def tune_model(
         desired_layout, desired_layout_ops, mixed_precision, mixed_precision_ops, mixed_precision_calculation_type,
             mixed_precision_acc_type: see `compiler.apply_graph_transforms`.
         budget_s: seconds in all, of the auto-scheduler.
+        by: what finds programs of kernels: "auto_scheduler" (the default), "autotvm", a template with knobs, or "meta_schedule". Builds
+            follow the records of all of them.
 
     Returns:
         The log's path; with a budget that of the programs that were chosen, which lies beside it.
@@ -236,59 +251,101 @@ def tune_model(
     """
     transforms = parse_graph_transform_args(locals())
     refuse_rpc(hostname, rpc_key)
+    by = _style(enable_autoscheduler, by, budget_s, trials)
+    chosen, _ = target_from_cli(target, additional_target_options)
+    log = os.fspath(tuning_records or tvmc_model.default_tuning_records_path())
+    mod, params = tvmc_model.mod, tvmc_model.params
+    if by is None:
+        tasks = autotvm_get_tuning_tasks(mod, params, chosen, target_host, transforms)
+        weights = [1] * len(tasks)
+    else:
+        tasks, weights = autoscheduler_get_tuning_tasks(mod, params, chosen, target_host, transforms, hardware_params, include_simple_tasks)
+    counts = {id(task): weight for task, weight in zip(tasks, weights, strict=True)}
+    selected, is_list = filter_tasks(tasks, tasks_filter)
+    if is_list:
+        print(gen_task_list(selected, by is not None))
+        return log
+    if not selected:
+        raise TVMCException("nothing to tune: no products or convolutions of known sizes; include_simple_tasks takes what else there is")
+    measuring = _Measuring(number, repeat, timeout, min_repeat_ms, parallel)
+    if by is not None and budget_s is not None:
+        changed = apply_graph_transforms(mod, transforms)
+        names = "all" if tasks_filter == "all" else [task.desc for task in selected]
+        given = () if prior_records is None else (prior_records,)
+        return _within(changed, params, _target(chosen, target_host), budget_s, log, names, given, measuring, by)
+    _take_over(prior_records, log)
+    known = log if os.path.exists(log) else None
+    if by is None:
+        tune_tasks(selected, log, measuring.of_autotvm(), tuner, trials or 10_000, early_stopping, known)
+        return log
+    options = measuring.of_trials(trials if trials is not None else 10_000, early_stopping, log)
+    schedule_tasks(selected, [counts[id(task)] for task in selected], options, known, log_estimated_latency, by)
+    return log
+
+
+def _style(enable_autoscheduler: bool, by: str | None, budget_s: float | None, trials: int | None) -> str | None:
+    """What finds programs of kernels; None for AutoTVM's tasks of operators.
+
+    Raises:
+        TVMCException: for options that exclude each other.
+    """
+    if by is not None and by not in STYLES:
+        raise TVMCException(f"no search is called {by!r}; there are {', '.join(STYLES)}")
+    if not enable_autoscheduler and by is not None:
+        raise TVMCException(f"by={by!r} searches kernels in the task scheduler; AutoTVM's tuners search operators: leave out one of both")
     if budget_s is not None and not enable_autoscheduler:
         raise TVMCException("a budget of seconds is for the auto-scheduler; AutoTVM takes trials of each task")
     if budget_s is not None and trials is not None:
         raise TVMCException("--budget takes as many trials as there is time for: leave out --trials, or the budget")
-    chosen, _ = target_from_cli(target, additional_target_options)
-    log = os.fspath(tuning_records or tvmc_model.default_tuning_records_path())
-    mod, params = tvmc_model.mod, tvmc_model.params
-    if enable_autoscheduler:
-        tasks, weights = autoscheduler_get_tuning_tasks(mod, params, chosen, target_host, transforms, hardware_params, include_simple_tasks)
-    else:
-        tasks = autotvm_get_tuning_tasks(mod, params, chosen, target_host, transforms)
-        weights = [1] * len(tasks)
-    counts = {id(task): weight for task, weight in zip(tasks, weights, strict=True)}
-    selected, is_list = filter_tasks(tasks, tasks_filter)
-    if is_list:
-        print(gen_task_list(selected, enable_autoscheduler))
-        return log
-    if not selected:
-        raise TVMCException("nothing to tune: no products or convolutions of known sizes; include_simple_tasks takes what else there is")
-    if budget_s is not None:
-        changed = apply_graph_transforms(mod, transforms)
-        names = "all" if tasks_filter == "all" else [task.desc for task in selected]
-        # What isn't said otherwise than usual is as the search of networks has it: ten calls of a short kernel say little.
-        builder = auto_scheduler.LocalBuilder(timeout=timeout, n_parallel=None if parallel == _PARALLEL else parallel)
-        asked: dict[str, Any] = {"number": number, "repeat": repeat} if (number, repeat) != (_NUMBER, _REPEAT) else {}
-        runner = auto_scheduler.LocalRunner(timeout=timeout, min_repeat_ms=min_repeat_ms, **asked)
-        return _within(changed, params, _target(chosen, target_host), budget_s, log, names, prior_records, builder, runner)
-    _take_over(prior_records, log)
-    known = log if os.path.exists(log) else None
-    least = min_repeat_ms or 0
-    if not enable_autoscheduler:
-        option = autotvm.measure_option(
-            builder=autotvm.LocalBuilder(timeout=timeout, n_parallel=parallel),
-            runner=autotvm.LocalRunner(number=number, repeat=repeat, timeout=timeout, min_repeat_ms=least),
-        )
-        tune_tasks(selected, log, option, tuner, trials or 10_000, early_stopping, known)
-        return log
-    options = auto_scheduler.TuningOptions(
-        num_measure_trials=trials if trials is not None else 10_000,
-        early_stopping=early_stopping,
-        builder=auto_scheduler.LocalBuilder(timeout=timeout, n_parallel=parallel),
-        runner=auto_scheduler.LocalRunner(timeout=timeout, number=number, repeat=repeat, min_repeat_ms=least),
-        measure_callbacks=[auto_scheduler.RecordToFile(log)],
-    )
-    schedule_tasks(selected, [counts[id(task)] for task in selected], options, known, log_estimated_latency)
-    return log
+    return (by or STYLES[0]) if enable_autoscheduler else None
 
 
-def _within(mod: Any, params: Any, target: Target, budget_s: float, log: str, tasks: Any, prior: Any, builder: Any, runner: Any) -> str:
+@dataclass(frozen=True)
+class _Measuring:
+    """How programs are measured, as the arguments of `tune_model` say it."""
+
+    number: int
+    repeat: int
+    timeout: int
+    min_repeat_ms: int | None
+    parallel: int
+
+    def of_autotvm(self) -> Any:
+        """As AutoTVM's tuners take it."""
+        return autotvm.measure_option(
+            builder=autotvm.LocalBuilder(timeout=self.timeout, n_parallel=self.parallel),
+            runner=autotvm.LocalRunner(
+                number=self.number, repeat=self.repeat, timeout=self.timeout, min_repeat_ms=self.min_repeat_ms or 0
+            ),
+        )  # fmt: skip
+
+    def of_trials(self, trials: int, early_stopping: int | None, log: str) -> auto_scheduler.TuningOptions:
+        """As the task scheduler takes it for a number of trials."""
+        return auto_scheduler.TuningOptions(
+            num_measure_trials=trials,
+            early_stopping=early_stopping,
+            builder=auto_scheduler.LocalBuilder(timeout=self.timeout, n_parallel=self.parallel),
+            runner=auto_scheduler.LocalRunner(
+                timeout=self.timeout, number=self.number, repeat=self.repeat, min_repeat_ms=self.min_repeat_ms or 0
+            ),
+            measure_callbacks=[auto_scheduler.RecordToFile(log)],
+        )  # fmt: skip
+
+    def within_a_network(self) -> tuple[auto_scheduler.LocalBuilder, auto_scheduler.LocalRunner]:
+        """As a search of a network takes it: what isn't said otherwise than usual is its own, as ten calls of a short kernel say little."""
+        builder = auto_scheduler.LocalBuilder(timeout=self.timeout, n_parallel=None if self.parallel == _PARALLEL else self.parallel)
+        is_usual = (self.number, self.repeat) == (_NUMBER, _REPEAT)
+        asked: dict[str, Any] = {} if is_usual else {"number": self.number, "repeat": self.repeat}
+        return builder, auto_scheduler.LocalRunner(timeout=self.timeout, min_repeat_ms=self.min_repeat_ms, **asked)
+
+
+def _within(
+    mod: Any, params: Any, target: Target, budget_s: float, log: str, tasks: Any, prior: Sequence[Any], measuring: _Measuring, by: str
+) -> str:
     """Tune by seconds: see `relax.tune_network`. Prints the table, writes its page, and returns the log of the chosen programs."""
-    given = () if prior is None else (prior,)
+    builder, runner = measuring.within_a_network()
     made = tune_network(
-        mod, params, target, budget_s=budget_s, records=log, tasks=tasks, prior_records=given, builder=builder, runner=runner
+        mod, params, target, budget_s=budget_s, records=log, tasks=tasks, prior_records=prior, by=by, builder=builder, runner=runner
     )
     page = Path(log).with_suffix(".html")
     page.write_text(network_page(made), encoding="utf-8")
@@ -327,6 +384,7 @@ def add_tune_parser(subparsers: Any, _: Any = None, json_params: Any = None) -> 
     parser.add_argument("--parallel", type=int, default=_PARALLEL, help="compilers at a time; 4")
     parser.add_argument("--timeout", type=int, default=10, metavar="SECONDS", help="of a compiler or a measurement; 10")
     parser.add_argument("--enable-autoscheduler", action="store_true", help="the default, unless there is --tuner")
+    parser.add_argument("--by", choices=STYLES, help="what finds programs of kernels; auto_scheduler")
     parser.add_argument("--include-simple-tasks", action="store_true", help="pools and elementwise chains, too")
     parser.add_argument("--log-estimated-latency", action="store_true", help="the expected time, to total_latency.tsv")
     parser.add_argument("--tuner", choices=TUNERS, help="AutoTVM's templates, by this tuner; builds don't follow its records")
@@ -350,13 +408,15 @@ def drive_tune(args: argparse.Namespace) -> int:
     numbers = {name: getattr(args, name) for name in _HARDWARE if getattr(args, name) is not None}
     if args.enable_autoscheduler and args.tuner:
         raise TVMCException("--tuner is AutoTVM's; leave out --enable-autoscheduler, or the tuner")
+    if args.enable_autoscheduler and args.by not in (None, STYLES[0]):
+        raise TVMCException(f"--enable-autoscheduler and --by {args.by} say two things; leave out one of them")
     try:
         log = tune_model(
             model, args.target, args.output, args.tuning_records, args.tuner is None, args.rpc_key, host, port or 9090,
             args.trials if args.trials is not None or args.budget is not None else 1000, args.target_host, args.tuner or "xgb",
             args.min_repeat_ms, args.early_stopping, args.timeout, args.repeat, args.number, args.parallel,
             auto_scheduler.HardwareParams(**numbers, target=args.target) if numbers else None, args.include_simple_tasks,
-            args.log_estimated_latency, reconstruct_target_args(args), args.tasks, budget_s=args.budget,
+            args.log_estimated_latency, reconstruct_target_args(args), args.tasks, budget_s=args.budget, by=args.by,
             **parse_graph_transform_args(args),
         )  # fmt: skip
     except KeyboardInterrupt:

@@ -8,6 +8,7 @@ TVM's tasks declare an operator of its arguments; here the argument is the compu
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from ...autotvm.task.task import get_config, template
@@ -24,6 +25,7 @@ from .products import define_tiles, in_tiles
 from .shared import Opened, copies_at_root, opened
 
 NAME = "kernel.x86"
+_declared = lru_cache(maxsize=64)(loads)  # a search makes hundreds of programs of one computation
 
 
 @template(NAME)
@@ -36,7 +38,7 @@ def kernel(computation: str) -> tuple[Schedule, list[Tensor]]:
     Raises:
         ScheduleError: for a computation that isn't of one convolution or product, with what is elementwise behind it.
     """
-    tensors, cfg = list(loads(computation)), get_config()
+    tensors, cfg = list(_declared(computation)), get_config()
     found = opened([tensor for tensor in tensors if not isinstance(tensor.op, PlaceholderOp)])
     sums = found.product.op.reduce_axis
     if len(sums) == 1 and len(found.product.shape) >= 2:
