@@ -1,6 +1,6 @@
 """Searching schedules of functions of blocks: from a program and a design space to the fastest schedule (Shao et al., MetaSchedule, 2022).
 
-tir_integration    tune_tir, compile_tir;  tune: tune_tasks;  tune_config: TuneConfig;  tune_context: a task
+tir_integration    tune_tir, compile_tir;  relax_integration, relay_integration: networks;  tune: tune_tasks;  tune_config: TuneConfig;  tune_context: a task
 space_generator/   the design spaces of a program
 schedule_rule/     what may be done with a block;  postproc/: with every program;  mutator/: how programs are varied
 search_strategy/   which programs to measure next
@@ -31,6 +31,8 @@ from . import (
     measure_callback,
     mutator,
     postproc,
+    relax_integration,
+    relay_integration,
     runner,
     schedule_rule,
     search_strategy,
@@ -48,6 +50,7 @@ from .mutator import Mutator
 from .postproc import Postproc
 from .profiler import Profiler
 from .proposal import PyCompositeSchedule, PySearchPolicy, as_composite_schedule
+from .relax_integration import ExtractedTask
 from .runner import Runner
 from .schedule_rule import ScheduleRule
 from .search_strategy import SearchStrategy
@@ -64,6 +67,7 @@ __all__ = [
     "Builder",
     "CostModel",
     "Database",
+    "ExtractedTask",
     "FeatureExtractor",
     "MeasureCallback",
     "MeasureCandidate",
@@ -92,6 +96,8 @@ __all__ = [
     "measure_callback",
     "mutator",
     "postproc",
+    "relax_integration",
+    "relay_integration",
     "runner",
     "schedule_rule",
     "search_strategy",

@@ -106,7 +106,7 @@ def tune_tir(
     return found if config is None else compile_tir(found, mod, target)
 
 
-def _with_sketches(space: Any, strategy: Any) -> Any:
+def usual_space(space: Any, strategy: Any) -> Any:
     """The default space: what the rules make, and sketches of the tensors that programs compute, for the strategy that knows both."""
     evolves = strategy == "evolutionary" or isinstance(strategy, EvolutionarySearch)
     return SpaceGeneratorUnion([PostOrderApply(), TensorSketchSpace()]) if space == "post-order-apply" and evolves else space
@@ -124,24 +124,38 @@ def _tasks(
 ) -> list[TuneContext]:
     """A task for each function, in the order of their names."""
     functions = sorted((var.name_hint, func) for var, func in mod.functions_items() if isinstance(func, PrimFunc))
-    found = []
-    for (name, func), state in zip(functions, fork_seed(seed, len(functions)), strict=True):
-        own = special.get(name, _with_sketches(space, strategy))
-        if own is None:
-            continue
-        shown = task_name if task_name is not None and len(functions) == 1 else name
-        context = TuneContext(
-            _alone(mod, func),
-            target=target,
-            space_generator=own.clone() if isinstance(own, SpaceGenerator) else own,
-            search_strategy=strategy.clone() if isinstance(strategy, SearchStrategy) else strategy,
-            task_name=shown,
-            rand_state=state,
-            num_threads=cores,
-        )
-        found.append(context)
+    shown = task_name if len(functions) == 1 else None
+    named = [(shown or name, _alone(mod, func), target) for name, func in functions]
+    spaces = [special.get(name, usual_space(space, strategy)) for name, _ in functions]
+    found = contexts_of(named, spaces, strategy, cores, seed)
     if not found:
         raise TuningError("the module has no function of loops (PrimFunc) to tune")
+    return found
+
+
+def contexts_of(
+    programs: Sequence[tuple[str, IRModule, TargetLike]], spaces: Sequence[Any], strategy: Any, cores: int | str, seed: int | None
+) -> list[TuneContext]:
+    """Tasks of programs, each with parts of its own.
+
+    Args:
+        programs: names, modules of one function, and targets.
+        spaces: a space for each; None leaves a program out.
+        strategy, cores, seed: see `tune_tir`.
+    """
+    found = []
+    for (name, mod, target), own, state in zip(programs, spaces, fork_seed(seed, len(programs)), strict=True):
+        if own is not None:
+            context = TuneContext(
+                mod,
+                target=target,
+                space_generator=own.clone() if isinstance(own, SpaceGenerator) else own,
+                search_strategy=strategy.clone() if isinstance(strategy, SearchStrategy) else strategy,
+                task_name=name,
+                rand_state=state,
+                num_threads=cores,
+            )
+            found.append(context)
     return found
 
 

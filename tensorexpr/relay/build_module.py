@@ -20,10 +20,11 @@ from ..tir.function import IRModule
 from .backend import Executor, Runtime
 from .backend.executor_factory import ExecutorFactoryModule
 from .expr import Function, as_expr, bind, const
+from .external import graph_with_external
 from .to_graph import to_graph
 
 
-def _module(mod: Any) -> IRModule:
+def as_module(mod: Any) -> IRModule:
     """A module, of one or of a function.
 
     Raises:
@@ -61,10 +62,14 @@ def bind_params_by_name(func: Any, params: Mapping[str, Any]) -> Any:
 
 def bound_graph(mod: Any, params: Mapping[str, Any] | None) -> IRModule:
     """A module as one of graphs, with values for parameters of "main" as constants."""
-    whole = _module(mod).clone()
+    return to_graph(_bound(mod, params))
+
+
+def _bound(mod: Any, params: Mapping[str, Any] | None) -> IRModule:
+    whole = as_module(mod).clone()
     if params and "main" in whole:
         whole.update_func("main", bind_params_by_name(whole["main"], params))
-    return to_graph(whole)
+    return whole
 
 
 def _chosen(target: Any, target_host: Any) -> Target:
@@ -102,20 +107,20 @@ def build(
 
     Raises:
         ArgumentError: for what is no module.
-        DeclarationError, TypeMismatchError: for operands that don't fit.
+        DeclarationError, TypeMismatchError: for operands that don't fit, and code generators that there aren't (`external`).
         LoweringError, CodegenError, TargetError: from the steps.
     """
     for kind, given in ((Executor, executor), (Runtime, runtime)):
         if isinstance(given, str):
             kind(given)  # an unknown name is an error
     chosen = _chosen(target, target_host)
-    graph = bound_graph(ir_mod, params)
+    graph = graph_with_external(_bound(ir_mod, params))
     if "main" not in graph:
         raise DeclarationError(
             'a network is a function "main"; the module has ' + (", ".join(v.name_hint for v in graph.get_global_vars()) or "none")
         )
     executable = build_graph(graph, chosen)
-    return ExecutorFactoryModule(_module(ir_mod), chosen, executable, mod_name)
+    return ExecutorFactoryModule(as_module(ir_mod), chosen, executable, mod_name)
 
 
 def optimize(mod: Any, target: Any = None, params: Mapping[str, Any] | None = None) -> tuple[IRModule, dict[str, Any]]:
@@ -145,7 +150,7 @@ class Interpreter:
 
     def __init__(self, kind: str, mod: Any, device: Any, target: Any, params: Mapping[str, Any] | None) -> None:
         Executor(kind if kind != "interpreter" else "debug")
-        self.kind, self.mod, self.device, self.target = kind, IRModule() if mod is None else _module(mod), device, target
+        self.kind, self.mod, self.device, self.target = kind, IRModule() if mod is None else as_module(mod), device, target
         self.params = dict(params or {})
 
     def evaluate(self, expr: Any = None, binds: Mapping[Any, Any] | None = None) -> Any:
@@ -163,7 +168,7 @@ class Interpreter:
             whole.update_func("main", chosen)  # type: ignore[arg-type]
         elif not is_function:
             whole.update_func("main", Function((), bind(as_expr(chosen), binds or {})))  # type: ignore[arg-type]
-        machine = VirtualMachine(build_graph(bound_graph(whole, self.params), _chosen(self.target, None)), self.device)
+        machine = VirtualMachine(build_graph(graph_with_external(_bound(whole, self.params)), _chosen(self.target, None)), self.device)
         return self._caller(machine, name) if is_function else machine[name]()
 
     @staticmethod

@@ -8,15 +8,16 @@ stand where they are called are inlined.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..errors import DeclarationError, TypeMismatchError
 from ..lower.passes import deep_recursion
 from ..relax import expr as graph
 from ..relax.block_builder import BlockBuilder
+from ..relax.ops.calls import call_dps_packed
 from ..relax.relations import struct_info_base_check
-from ..relax.struct_info import ObjectStructInfo, StructInfo
+from ..relax.struct_info import ObjectStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
 from ..relax.transform.dataflow import ConvertToDataflow
 from ..tir.function import GlobalVar, IRModule
 from ..tir.op_registry import Op
@@ -33,11 +34,11 @@ class _Emitter:
 
     Args:
         builder: where they are emitted.
-        mod: the module, for functions that are called by name.
+        external: functions of the module that others compute: their names there -> what they are called by.
     """
 
-    def __init__(self, builder: BlockBuilder, mod: IRModule) -> None:
-        self.builder, self.mod = builder, mod
+    def __init__(self, builder: BlockBuilder, external: Mapping[str, str]) -> None:
+        self.builder, self.external = builder, external
         # What is known in each branch and function around: what a branch computes isn't there behind it.
         self.scopes: list[dict[Any, Any]] = [{}]
 
@@ -119,7 +120,18 @@ class _Emitter:
         if isinstance(call.op, Function):
             return (yield from self.inlined(call.op, args))
         callee = call.op if isinstance(call.op, GlobalVar) else (yield call.op)
+        if isinstance(callee, GlobalVar) and callee.name_hint in self.external:
+            return self.by_others(callee.name_hint, args)
         return self.builder.emit(graph.Call(callee, args))
+
+    def by_others(self, name: str, args: list[Any]) -> Any:
+        """The results of an external function, which writes into tensors that it gets."""
+        func: Any = self.builder.get()[name]
+        info = func.ret_struct_info
+        fields = info.fields if isinstance(info, TupleStructInfo) else (info,)
+        if any(not isinstance(one, TensorStructInfo) or one.extents is None for one in fields):
+            raise DeclarationError(f"@{name} returns {info}; external functions write into tensors whose shapes are known")
+        return self.builder.emit(call_dps_packed(self.external[name], tuple(args), info))
 
     def inlined(self, func: Function, args: list[Any]) -> Steps:
         """The body of a function that is called where it stands."""
@@ -189,7 +201,7 @@ def _recursive(mod: IRModule) -> list[str]:
     return found
 
 
-def function_to_graph(func: Function, name: str, mod: IRModule, builder: BlockBuilder) -> Any:
+def function_to_graph(func: Function, name: str, builder: BlockBuilder, external: Mapping[str, str] | None = None) -> Any:
     """Add a function of Relay to the module of a builder, as one of a graph.
 
     Raises:
@@ -205,7 +217,7 @@ def function_to_graph(func: Function, name: str, mod: IRModule, builder: BlockBu
         params.append(graph.Var(param.name_hint, param.struct_info))
     attrs = {key: value for key, value in func.attrs.items() if key != "global_symbol"}
     with deep_recursion, builder.function(name, params, attrs):
-        emitter = _Emitter(builder, mod)
+        emitter = _Emitter(builder, external or {})
         emitter.scopes[0].update(zip(func.params, params, strict=True))
         result = emitter.value(func.body)
         builder.emit_func_output(result)
@@ -216,11 +228,12 @@ def function_to_graph(func: Function, name: str, mod: IRModule, builder: BlockBu
     return made
 
 
-def to_graph(mod: Any) -> IRModule:
+def to_graph(mod: Any, external: Mapping[str, str] | None = None) -> IRModule:
     """A module whose functions of Relay are functions of graphs; others stay as they are.
 
     Args:
         mod: a module, or one function, which becomes "main".
+        external: functions that others compute: their names in the module -> what they are called by. They stay in the module.
     """
     whole = IRModule.from_expr(mod) if isinstance(mod, Function) else mod
     if not any(isinstance(func, Function) for _, func in whole.functions_items()):
@@ -240,6 +253,6 @@ def to_graph(mod: Any) -> IRModule:
         func = whole[name]
         if not isinstance(func, Function):
             continue
-        function_to_graph(func, name, whole, builder)
+        function_to_graph(func, name, builder, external)
     # Bindings without effects as dataflow: operators are fused, and common ones found, in such blocks only.
     return ConvertToDataflow(1)(builder.get())

@@ -27,6 +27,7 @@ from .expr import Call, Constant, Function, If, Let, Tuple, Var
 from .from_graph import from_graph
 from .ops.elementwise import add, multiply, ones_like, rsqrt, subtract
 from .ops.transform import expand_dims
+from .partitioning import AnnotateTarget, MergeCompilerRegions, MergeComposite, PartitionGraph
 from .to_graph import to_graph
 from .ty import type_of
 from .visitor import ExprMutator, free_vars, substitute, walk
@@ -384,9 +385,9 @@ def AlterOpLayout() -> ModulePass:
 
 
 __all__ = [
-    "AlterOpLayout", "BackwardFoldScaleAxis", "CanonicalizeOps", "CombineParallelBatchMatmul", "CombineParallelConv2D",
+    "AlterOpLayout", "AnnotateTarget", "BackwardFoldScaleAxis", "CanonicalizeOps", "CombineParallelBatchMatmul", "CombineParallelConv2D",
     "CombineParallelDense", "ConvertLayout", "DeadCodeElimination", "DefuseOps", "DynamicToStatic", "EliminateCommonSubexpr",
     "FakeQuantizationToInteger", "FastMath", "FoldConstant", "FoldConstantExpr", "FoldScaleAxis", "ForwardFoldScaleAxis", "FuseOps",
-    "InferType", "Legalize", "PassContext", "PassInstrument", "RemoveUnusedFunctions", "Sequential", "SimplifyExpr", "SimplifyInference",
+    "InferType", "Legalize", "MergeCompilerRegions", "MergeComposite", "PartitionGraph", "PassContext", "PassInstrument", "RemoveUnusedFunctions", "Sequential", "SimplifyExpr", "SimplifyInference",
     "ToANormalForm", "ToGraphNormalForm", "ToMixedPrecision", "build_config", "function_pass", "module_pass",
 ]  # fmt: skip

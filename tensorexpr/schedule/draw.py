@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..arith.analyzer import Analyzer
 from ..te.scan_op import ScanOp
+from .block_lines import block_lines
 from .domain import StageDomain, full_region, stage_domain
 from .memory_words import loop_words, stage_words
 from .tree import At, Inline, LoopKind, Root, ScheduleTree, StageNode
@@ -20,6 +21,8 @@ def draw(tree: ScheduleTree) -> str:
     given = [s for s in stages if s.is_placeholder and s.id not in tree.carried and s.origin not in repacked]
     inputs = ", ".join(f"{s.name} [{', '.join(map(str, s.origin.output_shape(0)))}]" for s in given)
     lines = [f"inputs: {inputs}"] if inputs else []
+    if tree.by_blocks:
+        return "\n".join([*lines, "loops by a trace of blocks:", *(f"  {line}" for line in block_lines(tree.by_blocks))])
     inlined = ", ".join(s.name for s in stages if isinstance(s.attach, Inline))
     if inlined:
         lines.append(f"inlined: {inlined}")

@@ -37,7 +37,7 @@ _ARGUMENTS = {"Expr", "Expr | None", "Exprs", "Shape", "Shape | None", "Prim", "
 class Pattern(IntEnum):
     """How the elements of a result depend on those of the arguments; what fusion goes by. The numbers are TVM's."""
 
-    ELEMENTWISE = 0
+    ELEMENTWISE = ELEMWISE = 0
     BROADCAST = 1
     INJECTIVE = 2
     REDUCTION = 3

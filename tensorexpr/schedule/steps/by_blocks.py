@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from ...errors import ScheduleError
+from ..block_lines import block_lines
 from ..naming import PythonNames
 from ..tree import ScheduleTree
 from .base import JsonText, Step
@@ -36,4 +37,4 @@ class ByBlocks(Step):
         return replace(tree, by_blocks=self.instructions)
 
     def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
-        return [f"# by a trace of blocks: tir.Schedule.run of {self.instructions}"]
+        return ["# the loops are made by a trace of blocks:", *(f"# {line}" for line in block_lines(self.instructions))]

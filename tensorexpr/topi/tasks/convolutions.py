@@ -188,7 +188,7 @@ def tile(s: Schedule, cfg: Any, found: Opened, layout: str, by_rows: bool = Fals
     accumulators = accumulate(s, found.product, result)
     if "c" not in layout:  # a block of channels is a vector, wherever they stand in the result
         place, block = layout.index("C"), cfg["tile_oc"].size[-1]
-        in_blocks(s, accumulators, cut(place, block))
+        accumulators = in_blocks(s, accumulators, cut(place, block))
     stage, axes = s[result], dict(zip(layout, s[result].op.axis, strict=True))
     chunk, lane = (axes["C"], axes["c"]) if "c" in axes else cfg["tile_oc"].apply(s, result, axes["C"])
     along, pixel = cfg["tile_ow"].apply(s, result, axes["W"])

@@ -56,14 +56,16 @@ def kernel(computation: str) -> tuple[Schedule, list[Tensor]]:
 
 
 def _layout(found: Opened) -> str:
-    """That of a convolution over two dimensions; the pixels are the axes along which its data is read with offsets.
+    """That of a convolution over two dimensions; the pixels are the axes along which its data is read with offsets, and no weight is.
 
     Example:
         data[n, rc, y + ry, x + rx] * kernel[o, rc, ry, rx]  ->  "NCHW"
     """
     op, sums = found.product.op, {axis.var for axis in found.product.op.reduce_axis}
-    data = next(load for load in found.s.tree.reads(found.s.tree[found.s[found.product].id]) if load.producer == found.operands[0])
-    shifted = [_shifted(data, axis, sums) for axis in op.axis]
+    reads = found.s.tree.reads(found.s.tree[found.s[found.product].id])
+    data = next(load for load in reads if load.producer == found.operands[0])
+    weighted = {var for load in reads if load.producer != found.operands[0] for var in variables(load)}
+    shifted = [axis.var not in weighted and _shifted(data, axis, sums) for axis in op.axis]
     for layout, places in (("NCHW", [False, False, True, True]), ("NHWC", [False, True, True, False])):
         if shifted == places:
             return layout

@@ -78,8 +78,9 @@ def of_arguments() -> bool:
 
 def in_blocks(s: Schedule, tensor: Tensor, mapping: Callable[..., list[Any]]) -> Tensor:
     """A tensor in another layout, argument or not; what its stage makes now."""
-    s[tensor].transform_layout(mapping)
-    found: Tensor = s[tensor].op.output(0)
+    stage = s[tensor]  # once: by what it makes now it isn't found when that is another operation
+    stage.transform_layout(mapping)
+    found: Tensor = stage.op.output(0)
     return found
 
 
