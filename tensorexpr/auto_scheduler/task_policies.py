@@ -49,9 +49,7 @@ def policies_of(
     return [SketchPolicy(task, model, params, seed=number, init_search_callbacks=preload) for number, task in enumerate(tasks)]
 
 
-def learning_model(
-    adaptive_training: bool = False, model_file: FileName = None, log_file: FileName = None
-) -> CostModel | PythonBasedModel:
+def learning_model(adaptive_training: bool = False, model_file: FileName = None, log_file: FileName = None) -> CostModel | PythonBasedModel:
     """The model that tasks share: it learns from all of them, and from the records of a log.
 
     Args:

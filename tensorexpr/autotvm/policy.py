@@ -70,7 +70,9 @@ class TemplatePolicy(SketchPolicy):
         super().__init__(task, program_cost_model, params, seed, verbose, init_search_callbacks)
         self._space = _Relaid(template, task)
         if dag_key(self._space.example.args) != task.compute_dag.hash_key():
-            raise TuningError(f"the template {template.name!r} computes something else of {template.args} than the task {task.workload_key}")
+            raise TuningError(
+                f"the template {template.name!r} computes something else of {template.args} than the task {task.workload_key}"
+            )
 
     def spaces(self) -> Sequence[TemplateSpace]:
         """The template's."""

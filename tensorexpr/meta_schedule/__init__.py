@@ -1,6 +1,7 @@
 """Searching schedules of functions of blocks: from a program and a design space to the fastest schedule (Shao et al., MetaSchedule, 2022).
 
-tir_integration    tune_tir, compile_tir;  relax_integration, relay_integration: networks;  tune: tune_tasks;  tune_config: TuneConfig;  tune_context: a task
+tir_integration    tune_tir, compile_tir;  relax_integration, relay_integration: networks;  policy: tasks of the auto-scheduler
+tune               tune_tasks;  tune_config: TuneConfig;  tune_context: a task
 space_generator/   the design spaces of a program
 schedule_rule/     what may be done with a block;  postproc/: with every program;  mutator/: how programs are varied
 search_strategy/   which programs to measure next

@@ -138,6 +138,7 @@ class BlocksPolicy(SketchPolicy):
         self._of_programs = program_cost_model or XGBModel()
         func = function_of_blocks(task.compute_dag.tensors)
         mod = IRModule({"main": func.without_attr(_LAYOUT_FREE) if _LAYOUT_FREE in func.attrs else func})
+        self._mod = mod
         self._context = TuneContext(mod, target=task.target, space_generator=space, task_name=task.desc or "main", rand_state=self.seed)
         self._space: _BlockSpace | None = None
         self._seconds = seconds
@@ -173,5 +174,5 @@ class BlocksPolicy(SketchPolicy):
         return None if made is None else Candidate(0, (space.add(made),))
 
     def _models(self, model: Any) -> tuple[ProgramModel, FeatureModel]:
-        args_info = ArgInfo.from_entry_func(self._context.mod)
+        args_info = ArgInfo.from_entry_func(self._mod)
         return _Model(self._of_programs, self._context, args_info, space=self.spaces()[0]), PriorModel()

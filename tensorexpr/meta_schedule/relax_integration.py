@@ -124,7 +124,9 @@ def tune_relax(
     tasks = extract_tasks(mod, target, params)
     chosen = [one for one in tasks if op_names is None or any(name in one.task_name for name in op_names)]
     if not chosen:
-        raise TuningError(f"there is nothing to tune: of functions of known sizes there are {', '.join(o.task_name for o in tasks) or 'none'}")
+        raise TuningError(
+            f"there is nothing to tune: of functions of known sizes there are {', '.join(o.task_name for o in tasks) or 'none'}"
+        )
     contexts, weights = extracted_tasks_to_tune_contexts(chosen, work_dir, space, strategy, num_tuning_cores, seed)
     return tune_tasks(
         tasks=contexts,

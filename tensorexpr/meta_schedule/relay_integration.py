@@ -1,7 +1,7 @@
 """Networks of Relay by the names of its time: `relax_integration`, as Relay's modules are graphs here.
 
-    database = ms.relay_integration.tune_relay(mod, params, "llvm -num-cores 2", "./tune_tmp", max_trials_global=256)
-    lib = ms.relay_integration.compile_relay(database, mod, "llvm -num-cores 2", params)
+database = ms.relay_integration.tune_relay(mod, params, "llvm -num-cores 2", "./tune_tmp", max_trials_global=256)
+lib = ms.relay_integration.compile_relay(database, mod, "llvm -num-cores 2", params)
 """
 
 from __future__ import annotations
@@ -155,4 +155,6 @@ def compile_relay(
 def _context(
     opt_level: int, config: Mapping[str, Any] | None, disabled: Sequence[str] | None, instruments: Sequence[Any] | None
 ) -> PassContext:
-    return PassContext(opt_level=opt_level, config=dict(config or {}), disabled_pass=list(disabled or []), instruments=list(instruments or []))
+    return PassContext(
+        opt_level=opt_level, config=dict(config or {}), disabled_pass=list(disabled or []), instruments=list(instruments or [])
+    )

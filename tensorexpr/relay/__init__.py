@@ -49,8 +49,8 @@ __getattr__, __dir__ = later(__name__, _LATER, "analysis dataflow_pattern fronte
 
 __all__ = [
     "Any", "Call", "Constant", "Expr", "ExprFunctor", "ExprMutator", "ExprVisitor", "FuncType", "Function", "GlobalVar", "If", "Let",
-    "RelayExpr", "ShapeVar", "TensorType", "Tuple", "TupleGetItem", "TupleType", "TupleWrapper", "Type", "Var", "annotation", "backend", "bind",
-    "bind_params_by_name", "build", "build_config", "build_module", "const", "create_executor", "expr", "image", "load_param_dict", "nn",
-    "op", "optimize", "qnn", "random", "save_param_dict", "scalar_type", "ty", "var", "vision", "visitor",
+    "RelayExpr", "ShapeVar", "TensorType", "Tuple", "TupleGetItem", "TupleType", "TupleWrapper", "Type", "Var", "annotation", "backend",
+    "bind", "bind_params_by_name", "build", "build_config", "build_module", "const", "create_executor", "expr", "image", "load_param_dict",
+    "nn", "op", "optimize", "qnn", "random", "save_param_dict", "scalar_type", "ty", "var", "vision", "visitor",
 ]  # fmt: skip
 __all__ += op.__all__

@@ -35,8 +35,8 @@ def graph_with_external(mod: IRModule) -> IRModule:
     """A module as one of graphs, in which functions with the attribute "Compiler" are what their code generators make of them.
 
     A generator "mine" is a function registered as "relay.ext.mine". It gets one function of Relay, and returns a module, or a mapping from
-    names to functions, with one for its "global_symbol": that takes the tensors of the arguments and then those of the results, into which it
-    writes.
+    names to functions, with one for its "global_symbol": that takes the tensors of the arguments and then those of the results, into
+    which it writes.
 
     Raises:
         DeclarationError: for a generator that there isn't, or that makes no function of the symbol.

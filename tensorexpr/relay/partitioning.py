@@ -352,9 +352,9 @@ def PartitionGraph(mod_name: str = "default", bind_constants: bool = True) -> Mo
             for var, func in mod.functions_items():
                 if not isinstance(func, Function) or "Compiler" in func.attrs:
                     continue
-                regions = _regions(func, lambda target, n, of=var.name_hint: f"tvmgen_{mod_name}_{target}_{of}_{n}", bind_constants)  # type: ignore[misc]
+                regions = _regions(func, lambda target, n, of=var.name_hint: f"tvmgen_{mod_name}_{target}_{of}_{n}", bind_constants)
                 for region in dict.fromkeys(regions.values()):
-                    made.update_func(GlobalVar(region.symbol), region.function())  # type: ignore[arg-type]
+                    made.update_func(GlobalVar(region.symbol), region.function())
                 if regions:
                     made.update_func(var, _Partitioning(func, regions).visit(func))
         return made

@@ -11,9 +11,10 @@ from typing import Any
 from ...arith.index_map import IndexMap
 from ...errors import MissingFunctionError
 from ...runtime.module import Module
+from ...runtime.ndarray import NDArray
 from ...target import Target
 from ...tir.function import IRModule, PrimFunc
-from ..expr import Call, Function, SeqExpr
+from ..expr import Call, Constant, Function, SeqExpr
 from ..external import EXTERNAL
 from ..visitor import walk
 from .constants import with_shared_constants
@@ -67,6 +68,37 @@ class Executable:
         """The tensor functions as they were before they got schedules, by name; a library has none."""
         found: dict[str, Any] = {var.name_hint: func for var, func in self.ir_mod.functions_items()}
         return {name: func for name, func in found.items() if isinstance(func, PrimFunc)}
+
+    @property
+    def globals(self) -> list[str]:
+        """The names of the functions that a virtual machine may call."""
+        return list(self.functions)
+
+    @property
+    def primitives(self) -> list[str]:
+        """The names of the kernels."""
+        return list(self.origins)
+
+    @property
+    def lib(self) -> Module | None:
+        """The kernels in machine code; None if there are none."""
+        return self.mod
+
+    @property
+    def constants(self) -> list[NDArray]:
+        """The tensors that the functions hold, as kernels take them, each once."""
+        nodes = (node for func in self.functions.values() for node in walk(func.body) if isinstance(node, Constant))
+        return list({id(node.data): node.data for node in nodes}.values())
+
+    def get_function_params(self, func_name: str) -> list[str]:
+        """The names of a function's parameters.
+
+        Raises:
+            MissingFunctionError: if there is none of that name.
+        """
+        if func_name not in self.functions:
+            raise MissingFunctionError(f"there is no function {func_name!r} of a graph; there are {', '.join(self.functions) or 'none'}")
+        return [param.name_hint for param in self.functions[func_name].params]
 
     @cached_property
     def stretches(self) -> Mapping[int, Mapping[int, Stretch]]:

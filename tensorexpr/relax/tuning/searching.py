@@ -59,7 +59,9 @@ def promising(network: Network, tasks: Sequence[NetworkTask]) -> list[Chosen]:
 
     limits = [
         Chosen(
-            one, least_seconds(one.task.compute_dag, network.target), network.seconds_of(one.kernels) / max(1, network.calls_of(one.kernels))
+            one,
+            least_seconds(one.task.compute_dag, network.target),
+            network.seconds_of(one.kernels) / max(1, network.calls_of(one.kernels)),
         )
         for one in tasks
     ]

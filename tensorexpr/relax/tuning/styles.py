@@ -37,7 +37,9 @@ def check_style(by: Any, where: str) -> None:
     """
     if by not in STYLES if isinstance(by, str) else not (isinstance(by, SpaceGenerator) or callable(by)):
         names = ", ".join(map(repr, STYLES))
-        raise TuningError(f"{where}: by is {by!r}; it is one of {names}, a space generator, or a function of a task that gives one of these")
+        raise TuningError(
+            f"{where}: by is {by!r}; it is one of {names}, a space generator, or a function of a task that gives one of these"
+        )
 
 
 def policies_by(

@@ -1,4 +1,4 @@
-"""Patterns of Relay's expressions: those of graphs (`relax.dpl`) with the methods that Relay's have, and the kinds of nodes that graphs lack.
+"""Patterns of Relay's expressions: those of graphs (`relax.dpl`) with the methods that Relay's have, and kinds that graphs lack.
 
 There is one matcher, `relax.dpl.matcher`: Relay's calls, tuples and constants are those of graphs.
 """
@@ -24,7 +24,7 @@ _PATTERN = "TOpPattern"
 class DFPattern(dpl.DFPattern):
     """Base of patterns: `pattern(args)` is a call, `a | b` one of two, `a + b` and the like a call of the operator."""
 
-    def __call__(self, *args: Any, **_: Any) -> DFPattern:
+    def __call__(self, *args: Any, **_: Any) -> Any:
         """A call of what this matches; without arguments one of any."""
         listed = [_pattern(one) for one in args[0]] if len(args) == 1 and isinstance(args[0], (list, tuple)) else list(map(_pattern, args))
         return CallPattern(self, listed, varg_default_wildcard=not args)
@@ -35,16 +35,16 @@ class DFPattern(dpl.DFPattern):
     def __and__(self, other: Any) -> DFPattern:
         raise TypeMismatchError("patterns of Relay have no `&`; state what holds of a value by has_attr, has_type, has_dtype and has_shape")
 
-    def __add__(self, other: Any) -> DFPattern:
+    def __add__(self, other: Any) -> Any:
         return is_op("add")(self, other)
 
-    def __sub__(self, other: Any) -> DFPattern:
+    def __sub__(self, other: Any) -> Any:
         return is_op("subtract")(self, other)
 
-    def __mul__(self, other: Any) -> DFPattern:
+    def __mul__(self, other: Any) -> Any:
         return is_op("multiply")(self, other)
 
-    def __truediv__(self, other: Any) -> DFPattern:
+    def __truediv__(self, other: Any) -> Any:
         return is_op("divide")(self, other)
 
     def optional(self, option_constructor: Callable[[Any], Any]) -> DFPattern:
@@ -96,10 +96,10 @@ class DFPattern(dpl.DFPattern):
 class ExprPattern(DFPattern, dpl.ExprPattern):
     """One expression, or an operator."""
 
-    def __call__(self, *args: Any, **options: Any) -> DFPattern:
+    def __call__(self, *args: Any, **options: Any) -> Any:
         """A call of it; the operands of sums and products stand in either order."""
         made = super().__call__(*args, **options)
-        if isinstance(self.expr, Op) and str(self.expr) in _COMMUTATIVE and isinstance(made, CallPattern) and len(made.args) == 2:
+        if isinstance(self.expr, Op) and str(self.expr) in _COMMUTATIVE and len(made.args) == 2:
             return AltPattern(made, CallPattern(self, made.args[::-1]))
         return made
 

@@ -17,7 +17,16 @@ from . import patterns as dp
 
 # A rewrite that makes what it matches again would never end.
 _MOST_ROUNDS = 100
-_INNER = (dp.CallPattern, dp.TuplePattern, dp.TupleGetItemPattern, dp.IfPattern, dp.LetPattern, dp.ConstantPattern, dp.FunctionPattern, dp.OnPath)
+_INNER = (
+    dp.CallPattern,
+    dp.TuplePattern,
+    dp.TupleGetItemPattern,
+    dp.IfPattern,
+    dp.LetPattern,
+    dp.ConstantPattern,
+    dp.FunctionPattern,
+    dp.OnPath,
+)
 
 
 class DFPatternMap:
@@ -219,9 +228,7 @@ def _operator(call: Any) -> str:
     return str(call.op) if isinstance(call.op, Op) else str(getattr(call.op, "name_hint", "function"))
 
 
-def partition(
-    pattern: Any, expr: Any, attrs: Mapping[str, Any] | None = None, check: Callable[[Any], bool] = lambda one: True
-) -> Any:
+def partition(pattern: Any, expr: Any, attrs: Mapping[str, Any] | None = None, check: Callable[[Any], bool] = lambda one: True) -> Any:
     """An expression in which what a pattern matches is a call of a function of its own.
 
     Constants that the pattern names (`is_constant`) stand in the function, other operands are its parameters.

@@ -19,7 +19,6 @@ from ...te.serialize import loads
 from ...te.tensor import Tensor
 from ...tir.expr import IterVar, ProducerLoad
 from ...tir.rewriting import variables
-from ..utils import extent_value
 from .convolutions import copied_in_blocks, define_knobs, tile
 from .products import define_tiles, in_tiles
 from .shared import Opened, copies_at_root, opened
@@ -41,7 +40,7 @@ def kernel(computation: str) -> tuple[Schedule, list[Tensor]]:
     tensors, cfg = list(_declared(computation)), get_config()
     found = opened([tensor for tensor in tensors if not isinstance(tensor.op, PlaceholderOp)])
     sums = found.product.op.reduce_axis
-    if len(sums) == 1 and len(found.product.shape) >= 2:
+    if len(sums) == 1 and len(found.product.shape) >= 2 and sums[0].dom is not None:
         *_, rows, columns = found.product.shape
         define_tiles(cfg, rows, columns, sums[0].dom.extent)
         return in_tiles(cfg, found), tensors

@@ -166,7 +166,9 @@ def in_tiles(cfg: Any, found: Opened) -> Schedule:
     reads = s.tree.reads(s.tree[s[found.product].id])
     load = next((one for one in reads if x.var in one.indices and k.var in one.indices), None)
     if load is None:
-        raise ScheduleError(f"no operand of {found.product.op.name} is read at the columns and the steps of the sum, as that of a product is")
+        raise ScheduleError(
+            f"no operand of {found.product.op.name} is read at the columns and the steps of the sum, as that of a product is"
+        )
     right, column = next(one for one in found.operands if one == load.producer), load.indices.index(x.var)
     is_row = column == len(load.indices) - 1
     copies_at_root(s, [operand for operand in found.operands if operand is not right or is_row])

@@ -98,6 +98,8 @@ def test_a_wrong_result_is_found(folder: Path, capsys: pytest.CaptureFixture[str
         (["quantize", "net.relay", "-c", "in.npz", "--fill-mode", "ones"], 4, "give one of both"),
         (["quantize", "net.relay", "-c", "in.npz"], 2, "matmul: the right operand isn't constant"),
         (["tune", "net.relay", "-o", "r.json", "--tuner", "ga", "--budget", "3"], 4, "a budget of seconds is for the auto-scheduler"),
+        (["tune", "net.relay", "-o", "r.json", "--tuner", "ga", "--by", "autotvm"], 4, "AutoTVM's tuners search operators"),
+        (["tune", "net.relay", "-o", "r.json", "--enable-autoscheduler", "--by", "meta_schedule"], 4, "say two things"),
     ],
 )
 def test_what_does_not_fit(
@@ -240,7 +242,33 @@ def test_a_budget_of_seconds_is_that_of_the_network(
     assert (folder / "r.html").read_text() == "<p>a table of kernels</p>"
     printed = capsys.readouterr().out
     assert "a table of kernels" in printed and "compile net.relay --tuning-records r.best.json" in printed
+    assert asked["by"] == "auto_scheduler" and [asked["builder"].n_parallel, asked["runner"].number] == [None, None]
+    assert main(["tune", "net.relay", "-o", "r.json", "--budget", "2.5", "--by", "meta_schedule", "--number", "3", "--parallel", "2"]) == 0
+    assert asked["by"] == "meta_schedule" and [asked["runner"].number, asked["builder"].n_parallel] == [3, 2]
     assert main(["tune", "net.relay", "-o", "r.json", "--budget", "2.5", "--trials", "3"]) == 4
+
+
+def test_trials_go_to_the_style_that_is_asked_for(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[Any] = []
+
+    def tune(self: Any, tune_option: Any, search_policy: Any) -> None:
+        asked.append((tune_option.num_measure_trials, {type(one).__name__ for one in search_policy}, len(self.tasks)))
+
+    monkeypatch.setattr("tensorexpr.auto_scheduler.TaskScheduler.tune", tune)
+    monkeypatch.chdir(folder)
+    for by, policy in (("auto_scheduler", "SketchPolicy"), ("autotvm", "TemplatePolicy"), ("meta_schedule", "BlocksPolicy")):
+        assert main(["tune", "net.relay", "-o", "r.json", "--trials", "5", "--by", by]) == 0
+        assert asked.pop() == (5, {policy}, 1)
+    one = relay.var("x", shape=(3, 4))
+    simple = relay.Function((one,), relay.nn.softmax(one))
+    TVMCModel(tvm.IRModule.from_expr(simple), {}).save(folder / "simple.tar")
+    assert main(["tune", "simple.tar", "-o", "r.json", "--trials", "5", "--by", "autotvm", "--include-simple-tasks"]) == 4
+    said = capsys.readouterr()
+    assert "autotvm has no programs of it" in said.out and "nothing to tune: autotvm has programs of none" in said.out + said.err
+    with pytest.raises(tvmc.TVMCException, match="no search is called 'luck'"):
+        tvmc.tune(tvmc.load(folder / "net.relay"), "llvm", by="luck")
 
 
 def test_a_model_is_quantised(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

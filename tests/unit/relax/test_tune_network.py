@@ -19,6 +19,7 @@ from tensorexpr.relax.network_tasks import fused_graph, tasks_of_graph
 from tensorexpr.relax.tuning import comparing
 from tensorexpr.relax.tuning import network as tuning
 from tensorexpr.relax.tuning.compiling import make_compiler
+from tensorexpr.relax.tuning.searching import as_in_a_network
 from tensorexpr.relax.tuning.timing import difference, inputs_of
 from tensorexpr.tune.measure import compiling
 
@@ -94,14 +95,14 @@ def test_what_was_timed_otherwise_is_not_chosen(searched: dict[str, Any], tmp_pa
     found = relax.tune_network(network(), None, TARGET, records=tmp_path / "log.json", progress=False)
     assert searched["runner"].swept_bytes >= TARGET.machine.caches[1].size and set(found.executable.origins.values()) == {"rule"}
     rpc = auto_scheduler.RPCRunner("key", "127.0.0.1", 9090, timeout=7, number=4)
-    asked = tuning.as_in_a_network(rpc, TARGET)
+    asked = as_in_a_network(rpc, TARGET)
     assert (asked.timeout, asked.number, asked.min_repeat_ms, asked.swept_bytes) == (7, 4, 100, searched["runner"].swept_bytes)
 
 
 def test_the_faster_of_the_best_two_runs(searched: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log, tried = tmp_path / "log.json", list[list[str]]()
     (one,) = (one for one in tasks_of_graph(fused_graph(network()), TARGET) if one.kernels == ("matmul1",))
-    swept = tuning.as_in_a_network(auto_scheduler.LocalRunner(), TARGET).swept_bytes
+    swept = as_in_a_network(auto_scheduler.LocalRunner(), TARGET).swept_bytes
     for factor, cost in ((4, 1.0e-6), (2, 1.05e-6), (8, 1.5e-6)):  # the last is too slow alone to be tried
         made, result = tiled(one.task, factor)
         auto_scheduler.save_records(log, [made], [replace(result, costs=(cost,), policy={"swept_bytes": swept})])

@@ -18,6 +18,7 @@ from tensorexpr.relax import op
 from tensorexpr.relax.evaluator import Evaluator
 from tensorexpr.relax.network_tasks import fused_graph, tasks_of_graph
 from tensorexpr.relax.tuning.progress import Watch
+from tensorexpr.relax.tuning.searching import Chosen, search
 from tensorexpr.relax.tuning.styles import STYLES, policies_by
 from tensorexpr.schedule.steps import ByBlocks, Knob
 from tensorexpr.te.serialize import dumps
@@ -165,15 +166,26 @@ def test_the_learned_model_leaves_programs_of_blocks_out() -> None:
     (task, _), model = tasks(), auto_scheduler.XGBModel()
     (space,) = BlocksPolicy(task, seconds=0.0).spaces()
     trace = space.program(space.sample(1, np.random.default_rng(0))[0])
-    result = auto_scheduler.MeasureResult((1e-6,), 0, "", 0.1, 0.0)
+    result = auto_scheduler.MeasureResult((1e-6,), auto_scheduler.MeasureErrorNo.NO_ERROR, "", 0.1, 0.0)
     model.update([auto_scheduler.MeasureInput(task, trace)], [result])
     assert not model._tasks
 
 
-def test_a_network_by_two_styles(tmp_path: Path) -> None:
-    """Searched, compared and built in one call, whatever is fastest here."""
-    mod = network()
-    found = relax.tune_network(mod, None, TARGET, budget_s=4, records=tmp_path / "log.json", progress=False, by=by_task)
-    assert found.tuned_s <= found.untuned_s
-    x = np.random.default_rng(0).standard_normal((4, 16)).astype("float32")
-    np.testing.assert_allclose(relax.VirtualMachine(found.executable)["main"](x).numpy(), Evaluator(mod)("main", x), rtol=1e-4)
+def test_the_network_scheduler_takes_a_policy_for_each_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, Any] = {}
+
+    def tune(scheduler: Any, options: Any, search_policy: Any) -> None:
+        asked.update(tasks=scheduler.tasks, policies=search_policy, builder=options.builder.build_func)
+
+    monkeypatch.setattr(auto_scheduler.TaskScheduler, "tune", tune)
+    found = [one for one in tasks_of_graph(fused_graph(network()), TARGET)]
+    watch, recorder = Watch(False, 60.0, 10e-3, {}), auto_scheduler.RecordToFile(tmp_path / "log.json")
+    chosen = [Chosen(one, 1e-6, 2e-3) for one in found]
+    notes = search(chosen, 30.0, recorder, watch, auto_scheduler.LocalBuilder(), auto_scheduler.LocalRunner(), "autotvm")
+    assert len(notes) == 1 and [type(one) for one in asked["policies"]] == [TemplatePolicy, TemplatePolicy]
+    assert [one.task for one in asked["policies"]] == asked["tasks"] and asked["builder"].endswith("relax.tuning.compiling:make_compiler")
+    assert watch.first == watch.best == {task.workload_key: 2e-3 for task in asked["tasks"]}
+    asked.clear()
+    simple = [one for one in chosen if one.task.is_simple]
+    assert len(search(simple, 30.0, recorder, watch, auto_scheduler.LocalBuilder(), auto_scheduler.LocalRunner(), "autotvm")) == 1
+    assert not asked  # nothing that the style has programs of

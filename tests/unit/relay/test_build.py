@@ -175,3 +175,14 @@ def test_operators_of_a_network_are_fused() -> None:
     func = relay.Function((x,), relay.tanh(relay.nn.relu(relay.nn.dense(x, w))))
     made = relax.build(to_graph(func), "llvm", upto=3)
     assert sum(isinstance(one, tvm.tir.PrimFunc) for _, one in made.functions_items()) == 1
+
+
+def test_what_an_executable_is_made_of() -> None:
+    x, w = relay.var("x", shape=(2, 4)), relay.var("w", shape=(3, 4))
+    mod = tvm.IRModule.from_expr(relay.Function((x, w), relay.nn.relu(relay.nn.dense(x, w))))
+    built = relay.build(mod, "llvm -num-cores 1", params={"w": np.ones((3, 4), "float32")}).module
+    assert built.globals == ["main"] and built.get_function_params("main") == ["x"]
+    assert built.primitives == list(built.origins) and built.lib is built.mod
+    assert sum(one.numpy().size for one in built.constants) >= 12 and len(built.constants) == 1
+    with pytest.raises(MissingFunctionError, match="no function 'other' of a graph; there are main"):
+        built.get_function_params("other")

@@ -21,7 +21,7 @@ CONV = relay.nn.conv2d(X, W, padding=1)
 BIASED = relay.nn.bias_add(CONV, B)
 
 
-def conv_relu() -> dp.DFPattern:
+def conv_relu() -> Any:
     """A convolution, a bias perhaps, and a ReLU."""
     conv = is_op("nn.conv2d")(wildcard(), is_constant())
     return is_op("nn.relu")(conv.optional(lambda y: is_op("nn.bias_add")(y, is_constant())))
@@ -71,7 +71,7 @@ def test_attributes_of_calls_and_functions() -> None:
     conv = is_op("nn.conv2d")(wildcard(), wildcard())
     assert conv.has_attr({"padding": (1, 1, 1, 1)}).match(CONV) or conv.has_attr({"padding": 1}).match(CONV)
     assert conv.has_attr({"groups": 1, "data_layout": "NCHW"}).match(CONV) and not conv.has_attr({"groups": 2}).match(CONV)
-    func = relay.Function([X], relay.nn.relu(X)).with_attr("Composite", "mine.relu")
+    func = relay.Function((X,), relay.nn.relu(X)).with_attr("Composite", "mine.relu")
     of_relu = dp.FunctionPattern([wildcard()], is_op("nn.relu")(wildcard()))
     assert of_relu.has_attr({"Composite": "mine.relu"}).match(func) and not of_relu.has_attr({"Composite": "other"}).match(func)
     assert dp.FunctionPattern(None, wildcard())(wildcard()).match(func(CONV)) and not dp.FunctionPattern([], wildcard()).match(func)
@@ -88,7 +88,9 @@ def test_tuples_branches_and_bindings() -> None:
     assert dp.is_if(is_op("greater")(wildcard(), wildcard()), is_op("tanh")(wildcard()), is_var()).match(one)
     assert not dp.is_if(wildcard(), wildcard(), is_constant()).match(one)
     bound = relay.Let(relay.var("v", shape=(4,)), relay.tanh(a), a)
-    assert dp.is_let(is_var("v"), is_op("tanh")(wildcard()), wildcard()).match(bound) and not dp.is_let(is_var(), is_var(), is_var()).match(b)
+    assert dp.is_let(is_var("v"), is_op("tanh")(wildcard()), wildcard()).match(bound) and not dp.is_let(is_var(), is_var(), is_var()).match(
+        b
+    )
     assert dp.is_expr(a).match(a) and not dp.is_expr(a).match(b)
 
 
@@ -104,7 +106,10 @@ def test_all_ways_back_end_at_one_value() -> None:
     assert not sum_.dominates(conv, path).match(relay.add(relay.tanh(found), relay.var("y", shape=(1, 4, 8, 8))))
     assert not sum_.dominates(conv, path).match(relay.add(relay.tanh(found), relay.nn.softmax(found)))
     partitioned = dp.partition(sum_.dominates(conv, path), relay.exp(diamond))
-    assert isinstance(partitioned.args[0].op, relay.Function) and "nn.conv2d_nn.relu_" in partitioned.args[0].op.attrs["PartitionedFromPattern"]
+    assert (
+        isinstance(partitioned.args[0].op, relay.Function)
+        and "nn.conv2d_nn.relu_" in partitioned.args[0].op.attrs["PartitionedFromPattern"]
+    )
 
 
 class _Capped(dp.DFPatternCallback):
@@ -124,7 +129,7 @@ def test_rewrites_go_on_until_nothing_changes() -> None:
     capped = dp.rewrite(_Capped(), twice)
     assert str(capped) == str(relay.clip(relay.clip(X, 0.0, 6.0), 0.0, 6.0))
     assert _Capped().rewrite(X) is X and is_op("nn.relu")(wildcard()).rewrite(_Capped(), twice).op == "clip"
-    func = dp.rewrite([_Capped()], relay.Function([X], relay.tanh(relay.nn.relu(X))))
+    func = dp.rewrite([_Capped()], relay.Function((X,), relay.tanh(relay.nn.relu(X))))
     assert isinstance(func, relay.Function) and "relu" not in str(func)
 
 
@@ -178,6 +183,7 @@ def test_wrong_patterns() -> None:
         wildcard().redirect_to(is_var())
     with pytest.raises(TypeMismatchError, match="have no `&`"):
         wildcard() & is_var()
+
     class Asks(_Capped):
         def callback(self, pre: Any, post: Any, node_map: Any) -> Any:
             assert self.x in node_map and self.pattern in list(node_map)
