@@ -34,6 +34,7 @@ from .visitor import ExprMutator, free_vars, substitute, walk
 
 Rewrite = Callable[[Any], Any]
 function_pass = pass_decorator("transform_function", lambda transform, called: transform, Function)
+function_pass.__doc__ = """A decorator that makes a pass of f(func, mod, ctx), or of a class with a method `transform_function` of these."""
 
 
 def _each(name: str, run: Callable[[Function, IRModule], Any], opt_level: int = 0) -> ModulePass:

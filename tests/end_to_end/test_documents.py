@@ -103,6 +103,7 @@ FROM_TVM = {
     "opt_gemm.py": ("plain", "in_blocks", "packed", "GFLOPS"),
     "pictures.py": ('digraph "data flow"',),
     "reduction.py": ("furthest from zero",),
+    "relay_quick_start.py": ("2 timings", "batch norms: 2 before, 0 after"),
     "release_0_6.py": ("T.float32(2.0)",),
     "scan.py": ("after two years",),
     "schedule_primitives.py": ("== tiled", "vectorize", "parallel"),
@@ -110,7 +111,9 @@ FROM_TVM = {
     "sparse.py": ("sparse_dense_sp_rhs_bsrmm_block", "weights are stored"),
     "tensor_ir.py": ("sch.compute_at(", "T.vectorized("),
     "tensorize.py": ("c_1[i * 40 + j_outer * 8:i * 40 + j_outer * 8 + 8] =",),
+    "tune_network.py": ("sketches: 3 tasks", "a database of", "a template and rules in one search: True"),
     "tuple_inputs.py": ("places of the maxima", "products"),
+    "tvmc_python.py": ("Execution time summary", "the same when it is loaded again"),
 }
 _SMALLER = {"opt_gemm.py": ("--size", "64")}
 

@@ -210,3 +210,7 @@ case(
     lambda r, x: r.stft(x, 4, 2),
     lambda x: np.stack([(f := np.fft.rfft(np.stack([x[0, i : i + 4] for i in (0, 2, 4)])).T[None]).real, f.imag], -1),
 )
+
+
+for mark in ("compiler_begin", "compiler_end"):
+    case(f"annotation.{mark}", "f:2x3", lambda r, x, mark=mark: getattr(r.annotation, mark)(x, "mine"), np.copy)  # type: ignore[misc]
