@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from ..errors import RecordError
 
@@ -18,7 +17,6 @@ def block_lines(instructions: str) -> list[str]:
     from .blocks.trace import Trace
 
     try:
-        made: Any = Trace.from_json(json.loads(instructions)).as_python()
+        return Trace.from_json(json.loads(instructions)).as_python()
     except (ValueError, RecordError):
         return [instructions]
-    return made.splitlines() if isinstance(made, str) else list(made)

@@ -33,7 +33,6 @@ from ...tir.rewriting import Node, post_order_rewrite
 from ...tir.stmt import NOP, AttrStmt, BufferRealize, For, Stmt, seq
 from ...tir.stmt_functor import Renaming
 from .argument_coverage import check_covers
-from .by_blocks import scheduled_by_blocks
 from .extern_body import extern_body
 from .fused_sizes import counted
 from .infer_bound import infer_bound
@@ -71,6 +70,9 @@ def schedule_to_func(
         check_tree(schedule.tree)
         if binds:
             raise LoweringError("a program that is scheduled by a trace of blocks has buffers of its own; leave binds out")
+        # Few programs are, and the schedules of blocks are many modules.
+        from .by_blocks import scheduled_by_blocks
+
         return scheduled_by_blocks(schedule.tree.by_blocks, args, name)
     return func_and_tensors(schedule, args, name, binds, noalias, keep_trivial_loops)[0]
 

@@ -66,7 +66,7 @@ def tune_network(
         records: the log. If it is there, tuning goes on where it ended. The chosen programs are written beside it:
             "network.json" has its best in "network.best.json".
         tasks: "all", or some by their numbers in the order of their time, or by names of kernels. Without a choice those that take less
-            than a two hundredth of a run are left alone, and of the others so many get a turn as there are six seconds for each.
+            than a two hundredth of a run are left alone, and of the others so many get a turn as there are three seconds for each.
         prior_records: logs whose records of this network's tasks are taken over.
         by: what finds programs: "auto_scheduler", sketches by rules; "autotvm", a template with knobs, for convolutions and products; or
             "meta_schedule", schedules of blocks by its rules, or those of a space generator that is given here. Or a function of a task

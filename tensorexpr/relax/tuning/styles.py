@@ -60,7 +60,9 @@ def policies_by(
     styles = [_style_of(by, task) for task in tasks]
     sketched = [number for number, style in enumerate(styles) if style == "auto_scheduler"]
     made = dict(zip(sketched, policies_of([tasks[number] for number in sketched], "default", params, log_file=log), strict=True))
-    features, blocks = learning_model(log_file=log), CostModel.create("xgb") if len(made) < len(tasks) else None
+    # A model for all tasks of a style, which learns from each of them.
+    features = learning_model(log_file=log) if "autotvm" in styles else None
+    blocks = CostModel.create("xgb") if set(map(_words, styles)) - {"auto_scheduler", "autotvm"} else None
     notes: list[str] = []
     preload = [PreloadMeasuredStates(log, reads_once=True)] if log is not None else []
     for number, (task, style) in enumerate(zip(tasks, styles, strict=True)):
