@@ -20,7 +20,7 @@ def main() -> None:
         norm = [relay.var(f"{name}_{part}", shape=(channels,)) for part in ("gamma", "beta", "moving_mean", "moving_var")]
         x = relay.nn.relu(relay.nn.batch_norm(x, *norm)[0])
     x = relay.nn.dense(relay.nn.batch_flatten(relay.nn.global_avg_pool2d(x)), relay.var("classes_weight", shape=(10, 16)))
-    mod, params = testing.create_workload(relay.Function(relay.analysis.free_vars(x), relay.nn.softmax(x)))
+    mod, params = testing.create_workload(relay.Function(tuple(relay.analysis.free_vars(x)), relay.nn.softmax(x)))
     target = tvm.target.Target("llvm")
     with tvm.transform.PassContext(opt_level=3):
         lib = relay.build(mod, target=target, params=params)

@@ -21,7 +21,8 @@ def run(lib: relay.backend.executor_factory.ExecutorFactoryModule) -> np.ndarray
     """What a network computes."""
     module = graph_executor.GraphModule(lib["default"](tvm.cpu()))
     module.run(data=DATA)
-    return module.get_output(0).numpy()
+    result: np.ndarray = module.get_output(0).numpy()
+    return result
 
 
 def main() -> None:

@@ -34,7 +34,7 @@ from .tune_context import MeasureCandidate, TuneContext
 
 _DRAW_FAILURES = 20  # in a row
 _LEAST = 12  # programs of a population, however long it takes
-# Names that functions of blocks have for the search alone: records know inputs by what is computed.
+# An attribute by which a postprocessor would pack inputs: what is measured reads them as they lie, as the build does.
 _LAYOUT_FREE = "layout_free_buffers"
 
 

@@ -58,7 +58,8 @@ def test_a_build_has_the_schedules_of_the_database() -> None:
     (block, *_) = sch.get_child_blocks(sch.get_block("root"))
     sch.parallel(sch.get_loops(block)[0])
     workload = database.commit_workload(mod)
-    database.commit_tuning_record(TuningRecord(sch.trace, workload, [1e-6], tvm.target.Target(TARGET), ms.ArgInfo.from_entry_func(mod)))
+    trace: Any = sch.trace
+    database.commit_tuning_record(TuningRecord(trace, workload, [1e-6], tvm.target.Target(TARGET), ms.ArgInfo.from_entry_func(mod)))
     plain = ran(relay.build(network(), TARGET, params=WEIGHTS))
     lib = ms.relay_integration.compile_relay(database, network(), TARGET, WEIGHTS)
     assert dict(lib.module.origins) == {"fused_matmul_relu": "record", "softmax": "rule"}

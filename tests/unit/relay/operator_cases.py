@@ -213,4 +213,4 @@ case(
 
 
 for mark in ("compiler_begin", "compiler_end"):
-    case(f"annotation.{mark}", "f:2x3", lambda r, x, mark=mark: getattr(r.annotation, mark)(x, "mine"), np.copy)  # type: ignore[misc]
+    case(f"annotation.{mark}", "f:2x3", lambda r, x, mark=mark: getattr(r.annotation, mark)(x, "mine"), np.copy)
