@@ -65,11 +65,12 @@ class Dispatcher:
         function: of `calls`.
         subject: its first argument.
         resource: that workers must hold.
-        patience_s: seconds without any such worker after which it gives up; TuningError then.
+        priority: of the calls, as of Dask.
     """
 
-    def __init__(self, fleet: Fleet, function: Callable[[bytes, bytes], bytes], subject: bytes, resource: str) -> None:
+    def __init__(self, fleet: Fleet, function: Callable[[bytes, bytes], bytes], subject: bytes, resource: str, priority: int = 0) -> None:
         self._fleet, self._function, self._subject, self._resource = fleet, function, subject, resource
+        self._priority = priority
         self._known: Any = None
         self._places, self._looked = 0, 0.0
 
@@ -149,9 +150,8 @@ class Dispatcher:
             key = f"tensorexpr-subject-{digest_of(self._subject)}"
             self._known = client.submit(calls.subject, self._subject, key=key)
         # pure=False: each call has a name of its own, so that a second one is worked on
-        return client.submit(
-            self._function, self._known, job.data, resources={self._resource: 1}, pure=False, workers=list(workers) if workers else None
-        )
+        options = {"resources": {self._resource: 1}, "priority": self._priority, "workers": list(workers) if workers else None}
+        return client.submit(self._function, self._known, job.data, pure=False, **options)
 
     def _gathered(self, futures: Sequence[Any]) -> Iterator[tuple[Any, Frame | None]]:
         """The answers of calls that are over; None of those that were lost with their worker or scheduler."""

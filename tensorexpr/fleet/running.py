@@ -36,10 +36,11 @@ class FleetRunning:
         key: theirs.
         subject: what is measured.
         options: how.
+        priority: of its jobs, among those of other clients.
     """
 
-    def __init__(self, fleet: Fleet, key: str, subject: Subject, options: MeasureOptions) -> None:
-        self._jobs = Dispatcher(fleet, calls.run, run_subject(subject.spec(), options), run_on(key))
+    def __init__(self, fleet: Fleet, key: str, subject: Subject, options: MeasureOptions, priority: int = 0) -> None:
+        self._jobs = Dispatcher(fleet, calls.run, run_subject(subject.spec(), options), run_on(key), priority)
         self._options = options
         self._spent, self._count = 0.0, 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import socket
@@ -20,6 +21,7 @@ from ..runtime.ndarray import NDArray
 from ..runtime.timing import BenchmarkResult
 from ..tir.dtype import to_numpy
 from . import protocol
+from .links import Link, SocketLink
 from .local import Devices, plain_name, upload_parts
 
 _ENTRY_NAMES = ("main", "default_function", "__tvm_main__")
@@ -28,9 +30,9 @@ _ENTRY_NAMES = ("main", "default_function", "__tvm_main__")
 class RPCSession(Devices):
     """A session with a server; made by `connect`. It ends when nothing of it is used any more."""
 
-    def __init__(self, connection: socket.socket, where: str) -> None:
-        self._connection, self._where = connection, where
-        weakref.finalize(self, connection.close)
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        weakref.finalize(self, link.close)
         self._turn = threading.Lock()
         self._unused: list[int] = []
 
@@ -42,24 +44,27 @@ class RPCSession(Devices):
         Raises:
             RPCError: if it is an error, or the server is gone.
         """
-        message = protocol.packed(head, body)
+        # what is no JSON leaves the session as it is
+        json.dumps(head)
         with self._turn:
             try:
                 # freed here, not in `release`: finalizers run at any moment, also within another message, and in between these two lines
                 if numbers := [self._unused.pop() for _ in range(len(self._unused))]:
-                    protocol.send(self._connection, {"do": "free", "numbers": numbers})
-                    protocol.receive(self._connection)
-                protocol.send_packed(self._connection, message, body)
-                answer, data = protocol.receive(self._connection)
+                    self._link.answer({"do": "free", "numbers": numbers})
+                answer, data = self._link.answer(head, body)
             except BaseException as error:
                 # the answer may still come, also after Ctrl-C, and would be taken for that of the next question
-                self._connection.close()
+                self._link.close()
                 if not isinstance(error, (EOFError, OSError)):
                     raise
-                raise RPCError(f"the server at {self._where} is gone: {error}") from None
+                raise RPCError(f"the server at {self._link.where} is gone: {error}") from None
         if "error" in answer:
-            raise RPCError(f"{answer.get('kind', 'error')} at {self._where}: {answer['error']}")
+            raise RPCError(f"{answer.get('kind', 'error')} at {self._link.where}: {answer['error']}")
         return answer, data
+
+    def close(self) -> None:
+        """End the session now, whatever is still used of it."""
+        self._link.close()
 
     def release(self, number: int) -> None:
         """Let the server forget an object, with the next message."""
@@ -315,13 +320,4 @@ def connect(
         if "error" in answer:
             raise RPCError(f"the server at {where} refused: {answer['error']}")
         stack.pop_all()  # from here on the session holds the connection
-        return RPCSession(connection, where)
-
-
-def connect_tracker(url: str, port: int) -> Any:
-    """Trackers lend devices of a fleet; they are not built.
-
-    Raises:
-        RPCError: always; it says what to do.
-    """
-    raise RPCError("trackers are not built; connect(url, port) reaches a server by its address")
+        return RPCSession(SocketLink(connection, where))

@@ -29,13 +29,14 @@ from .compiler import (
     target_from_cli,
 )
 from .model import TVMCException, TVMCModel
-from .runner import refuse_rpc, tracker_host_port_from_cli
+from .runner import check_tracker, tracker_host_port_from_cli
 
 TUNERS = (
     "ga", "gridsearch", "random", "xgb", "xgb_knob", "xgb_itervar", "xgb_curve", "xgb_rank", "xgb_rank_knob", "xgb_rank_itervar",
     "xgb_rank_curve", "xgb_rank_binary", "xgb_rank_binary_knob", "xgb_rank_binary_itervar", "xgb_rank_binary_curve",
 )  # fmt: skip
 _NUMBER, _REPEAT, _PARALLEL = 10, 1, 4
+_AS_USUAL: dict[str, Any] = {"number": None, "repeat": None}
 _HARDWARE = (
     "num_cores", "vector_unit_bytes", "cache_line_bytes", "max_shared_memory_per_block", "max_local_memory_per_block",
     "max_threads_per_block", "max_vthread_extent", "warp_size",
@@ -210,7 +211,7 @@ def tune_model(
         prior_records: another log, whose records are taken over first.
         enable_autoscheduler: by the auto-scheduler, whose records builds of networks follow; False for AutoTVM's templates, whose
             records they don't.
-        rpc_key, hostname, port: none: programs are measured here.
+        rpc_key, hostname, port: of the devices to measure on, and of their tracker; none measures here.
         trials: programs that are measured in all, by AutoTVM for each task; as many as there is time for under a budget, else 10,000.
         target_host: the target's host.
         tuner: of AutoTVM, one of `TUNERS`.
@@ -235,7 +236,8 @@ def tune_model(
         TuningError, RecordError: of the search.
     """
     transforms = parse_graph_transform_args(locals())
-    refuse_rpc(hostname, rpc_key)
+    check_tracker(hostname, rpc_key)
+    there = (rpc_key, hostname, int(port)) if hostname and rpc_key else None
     if budget_s is not None and not enable_autoscheduler:
         raise TVMCException("a budget of seconds is for the auto-scheduler; AutoTVM takes trials of each task")
     if budget_s is not None and trials is not None:
@@ -261,7 +263,7 @@ def tune_model(
         # What isn't said otherwise than usual is as the search of networks has it: ten calls of a short kernel say little.
         builder = auto_scheduler.LocalBuilder(timeout=timeout, n_parallel=None if parallel == _PARALLEL else parallel)
         asked: dict[str, Any] = {"number": number, "repeat": repeat} if (number, repeat) != (_NUMBER, _REPEAT) else {}
-        runner = auto_scheduler.LocalRunner(timeout=timeout, min_repeat_ms=min_repeat_ms, **asked)
+        runner = _runner(auto_scheduler, there, timeout=timeout, min_repeat_ms=min_repeat_ms, **{**_AS_USUAL, **asked})
         return _within(changed, params, _target(chosen, target_host), budget_s, log, names, prior_records, builder, runner)
     _take_over(prior_records, log)
     known = log if os.path.exists(log) else None
@@ -269,7 +271,7 @@ def tune_model(
     if not enable_autoscheduler:
         option = autotvm.measure_option(
             builder=autotvm.LocalBuilder(timeout=timeout, n_parallel=parallel),
-            runner=autotvm.LocalRunner(number=number, repeat=repeat, timeout=timeout, min_repeat_ms=least),
+            runner=_runner(autotvm, there, number=number, repeat=repeat, timeout=timeout, min_repeat_ms=least),
         )
         tune_tasks(selected, log, option, tuner, trials or 10_000, early_stopping, known)
         return log
@@ -277,11 +279,16 @@ def tune_model(
         num_measure_trials=trials if trials is not None else 10_000,
         early_stopping=early_stopping,
         builder=auto_scheduler.LocalBuilder(timeout=timeout, n_parallel=parallel),
-        runner=auto_scheduler.LocalRunner(timeout=timeout, number=number, repeat=repeat, min_repeat_ms=least),
+        runner=_runner(auto_scheduler, there, timeout=timeout, number=number, repeat=repeat, min_repeat_ms=least),
         measure_callbacks=[auto_scheduler.RecordToFile(log)],
     )
     schedule_tasks(selected, [counts[id(task)] for task in selected], options, known, log_estimated_latency)
     return log
+
+
+def _runner(door: Any, there: tuple[str, str, int] | None, **options: Any) -> Any:
+    """A front door's runner of this machine, or of the devices of a tracker."""
+    return door.LocalRunner(**options) if there is None else door.RPCRunner(*there, **options)
 
 
 def _within(mod: Any, params: Any, target: Target, budget_s: float, log: str, tasks: Any, prior: Any, builder: Any, runner: Any) -> str:
@@ -330,8 +337,8 @@ def add_tune_parser(subparsers: Any, _: Any = None, json_params: Any = None) -> 
     parser.add_argument("--include-simple-tasks", action="store_true", help="pools and elementwise chains, too")
     parser.add_argument("--log-estimated-latency", action="store_true", help="the expected time, to total_latency.tsv")
     parser.add_argument("--tuner", choices=TUNERS, help="AutoTVM's templates, by this tuner; builds don't follow its records")
-    parser.add_argument("--rpc-key", help="refused: programs are measured here")
-    parser.add_argument("--rpc-tracker", metavar="HOST:PORT", help="refused: programs are measured here")
+    parser.add_argument("--rpc-key", help="of the devices of a tracker to measure on")
+    parser.add_argument("--rpc-tracker", metavar="HOST:PORT", help="the tracker: python -m tensorexpr rpc_tracker, or a Dask scheduler")
     parser.add_argument("--target-host", help="the target's host")
     for name in _HARDWARE:
         parser.add_argument(f"--{name.replace('_', '-')}", type=int, metavar="N", help=f"{name.replace('_', ' ')} of the machine")

@@ -106,10 +106,14 @@ def tracker_host_port_from_cli(rpc_tracker_str: str | None) -> tuple[str | None,
     return host, int(port or 9090)
 
 
-def refuse_rpc(hostname: str | None, key: str | None) -> None:
-    """Raise for machines elsewhere."""
-    if hostname or key:
-        raise TVMCException("trackers of other machines aren't there: copy the package, and run it where it was compiled for")
+def check_tracker(hostname: str | None, key: str | None) -> None:
+    """Refuse a tracker without a key of its devices, and a key without a tracker.
+
+    Raises:
+        TVMCException: for one of them alone.
+    """
+    if bool(hostname) != bool(key):
+        raise TVMCException("--rpc-tracker HOST:PORT and --rpc-key KEY go together: where devices are, and which of them")
 
 
 def get_top_results(result: TVMCResult, max_results: int) -> np.ndarray[Any, Any]:
@@ -163,7 +167,8 @@ def run_module(
         TVMCException: for inputs that don't fit, or another device.
         TargetError: for code that this machine can't run.
     """
-    refuse_rpc(hostname, rpc_key)
+    if hostname or rpc_key:
+        raise TVMCException("packages run here, not on a tracker's devices: copy the package, and run it where it was compiled for")
     if not isinstance(tvmc_package, TVMCPackage):
         raise TVMCException(f"run takes a TVMCPackage, not {type(tvmc_package).__name__}: tvmc.TVMCPackage(path)")
     where = _device(device)

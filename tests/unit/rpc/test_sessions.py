@@ -99,9 +99,7 @@ def test_only_those_who_know_the_key_are_served() -> None:
     with pytest.raises(RPCError, match="no server at"):
         rpc.connect("127.0.0.1", server.port)
     with pytest.raises(RPCError, match="not built"):
-        rpc.Server(tracker_addr=("x", 1))
-    with pytest.raises(RPCError, match="trackers are not built"):
-        rpc.connect_tracker("x", 1)
+        rpc.Server(is_proxy=True)
 
 
 def test_a_server_that_goes_is_noticed() -> None:
