@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from ..later import later
 
 if TYPE_CHECKING:
-    from . import client, server, tracker
     from .client import RPCSession, connect
     from .local import LocalSession
     from .server import Server
