@@ -119,6 +119,11 @@ class Fleet:
         while True:
             try:
                 return distributed.Client(self.address, security=self._security, timeout=max(1.0, timeout_s / 2), set_as_default=False)
+            except TypeError as error:  # Dask's for an encrypted connection without files
+                raise TuningError(
+                    f"{self.address} is an encrypted connection, which takes tls_ca_file, tls_cert and tls_key, or Dask's configuration "
+                    f"of them: {str(error)[:100]}"
+                ) from None
             except (OSError, TimeoutError, ValueError) as error:
                 if time.monotonic() > deadline or isinstance(error, ValueError):
                     raise TuningError(

@@ -46,6 +46,8 @@ def scheduler(host: str, port: int, security: Any) -> Any:
         OSError, RuntimeError: if it can't listen there.
     """
     spec = _scheduler_spec(host, port)
+    if security is not None:
+        spec["options"] |= {"protocol": "tls://", "security": security}
     return distributed_package().SpecCluster(workers={}, scheduler=spec, security=security, silence_logs=30)
 
 

@@ -75,12 +75,13 @@ class Tracker:
 
 
 def _scheduler(host: str, port: int, port_end: int, security: Any) -> Any:
+    last: Exception | None = None
     for number in range(port, max(port_end, port + 1)):
         try:
             return local.scheduler(host, number, security)
         except (OSError, RuntimeError) as error:
-            logger.debug("no scheduler on %s:%d: %s", host, number, error)
-    raise RPCError(f"no port of {host} is free from {port} up to {port_end}")
+            last = error
+    raise RPCError(f"no tracker can listen on {host} at a port from {port} up to {port_end}: {last}") from last
 
 
 class TrackedServer:
