@@ -246,6 +246,12 @@ class Fleet:
         """Whether `close` was called."""
         return self._is_closed
 
+    @property
+    def dashboard(self) -> str | None:
+        """The address of Dask's own pages about the scheduler; None if it has none."""
+        known = self.client.scheduler_info(n_workers=0).get("services", {})
+        return str(self.client.dashboard_link) if known.get("dashboard") else None
+
     def demand(self, key: str) -> tuple[int, int]:
         """How many devices of a key are free, and how many jobs wait for one."""
         resource, workers = run_on(key), self.holders(run_on(key))

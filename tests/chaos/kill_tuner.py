@@ -61,7 +61,7 @@ class Finished(auto_scheduler.MeasureCallback):
 def tune(log: Path, trials: int, scheduler: str = "", key: str | None = None) -> None:
     """Tune into a log, from where it ends; on the devices of a fleet if a scheduler is named."""
     task = auto_scheduler.SearchTask(func=kill_tuner_matmul, args=(96,), target="llvm")
-    timing = {"number": 1, "repeat": 1, "min_repeat_ms": 1}
+    timing: dict[str, Any] = {"number": 1, "repeat": 1, "min_repeat_ms": 1}
     fleet = Fleet(scheduler) if scheduler else None
     options = auto_scheduler.TuningOptions(
         num_measure_trials=trials,
