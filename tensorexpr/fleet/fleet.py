@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection
+from functools import cached_property
 from types import TracebackType
 from typing import Any
+from urllib.request import urlopen
 
 from ..errors import TuningError
 from ..target import Target
@@ -21,6 +23,7 @@ from .security import distributed_package, security_of
 logger = logging.getLogger(__name__)
 _CONNECT_SECONDS = 10.0
 _PAUSE_SECONDS = 0.2
+_DASHBOARD_SECONDS = 2.0
 # How Dask's names of calls begin that hold a device.
 _ON_DEVICES = ("run-", "lend-")
 
@@ -246,11 +249,16 @@ class Fleet:
         """Whether `close` was called."""
         return self._is_closed
 
-    @property
+    @cached_property
     def dashboard(self) -> str | None:
-        """The address of Dask's own pages about the scheduler; None if it has none."""
-        known = self.client.scheduler_info(n_workers=0).get("services", {})
-        return str(self.client.dashboard_link) if known.get("dashboard") else None
+        """The address of Dask's own pages about the scheduler; None if they aren't served, or not to this machine."""
+        link = self.client.dashboard_link
+        try:
+            # a scheduler without them has an address for them all the same
+            with urlopen(str(link), timeout=_DASHBOARD_SECONDS):
+                return str(link)
+        except (OSError, ValueError):
+            return None
 
     def demand(self, key: str) -> tuple[int, int]:
         """How many devices of a key are free, and how many jobs wait for one."""
