@@ -17,7 +17,7 @@ import numpy as np
 
 from ..errors import ArgumentError, RPCError
 from ..runtime.device import Device, device
-from ..runtime.ndarray import NDArray
+from ..runtime.ndarray import NDArray, array
 from ..runtime.timing import BenchmarkResult
 from ..tir.dtype import to_numpy
 from . import protocol
@@ -100,13 +100,15 @@ class RPCSession(Devices):
         """The names in the session's folder, joined by commas."""
         return str(self.ask({"do": "list"})[0]["names"])
 
-    def load_module(self, path: str) -> RemoteModule:
-        """The module in a file of the session's folder, loaded there.
+    def load_module(self, path: str) -> Any:
+        """The module in a file of the session's folder, loaded there: a `RemoteModule`, or a `RemoteNetwork` of a graph.
 
         Raises:
             RPCError: if it can't be loaded there.
         """
         answer, _ = self.ask({"do": "load", "name": path})
+        if "network" in answer:
+            return RemoteNetwork(self, answer["network"])
         return RemoteModule(self, answer["module"], answer["names"])
 
     def made(self, value: Any) -> Any:
@@ -277,6 +279,65 @@ class RemoteModule:
             words = [_word(arg, self._session) for arg in args]
             head = {"do": "time", "module": self.number, "name": func_name, "options": options, "args": words}
             return BenchmarkResult(tuple(self._session.ask(head)[0]["results"]))
+
+        return measure
+
+
+class RemoteNetwork:
+    """A network that a server loaded: `graph_executor.GraphModule(network["default"](dev))` runs it there."""
+
+    def __init__(self, session: RPCSession, number: int) -> None:
+        self._session, self._number = session, number
+        weakref.finalize(self, session.release, number)
+
+    def __getitem__(self, name: str) -> Callable[..., RemoteExecutor]:
+        """What makes executors, by the name "default".
+
+        Raises:
+            ArgumentError: for another name.
+        """
+        if name != "default":
+            raise ArgumentError(f'no {name!r} in a network that is elsewhere; it is called "default"')
+        return lambda *devices: RemoteExecutor(self._session, self._session.ask({"do": "executor", "network": self._number})[0]["executor"])
+
+
+class RemoteExecutor:
+    """The executor of a network that a server loaded."""
+
+    def __init__(self, session: RPCSession, number: int) -> None:
+        self._session, self._number = session, number
+        weakref.finalize(self, session.release, number)
+
+    def call_executor(self, name: str, *args: Any, **kwargs: Any) -> Any:
+        """Call a method of `relay.graph_executor.GraphModule` there; arrays that are here are sent.
+
+        Raises:
+            ArgumentError: for an argument that can't be sent.
+            RPCError: if it fails there.
+        """
+        given = [self._sent(arg) for arg in args]
+        named = {key: self._sent(value) for key, value in kwargs.items()}
+        words = {
+            "args": [_word(arg, self._session) for arg in given],
+            "kwargs": {key: _word(arg, self._session) for key, arg in named.items()},
+        }
+        answer, _ = self._session.ask({"do": "method", "executor": self._number, "name": name, **words})
+        return BenchmarkResult(tuple(answer["results"])) if "results" in answer else self._session.made(answer["result"])
+
+    def _sent(self, value: Any) -> Any:
+        if isinstance(value, RemoteArray) or not isinstance(value, (NDArray, np.ndarray, list, tuple)):
+            return value
+        return array(value.numpy() if isinstance(value, NDArray) else np.asarray(value), self._session.cpu())
+
+    def time_evaluator(
+        self, func_name: str = "run", dev: Any = None, number: int = 10, repeat: int = 1, min_repeat_ms: int = 0, **_: Any
+    ) -> Callable[[], BenchmarkResult]:
+        """A function that measures runs there."""
+
+        def measure() -> BenchmarkResult:
+            options = {"number": number, "repeat": repeat, "min_repeat_ms": min_repeat_ms}
+            made: BenchmarkResult = self.call_executor("benchmark", func_name=func_name, **options)
+            return made
 
         return measure
 

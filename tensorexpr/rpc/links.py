@@ -70,7 +70,7 @@ class LentLink:
 
     def answer(self, head: dict[str, Any], body: bytes = b"") -> Message:
         """The answer of the process that serves the loan."""
-        kind = TIMED if head.get("do") == "time" else "do"
+        kind = TIMED if head.get("do") == "time" or head.get("name") == "benchmark" else "do"
         answer = self._lent.answer(Frame({"type": kind, "head": head}, pieces_of(body)))
         if answer.type != "done":
             raise RPCError(f"{answer.header.get('message', answer.type)}")

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import tensorexpr as tvm
-from tensorexpr import auto_scheduler, autotvm, nd, rpc, te
+from tensorexpr import auto_scheduler, autotvm, nd, relay, rpc, te
 from tensorexpr import meta_schedule as ms
 from tensorexpr.autotvm.measure import measure_methods
 from tensorexpr.driver.cli import main
@@ -180,6 +180,15 @@ def test_autotvm_measures_on_its_devices(address: Address, monkeypatch: pytest.M
     autotvm.tuner.GridSearchTuner(task).tune(2, measure_option=option, callbacks=[lambda _, __, found: results.extend(found)])
     assert [result.error_no for result in results] == [0, 0]
     assert autotvm.measure.request_remote("board").listdir() == ""
+
+
+def test_a_package_runs_on_its_devices(address: Address, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    x = relay.var("x", shape=(2, 3))
+    library = relay.build(relay.Function((x,), relay.nn.relu(x)), "llvm")
+    library.export_library(tmp_path / "net.so")
+    arguments = ["--rpc-tracker", f"{address[0]}:{address[1]}", "--rpc-key", "board", "--fill-mode", "ones", "--print-time"]
+    assert main(["run", str(tmp_path / "net.so"), *arguments, "-o", str(tmp_path / "out.npz")]) == 0
+    assert (np.load(tmp_path / "out.npz")["output_0"] == 1).all() and "mean" in capsys.readouterr().out
 
 
 def test_what_is_there_is_printed(address: Address, capsys: pytest.CaptureFixture[str]) -> None:
