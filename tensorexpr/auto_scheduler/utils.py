@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from ..errors import WorkloadError
+from ..rpc.tracker import check_remote as check_remote
+from ..rpc.tracker import request_remote as request_remote
 from ..te.tensor import Tensor
 from ..tir.arithmetic import as_int
 from ..tir.expr import PrimExpr

@@ -61,12 +61,6 @@ async def say(name: str, data: bytes) -> bytes:
     return await asyncio.to_thread(_station().loans.answer, name, data)
 
 
-async def give_back(name: str) -> None:
-    """End a loan."""
-    if _serving:
-        _serving[0].loans.end(name)
-
-
 # Coroutines: those Dask runs without the client waiting for them.
 async def start(data: bytes) -> None:
     """Begin to get ready for a subject, without waiting."""

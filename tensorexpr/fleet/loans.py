@@ -110,11 +110,6 @@ class Loans:
         with self._alone() if frame.type == TIMED else contextlib.nullcontext():
             return encode(loan.answer(frame))
 
-    def end(self, name: str) -> None:
-        """Take a device back."""
-        if (loan := self._loans.get(name)) is not None:
-            loan.ended.set()
-
     def close(self) -> None:
         """Take all back."""
         for loan in list(self._loans.values()):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, ClassVar, NamedTuple
 from uuid import uuid4
 
 from ...contrib.utils import tempdir
+from ...errors import RPCError
 from ...fleet.shared import running_at
 from ...rpc.client import RPCSession
 from ...rpc.tracker import connect_tracker
@@ -168,9 +170,11 @@ def default_run_evaluator(
 
 
 def default_cleanup(session: Any, remote_path: str | None) -> None:
-    """Remove the file that was sent."""
-    if remote_path:
-        session.remove(remote_path)
+    """Remove the file that was sent, and end the session; one that a program took down is over already."""
+    with suppress(RPCError):
+        if remote_path:
+            session.remove(remote_path)
+    session.close()
 
 
 __all__ = [

@@ -120,7 +120,7 @@ def test_a_process_that_dies_ends_its_session_only(address: Address) -> None:
     assert remote.listdir() == ""
     (child,) = children_named("tensorexpr.rpc.lent")
     os.kill(child, signal.SIGKILL)
-    with pytest.raises(RPCError, match="is gone: its process died"):
+    with pytest.raises(RPCError, match="is gone: its process (died|killed by SIGKILL)"):
         remote.listdir()
     assert rpc.connect_tracker(*address).request("board").listdir() == ""
 
@@ -201,7 +201,7 @@ def test_what_is_there_is_printed(address: Address, capsys: pytest.CaptureFixtur
 def test_a_wrong_key_is_told_what_there_is(address: Address) -> None:
     with pytest.raises(RPCError, match="keys board"):
         rpc.connect_tracker(*address).request("bord")
-    assert not measure_methods.check_remote("llvm", "bord", *address)
+    assert not measure_methods.check_remote("llvm", "bord", *address) and not auto_scheduler.utils.check_remote("bord", *address)
 
 
 def test_trackers_let_nobody_else_in_unless_told_to() -> None:
