@@ -120,7 +120,7 @@ def test_a_process_that_dies_ends_its_session_only(address: Address) -> None:
     assert remote.listdir() == ""
     (child,) = children_named("tensorexpr.rpc.lent")
     os.kill(child, signal.SIGKILL)
-    with pytest.raises(RPCError, match="is gone: its process (died|killed by SIGKILL)"):
+    with pytest.raises(RPCError, match=r"is gone: its process (died|killed by SIGKILL)"):
         remote.listdir()
     assert rpc.connect_tracker(*address).request("board").listdir() == ""
 
