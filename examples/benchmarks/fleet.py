@@ -95,7 +95,7 @@ def throughput(count: int, seconds: float) -> None:
     with Fleet.local(workers=workers, cores=workers, device=DEVICE, devices=min(16, count), patience_s=300) as fleet:
         place = running(fleet)
         list(place.run(Same(4 * count), lambda: math.inf))  # every device opens the task
-        trials = max(100, min(8000, int(count * 8 / seconds)))
+        trials = max(100, min(20_000, int(count * 6 / seconds)))
         start, used = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF)
         done = sum(1 for _ in place.run(Same(trials), lambda: math.inf))
         taken, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF)

@@ -9,7 +9,9 @@ import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from ..errors import TuningError, WorkloadError
+from ..errors import WorkloadError
+from ..rpc.tracker import check_remote as check_remote
+from ..rpc.tracker import request_remote as request_remote
 from ..te.tensor import Tensor
 from ..tir.arithmetic import as_int
 from ..tir.expr import PrimExpr
@@ -195,23 +197,6 @@ def call_func_with_timeout(worker: Any, timeout: float, func: Callable[..., Any]
         return TimeoutError()
     except Exception as error:  # whatever the function raised is an answer
         return error
-
-
-def request_remote(device_key: str, host: str, port: int, priority: int = 1, timeout: int = 60) -> Any:
-    """A session of a device that a tracker has.
-
-    Raises:
-        TuningError: always: there is no tracker here, and programs are measured on this machine.
-    """
-    raise TuningError(
-        f"no tracker can be asked for {device_key!r} at {host}:{port}: programs are measured on this machine; use LocalRunner(), or run "
-        "the search on that machine"
-    )
-
-
-def check_remote(device_key: str, host: str, port: int, priority: int = 100, timeout: int = 10) -> bool:
-    """Whether a tracker has a device: never, since there is none."""
-    return False
 
 
 def kill_child_processes(parent_pid: int, sig: int = 9) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import TuningError
 from ..fleet.plugs import FleetBuilder, FleetRunner
+from ..fleet.shared import running_at
 from ..tune.measure import MeasureErrorNo, MeasureOptions, Measurer, MeasureResult, MeasureTask, Program, TimingPolicy
 from ..tune.measure.builder import Build, Builder, Failure
 from ..tune.measure.compiled import DEFAULT_PLUG, MakeCompiler
@@ -147,16 +148,17 @@ class LocalRunner:
 
 
 class RPCRunner(LocalRunner):
-    """What programs write that measure through a tracker. There is none here: a tracker of this machine's is measured on locally.
+    """Candidates run on the devices of a tracker, all that have a key: TVM's name for `Fleet(...).runner(key)`.
+
+    The tracker is a scheduler of Dask (`python -m tensorexpr rpc_tracker`, or `dask scheduler`), and is asked when the first task is
+    measured.
 
     Args:
-        key: of the device, as the tracker would know it.
-        host, port: of the tracker. Only this machine can be named.
-        priority, n_parallel: accepted; programs that run at the same time measure each other.
+        key: of the devices.
+        host, port: of the tracker.
+        priority: jobs of higher ones are begun sooner, if several clients wait.
+        n_parallel: accepted; all devices work.
         timeout, number, repeat, min_repeat_ms, cooldown_interval, enable_cpu_cache_flush, device: see `LocalRunner`.
-
-    Raises:
-        TuningError: for another machine.
     """
 
     def __init__(
@@ -174,22 +176,18 @@ class RPCRunner(LocalRunner):
         enable_cpu_cache_flush: bool = False,
         device: int = 0,
     ) -> None:
-        if host not in _THIS_MACHINE:
-            raise TuningError(
-                f"RPCRunner: programs are measured on this machine ({', '.join(_THIS_MACHINE)}), not on {host!r}; "
-                "run the search there, or give a measure callback of your own"
-            )
-        super().__init__(timeout, number, repeat, min_repeat_ms, cooldown_interval, enable_cpu_cache_flush, device)
+        running = running_at(host, port, key, priority)
+        super().__init__(timeout, number, repeat, min_repeat_ms, cooldown_interval, enable_cpu_cache_flush, device, running=running)
         # The class is frozen.
         for name, value in (("key", key), ("host", host), ("port", port)):
             object.__setattr__(self, name, value)
 
 
 class LocalRPCMeasureContext:
-    """What programs write that measure through a tracker on their own machine: `measure_ctx.runner` measures here.
+    """What programs write that measure through a tracker on their own machine: `measure_ctx.runner` measures here, without one.
 
     Args:
-        priority, n_parallel: accepted; there is no tracker, and programs that run at the same time measure each other.
+        priority, n_parallel: accepted; programs that run at the same time measure each other.
         timeout, number, repeat, min_repeat_ms, cooldown_interval, enable_cpu_cache_flush, device: see `LocalRunner`.
     """
 
@@ -205,20 +203,7 @@ class LocalRPCMeasureContext:
         enable_cpu_cache_flush: bool = False,
         device: int = 0,
     ) -> None:
-        self.runner = RPCRunner(
-            "localhost",
-            "127.0.0.1",
-            0,
-            priority,
-            n_parallel,
-            timeout,
-            number,
-            repeat,
-            min_repeat_ms,
-            cooldown_interval,
-            enable_cpu_cache_flush,
-            device,
-        )
+        self.runner = LocalRunner(timeout, number, repeat, min_repeat_ms, cooldown_interval, enable_cpu_cache_flush, device)
 
 
 @dataclass(frozen=True)
@@ -266,7 +251,6 @@ def measure_task(task: Any, seed: int, here: bool = True) -> MeasureTask:
     return MeasureTask(tensors, task.target, inputs_of_task(task.workload_key, tensors, task.task_input_names), seed, here=here)
 
 
-_THIS_MACHINE = ("127.0.0.1", "localhost", "::1", "0.0.0.0")
 _FAILED_MARKS = {MeasureErrorNo.BUILD_TIMEOUT: ".T"}
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from .. import __version__
 from ..errors import TensorExprError
-from . import db, worker
+from . import db, trackers, worker
 from .bench import command as bench
 from .conformance import command as conformance
 from .report import command as report
@@ -30,6 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     report.add_arguments(commands.add_parser("report", help="show a tuning log as a page"))
     db.add_arguments(commands.add_parser("db", help="list, merge and prune logs and databases of tuning"))
     worker.add_arguments(commands.add_parser("worker", help="compile and measure programs for a fleet"))
+    trackers.add_commands(commands)
     conformance.add_arguments(commands.add_parser("onnx-conformance", help="run the tests of the ONNX standard"))
     options = parser.parse_args(arguments)
     options.arguments = list(sys.argv[1:] if arguments is None else arguments)
@@ -48,5 +49,6 @@ _COMMANDS = {
     "onnx-conformance": conformance.run,
     "report": report.run,
     "worker": worker.run,
+    **trackers.COMMANDS,
     **dict.fromkeys(tvmc.COMMANDS, tvmc.run),
 }

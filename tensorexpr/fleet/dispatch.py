@@ -30,6 +30,8 @@ _LOOK_SECONDS = 1.0
 # A job that takes this many times its limit is on a worker that hangs: the limit holds for what the worker's own processes do.
 _STRAGGLES = 2.0
 _MOST_COPIES = 3
+# Dask warns of larger messages.
+_MESSAGE_BYTES = 4 << 20
 
 
 @dataclass(frozen=True)
@@ -65,11 +67,12 @@ class Dispatcher:
         function: of `calls`.
         subject: its first argument.
         resource: that workers must hold.
-        patience_s: seconds without any such worker after which it gives up; TuningError then.
+        priority: of the calls, as of Dask.
     """
 
-    def __init__(self, fleet: Fleet, function: Callable[[bytes, bytes], bytes], subject: bytes, resource: str) -> None:
+    def __init__(self, fleet: Fleet, function: Callable[[bytes, bytes], bytes], subject: bytes, resource: str, priority: int = 0) -> None:
         self._fleet, self._function, self._subject, self._resource = fleet, function, subject, resource
+        self._priority = priority
         self._known: Any = None
         self._places, self._looked = 0, 0.0
 
@@ -104,18 +107,20 @@ class Dispatcher:
         source = iter(jobs)
         alone_since = looked = time.monotonic()
 
-        def call(item: _Pending, workers: Sequence[str] | None = None) -> None:
-            future = self._called(item.job, workers)
-            item.since = time.monotonic()
-            item.futures.append(future)
-            owners[future] = item
-            future.add_done_callback(done.put)
+        def call(items: Sequence[_Pending], workers: Sequence[str] | None = None) -> None:
+            for item, future in zip(items, self._called([item.job for item in items], workers), strict=True):
+                item.since = time.monotonic()
+                item.futures.append(future)
+                owners[future] = item
+                future.add_done_callback(done.put)
 
         try:
             while True:
                 room = _AHEAD * self.places()
-                while len(pending) < room and (job := next(source, None)) is not None:
-                    call(pending.setdefault(job.number, _Pending(job, 0.0)))
+                # many at once: what a message to the scheduler costs hardly depends on how many jobs it holds
+                while fresh := _taken(source, room - len(pending)):
+                    items = [pending.setdefault(job.number, _Pending(job, 0.0)) for job in fresh]
+                    call(items)
                 if not pending and room:
                     return
                 finished = _drained(done)
@@ -130,7 +135,7 @@ class Dispatcher:
                         yield item.job, answer
                     elif not item.futures:
                         self._note_lost(item)
-                        call(item)
+                        call([item])
                 now = time.monotonic()
                 alone_since = now if room else alone_since
                 if now - alone_since > self._fleet.patience_s:
@@ -143,15 +148,16 @@ class Dispatcher:
             for item in pending.values():
                 self._forget(item, owners)
 
-    def _called(self, job: Job, workers: Sequence[str] | None) -> Any:
+    def _called(self, jobs: Sequence[Job], workers: Sequence[str] | None) -> list[Any]:
         client = self._fleet.client
         if self._known is None or self._known.client is not client or self._known.status in ("cancelled", "lost", "error"):
             key = f"tensorexpr-subject-{digest_of(self._subject)}"
             self._known = client.submit(calls.subject, self._subject, key=key)
         # pure=False: each call has a name of its own, so that a second one is worked on
-        return client.submit(
-            self._function, self._known, job.data, resources={self._resource: 1}, pure=False, workers=list(workers) if workers else None
-        )
+        options = {"resources": {self._resource: 1}, "priority": self._priority, "workers": list(workers) if workers else None}
+        data = [job.data for job in jobs]
+        called: list[Any] = client.map(self._function, [self._known] * len(jobs), data, pure=False, **options)
+        return called
 
     def _gathered(self, futures: Sequence[Any]) -> Iterator[tuple[Any, Frame | None]]:
         """The answers of calls that are over; None of those that were lost with their worker or scheduler."""
@@ -177,7 +183,7 @@ class Dispatcher:
         if item.lost > _MOST_LOST:
             raise TuningError(f"a job was lost {item.lost} times with its worker; see what the workers print")
 
-    def _race(self, item: _Pending, call: Callable[[_Pending, Sequence[str]], None]) -> None:
+    def _race(self, item: _Pending, call: Callable[[Sequence[_Pending], Sequence[str]], None]) -> None:
         """Send a job that takes too long to another worker too, if there is one."""
         if len(item.futures) >= _MOST_COPIES:
             return
@@ -185,13 +191,23 @@ class Dispatcher:
         others = [worker for worker in self._fleet.holders(self._resource) if worker not in busy]
         if busy and others:
             logger.info("job %d takes longer than %g s on %s; %s get it too", item.job.number, item.job.limit_s, busy, others)
-            call(item, others)
+            call([item], others)
 
     def _forget(self, item: _Pending, owners: dict[Any, _Pending]) -> None:
         for future in item.futures:
             owners.pop(future, None)
             future.cancel()
         item.futures.clear()
+
+
+def _taken(source: Iterator[Job], room: int) -> list[Job]:
+    """The next jobs, as many as there is room for and one message may hold."""
+    taken: list[Job] = []
+    size = 0
+    while len(taken) < room and size < _MESSAGE_BYTES and (job := next(source, None)) is not None:
+        taken.append(job)
+        size += len(job.data)
+    return taken
 
 
 def _drained(done: SimpleQueue[Any]) -> list[Any]:

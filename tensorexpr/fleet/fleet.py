@@ -5,13 +5,16 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection
+from functools import cached_property
 from types import TracebackType
 from typing import Any
+from urllib.request import urlopen
 
 from ..errors import TuningError
 from ..target import Target
 from ..target.machine import without_caches
-from . import calls, local
+from . import calls, lending, local
+from .lending import Lent
 from .messages import WorkerDescription
 from .plugs import FleetBuilder, FleetRunner
 from .resources import keys_of, other_versions, run_on
@@ -20,6 +23,9 @@ from .security import distributed_package, security_of
 logger = logging.getLogger(__name__)
 _CONNECT_SECONDS = 10.0
 _PAUSE_SECONDS = 0.2
+_DASHBOARD_SECONDS = 2.0
+# How Dask's names of calls begin that hold a device.
+_ON_DEVICES = ("run-", "lend-")
 
 
 class Fleet:
@@ -44,6 +50,7 @@ class Fleet:
     ) -> None:
         self.patience_s = patience_s
         self._cluster: Any = None
+        self._is_closed = False
         self._security = security_of(tls_ca_file, tls_cert, tls_key)
         if isinstance(scheduler, str):
             self.address, self._is_own = scheduler, True
@@ -115,6 +122,11 @@ class Fleet:
         while True:
             try:
                 return distributed.Client(self.address, security=self._security, timeout=max(1.0, timeout_s / 2), set_as_default=False)
+            except TypeError as error:  # Dask's for an encrypted connection without files
+                raise TuningError(
+                    f"{self.address} is an encrypted connection, which takes tls_ca_file, tls_cert and tls_key, or Dask's configuration "
+                    f"of them: {str(error)[:100]}"
+                ) from None
             except (OSError, TimeoutError, ValueError) as error:
                 if time.monotonic() > deadline or isinstance(error, ValueError):
                     raise TuningError(
@@ -188,12 +200,18 @@ class Fleet:
         min_repeat_ms: int | None = None,
         cooldown_interval: float | None = None,
         enable_cpu_cache_flush: bool | None = None,
+        priority: int = 0,
     ) -> FleetRunner:
         """What measures programs on the fleet's devices of a key; see `FleetRunner`."""
-        return FleetRunner(self, key, timeout, number, repeat, min_repeat_ms, cooldown_interval, enable_cpu_cache_flush)
+        return FleetRunner(self, key, timeout, number, repeat, min_repeat_ms, cooldown_interval, enable_cpu_cache_flush, priority)
+
+    def lend(self, key: str, priority: int = 0, seconds: float = 0.0, wait_s: float | None = None) -> Lent:
+        """A device that this client has for itself; see `lending.lend`. `rpc.connect_tracker` makes sessions of it."""
+        return lending.lend(self, key, priority, seconds, wait_s)
 
     def close(self) -> None:
         """Leave the scheduler; end the workers of `Fleet.local`. Safe to call again."""
+        self._is_closed = True
         if self._is_own and self._client.status != "closed":
             self._client.close(timeout=5)
         if self._cluster is not None:
@@ -209,6 +227,10 @@ class Fleet:
     def __repr__(self) -> str:
         return f"Fleet({self.address!r})"
 
+    def names(self) -> list[str]:
+        """The names of all workers, as Dask's pages show them."""
+        return [str(worker["name"]) for worker in self.client.scheduler_info(n_workers=-1)["workers"].values()]
+
     def _offers(self) -> dict[str, dict[str, float]]:
         """The resources of each worker."""
         found = self.client.scheduler_info(n_workers=-1)["workers"]
@@ -221,6 +243,30 @@ class Fleet:
     def holders(self, resource: str) -> list[str]:
         """The workers that have some of it."""
         return sorted(address for address, resources in self._offers().items() if resources.get(resource))
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._is_closed
+
+    @cached_property
+    def dashboard(self) -> str | None:
+        """The address of Dask's own pages about the scheduler; None if they aren't served, or not to this machine."""
+        link = self.client.dashboard_link
+        try:
+            # a scheduler without them has an address for them all the same
+            with urlopen(str(link), timeout=_DASHBOARD_SECONDS):
+                return str(link)
+        except (OSError, ValueError):
+            return None
+
+    def demand(self, key: str) -> tuple[int, int]:
+        """How many devices of a key are free, and how many jobs wait for one."""
+        resource, workers = run_on(key), self.holders(run_on(key))
+        used = self.client.run(calls.used, workers=workers, on_error="ignore") if workers else {}
+        busy = int(sum(found.get(resource, 0) for found in used.values()))
+        jobs = sum(name.startswith(_ON_DEVICES) for found in self.client.processing(workers).values() for name in found)
+        return self.count(resource) - busy, max(0, jobs - busy)
 
     def processing(self, keys: Collection[str]) -> list[str]:
         """The workers that work on calls with these keys, or have them waiting."""

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Sequence
 from functools import lru_cache
@@ -35,11 +36,41 @@ def cluster(workers: int, cores: int | None, key: str | None, device: str, devic
         }
         for number in range(workers)
     }
-    scheduler = {
-        "cls": distributed.Scheduler,
-        "options": {"host": _LOOPBACK, "port": 0, "dashboard": False, "dashboard_address": f"{_LOOPBACK}:0"},
-    }
-    return distributed.SpecCluster(workers=specs, scheduler=scheduler, silence_logs=30)
+    return distributed.SpecCluster(workers=specs, scheduler=_scheduler_spec(_LOOPBACK, 0), silence_logs=30)
+
+
+def scheduler(host: str, port: int, security: Any) -> Any:
+    """A Dask cluster that has no workers of its own: its scheduler is for those that come.
+
+    Raises:
+        OSError, RuntimeError: if it can't listen there.
+    """
+    spec = _scheduler_spec(host, port)
+    if security is not None:
+        spec["options"] |= {"protocol": "tls://", "security": security}
+    return distributed_package().SpecCluster(workers={}, scheduler=spec, security=security, silence_logs=30)
+
+
+def _scheduler_spec(host: str, port: int) -> dict[str, Any]:
+    options = {"host": host, "port": port, "dashboard": False, "dashboard_address": f"{_LOOPBACK}:0"}
+    return {"cls": distributed_package().Scheduler, "options": options}
+
+
+def environment() -> dict[str, str]:
+    """The environment of a process that imports what this one can."""
+    root = str(Path(__file__).resolve().parents[2])
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys([*map(os.path.abspath, sys.path), root]))}
+
+
+def end(process: subprocess.Popen[bytes], seconds: float) -> None:
+    """End a worker that leads a session of its own, with all that it started. It has some seconds to do so itself."""
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
 
 @lru_cache(maxsize=1)
@@ -57,10 +88,8 @@ def _worker_class() -> type[Any]:
 
         async def start(self) -> None:
             """Start the process, without waiting until it has connected."""
-            root = str(Path(__file__).resolve().parents[2])
-            path = os.pathsep.join(dict.fromkeys([*map(os.path.abspath, sys.path), root]))
             self._process = await asyncio.create_subprocess_exec(
-                *self._command, stdin=asyncio.subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": path}, start_new_session=True
+                *self._command, stdin=asyncio.subprocess.DEVNULL, env=environment(), start_new_session=True
             )
             await super().start()  # type: ignore[no-untyped-call]
 

@@ -49,6 +49,7 @@ class FleetRunner:
         key: theirs; None where all devices have one key.
         timeout, number, repeat, min_repeat_ms, cooldown_interval, enable_cpu_cache_flush: as of the front door's LocalRunner; None for
             what that takes.
+        priority: jobs of higher ones are begun sooner, if several clients wait.
     """
 
     fleet: Fleet = field(repr=False)
@@ -59,6 +60,7 @@ class FleetRunner:
     min_repeat_ms: int | None = None
     cooldown_interval: float | None = None
     enable_cpu_cache_flush: bool | None = None
+    priority: int = 0
 
     def open(self, subject: Subject, options: MeasureOptions, folder: Path, workers: Workers | None = None) -> Running:
         """The place to run programs of a subject; workers of this machine have no part in it.
@@ -68,7 +70,7 @@ class FleetRunner:
         """
         key = self.fleet.key(self.key)
         self.fleet.check_target(key, subject.target)
-        return FleetRunning(self.fleet, key, subject, options)
+        return FleetRunning(self.fleet, key, subject, options, self.priority)
 
     def given(self) -> dict[str, Any]:
         """What the user said of it, by the names of the front doors."""

@@ -21,9 +21,13 @@ if TYPE_CHECKING:
     from .fleet import Fleet
 
 logger = logging.getLogger(__name__)
-# Short candidates go together, so that what a job costs is shared; what a lost worker takes along stays short.
+# Short candidates go together, so that what a job costs is shared; what a lost worker takes along stays short. Many devices get longer
+# jobs, so that their client has no more than so many a second to send.
 _JOB_SECONDS = 0.4
-_MOST_OF_A_JOB = 32
+_JOBS_A_SECOND = 60
+_MOST_OF_A_JOB = 64
+# Of object code: jobs that wait are held by the client, the scheduler and a worker.
+_BYTES_OF_A_JOB = 1 << 19
 # A machine may be throttled for good: then its results are as good as they get.
 _MOST_AGAIN = 2
 
@@ -36,10 +40,11 @@ class FleetRunning:
         key: theirs.
         subject: what is measured.
         options: how.
+        priority: of its jobs, among those of other clients.
     """
 
-    def __init__(self, fleet: Fleet, key: str, subject: Subject, options: MeasureOptions) -> None:
-        self._jobs = Dispatcher(fleet, calls.run, run_subject(subject.spec(), options), run_on(key))
+    def __init__(self, fleet: Fleet, key: str, subject: Subject, options: MeasureOptions, priority: int = 0) -> None:
+        self._jobs = Dispatcher(fleet, calls.run, run_subject(subject.spec(), options), run_on(key), priority)
         self._options = options
         self._spent, self._count = 0.0, 0
 
@@ -68,8 +73,11 @@ class FleetRunning:
 
         def jobs() -> Iterator[Job]:
             while left or again:
-                size = self._size(len(left) + len(again))
-                chosen = [left.popleft() if left else again.popleft() for _ in range(min(size, len(left) + len(again)))]
+                size, held = self._size(len(left) + len(again)), 0
+                chosen: list[int] = []
+                while len(chosen) < size and held < _BYTES_OF_A_JOB and (left or again):
+                    chosen.append(left.popleft() if left else again.popleft())
+                    held += len(candidates[chosen[-1]].object_code)
                 number = jobs_made[0] = jobs_made[0] + 1
                 under_way[number] = chosen
                 least = best()
@@ -109,8 +117,9 @@ class FleetRunning:
         """How many candidates the next job takes: as many as last a while, and few enough that all devices have some."""
         if not self._count:
             return 1
-        lasting = int(_JOB_SECONDS / max(self._spent / self._count, 1e-4))
-        return max(1, min(lasting, _MOST_OF_A_JOB, -(-left // (2 * max(1, self._jobs.places())))))
+        places = max(1, self._jobs.places())
+        lasting = int(max(_JOB_SECONDS, places / _JOBS_A_SECOND) / max(self._spent / self._count, 1e-4))
+        return max(1, min(lasting, _MOST_OF_A_JOB, -(-left // (2 * places))))
 
     def _limit(self, candidates: int) -> float:
         """Seconds until a device gives a job up: each candidate gets a second chance, and the arrays are made once."""

@@ -64,7 +64,7 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def check_listening(host: str, security: Any, insecure: bool) -> None:
+def check_listening(host: str, security: Any, insecure: bool, who: str = "worker") -> None:
     """Refuse to listen where others could run code.
 
     Raises:
@@ -72,6 +72,6 @@ def check_listening(host: str, security: Any, insecure: bool) -> None:
     """
     if security is None and not insecure and not is_loopback(host):
         raise TuningError(
-            f"a worker on {host or 'all interfaces'} lets everyone who reaches it run code on this machine: give --tls-ca-file, --tls-cert "
+            f"a {who} on {host or 'all interfaces'} lets everyone who reaches it run code on this machine: give --tls-ca-file, --tls-cert "
             "and --tls-key, or --host 127.0.0.1 for this machine alone, or --insecure if the network is trusted"
         )

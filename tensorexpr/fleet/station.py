@@ -21,6 +21,7 @@ from ..tune.measure.protocol import Frame, encode
 from ..tune.measure.results import THROTTLED
 from .cores import Cores
 from .devices import CPU, device_named
+from .loans import Loans
 from .messages import Outcome, built, candidates_of, digest_of, frame_of, options_from_json, outcomes_to_json, program_of
 
 # Of a client that is gone without a word, processes and folders stay so long.
@@ -129,6 +130,7 @@ class Station:
         # devices that are elsewhere don't use this machine's cores
         self._is_here = description["device"] == CPU
         self._cores = cores or Cores()
+        self.loans = Loans(self._alone)
         self._closed = threading.Event()
         threading.Thread(target=self._sweep, name="tensorexpr-station", daemon=True).start()
 
@@ -151,7 +153,7 @@ class Station:
         """Run candidates; the answer is "ran" or "interleaved", or "refused" if that can't be tried here."""
         try:
             frame = frame_of(job)
-            with self._devices.taken(data) as seat, self._cores.to_measure() if self._is_here else contextlib.nullcontext():
+            with self._devices.taken(data) as seat, self._alone():
                 assert seat is not None
                 answer = _interleaved(seat[1], frame) if frame.type == "interleave" else _ran(*seat, frame)
             return encode(answer)
@@ -175,9 +177,13 @@ class Station:
         threading.Thread(target=self._empty, args=(lambda seat: seat.digest == digest,), daemon=True).start()
 
     def close(self) -> None:
-        """End all processes that no job uses."""
+        """End all processes that no job uses, and take back what is lent."""
         self._closed.set()
+        self.loans.close()
         self._empty(lambda _: True)
+
+    def _alone(self) -> contextlib.AbstractContextManager[None]:
+        return self._cores.to_measure() if self._is_here else contextlib.nullcontext()
 
     def _empty(self, unwanted: Callable[[_Seat[Any]], bool]) -> None:
         self._builders.empty(unwanted)

@@ -28,11 +28,19 @@ class GraphModule:
     """Runs "main" of a built network. Inputs that weren't set are zeros.
 
     Args:
-        module: what `lib["default"](dev)` returns.
+        module: what `lib["default"](dev)` returns, of a library that a session loaded elsewhere too.
 
     Raises:
         ArgumentError: for anything else.
     """
+
+    def __new__(cls, module: Any, *_: Any) -> GraphModule:
+        """The executor that fits: one of a session for what is elsewhere."""
+        if cls is GraphModule and hasattr(module, "call_executor"):
+            from .remote_graph import RemoteGraphModule  # which few programs need
+
+            return super().__new__(RemoteGraphModule)
+        return super().__new__(cls)
 
     def __init__(self, module: Any) -> None:
         if not isinstance(module, VirtualMachine):

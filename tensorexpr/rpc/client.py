@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import socket
@@ -16,10 +17,11 @@ import numpy as np
 
 from ..errors import ArgumentError, RPCError
 from ..runtime.device import Device, device
-from ..runtime.ndarray import NDArray
+from ..runtime.ndarray import NDArray, array
 from ..runtime.timing import BenchmarkResult
 from ..tir.dtype import to_numpy
 from . import protocol
+from .links import Link, SocketLink
 from .local import Devices, plain_name, upload_parts
 
 _ENTRY_NAMES = ("main", "default_function", "__tvm_main__")
@@ -28,9 +30,9 @@ _ENTRY_NAMES = ("main", "default_function", "__tvm_main__")
 class RPCSession(Devices):
     """A session with a server; made by `connect`. It ends when nothing of it is used any more."""
 
-    def __init__(self, connection: socket.socket, where: str) -> None:
-        self._connection, self._where = connection, where
-        weakref.finalize(self, connection.close)
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        weakref.finalize(self, link.close)
         self._turn = threading.Lock()
         self._unused: list[int] = []
 
@@ -42,24 +44,27 @@ class RPCSession(Devices):
         Raises:
             RPCError: if it is an error, or the server is gone.
         """
-        message = protocol.packed(head, body)
+        # what is no JSON leaves the session as it is
+        json.dumps(head)
         with self._turn:
             try:
                 # freed here, not in `release`: finalizers run at any moment, also within another message, and in between these two lines
                 if numbers := [self._unused.pop() for _ in range(len(self._unused))]:
-                    protocol.send(self._connection, {"do": "free", "numbers": numbers})
-                    protocol.receive(self._connection)
-                protocol.send_packed(self._connection, message, body)
-                answer, data = protocol.receive(self._connection)
+                    self._link.answer({"do": "free", "numbers": numbers})
+                answer, data = self._link.answer(head, body)
             except BaseException as error:
                 # the answer may still come, also after Ctrl-C, and would be taken for that of the next question
-                self._connection.close()
+                self._link.close()
                 if not isinstance(error, (EOFError, OSError)):
                     raise
-                raise RPCError(f"the server at {self._where} is gone: {error}") from None
+                raise RPCError(f"the server at {self._link.where} is gone: {error}") from None
         if "error" in answer:
-            raise RPCError(f"{answer.get('kind', 'error')} at {self._where}: {answer['error']}")
+            raise RPCError(f"{answer.get('kind', 'error')} at {self._link.where}: {answer['error']}")
         return answer, data
+
+    def close(self) -> None:
+        """End the session now, whatever is still used of it."""
+        self._link.close()
 
     def release(self, number: int) -> None:
         """Let the server forget an object, with the next message."""
@@ -95,13 +100,15 @@ class RPCSession(Devices):
         """The names in the session's folder, joined by commas."""
         return str(self.ask({"do": "list"})[0]["names"])
 
-    def load_module(self, path: str) -> RemoteModule:
-        """The module in a file of the session's folder, loaded there.
+    def load_module(self, path: str) -> Any:
+        """The module in a file of the session's folder, loaded there: a `RemoteModule`, or a `RemoteNetwork` of a graph.
 
         Raises:
             RPCError: if it can't be loaded there.
         """
         answer, _ = self.ask({"do": "load", "name": path})
+        if "network" in answer:
+            return RemoteNetwork(self, answer["network"])
         return RemoteModule(self, answer["module"], answer["names"])
 
     def made(self, value: Any) -> Any:
@@ -276,6 +283,65 @@ class RemoteModule:
         return measure
 
 
+class RemoteNetwork:
+    """A network that a server loaded: `graph_executor.GraphModule(network["default"](dev))` runs it there."""
+
+    def __init__(self, session: RPCSession, number: int) -> None:
+        self._session, self._number = session, number
+        weakref.finalize(self, session.release, number)
+
+    def __getitem__(self, name: str) -> Callable[..., RemoteExecutor]:
+        """What makes executors, by the name "default".
+
+        Raises:
+            ArgumentError: for another name.
+        """
+        if name != "default":
+            raise ArgumentError(f'no {name!r} in a network that is elsewhere; it is called "default"')
+        return lambda *devices: RemoteExecutor(self._session, self._session.ask({"do": "executor", "network": self._number})[0]["executor"])
+
+
+class RemoteExecutor:
+    """The executor of a network that a server loaded."""
+
+    def __init__(self, session: RPCSession, number: int) -> None:
+        self._session, self._number = session, number
+        weakref.finalize(self, session.release, number)
+
+    def call_executor(self, name: str, *args: Any, **kwargs: Any) -> Any:
+        """Call a method of `relay.graph_executor.GraphModule` there; arrays that are here are sent.
+
+        Raises:
+            ArgumentError: for an argument that can't be sent.
+            RPCError: if it fails there.
+        """
+        given = [self._sent(arg) for arg in args]
+        named = {key: self._sent(value) for key, value in kwargs.items()}
+        words = {
+            "args": [_word(arg, self._session) for arg in given],
+            "kwargs": {key: _word(arg, self._session) for key, arg in named.items()},
+        }
+        answer, _ = self._session.ask({"do": "method", "executor": self._number, "name": name, **words})
+        return BenchmarkResult(tuple(answer["results"])) if "results" in answer else self._session.made(answer["result"])
+
+    def _sent(self, value: Any) -> Any:
+        if isinstance(value, RemoteArray) or not isinstance(value, (NDArray, np.ndarray, list, tuple)):
+            return value
+        return array(value.numpy() if isinstance(value, NDArray) else np.asarray(value), self._session.cpu())
+
+    def time_evaluator(
+        self, func_name: str = "run", dev: Any = None, number: int = 10, repeat: int = 1, min_repeat_ms: int = 0, **_: Any
+    ) -> Callable[[], BenchmarkResult]:
+        """A function that measures runs there."""
+
+        def measure() -> BenchmarkResult:
+            options = {"number": number, "repeat": repeat, "min_repeat_ms": min_repeat_ms}
+            made: BenchmarkResult = self.call_executor("benchmark", func_name=func_name, **options)
+            return made
+
+        return measure
+
+
 def _word(value: Any, session: RPCSession) -> Any:
     """An argument as JSON."""
     if value is None or isinstance(value, (bool, int, float, str)):
@@ -315,13 +381,4 @@ def connect(
         if "error" in answer:
             raise RPCError(f"the server at {where} refused: {answer['error']}")
         stack.pop_all()  # from here on the session holds the connection
-        return RPCSession(connection, where)
-
-
-def connect_tracker(url: str, port: int) -> Any:
-    """Trackers lend devices of a fleet; they are not built.
-
-    Raises:
-        RPCError: always; it says what to do.
-    """
-    raise RPCError("trackers are not built; connect(url, port) reaches a server by its address")
+        return RPCSession(SocketLink(connection, where))

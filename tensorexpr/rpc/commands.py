@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from itertools import count
 from typing import Any
 
@@ -10,10 +11,25 @@ import numpy as np
 
 from ..errors import RPCError
 from ..runtime import ndarray as nd
+from ..runtime.device import cpu
 from ..runtime.module import Module
 from ..runtime.registry import get_global_func
+from ..runtime.timing import BenchmarkResult
 from .local import LocalSession
 
+# What a client may ask of the executor of a network.
+EXECUTOR_METHODS = [
+    "set_input",
+    "run",
+    "get_output",
+    "get_input",
+    "get_num_outputs",
+    "get_num_inputs",
+    "get_input_index",
+    "get_output_index",
+    "get_input_info",
+    "benchmark",
+]
 Answer = tuple[dict[str, Any], bytes]
 
 
@@ -38,6 +54,8 @@ class Commands:
             "free": self._free,
             "call": self._call,
             "time": self._time,
+            "executor": self._executor,
+            "method": self._method,
         }
 
     def run(self, head: dict[str, Any], body: bytes) -> Answer:
@@ -78,6 +96,8 @@ class Commands:
 
     def _load(self, head: dict[str, Any], body: bytes) -> Answer:
         module = self._local.load_module(str(head["name"]))
+        if not isinstance(module, Module):  # a network
+            return {"network": self._keep(module)}, b""
         return {"module": self._keep(module), "names": module.function_names}, b""
 
     def _function(self, head: dict[str, Any], body: bytes) -> Answer:
@@ -130,3 +150,21 @@ class Commands:
         module = self._object(head.get("module"), Module)
         evaluator = module.time_evaluator(str(head["name"]), None, **{str(name): value for name, value in head["options"].items()})
         return {"results": list(evaluator(*self._arguments(head["args"])).results)}, b""
+
+    def _executor(self, head: dict[str, Any], body: bytes) -> Answer:
+        # higher rows of the house
+        executors = import_module("tensorexpr.relay.graph_executor")
+        network = self._object(head.get("network"))
+        return {"executor": self._keep(executors.GraphModule(network["default"](cpu())))}, b""
+
+    def _method(self, head: dict[str, Any], body: bytes) -> Answer:
+        name = str(head["name"])
+        if name not in EXECUTOR_METHODS:
+            raise RPCError(f"an executor has no method {name!r}; there are {', '.join(EXECUTOR_METHODS)}")
+        executor = self._object(head.get("executor"), import_module("tensorexpr.relay.graph_executor").GraphModule)
+        words = {str(key): word for key, word in head["kwargs"].items()}
+        kwargs = dict(zip(words, self._arguments(words.values()), strict=True))
+        made = getattr(executor, name)(*self._arguments(head["args"]), **kwargs)
+        if isinstance(made, BenchmarkResult):
+            return {"results": list(made.results)}, b""
+        return {"result": list(made) if isinstance(made, tuple) else self._result(made)}, b""

@@ -81,6 +81,9 @@ class LocalSession(Devices):
     def __init__(self) -> None:
         self._folder = tempdir()
 
+    def close(self) -> None:
+        """Nothing: it ends with what it gave out."""
+
     def get_function(self, name: str) -> Callable[..., Any]:
         """The registered function of a name.
 

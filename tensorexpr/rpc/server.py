@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hmac
-import ipaddress
 import logging
 import socket
 import threading
@@ -12,8 +11,10 @@ from types import TracebackType
 from typing import Any
 
 from ..errors import RPCError
+from ..fleet.security import is_loopback
 from . import protocol
 from .commands import Commands
+from .tracker import TrackedServer
 
 _log = logging.getLogger(__name__)
 # The first message says a version and a key.
@@ -30,10 +31,12 @@ class Server:
         port_end: the end of the ports to try.
         key: what a session has to know to be served; nothing by default.
         silent: don't log sessions.
-        is_proxy, tracker_addr, load_library, custom_addr, no_fork: of programs with trackers and proxies, which are not built.
+        tracker_addr: host and port of a tracker, which then lends this machine's CPU under the key. A process of its own serves those
+            sessions and listens on the way to the tracker; `port` is 0.
+        is_proxy, load_library, custom_addr, no_fork: of programs with proxies, which are not built.
 
     Raises:
-        RPCError: if no port is free, or for a tracker or proxy.
+        RPCError: if no port is free, the tracker doesn't answer, or for a proxy.
     """
 
     def __init__(
@@ -49,12 +52,17 @@ class Server:
         silent: bool = False,
         no_fork: bool = True,
     ) -> None:
-        if is_proxy or tracker_addr is not None or load_library is not None:
-            raise RPCError("proxies, trackers and libraries to load are not built; a session connects to a server by its address")
+        if is_proxy or load_library is not None:
+            raise RPCError("proxies and libraries to load are not built; connect to a server by its address, or through a tracker")
         self.host, self._key, self._silent = host, key, silent
+        self._tracked: TrackedServer | None = None
+        if tracker_addr is not None:
+            self.port, wildcard = 0, host in ("0.0.0.0", "::", "127.0.0.1", "localhost")
+            self._tracked = TrackedServer(tuple(tracker_addr), key, None if wildcard else host)
+            return
         self._socket = _bound(host, port, port_end)
-        self.port: int = self._socket.getsockname()[1]
-        if not _is_loopback(host):
+        self.port = int(self._socket.getsockname()[1])
+        if not is_loopback(host):
             _log.warning("the RPC server on %s:%d lets everybody who reaches it run code on this machine", host, self.port)
         self._sessions: set[socket.socket] = set()
         self._thread = threading.Thread(target=self._listen, name="tensorexpr-rpc", daemon=True)
@@ -62,6 +70,9 @@ class Server:
 
     def terminate(self) -> None:
         """Stop listening and end all sessions."""
+        if self._tracked is not None:
+            self._tracked.terminate()
+            return
         _end(self._socket)
         # only then the sessions: whoever came in meanwhile is among them
         self._thread.join(timeout=10)
@@ -133,10 +144,3 @@ def _bound(host: str, port: int, port_end: int) -> socket.socket:
             continue
         return made
     raise RPCError(f"no port of {host} is free from {port} up to {port_end}")
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -30,6 +30,7 @@ import psutil
 
 from tensorexpr import auto_scheduler, te
 from tensorexpr.errors import RecordError
+from tensorexpr.fleet import Fleet
 from tensorexpr.te.tensor import Tensor
 from tensorexpr.tune.records import Record, parse_record
 
@@ -57,13 +58,16 @@ class Finished(auto_scheduler.MeasureCallback):
             os.write(1, f"{json.dumps([result.timestamp, json.dumps(made.trace.to_json())])}\n".encode())
 
 
-def tune(log: Path, trials: int) -> None:
-    """Tune into a log, from where it ends."""
+def tune(log: Path, trials: int, scheduler: str = "", key: str | None = None) -> None:
+    """Tune into a log, from where it ends; on the devices of a fleet if a scheduler is named."""
     task = auto_scheduler.SearchTask(func=kill_tuner_matmul, args=(96,), target="llvm")
+    timing: dict[str, Any] = {"number": 1, "repeat": 1, "min_repeat_ms": 1}
+    fleet = Fleet(scheduler) if scheduler else None
     options = auto_scheduler.TuningOptions(
         num_measure_trials=trials,
         num_measures_per_round=8,
-        runner=auto_scheduler.LocalRunner(number=1, repeat=1, min_repeat_ms=1),
+        builder=fleet.builder() if fleet else auto_scheduler.LocalBuilder(),
+        runner=fleet.runner(key, **timing) if fleet else auto_scheduler.LocalRunner(**timing),
         measure_callbacks=[auto_scheduler.RecordToFile(log), Finished()],
         verbose=0,
     )
@@ -99,32 +103,35 @@ class Report:
         return found_any and not (self.lost or self.repeated or self.orphans) and self.torn <= self.kills
 
 
-def run(kills: int, seed: int, log: Path, longest: float, sent: int = signal.SIGKILL) -> Report:
-    """Kill tuners at random moments, up to `longest` seconds after they start or after their first record."""
+def run(kills: int, seed: int, log: Path, longest: float, sent: int = signal.SIGKILL, scheduler: str = "") -> Report:
+    """Kill tuners at random moments, up to `longest` seconds after they start or after their first record.
+
+    They measure on the devices that `scheduler` says with their key, if there is one: "tcp://127.0.0.1:8786 key".
+    """
     draw = random.Random(seed)
     report = Report()
     finished: set[_Key] = set()
     for _ in range(kills):
         moment = draw.uniform(0.0, longest)
-        finished |= _killed(log, moment, sent, report)
+        finished |= _killed(log, moment, sent, report, scheduler)
         _examine(log, finished, report)
     before = len(_records(log)[0])
-    finished |= _ended(log, report)
+    finished |= _ended(log, report, scheduler)
     _examine(log, finished, report)
     report.resumed = len(_records(log)[0]) - before
     return report
 
 
-def _start(log: Path, trials: int) -> tuple[subprocess.Popen[bytes], str]:
+def _start(log: Path, trials: int, scheduler: str) -> tuple[subprocess.Popen[bytes], str]:
     mark = uuid.uuid4().hex
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)]), MARK: mark}
-    command = [sys.executable, "-m", "tests.chaos.kill_tuner", "--tune", str(log), "--trials", str(trials)]
+    command = [sys.executable, "-m", "tests.chaos.kill_tuner", "--tune", str(log), "--trials", str(trials), "--fleet", scheduler]
     return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL), mark
 
 
-def _killed(log: Path, moment: float, sent: int, report: Report) -> set[_Key]:
+def _killed(log: Path, moment: float, sent: int, report: Report, scheduler: str) -> set[_Key]:
     """What a tuner had finished when it was killed: every other one after its first record, however long that takes to come."""
-    process, mark = _start(log, 100_000)
+    process, mark = _start(log, 100_000, scheduler)
     assert process.stdout is not None
     said = process.stdout.readline() if report.kills % 2 else b""
     timer = threading.Timer(moment, process.send_signal, (sent,))
@@ -137,8 +144,8 @@ def _killed(log: Path, moment: float, sent: int, report: Report) -> set[_Key]:
     return _keys(said)
 
 
-def _ended(log: Path, report: Report) -> set[_Key]:
-    process, mark = _start(log, 8)
+def _ended(log: Path, report: Report, scheduler: str) -> set[_Key]:
+    process, mark = _start(log, 8, scheduler)
     said, _ = process.communicate(timeout=LAST_RUN_SECONDS)
     if process.returncode:
         raise SystemExit(f"the last tuner, which nobody killed, ended with code {process.returncode}")
@@ -200,13 +207,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--signal", choices=["KILL", "INT", "TERM"], default="KILL", help="what to send")
     parser.add_argument("--tune", type=Path, help="be the tuner, and tune into this log")
     parser.add_argument("--trials", type=int, default=8, help="of the tuner")
+    parser.add_argument("--fleet", default="", metavar="SCHEDULER KEY", help="measure on devices of its workers")
     options = parser.parse_args(arguments)
     if options.tune is not None:
-        tune(options.tune, options.trials)
+        tune(options.tune, options.trials, *options.fleet.split(" "))
         return 0
     with tempfile.TemporaryDirectory() as folder:
         start = time.monotonic()
-        report = run(options.kills, options.seed, Path(folder) / "log.json", options.longest, getattr(signal, f"SIG{options.signal}"))
+        report = run(
+            options.kills, options.seed, Path(folder) / "log.json", options.longest, getattr(signal, f"SIG{options.signal}"), options.fleet
+        )
     print(f"{report}, {time.monotonic() - start:.0f} s")
     return 0 if report.is_clean else 1
 

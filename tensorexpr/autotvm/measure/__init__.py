@@ -4,6 +4,7 @@ measure           what is measured and what comes of it; the protocols of builde
 measure_methods   LocalBuilder and LocalRunner
 """
 
+from ...rpc.tracker import request_remote
 from .executor import Executor
 from .measure import (
     Builder,
@@ -14,7 +15,7 @@ from .measure import (
     create_measure_batch,
     measure_option,
 )
-from .measure_methods import LocalBuilder, LocalRunner, RPCRunner, default_module_loader, request_remote
+from .measure_methods import LocalBuilder, LocalRunner, RPCRunner, check_remote, default_module_loader
 
 __all__ = [
     "Builder",
@@ -26,6 +27,7 @@ __all__ = [
     "MeasureResult",
     "RPCRunner",
     "Runner",
+    "check_remote",
     "create_measure_batch",
     "default_module_loader",
     "measure_option",

@@ -11,6 +11,8 @@ import numpy as np
 
 from ...errors import RPCError, TensorExprError, TuningError
 from ...fleet.plugs import FleetBuilder, FleetRunner
+from ...fleet.shared import running_at
+from ...rpc import tracker
 from ...schedule.trace import Trace
 from ...te.operation import PlaceholderOp
 from ...tir.arithmetic import as_int
@@ -24,8 +26,6 @@ from ...tune.space import Computed
 from ..errors import InstantiationError
 from ..template_space import TemplateSpace
 from .measure import Builder, Measured, MeasureInput, MeasureResult, Runner
-
-_THIS_MACHINE = ("127.0.0.1", "localhost", "::1", "0.0.0.0", None, "")
 
 
 class BuildResult(NamedTuple):
@@ -193,22 +193,24 @@ class LocalRunner(Runner):
 
 
 class RPCRunner(LocalRunner):
-    """What programs write that measure through a tracker. There is none here: a tracker of this machine's is measured on locally.
+    """Configurations run on the devices of a tracker, all that have a key: TVM's name for `Fleet(...).runner(key)`.
+
+    The tracker is a scheduler of Dask (`python -m tensorexpr rpc_tracker`, or `dask scheduler`), and is asked when the first task is
+    measured.
 
     Args:
-        key: of the device; host, port: of the tracker. Only this machine can be named.
-        priority, n_parallel: kept for programs that pass them; programs that run at the same time measure each other.
+        key: of the devices.
+        host, port: of the tracker; None for TVM_TRACKER_HOST and TVM_TRACKER_PORT.
+        priority: jobs of higher ones are begun sooner, if several clients wait.
+        n_parallel: accepted; all devices work.
         timeout, number, repeat, min_repeat_ms, cooldown_interval, enable_cpu_cache_flush, module_loader: see `LocalRunner`.
-
-    Raises:
-        TuningError: for another machine.
     """
 
     def __init__(
         self,
         key: str,
-        host: str,
-        port: int,
+        host: str | None,
+        port: int | None,
         priority: int = 1,
         timeout: float = 10,
         n_parallel: int | None = None,
@@ -219,14 +221,9 @@ class RPCRunner(LocalRunner):
         enable_cpu_cache_flush: bool = False,
         module_loader: Any = None,
     ) -> None:
-        _check_here(host)
         super().__init__(timeout, number, repeat, min_repeat_ms, cooldown_interval, enable_cpu_cache_flush, module_loader)
         self.key, self.host, self.port, self.priority = key, host, port, priority
-
-
-def _check_here(host: Any) -> None:
-    if host not in _THIS_MACHINE:
-        raise TuningError(f"programs are measured on this machine, not on {host!r}; run the search there")
+        self.running = running_at(host, port, key, priority)
 
 
 def _by_task(inputs: Sequence[MeasureInput]) -> Iterator[tuple[TemplateSpace, list[int]]]:
@@ -295,20 +292,11 @@ def run_through_rpc(*args: Any, **kwargs: Any) -> NoReturn:
     raise RPCError("programs run in workers of this machine; use LocalRunner")
 
 
-def request_remote(device_key: str, host: str | None = None, port: int | None = None, priority: int = 1, timeout: int = 60) -> NoReturn:
-    """Refuse: there is no tracker.
-
-    Raises:
-        RPCError: always.
-    """
-    raise RPCError(f"no tracker serves devices such as {device_key!r}; programs are measured on this machine with LocalRunner")
-
-
 def check_remote(
     target: Any, device_key: str, host: str | None = None, port: int | None = None, priority: int = 100, timeout: int = 10
 ) -> bool:
-    """Whether a device of a tracker answers: never, since there is no tracker."""
-    return False
+    """Whether a tracker has a device that is free within `timeout` seconds; see `rpc.tracker.check_remote`."""
+    return tracker.check_remote(device_key, host, port, priority, timeout)
 
 
 class DefaultModuleLoader:

@@ -47,16 +47,17 @@ def page(runs: Sequence[Run], title: str) -> str:
     return document(title, "\n".join(_section(run) for run in runs))
 
 
-def document(title: str, body: str) -> str:
+def document(title: str, body: str, head: str = "") -> str:
     """A page in the style of reports.
 
     Args:
         title: of the page, as text.
         body: its HTML.
+        head: HTML for its head.
     """
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{escape(title)}</title><style>{_STYLE}</style></head><body>
+<title>{escape(title)}</title>{head}<style>{_STYLE}</style></head><body>
 <h1>{escape(title)}</h1>
 {body}
 </body></html>

@@ -31,13 +31,14 @@ from .compiler import (
     target_from_cli,
 )
 from .model import TVMCException, TVMCModel
-from .runner import refuse_rpc, tracker_host_port_from_cli
+from .runner import check_tracker, tracker_host_port_from_cli
 
 TUNERS = (
     "ga", "gridsearch", "random", "xgb", "xgb_knob", "xgb_itervar", "xgb_curve", "xgb_rank", "xgb_rank_knob", "xgb_rank_itervar",
     "xgb_rank_curve", "xgb_rank_binary", "xgb_rank_binary_knob", "xgb_rank_binary_itervar", "xgb_rank_binary_curve",
 )  # fmt: skip
 _NUMBER, _REPEAT, _PARALLEL = 10, 1, 4
+_AS_USUAL: dict[str, Any] = {"number": None, "repeat": None}
 _HARDWARE = (
     "num_cores", "vector_unit_bytes", "cache_line_bytes", "max_shared_memory_per_block", "max_local_memory_per_block",
     "max_threads_per_block", "max_vthread_extent", "warp_size",
@@ -223,7 +224,7 @@ def tune_model(
         prior_records: another log, whose records are taken over first.
         enable_autoscheduler: by the auto-scheduler, whose records builds of networks follow; False for AutoTVM's templates, whose
             records they don't.
-        rpc_key, hostname, port: none: programs are measured here.
+        rpc_key, hostname, port: of the devices to measure on, and of their tracker; none measures here.
         trials: programs that are measured in all, by AutoTVM for each task; as many as there is time for under a budget, else 10,000.
         target_host: the target's host.
         tuner: of AutoTVM, one of `TUNERS`.
@@ -250,7 +251,8 @@ def tune_model(
         TuningError, RecordError: of the search.
     """
     transforms = parse_graph_transform_args(locals())
-    refuse_rpc(hostname, rpc_key)
+    check_tracker(hostname, rpc_key)
+    there = (rpc_key, hostname, int(port)) if hostname and rpc_key else None
     by = _style(enable_autoscheduler, by, budget_s, trials)
     chosen, _ = target_from_cli(target, additional_target_options)
     log = os.fspath(tuning_records or tvmc_model.default_tuning_records_path())
@@ -267,7 +269,7 @@ def tune_model(
         return log
     if not selected:
         raise TVMCException("nothing to tune: no products or convolutions of known sizes; include_simple_tasks takes what else there is")
-    measuring = _Measuring(number, repeat, timeout, min_repeat_ms, parallel)
+    measuring = _Measuring(number, repeat, timeout, min_repeat_ms, parallel, there)
     if by is not None and budget_s is not None:
         changed = apply_graph_transforms(mod, transforms)
         names = "all" if tasks_filter == "all" else [task.desc for task in selected]
@@ -302,20 +304,25 @@ def _style(enable_autoscheduler: bool, by: str | None, budget_s: float | None, t
 
 @dataclass(frozen=True)
 class _Measuring:
-    """How programs are measured, as the arguments of `tune_model` say it."""
+    """How programs are measured, as the arguments of `tune_model` say it; `there` are key, host and port of a tracker's devices."""
 
     number: int
     repeat: int
     timeout: int
     min_repeat_ms: int | None
     parallel: int
+    there: tuple[str, str, int] | None
+
+    def runner(self, door: Any, **options: Any) -> Any:
+        """A front door's runner of this machine, or of the devices of a tracker."""
+        return door.LocalRunner(**options) if self.there is None else door.RPCRunner(*self.there, **options)
 
     def of_autotvm(self) -> Any:
         """As AutoTVM's tuners take it."""
         return autotvm.measure_option(
             builder=autotvm.LocalBuilder(timeout=self.timeout, n_parallel=self.parallel),
-            runner=autotvm.LocalRunner(
-                number=self.number, repeat=self.repeat, timeout=self.timeout, min_repeat_ms=self.min_repeat_ms or 0
+            runner=self.runner(
+                autotvm, number=self.number, repeat=self.repeat, timeout=self.timeout, min_repeat_ms=self.min_repeat_ms or 0
             ),
         )  # fmt: skip
 
@@ -325,18 +332,18 @@ class _Measuring:
             num_measure_trials=trials,
             early_stopping=early_stopping,
             builder=auto_scheduler.LocalBuilder(timeout=self.timeout, n_parallel=self.parallel),
-            runner=auto_scheduler.LocalRunner(
-                timeout=self.timeout, number=self.number, repeat=self.repeat, min_repeat_ms=self.min_repeat_ms or 0
+            runner=self.runner(
+                auto_scheduler, timeout=self.timeout, number=self.number, repeat=self.repeat, min_repeat_ms=self.min_repeat_ms or 0
             ),
             measure_callbacks=[auto_scheduler.RecordToFile(log)],
         )  # fmt: skip
 
-    def within_a_network(self) -> tuple[auto_scheduler.LocalBuilder, auto_scheduler.LocalRunner]:
+    def within_a_network(self) -> tuple[auto_scheduler.LocalBuilder, Any]:
         """As a search of a network takes it: what isn't said otherwise than usual is its own, as ten calls of a short kernel say little."""
         builder = auto_scheduler.LocalBuilder(timeout=self.timeout, n_parallel=None if self.parallel == _PARALLEL else self.parallel)
         is_usual = (self.number, self.repeat) == (_NUMBER, _REPEAT)
-        asked: dict[str, Any] = {} if is_usual else {"number": self.number, "repeat": self.repeat}
-        return builder, auto_scheduler.LocalRunner(timeout=self.timeout, min_repeat_ms=self.min_repeat_ms, **asked)
+        asked = _AS_USUAL if is_usual else {"number": self.number, "repeat": self.repeat}
+        return builder, self.runner(auto_scheduler, timeout=self.timeout, min_repeat_ms=self.min_repeat_ms, **asked)
 
 
 def _within(
@@ -388,8 +395,8 @@ def add_tune_parser(subparsers: Any, _: Any = None, json_params: Any = None) -> 
     parser.add_argument("--include-simple-tasks", action="store_true", help="pools and elementwise chains, too")
     parser.add_argument("--log-estimated-latency", action="store_true", help="the expected time, to total_latency.tsv")
     parser.add_argument("--tuner", choices=TUNERS, help="AutoTVM's templates, by this tuner; builds don't follow its records")
-    parser.add_argument("--rpc-key", help="refused: programs are measured here")
-    parser.add_argument("--rpc-tracker", metavar="HOST:PORT", help="refused: programs are measured here")
+    parser.add_argument("--rpc-key", help="of the devices of a tracker to measure on")
+    parser.add_argument("--rpc-tracker", metavar="HOST:PORT", help="the tracker: python -m tensorexpr rpc_tracker, or a Dask scheduler")
     parser.add_argument("--target-host", help="the target's host")
     for name in _HARDWARE:
         parser.add_argument(f"--{name.replace('_', '-')}", type=int, metavar="N", help=f"{name.replace('_', ' ')} of the machine")

@@ -199,6 +199,17 @@ class TVMCPackage:
             raise TVMCException(f"{self.package_path}: there is no such package; tvmc.compile(model, target, package_path=...) writes one")
         self.__dict__.pop("executable", None)
 
+    @property
+    def library(self) -> bytes:
+        """The shared library in it.
+
+        Raises:
+            TVMCException: for a file that is no package.
+        """
+        if Path(self.package_path).suffix not in _ARCHIVES:
+            return Path(self.package_path).read_bytes()
+        return _members(self.package_path, (_LIBRARY,), "package that tvmc.compile wrote")[_LIBRARY]
+
     @cached_property
     def executable(self) -> Executable:
         """Its code.
@@ -210,10 +221,9 @@ class TVMCPackage:
         if Path(self.package_path).suffix not in _ARCHIVES:
             found = load_module(self.package_path, "so")
         else:
-            data = _members(self.package_path, (_LIBRARY,), "package that tvmc.compile wrote")[_LIBRARY]
             with tempfile.TemporaryDirectory(prefix="tensorexpr-") as folder:
                 library = os.path.join(folder, _LIBRARY)
-                Path(library).write_bytes(data)
+                Path(library).write_bytes(self.library)
                 # What is mapped stays when its name is gone.
                 found = load_module(library)
         if not isinstance(found, Executable):

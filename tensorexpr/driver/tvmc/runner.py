@@ -11,12 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from ...relay.graph_executor import GraphModuleDebug
+from ...relay.graph_executor import GraphModule, GraphModuleDebug
+from ...rpc.tracker import request_remote
 from ...runtime.device import Device, cpu, device
 from ...tir.dtype import to_numpy
 from .model import TVMCException, TVMCPackage, TVMCResult
 
 FILL_MODES = ("zeros", "ones", "random")
+_LIBRARY = "network.so"
 _DEVICES = ("cpu", "cuda", "cl", "metal", "vulkan", "rocm", "llvm")
 Inputs = Mapping[str, Any] | str | os.PathLike[str] | None
 
@@ -106,10 +108,14 @@ def tracker_host_port_from_cli(rpc_tracker_str: str | None) -> tuple[str | None,
     return host, int(port or 9090)
 
 
-def refuse_rpc(hostname: str | None, key: str | None) -> None:
-    """Raise for machines elsewhere."""
-    if hostname or key:
-        raise TVMCException("trackers of other machines aren't there: copy the package, and run it where it was compiled for")
+def check_tracker(hostname: str | None, key: str | None) -> None:
+    """Refuse a tracker without a key of its devices, and a key without a tracker.
+
+    Raises:
+        TVMCException: for one of them alone.
+    """
+    if bool(hostname) != bool(key):
+        raise TVMCException("--rpc-tracker HOST:PORT and --rpc-key KEY go together: where devices are, and which of them")
 
 
 def get_top_results(result: TVMCResult, max_results: int) -> np.ndarray[Any, Any]:
@@ -150,7 +156,7 @@ def run_module(
     Args:
         tvmc_package: of `compile`.
         device: "cpu".
-        hostname, port, rpc_key: none: packages run here.
+        hostname, port, rpc_key: of a tracker, and of the device that it runs on; none runs it here.
         inputs: arrays by name, or an `.npz` file; the others are made up.
         fill_mode: how: "zeros", "ones" or "random".
         benchmark: measure it, too.
@@ -163,22 +169,38 @@ def run_module(
         TVMCException: for inputs that don't fit, or another device.
         TargetError: for code that this machine can't run.
     """
-    refuse_rpc(hostname, rpc_key)
+    check_tracker(hostname, rpc_key)
     if not isinstance(tvmc_package, TVMCPackage):
         raise TVMCException(f"run takes a TVMCPackage, not {type(tvmc_package).__name__}: tvmc.TVMCPackage(path)")
     where = _device(device)
-    module = GraphModuleDebug(tvmc_package.executable["default"](where))
+    if hostname and rpc_key and profile:
+        raise TVMCException("a profile is of a package that runs here: leave out --profile, or the tracker")
+    module = _there(tvmc_package, rpc_key, hostname, int(port)) if hostname and rpc_key else _here(tvmc_package, where)
     shapes, dtypes = module.get_input_info()
     module.set_input(**make_inputs_dict(shapes, dtypes, read_inputs(inputs), fill_mode))
     report = None
-    if profile:
+    if isinstance(module, GraphModuleDebug) and profile:
         super(GraphModuleDebug, module).run()  # what is cold or looked up for the first time isn't a kernel's
         report = module.profile()
         print(report)
     times = module.benchmark(where, number=number, repeat=repeat, end_to_end=end_to_end) if benchmark else None
-    super(GraphModuleDebug, module).run()
+    if isinstance(module, GraphModuleDebug):
+        super(GraphModuleDebug, module).run()
+    else:
+        module.run()
     names = [f"output_{n}" for n in range(module.get_num_outputs())]
     return TVMCResult({name: _array(module.get_output(n)) for n, name in enumerate(names)}, times, report)
+
+
+def _here(package: TVMCPackage, where: Device) -> GraphModule:
+    return GraphModuleDebug(package.executable["default"](where))
+
+
+def _there(package: TVMCPackage, key: str, host: str, port: int) -> GraphModule:
+    """A package on a device of a tracker."""
+    session = request_remote(key, host, port, timeout=0)
+    session.upload(package.library, _LIBRARY)
+    return GraphModule(session.load_module(_LIBRARY)["default"](session.cpu()))
 
 
 def _array(value: Any) -> Any:
@@ -200,8 +222,8 @@ def add_run_parser(subparsers: Any, main_parser: Any = None, json_params: Any = 
     parser.add_argument("--end-to-end", action="store_true", help="times with copies of inputs and outputs")
     parser.add_argument("--repeat", type=int, default=1, help="measurements; 1")
     parser.add_argument("--number", type=int, default=1, help="runs in each; 1")
-    parser.add_argument("--rpc-key", help="refused: packages run here")
-    parser.add_argument("--rpc-tracker", metavar="HOST:PORT", help="refused: packages run here")
+    parser.add_argument("--rpc-key", help="of the device of a tracker to run on")
+    parser.add_argument("--rpc-tracker", metavar="HOST:PORT", help="the tracker: python -m tensorexpr rpc_tracker, or a Dask scheduler")
     parser.set_defaults(func=drive_run)
     return parser
 

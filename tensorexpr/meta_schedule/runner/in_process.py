@@ -29,13 +29,13 @@ def alloc_argument_common(device: Any, args_info: Sequence[Any], alloc_repeat: i
     """Random arguments, so many times anew.
 
     Args:
-        device: where they are; the CPU.
+        device: where they are.
         args_info: ["TENSOR", dtype, shape] for each.
         alloc_repeat: how many sets.
     """
     shapes = [(dtype, tuple(shape)) for _, dtype, shape in args_info]
     tensors = [placeholder(shape, dtype, f"arg{n}") for n, (dtype, shape) in enumerate(shapes)]
-    return [[array(values) for values in random_inputs(tensors, {}, seed, RANGES[0]).values()] for seed in range(alloc_repeat)]
+    return [[array(values, device) for values in random_inputs(tensors, {}, seed, RANGES[0]).values()] for seed in range(alloc_repeat)]
 
 
 def run_evaluator_common(

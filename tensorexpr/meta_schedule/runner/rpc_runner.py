@@ -1,12 +1,18 @@
-"""`RPCRunner`: what programs write that measure through a tracker. Only this machine can be measured on."""
+"""`RPCRunner`: programs run on the devices of a tracker, TVM's name for a fleet."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, ClassVar, NamedTuple
+from uuid import uuid4
 
-from ...errors import TuningError
+from ...contrib.utils import tempdir
+from ...errors import RPCError
+from ...fleet.shared import running_at
+from ...rpc.client import RPCSession
+from ...rpc.tracker import connect_tracker
 from ..utils import get_global_func_with_default_on_worker as named
 from .config import EvaluatorConfig
 from .in_process import AllocArgument, RunEvaluator, alloc_argument_common, run_evaluator_common
@@ -16,7 +22,6 @@ T_ARG_INFO_JSON_OBJ = list[Any]
 T_ARG_INFO_JSON_OBJ_LIST = list[T_ARG_INFO_JSON_OBJ]
 T_ARGUMENT = Any
 T_ARGUMENT_LIST = list[T_ARGUMENT]
-_THIS_MACHINE = ("127.0.0.1", "localhost", "::1", "0.0.0.0")
 
 
 class RPCConfig(NamedTuple):
@@ -48,23 +53,24 @@ class RPCConfig(NamedTuple):
 
 
 class RPCRunner(LocalRunner, kind="rpc"):
-    """A `LocalRunner` that is configured as TVM's runner of remote machines is.
+    """Programs run on the devices of a tracker, all that have the key of the configuration: TVM's name for `Fleet(...).runner(key)`.
 
-    Functions of the caller get a session, as there: a `tensorexpr.rpc.LocalSession` of this machine, or what f_create_session gives.
+    The tracker is a scheduler of Dask (`python -m tensorexpr rpc_tracker`, or `dask scheduler`), and is asked when the first program is
+    measured. Functions of the caller run in this process, one program after another and without comparing results; they get a session
+    with one device: what f_create_session gives, else one of the tracker's.
 
     Args:
-        rpc_config: where the tracker is. Only this machine can be named.
+        rpc_config: where the tracker is.
         evaluator_config, cooldown_sec, alloc_repeat: see `LocalRunner`.
         f_create_session: takes the configuration and gives a session.
         f_upload_module: takes (session, local path, remote path) and gives the module to run.
         f_alloc_argument: takes (session, device, arguments as JSON, alloc_repeat) and gives sets of arguments.
         f_run_evaluator: takes (session, module, device, EvaluatorConfig, sets of arguments) and gives seconds.
         f_cleanup: takes (session, remote path).
-        max_workers: accepted; programs that ran at the same time would disturb each other.
+        max_workers: accepted; all devices work.
         initializer: called at once.
 
     Raises:
-        TuningError: for another machine.
         ValueError: if nothing says where the tracker is.
     """
 
@@ -85,15 +91,9 @@ class RPCRunner(LocalRunner, kind="rpc"):
         initializer: Callable[[], None] | None = None,
     ) -> None:
         self.rpc_config = RPCConfig._normalized(rpc_config)
-        if self.rpc_config.tracker_host not in _THIS_MACHINE:
-            raise TuningError(
-                f"RPCRunner: programs are measured on this machine ({', '.join(_THIS_MACHINE)}), not through a tracker at "
-                f"{self.rpc_config.tracker_host!r}; run the search there, or derive a runner of your own from PyRunner"
-            )
         if initializer is not None:
             initializer()
         given = (f_create_session, f_upload_module, f_alloc_argument, f_run_evaluator, f_cleanup)
-        # without functions of the caller programs run in a process of their own, which can be killed
         calls = _Calls(self.rpc_config, *given) if any(function is not None for function in given) else None
         super().__init__(
             timeout_sec=self.rpc_config.session_timeout_sec,
@@ -105,6 +105,8 @@ class RPCRunner(LocalRunner, kind="rpc"):
             f_cleanup=None if calls is None else calls.cleanup,
             max_workers=max_workers,
         )
+        host, port, key, priority, _ = self.rpc_config
+        self.running = running_at(host, port, str(key), priority)
 
 
 class _Calls:
@@ -116,33 +118,43 @@ class _Calls:
         self._alloc, self._evaluate = named(alloc, default_alloc_argument), named(evaluate, default_run_evaluator)
         self._cleanup = named(cleanup, default_cleanup)
         self._session: Any = None
+        self._name = ""
 
     def alloc(self, device: Any, args_info: Sequence[Any], alloc_repeat: int) -> Sequence[Sequence[Any]]:
-        """Open a session and make arguments."""
-        self._session = self._create(self._config)
-        made: Sequence[Sequence[Any]] = self._alloc(self._session, device, args_info, alloc_repeat)
+        """Open a session and make arguments there."""
+        self._session, self._name = self._create(self._config), f"{uuid4().hex}.tar"
+        made: Sequence[Sequence[Any]] = self._alloc(self._session, self._device(), args_info, alloc_repeat)
         return made
 
     def evaluate(self, module: Any, device: Any, config: EvaluatorConfig, repeated_args: Sequence[Sequence[Any]]) -> Sequence[float]:
-        """Time a module, which the session has."""
-        module = self._upload(self._session, module, "")
-        made: Sequence[float] = self._evaluate(self._session, module, device, config, repeated_args)
+        """Time a module in the session."""
+        folder = tempdir()
+        path = folder.relpath(self._name)
+        module.export_library(path)
+        there = self._upload(self._session, path, self._name)
+        made: Sequence[float] = self._evaluate(self._session, there, self._device(), config, repeated_args)
         return made
 
     def cleanup(self) -> None:
         """End the session."""
-        self._cleanup(self._session, "")
+        if self._session is not None:
+            self._cleanup(self._session, self._name)
         self._session = None
 
-
-def default_create_session(rpc_config: RPCConfig) -> Any:
-    """A session of this machine: nothing is needed to run here."""
-    return rpc_config
+    def _device(self) -> Any:
+        return self._session.device("cpu", 0)
 
 
-def default_upload_module(session: Any, local_path: Any, remote_path: str) -> Any:
-    """The module that runs: what was built, which is here already."""
-    return local_path
+def default_create_session(rpc_config: RPCConfig) -> RPCSession:
+    """A session with a device of the tracker."""
+    host, port, key, priority, seconds = rpc_config
+    return connect_tracker(str(host), int(port or 0)).request(str(key), priority, seconds)
+
+
+def default_upload_module(session: Any, local_path: str, remote_path: str) -> Any:
+    """The module in a file here, sent and loaded in the session."""
+    session.upload(local_path, remote_path)
+    return session.load_module(remote_path)
 
 
 def default_alloc_argument(session: Any, device: Any, args_info: Sequence[Any], alloc_repeat: int) -> list[T_ARGUMENT_LIST]:
@@ -158,7 +170,11 @@ def default_run_evaluator(
 
 
 def default_cleanup(session: Any, remote_path: str | None) -> None:
-    """Nothing: no file was uploaded."""
+    """Remove the file that was sent, and end the session; one that a program took down is over already."""
+    with suppress(RPCError):
+        if remote_path:
+            session.remove(remote_path)
+    session.close()
 
 
 __all__ = [

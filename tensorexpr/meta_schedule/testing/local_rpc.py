@@ -1,22 +1,25 @@
-"""What programs write that start a tracker and a server to measure with: here there is nothing to start."""
+"""What programs write that start a tracker and a server of their own to measure with."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from ...errors import TuningError
+from ...rpc.server import Server
+from ...rpc.tracker import Tracker
 
 
 class LocalRPC:
-    """The address that `RPCConfig` takes to measure on this machine.
+    """A tracker of this machine, and a server that it knows, until the context is left.
 
         with LocalRPC() as rpc:
             runner = RPCRunner(RPCConfig(rpc.tracker_host, rpc.tracker_port, rpc.tracker_key))
 
     Args:
         tracker_key: of the device.
-        silent: accepted.
-        no_fork: accepted.
+        silent, no_fork: accepted.
+        server_host: as of `rpc.Server`.
+        server_ports: accepted.
+
+    Raises:
+        TuningError, RPCError: if they don't start.
     """
 
     def __init__(
@@ -27,14 +30,20 @@ class LocalRPC:
         server_host: str = "0.0.0.0",
         server_ports: object = None,
     ) -> None:
-        if server_host not in ("0.0.0.0", "127.0.0.1", "localhost"):
-            raise TuningError(f"LocalRPC serves this machine, not {server_host!r}")
-        self.tracker_host = "127.0.0.1"
-        self.tracker_port = 9190
+        self.tracker = Tracker(port=0, port_end=0, silent=silent)
+        try:
+            address = ("127.0.0.1", self.tracker.port)
+            self.server = Server(host=server_host, key=tracker_key, tracker_addr=address, silent=silent, no_fork=no_fork)
+        except BaseException:
+            self.tracker.terminate()
+            raise
+        self.tracker_host, self.tracker_port = address
         self.tracker_key = tracker_key
 
     def __enter__(self) -> LocalRPC:
         return self
 
-    def __exit__(self, *_: Sequence[object]) -> None:
-        """Nothing was started."""
+    def __exit__(self, *_: object) -> None:
+        """End both."""
+        self.server.terminate()
+        self.tracker.terminate()

@@ -14,6 +14,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from ...errors import TuningError
+
 _PREFIX = "tensorexpr-measure-"
 _LOCK = "lock"
 # A folder this young may not be locked yet.
@@ -21,10 +23,20 @@ _SETTLED_SECONDS = 60.0
 
 
 class SharedFolder:
-    """A new private folder, until `close`."""
+    """A new private folder, until `close`.
+
+    Raises:
+        TuningError: if none can be made.
+    """
 
     def __init__(self) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        try:
+            self.path = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        except OSError as error:
+            raise TuningError(
+                f"no folder for temporary files can be made in {tempfile.gettempdir()}: {error.strerror or error}; make room there, or "
+                "name another place: TMPDIR=/some/folder"
+            ) from error
         self._lock: int | None = os.open(self.path / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         with contextlib.suppress(OSError):  # without locks nobody sweeps either
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -49,7 +49,7 @@ def append_lines(path: str | Path, lines: Iterable[str]) -> None:
     """Append lines to a log, see `append_records`.
 
     Raises:
-        OSError: if the file can't be written.
+        OSError: if the file can't be written; then nothing is.
     """
     data = "".join(f"{line}\n" for line in lines).encode()
     if not data:
@@ -59,9 +59,15 @@ def append_lines(path: str | Path, lines: Iterable[str]) -> None:
         # Not every file system has locks; appending in one write still keeps lines whole on local ones.
         with contextlib.suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-        view = memoryview(b"\n" + data if _ends_torn(descriptor) else data)
-        while view:
-            view = view[os.write(descriptor, view) :]
+        view, before = memoryview(b"\n" + data if _ends_torn(descriptor) else data), os.fstat(descriptor)
+        try:
+            while view:
+                view = view[os.write(descriptor, view) :]
+        except OSError as error:
+            # a disk that filled up took some of it: who tries again would have that twice
+            if stat.S_ISREG(before.st_mode):
+                os.ftruncate(descriptor, before.st_size)
+            raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
         os.close(descriptor)
 

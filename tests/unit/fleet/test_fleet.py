@@ -18,6 +18,7 @@ import pytest
 from tensorexpr import auto_scheduler, autotvm, te
 from tensorexpr import meta_schedule as ms
 from tensorexpr.auto_scheduler.records import load_records
+from tensorexpr.driver.report.live import LivePage
 from tensorexpr.errors import TuningError
 from tensorexpr.fleet import Fleet
 from tensorexpr.fleet.running import FleetRunning
@@ -174,6 +175,12 @@ def test_all_candidates_come_once_though_workers_die_and_devices_hang(boards: Fl
     what = ["runs", f"kills {tmp_path / 'a'}", f"hangs {tmp_path / 'b'}", f"slow {tmp_path / 'c'}", "runs", f"kills {tmp_path / 'd'}"]
     assert positions(place, [devices.candidate(entry) for entry in what]) == list(range(6))
     place.close()
+
+
+def test_the_live_page_shows_its_devices(fleet: Fleet, tmp_path: Path) -> None:
+    with LivePage(tmp_path / "log.json", fleet) as page:
+        shown = page.html()
+    assert "<td>here</td><td>1</td><td>1</td><td>0</td>" in shown and "1 x cpu" in shown and "has no dashboard" in shown
 
 
 def test_workers_killed_at_random_lose_nothing(boards: Fleet) -> None:

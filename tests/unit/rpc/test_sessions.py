@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 import tensorexpr as tvm
-from tensorexpr import nd, rpc, te
+from tensorexpr import nd, relay, rpc, te
+from tensorexpr.contrib import graph_executor
 from tensorexpr.errors import ArgumentError, RPCError
 from tensorexpr.rpc import protocol
 
@@ -74,6 +75,38 @@ def test_functions_of_the_server_are_called_with_numbers_texts_and_arrays(remote
         x.copyfrom(np.ones(3))
 
 
+def test_a_network_runs_there(remote: rpc.RPCSession, tmp_path: Path) -> None:
+    x = relay.var("x", shape=(3, 4))
+    library = relay.build(relay.Function((x,), relay.Tuple([relay.nn.relu(x), x + relay.const(1.0)])), "llvm")
+    library.export_library(tmp_path / "net.so")
+    remote.upload(tmp_path / "net.so")
+    made = remote.load_module("net.so")
+    with pytest.raises(ArgumentError, match='called "default"'):
+        made["other"]
+    module = graph_executor.GraphModule(made["default"](remote.cpu()))
+    values = np.linspace(-1, 1, 12).astype("float32").reshape(3, 4)
+    module.set_input("x", values)
+    module.run()
+    np.testing.assert_array_equal(module.get_output(0).numpy(), np.maximum(values, 0))
+    np.testing.assert_array_equal(module.get_output(1, nd.empty((3, 4))).numpy(), values + 1)
+    module.run(x=-values)
+    np.testing.assert_array_equal(module.get_output(0).numpy(), np.maximum(-values, 0))
+    np.testing.assert_array_equal(module.get_input("x").numpy(), -values)
+    assert (module.get_num_inputs(), module.get_num_outputs(), module.get_input_index("x"), module.get_output_index("output_1")) == (
+        1,
+        2,
+        0,
+        1,
+    )
+    assert module.get_input_info() == ({"x": (3, 4)}, {"x": "float32"})
+    assert len(module.benchmark(remote.cpu(), number=1, repeat=3).results) == 3
+    assert len(module.module.time_evaluator("run", remote.cpu(), number=1, repeat=2)().results) == 2
+    with pytest.raises(RPCError, match="no input 'y'"):
+        module.set_input("y", values)
+    with pytest.raises(RPCError, match="no method 'exit'"):
+        module.module.call_executor("exit")
+
+
 def test_what_fails_there_is_an_error_here_and_the_session_goes_on(remote: rpc.RPCSession) -> None:
     with pytest.raises(RPCError, match="lib"):
         remote.load_module("lib.so")
@@ -99,9 +132,7 @@ def test_only_those_who_know_the_key_are_served() -> None:
     with pytest.raises(RPCError, match="no server at"):
         rpc.connect("127.0.0.1", server.port)
     with pytest.raises(RPCError, match="not built"):
-        rpc.Server(tracker_addr=("x", 1))
-    with pytest.raises(RPCError, match="trackers are not built"):
-        rpc.connect_tracker("x", 1)
+        rpc.Server(is_proxy=True)
 
 
 def test_a_server_that_goes_is_noticed() -> None:
