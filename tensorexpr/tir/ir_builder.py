@@ -122,7 +122,8 @@ def _spread(index: Any, lanes: int) -> tuple[Any, ...]:
 def _unravelled(index: PrimExpr, shape: Sequence[PrimExpr]) -> tuple[PrimExpr, ...]:
     """The indices of element number `index`, row by row."""
     found: list[PrimExpr] = []
-    for extent in reversed(shape[1:]):
+    # A buffer without elements is indexed by loops that never run, and nothing is divided by its extents of 0.
+    for extent in (1 if as_int(own) == 0 else own for own in reversed(shape[1:])):
         found.append(floormod(index, extent))
         index = floordiv(index, extent)
     return (index, *reversed(found)) if shape else ()

@@ -12,6 +12,7 @@ from ..te.tensor import Tensor
 from ..tir import arithmetic, intrin
 from ..tir.arithmetic import const
 from ..tir.expr import PrimExpr, Var
+from .indexing import _wrapped
 from .reduction import sum as sum_over
 from .transform import injective, reshape
 from .utils import equal_const_int, extent_value, shape_text
@@ -22,7 +23,7 @@ def adv_index(data: Tensor, indices: Sequence[Tensor]) -> Tensor:
 
     Args:
         data: of at least as many dimensions as there are indices.
-        indices: integers; they index the first dimensions.
+        indices: integers; they index the first dimensions, negative ones from the end. Beyond the ends the nearest element is read.
 
     Returns:
         A tensor of the broadcast shape and the dimensions of `data` that are left.
@@ -37,9 +38,10 @@ def adv_index(data: Tensor, indices: Sequence[Tensor]) -> Tensor:
 
     def body(*i: Var) -> PrimExpr:
         at = []
-        for index in indices:
+        for index, extent in zip(indices, data.shape, strict=False):
             own = i[rank - index.ndim : rank]
-            at.append(index(*(const(0) if equal_const_int(e, 1) else a for a, e in zip(own, index.shape, strict=True))))
+            chosen = index(*(const(0) if equal_const_int(e, 1) else a for a, e in zip(own, index.shape, strict=True)))
+            at.append(_wrapped(chosen, extent))
         return data(*at, *i[rank:])
 
     return injective((*shared, *data.shape[len(indices) :]), body, "advanced_index")

@@ -21,17 +21,12 @@ NUMBERS = (*FLOATS[:2], *INTEGERS)
 ALL = (*NUMBERS, "bool")
 
 
-class Draw:
-    """Operands of one call: arrays, and what is known of them before it runs."""
+class Values:
+    """Numbers, shapes and arrays, drawn."""
 
-    def __init__(self, draw: st.DrawFn, name: str) -> None:
-        self.draw, self.name = draw, name
-        self.op = getattr(op, name)
+    def __init__(self, draw: st.DrawFn) -> None:
+        self.draw = draw
         self.rng = np.random.default_rng(draw(st.integers(0, 1000)))
-        self.arrays: list[Any] = []
-        self.params: list[Var] = []
-        self._symbolic = draw(st.sets(st.integers(0, 5), max_size=2)) - {1}
-        self._symbols: dict[int, Symbol] = {}
 
     def of(self, values: Sequence[Any]) -> Any:
         return self.draw(st.sampled_from(values))
@@ -59,6 +54,24 @@ class Draw:
             made.flat[self.number(0, made.size - 1)] = self.of([np.nan, np.inf, -np.inf, 0.0, -0.5, 2.5])
         return made
 
+    def pair(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """A shape that broadcasts with another one."""
+        kept = shape[self.number(0, len(shape)) :]
+        return tuple(1 if self.number(0, 3) == 0 else n for n in kept)
+
+
+class Draw(Values):
+    """Operands of one call: arrays, and what is known of them before it runs."""
+
+    def __init__(self, draw: st.DrawFn, name: str) -> None:
+        super().__init__(draw)
+        self.name = name
+        self.op = getattr(op, name)
+        self.arrays: list[Any] = []
+        self.params: list[Var] = []
+        self._symbolic = draw(st.sets(st.integers(0, 5), max_size=2)) - {1}
+        self._symbols: dict[int, Symbol] = {}
+
     def given(self, array: Any, static: bool = False) -> Var:
         """A parameter whose value the array is; `static` ones have no symbols."""
         extents = [n if static or n not in self._symbolic else self._symbols.setdefault(n, Symbol(f"n{n}", "int64")) for n in array.shape]
@@ -69,11 +82,6 @@ class Draw:
 
     def tensor(self, dtypes: Sequence[str] = NUMBERS, shape: Sequence[int] | None = None, static: bool = False, **kinds: Any) -> Var:
         return self.given(self.values(self.shape() if shape is None else shape, self.of(dtypes), **kinds), static)
-
-    def pair(self, shape: Sequence[int]) -> tuple[int, ...]:
-        """A shape that broadcasts with another one."""
-        kept = shape[self.number(0, len(shape)) :]
-        return tuple(1 if self.number(0, 3) == 0 else n for n in kept)
 
 
 Case = Callable[[Draw], Any]
