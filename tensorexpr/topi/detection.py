@@ -15,7 +15,7 @@ from ..te.declare import compute, reduce_axis
 from ..te.reducer import sum as te_sum
 from ..te.tensor import Tensor
 from ..tir import arithmetic, intrin
-from ..tir.arithmetic import cast, const
+from ..tir.arithmetic import as_int, cast, const
 from ..tir.buffer import Buffer
 from ..tir.expr import PrimExpr, Var
 from ..tir.ir_builder import IRBuilder
@@ -53,9 +53,9 @@ def multibox_prior(
     where = "multibox_prior"
     need_rank(where, "data", data, 4)
     heights, shapes = ([get_const_float(value) for value in values] for values in (sizes, ratios))
-    if not heights or not shapes:
-        raise DeclarationError(f"{where}: sizes {list(sizes)} and ratios {list(ratios)}; it takes one or more of each")
     tall, wide = (get_const_int(extent) for extent in data.shape[2:])
+    if not (heights and shapes and tall and wide):
+        raise DeclarationError(f"{where}: sizes {heights}, ratios {shapes} and a map of {tall} x {wide}; it takes one or more of each")
     kinds = [(size, 1.0) for size in heights] + [(heights[0], ratio) for ratio in shapes[1:]]
     strides = map(get_const_float, spread(where, "steps", steps, 2))
     down, right = (step if step > 0 else 1.0 / n for step, n in zip(strides, (tall, wide), strict=True))
@@ -82,8 +82,7 @@ def multibox_prior(
         edge = intrin.select(corner < 2, middle - half, middle + half)
         return arithmetic.maximum(arithmetic.minimum(edge, const(1, dtype)), const(0, dtype)) if clip else edge
 
-    made: Tensor = compute((1, tall * wide * count, 4), body, "multibox_prior", "multibox_prior")
-    return made
+    return compute((1, tall * wide * count, 4), body, "multibox_prior", "multibox_prior")  # type: ignore[no-any-return]
 
 
 def multibox_transform_loc(
@@ -329,6 +328,7 @@ def _kept_of_classes(
 ) -> list[Tensor]:
     """The boxes that each class of each batch keeps, best first, and how many; is_least_kept: those of the least score too."""
     batch, classes, count = scores.shape
+    each = classes if as_int(classes) != 0 else 1  # of no classes nothing is divided
 
     def body(ib: IRBuilder, ins: list[Buffer], outs: list[Buffer]) -> None:
         box, score, by_score = (ib.buffer_ptr(buffer) for buffer in ins[:3])
@@ -341,9 +341,10 @@ def _kept_of_classes(
             place = next(n for n, one in enumerate(given) if one is value)
             return cast(ib.buffer_ptr(ins[3 + place])[() if value.ndim == 0 else (0,)], dtype)
 
-        most, overlap, least = limit(0, "int32"), limit(1, boxes.dtype), limit(2, scores.dtype)
+        # ONNX's programs say the largest int64 for all: held before it is narrowed.
+        most, overlap, least = cast(arithmetic.minimum(limit(0, "int64"), cast(count, "int64")), "int32"), limit(1, boxes.dtype), limit(2, scores.dtype)
         with ib.for_range(0, batch * classes, "bc", kind="parallel") as bc:
-            b, c = arithmetic.floordiv(bc, classes), arithmetic.floormod(bc, classes)
+            b, c = arithmetic.floordiv(bc, each), arithmetic.floormod(bc, each)
             alive = ib.allocate("bool", (1,), "alive", scope="local")
             found[b, c] = 0
             with ib.for_range(0, count, "i") as i:

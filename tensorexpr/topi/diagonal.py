@@ -10,7 +10,7 @@ from ..tir import arithmetic, intrin
 from ..tir.arithmetic import const
 from ..tir.expr import PrimExpr, Var
 from .transform import injective
-from .utils import get_const_int
+from .utils import extent_value, get_const_int, need_equal, need_matrices, shape_text
 
 _ALIGNMENTS = ("LEFT_LEFT", "LEFT_RIGHT", "RIGHT_LEFT", "RIGHT_RIGHT")
 
@@ -36,7 +36,7 @@ def matrix_set_diag(data: Tensor, diagonal: Tensor, k: Any = 0, align: str = "RI
         A tensor of the shape of `data`.
 
     Raises:
-        DeclarationError: for another alignment, or a highest diagonal below the lowest.
+        DeclarationError: for another alignment, a highest diagonal below the lowest, or shapes that don't fit.
     """
     low, high = (get_const_int(k), get_const_int(k)) if not isinstance(k, (list, tuple)) else (get_const_int(k[0]), get_const_int(k[-1]))
     if align not in _ALIGNMENTS:
@@ -46,6 +46,7 @@ def matrix_set_diag(data: Tensor, diagonal: Tensor, k: Any = 0, align: str = "RI
     above, below = align.split("_")
     rows, columns = data.shape[-2], data.shape[-1]
     longest = diagonal.shape[-1]
+    _check_diagonals(data, diagonal, low, high)
 
     def body(*i: Var) -> PrimExpr:
         batch, (row, column) = i[:-2], i[-2:]
@@ -61,3 +62,21 @@ def matrix_set_diag(data: Tensor, diagonal: Tensor, k: Any = 0, align: str = "RI
         return intrin.if_then_else(arithmetic.all(number >= low, number <= high), diagonal(*batch, *of, place), data(*i))
 
     return injective(data.shape, body, "matrix_set_diag")
+
+
+def _check_diagonals(data: Tensor, diagonal: Tensor, low: int, high: int) -> None:
+    """Refuse diagonals of which some elements would be read beside their row, or never."""
+    where = "matrix_set_diag"
+    need_matrices(where, data)
+    if diagonal.ndim != data.ndim and not (diagonal.ndim == data.ndim - 1 and low == high):
+        raise DeclarationError(
+            f"{where}: diagonals of {shape_text(diagonal)} for {shape_text(data)}; a row of one, or rows of all from {low} to {high}"
+        )
+    for dim in range(data.ndim - 2):
+        need_equal(where, f"extent {dim} of data and diagonal", data.shape[dim], diagonal.shape[dim])
+    if diagonal.ndim == data.ndim:
+        need_equal(where, "the diagonals and those from the lowest to the highest", diagonal.shape[-2], high - low + 1)
+    rows, columns = map(extent_value, data.shape[-2:])
+    if isinstance(rows, int) and isinstance(columns, int):
+        longest = max(min(rows + min(number, 0), columns - max(number, 0)) for number in range(low, high + 1))
+        need_equal(where, "the elements of the longest diagonal", diagonal.shape[-1], max(longest, 0))

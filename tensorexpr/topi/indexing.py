@@ -8,6 +8,7 @@ from ..errors import DeclarationError
 from ..te.tensor import Tensor
 from ..tir import arithmetic, intrin
 from ..tir.arithmetic import const
+from ..tir.dtype import parse_dtype
 from ..tir.expr import PrimExpr, Var
 from .transform import injective, unravel
 from .utils import get_const_tuple, positive_axis
@@ -42,6 +43,7 @@ def take(a: Tensor, indices: Tensor, axis: int | None = None, batch_dims: int = 
 
 def _inside(index: PrimExpr, extent: Any, mode: str) -> PrimExpr:
     """An index that is certainly within an extent."""
+    index = wide(index)
     size = arithmetic.cast(extent, index.dtype)
     if mode == "wrap":
         return arithmetic.floormod(index, size)
@@ -69,7 +71,13 @@ def gather(data: Tensor, axis: int, indices: Tensor) -> Tensor:
     return injective(indices.shape, body, "T_gather")
 
 
+def wide(index: PrimExpr) -> PrimExpr:
+    """An index in int32 where its own dtype may not hold the extent that it is compared with: 200 is -56 in int8."""
+    return arithmetic.cast(index, "int32") if parse_dtype(index.dtype).bits < 32 else index
+
+
 def _wrapped(index: PrimExpr, extent: Any) -> PrimExpr:
+    index = wide(index)
     size = arithmetic.cast(extent, index.dtype)
     counted = intrin.select(index < 0, index + size, index)
     return _inside(counted, size, "clip")
@@ -116,7 +124,7 @@ def one_hot(indices: Tensor, on_value: Any, off_value: Any, depth: int, axis: in
     shape = (*indices.shape[:place], depth, *indices.shape[place:])
 
     def body(*i: Var) -> PrimExpr:
-        index = indices(*i[:place], *i[place + 1 :])
+        index = wide(indices(*i[:place], *i[place + 1 :]))
         same = arithmetic.convert(index == arithmetic.cast(i[place], index.dtype))
         return intrin.select(same, arithmetic.cast(on_value, dtype), arithmetic.cast(off_value, dtype))
 
@@ -137,10 +145,12 @@ def sequence_mask(data: Tensor, valid_length: Tensor, mask_value: Any = 0, axis:
     """
     if axis not in (0, 1):
         raise DeclarationError(f"sequence_mask: axis is {axis}; the sequence is axis 0 or 1")
+    if data.ndim < 2:
+        raise DeclarationError(f"sequence_mask: {data.name} has {data.ndim} dimensions; it takes steps and a batch, two or more")
 
     def body(*i: Var) -> PrimExpr:
         step, batch = i[axis], i[1 - axis]
-        length = valid_length(batch)
+        length = wide(valid_length(batch))
         valid = arithmetic.cast(step, length.dtype) < length
         return intrin.select(valid, data(*i), const(mask_value, data.dtype))
 
@@ -160,6 +170,8 @@ def reverse_sequence(a: Tensor, seq_lengths: Tensor, seq_axis: int = 1, batch_ax
     """
     along = positive_axis("reverse_sequence", seq_axis, a.ndim)
     batch = positive_axis("reverse_sequence", batch_axis, a.ndim)
+    if along == batch:
+        raise DeclarationError(f"reverse_sequence: seq_axis and batch_axis are both {along}; they are two axes")
 
     def body(*i: Var) -> PrimExpr:
         length = arithmetic.cast(seq_lengths(i[batch]), i[along].dtype)

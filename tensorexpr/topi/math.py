@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..errors import DeclarationError
 from ..te.declare import compute
 from ..te.tensor import Tensor
 from ..tir import arithmetic, bitwise, intrin
@@ -142,7 +143,13 @@ def clip(x: Tensor, a_min: Any, a_max: Any) -> Tensor:
 
 
 def elemwise_sum(xs: Sequence[Tensor]) -> Tensor:
-    """The sum of tensors of one shape, element by element."""
+    """The sum of tensors of one shape, element by element.
+
+    Raises:
+        DeclarationError: for no tensor at all.
+    """
+    if not xs:
+        raise DeclarationError("elemwise_sum: there is no tensor; it takes one or more")
 
     def body(*i: Var) -> PrimExpr:
         total: PrimExpr = xs[0](*i)

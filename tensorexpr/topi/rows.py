@@ -9,7 +9,7 @@ from typing import Any
 from ..te.extern import extern
 from ..te.tensor import Tensor
 from ..tir import arithmetic, ir_builder
-from ..tir.arithmetic import const
+from ..tir.arithmetic import as_int, const
 from ..tir.buffer import Buffer
 from ..tir.expr import PrimExpr
 from ..tir.ir_builder import IRBuilder
@@ -35,7 +35,8 @@ class Rows:
 
     def _at(self, row: Any, i: Any) -> PrimExpr:
         # Neighbouring rows are neighbours in memory: row r of axis 1 of [2, 3, 4] begins at (r // 4) * 12 + r % 4.
-        outer, inner = arithmetic.floordiv(row, self.inner), arithmetic.floormod(row, self.inner)
+        width = self.inner if as_int(self.inner) != 0 else 1  # there are no rows then
+        outer, inner = arithmetic.floordiv(row, width), arithmetic.floormod(row, width)
         return (outer * self.length + arithmetic.convert(i)) * self.inner + inner
 
     def load(self, row: Any, i: Any) -> PrimExpr:

@@ -13,9 +13,10 @@ from ..tir.arithmetic import const
 from ..tir.buffer import Buffer
 from ..tir.expr import PrimExpr
 from ..tir.ir_builder import BufferVar, IRBuilder
+from .indexing import wide
 from .rows import in_loops, product
 from .transform import injective
-from .utils import extent_value, positive_axis
+from .utils import extent_value, need_equal, need_rank, positive_axis
 
 Combine = Callable[[PrimExpr, PrimExpr], PrimExpr]
 
@@ -48,6 +49,7 @@ def _copy(ib: IRBuilder, source: BufferVar, target: BufferVar, size: PrimExpr) -
 
 def _counted(index: PrimExpr, extent: PrimExpr) -> PrimExpr:
     """An index, from the end where it is negative."""
+    index = wide(index)
     return intrin.select(index < 0, index + arithmetic.cast(extent, index.dtype), index)
 
 
@@ -73,6 +75,11 @@ def scatter_elements(data: Tensor, indices: Tensor, updates: Tensor, axis: int =
             f"scatter_elements: data, indices and updates have {data.ndim}, {indices.ndim} and {updates.ndim} dimensions; "
             "they must be equal"
         )
+    for dim, own in enumerate(indices.shape):
+        need_equal("scatter_elements", f"extent {dim} of indices and updates", own, updates.shape[dim])
+        room, count = extent_value(data.shape[dim]), extent_value(own)
+        if dim != place and isinstance(room, int) and isinstance(count, int) and count > room:
+            raise DeclarationError(f"scatter_elements: extent {dim} of indices is {count} and that of data {room}; it can't be larger")
     extent = data.shape[place]
 
     def body(ib: IRBuilder, ins: list[Buffer], outs: list[Buffer]) -> None:
@@ -115,6 +122,8 @@ def scatter_nd(data: Tensor, indices: Tensor, updates: Tensor, mode: str) -> Ten
         raise DeclarationError(
             f"scatter_nd: updates has {updates.ndim} dimensions; {len(points)} of the places and {len(rest)} of a slice are wanted"
         )
+    for dim, extent in enumerate((*points, *rest)):
+        need_equal("scatter_nd", f"extent {dim} of updates and of the places and slices", updates.shape[dim], extent)
 
     def body(ib: IRBuilder, ins: list[Buffer], outs: list[Buffer]) -> None:
         source, where, new, out = (ib.buffer_ptr(buffer) for buffer in (*ins, *outs))
@@ -162,7 +171,12 @@ def sparse_to_dense(sparse_indices: Tensor, output_shape: Any, sparse_values: Te
 
 
 def invert_permutation(data: Tensor) -> Tensor:
-    """The permutation that takes another one back: result[data[i]] = i, for `data` of one dimension."""
+    """The permutation that takes another one back: result[data[i]] = i, for `data` of one dimension.
+
+    Raises:
+        DeclarationError: for another rank.
+    """
+    need_rank("invert_permutation", "data", data, 1)
 
     def body(ib: IRBuilder, ins: list[Buffer], outs: list[Buffer]) -> None:
         source, out = ib.buffer_ptr(ins[0]), ib.buffer_ptr(outs[0])

@@ -10,12 +10,12 @@ from ..later import later
 from ..te.declare import compute
 from ..te.tensor import Tensor
 from ..tir import arithmetic, intrin
-from ..tir.arithmetic import const, convert
+from ..tir.arithmetic import as_int, const, convert
 from ..tir.expr import PrimExpr, Var
 from ..tir.operators import ExprOp
 from . import tag
 from .math import axis_names
-from .utils import equal_const_int, extent_value, get_const_int, get_const_tuple, need_equal, positive_axis, shape_text, taken
+from .utils import equal_const_int, extent_value, get_const_int, get_const_tuple, need_equal, need_matrices, positive_axis, shape_text, taken
 
 
 def injective(shape: Sequence[Any], body: Callable[..., ExprOp], name: str, kind: str = tag.INJECTIVE) -> Tensor:
@@ -122,7 +122,8 @@ def ravel(indices: Sequence[Any], shape: Sequence[Any]) -> Any:
 def unravel(position: Any, shape: Sequence[Any]) -> list[Any]:
     """The indices of the element at a row-major position."""
     indices: list[Any] = []
-    for number, extent in reversed([*enumerate(shape)]):
+    # Of a shape without elements nothing is read, and nothing is divided by its extents of 0.
+    for number, extent in reversed([*enumerate(1 if as_int(own) == 0 else own for own in shape)]):
         # The first index needs no modulo: what is left of a position inside is less than the first extent.
         indices.append(arithmetic.convert(position) if number == 0 else arithmetic.floormod(position, extent))
         if number:
@@ -433,6 +434,7 @@ def trilu(data: Tensor, k: Any, upper: bool) -> Tensor:
     Returns:
         A tensor like `data`.
     """
+    need_matrices("trilu", data)
 
     def body(*i: Var) -> PrimExpr:
         row, column = i[-2], i[-1]
@@ -482,6 +484,8 @@ def sliding_window(data: Tensor, axis: int, window_shape: Sequence[int], strides
         raise DeclarationError(
             f"sliding_window: from axis {place} on there are {rolled} axes; window_shape and strides have one number each"
         )
+    if min(strides) < 1:
+        raise DeclarationError(f"sliding_window: the strides are {tuple(strides)}; each is 1 or more")
     counts = [
         (get_const_int(extent) - window) // step + 1 for extent, window, step in zip(data.shape[place:], window_shape, strides, strict=True)
     ]

@@ -13,6 +13,7 @@ from ..tir.expr import PrimExpr
 from ..tir.ir_builder import BufferVar, IRBuilder
 from .rows import in_loops, product
 from .sort import argsort
+from .transform import unravel
 from .utils import need_rank
 
 
@@ -113,10 +114,8 @@ def argwhere(output_shape: Any, condition: Tensor) -> Tensor:
         # One thread: where an element is written depends on how many came before it.
         elements = ib.for_range(0, product(condition.shape), "i")
         with elements as i, ib.if_scope(arithmetic.all(given[i].astype("bool"), found[0] < shape[0])):
-            rest: PrimExpr = i
-            for dim in reversed(range(condition.ndim)):
-                out[found[0], dim] = arithmetic.floormod(rest, condition.shape[dim]) if dim else rest
-                rest = arithmetic.floordiv(rest, condition.shape[dim])
+            for dim, index in enumerate(unravel(i, condition.shape)):
+                out[found[0], dim] = index
             found[0] = found[0] + 1
 
     return in_loops([shape], [condition], body, "argwhere", ["int32"])[0]

@@ -138,6 +138,12 @@ def need_rank(where: str, name: str, tensor: Any, ndim: int) -> None:
         raise DeclarationError(f"{where}: {name} has the shape {shape_text(tensor)}; it takes {ndim} dimensions")
 
 
+def need_matrices(where: str, tensor: Tensor) -> None:
+    """Refuse a tensor of fewer than two dimensions."""
+    if tensor.ndim < 2:
+        raise DeclarationError(f"{where}: {tensor.name} has {tensor.ndim} dimensions; it takes matrices, two or more")
+
+
 def need_equal(where: str, what: str, a: Any, b: Any) -> None:
     """Refuse two extents that are different constants."""
     x, y = extent_value(a), extent_value(b)

@@ -19,7 +19,7 @@ from ..tir.ir_builder import BufferVar, IRBuilder
 from .rows import in_loops
 from .sort import argsort
 from .transform import injective
-from .utils import extent_value, get_const_int, need_rank, need_shape, spread
+from .utils import extent_value, get_const_int, need_rank, need_shape, shape_text, spread
 
 
 def get_valid_counts(data: Tensor, score_threshold: Any = 0, id_index: int = 0, score_index: int = 1) -> list[Tensor]:
@@ -350,13 +350,17 @@ def reorg(data: Tensor, stride: int) -> Tensor:
 
     Args:
         data: [N, C, H, W], of any dtype.
-        stride: divides H and W.
+        stride: divides H and W, and its square C.
 
     Raises:
-        DeclarationError: for another rank.
+        DeclarationError: for another rank, or a stride that doesn't divide.
     """
     need_rank("reorg", "data", data, 4)
     n, channels, height, width = data.shape
+    known = [extent_value(extent) for extent in data.shape[1:]]
+    divisors = (stride * stride, stride, stride)
+    if stride < 1 or any(isinstance(extent, int) and extent % by for extent, by in zip(known, divisors, strict=True)):
+        raise DeclarationError(f"reorg: stride is {stride} for {shape_text(data)}; it divides H and W, and its square C")
     out_channels = arithmetic.floordiv(channels, stride * stride)
 
     def unravelled(place: PrimExpr) -> tuple[PrimExpr, PrimExpr, PrimExpr]:

@@ -32,13 +32,18 @@ def correlation_nchw(
         [N, D * D, H', W'] with D = 2 * (max_displacement // stride2) + 1: means over patch and channels.
 
     Raises:
-        DeclarationError: for shapes or an even kernel_size.
+        DeclarationError: for shapes, an even kernel_size or strides below 1.
     """
     where = "correlation_nchw"
     for name, tensor in (("data1", data1), ("data2", data2)):
         need_rank(where, name, tensor, 4)
     if kernel_size % 2 == 0:
         raise DeclarationError(f"correlation_nchw: kernel_size is {kernel_size}; patches have a middle: it takes an odd one")
+    if stride1 < 1 or stride2 < 1 or max_displacement < 0:
+        raise DeclarationError(
+            f"correlation_nchw: stride1 is {stride1}, stride2 {stride2} and max_displacement {max_displacement}; "
+            "strides are 1 or more, a displacement 0 or more"
+        )
     for dim in range(4):
         need_equal(where, f"extent {dim} of data1 and data2", data1.shape[dim], data2.shape[dim])
     (top, bottom), (left, right) = pad_pairs(where, padding, (kernel_size, kernel_size))

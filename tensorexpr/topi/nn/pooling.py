@@ -210,6 +210,8 @@ def _adaptive(where: str, data: Tensor, output_size: Any, pool_type: str, layout
             count = count * extent_value(data.shape[place])
         return found if pool_type == "max" else _divided(found, count, data.dtype)
     extents = [get_const_int(data.shape[place]) for place in places]
+    if min(*sizes, *extents) < 1:
+        raise DeclarationError(f"{where}: {sizes} cells of {extents} elements; there is one or more of each")
     windows = [_even_windows(extent, size) for extent, size in zip(extents, sizes, strict=True)]
     even = [window for window in windows if window is not None]
     if len(even) == len(windows):

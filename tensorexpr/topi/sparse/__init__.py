@@ -43,6 +43,7 @@ def sparse_dense(
     need_rank("sparse_dense", "dense_data", dense_data, 2)
     if sparse_data.ndim not in (1, 3):
         raise DeclarationError(f"sparse_dense: sparse_data has {sparse_data.ndim} dimensions; CSR has 1 and BSR 3")
+    need_equal("sparse_dense", "the elements of sparse_data and sparse_indices", sparse_data.shape[0], sparse_indices.shape[0])
     m, rows = dense_data.shape[0], sparse_indptr.shape[0] - 1
     tag = f"sparse_dense_sp_{'lhs' if sparse_lhs else 'rhs'}_{'csrmm' if sparse_data.ndim == 1 else 'bsrmm'}"
 
