@@ -20,9 +20,9 @@ _KINDS = ("serial", "unroll")
 FOR_SCANS = ("env_threads", "compute_at", "compute_root", "reorder", "pragma", "set_scope", *_KINDS)
 FOR_UPDATES = (
     *("split", "fuse", "reorder", "pragma", "compute_at", "compute_root", "cache_write", "rfactor", "parallel", "vectorize", "bind"),
-    *_KINDS,
+    *("sample_tile", *_KINDS),
 )
-FOR_STEPS = (*FOR_UPDATES, "compute_inline", "set_scope", "sample_tile", "storage_align")
+FOR_STEPS = (*FOR_UPDATES, "compute_inline", "set_scope", "storage_align")
 NOT_FOR_INITS = ("transform_layout", "set_store_predicate", "rolling_buffer")
 
 
