@@ -8,7 +8,7 @@ transform        shapes, axes, slices and joins
 indexing         take, gather, one_hot and masks; advanced_indexing: by several tensors, by bounds that are tensors
 scatter          writing where a tensor says
 sort             sort, argsort, topk, searchsorted; unique: unique and argwhere; scan: running sums and products
-diagonal         eye, matrix_set_diag;  signal: dft, stft;  fixed_point: rescaling of quantised sums
+diagonal         eye, trilu, matrix_set_diag;  signal: dft, stft;  fixed_point: rescaling of quantised sums
 sparse           products of sparse and dense matrices; sparse_tensor: TensorFlow's sparse tensors
 random           random numbers by Threefry
 image            resizes, crops, morphological dilation; sampling: grids; layouts: helpers of both
@@ -53,7 +53,7 @@ from .broadcast import (
     trunc_divide,
     where,
 )
-from .diagonal import eye, matrix_set_diag
+from .diagonal import eye, matrix_set_diag, trilu
 from .fixed_point import fixed_point_multiply, fixed_point_multiply_per_axis
 from .indexing import gather, gather_nd, one_hot, reverse_sequence, sequence_mask, take
 from .linalg import einsum, matmul, tensordot
@@ -127,7 +127,6 @@ from .transform import (
     strided_slice,
     tile,
     transpose,
-    trilu,
     unravel_index,
 )
 from .unique import argwhere, hybrid_argwhere_1d, hybrid_argwhere_2d, hybrid_argwhere_3d, hybrid_argwhere_4d, hybrid_argwhere_5d, unique

@@ -15,7 +15,7 @@ from ..te.declare import compute, reduce_axis
 from ..te.reducer import sum as te_sum
 from ..te.tensor import Tensor
 from ..tir import arithmetic, intrin
-from ..tir.arithmetic import as_int, cast, const
+from ..tir.arithmetic import cast, const
 from ..tir.buffer import Buffer
 from ..tir.expr import PrimExpr, Var
 from ..tir.ir_builder import IRBuilder
@@ -328,7 +328,6 @@ def _kept_of_classes(
 ) -> list[Tensor]:
     """The boxes that each class of each batch keeps, best first, and how many; is_least_kept: those of the least score too."""
     batch, classes, count = scores.shape
-    each = classes if as_int(classes) != 0 else 1  # of no classes nothing is divided
 
     def body(ib: IRBuilder, ins: list[Buffer], outs: list[Buffer]) -> None:
         box, score, by_score = (ib.buffer_ptr(buffer) for buffer in ins[:3])
@@ -341,16 +340,16 @@ def _kept_of_classes(
             place = next(n for n, one in enumerate(given) if one is value)
             return cast(ib.buffer_ptr(ins[3 + place])[() if value.ndim == 0 else (0,)], dtype)
 
-        # ONNX's programs say the largest int64 for all: held before it is narrowed.
-        most, overlap, least = cast(arithmetic.minimum(limit(0, "int64"), cast(count, "int64")), "int32"), limit(1, boxes.dtype), limit(2, scores.dtype)
+        overlap, least = limit(1, boxes.dtype), limit(2, scores.dtype)
+        most = arithmetic.minimum(limit(0, "int64"), cast(count, "int64"))  # ONNX's programs say the largest int64 for all
         with ib.for_range(0, batch * classes, "bc", kind="parallel") as bc:
-            b, c = arithmetic.floordiv(bc, each), arithmetic.floormod(bc, each)
+            b, c = (split(bc, arithmetic.maximum(classes, 1)) for split in (arithmetic.floordiv, arithmetic.floormod))
             alive = ib.allocate("bool", (1,), "alive", scope="local")
             found[b, c] = 0
             with ib.for_range(0, count, "i") as i:
                 candidate = by_score[b, c, i]
                 own = score[b, c, candidate]
-                alive[0] = arithmetic.all(found[b, c] < most, own >= least if is_least_kept else own > least)
+                alive[0] = arithmetic.all(cast(found[b, c], "int64") < most, own >= least if is_least_kept else own > least)
                 # Against those that are kept: one that went suppresses none.
                 with ib.for_range(0, found[b, c], "k") as k, ib.if_scope(_overlap(box, (b, kept[b, c, k]), (b, candidate), 0) > overlap):
                     alive[0] = const(False, "bool")

@@ -1,4 +1,4 @@
-"""Diagonals: eye and matrix_set_diag."""
+"""Diagonals: eye, triangles and matrix_set_diag."""
 
 from __future__ import annotations
 
@@ -20,6 +20,27 @@ def eye(n: Any, m: Any = None, k: int = 0, dtype: str = "float32") -> Tensor:
     return injective(
         (n, n if m is None else m), lambda i, j: intrin.select(arithmetic.convert(j - i == k), const(1, dtype), const(0, dtype)), "eye"
     )
+
+
+def trilu(data: Tensor, k: Any, upper: bool) -> Tensor:
+    """The upper (or lower) triangle of the last two axes from diagonal `k` on; zero elsewhere.
+
+    Args:
+        data: [..., rows, columns], of any dtype.
+        k: the diagonal: a number or an expression; 0 is the main one, positive ones lie above.
+        upper: the part on and above the diagonal, else the one on and below it.
+
+    Returns:
+        A tensor like `data`.
+    """
+    need_matrices("trilu", data)
+
+    def body(*i: Var) -> PrimExpr:
+        row, column = i[-2], i[-1]
+        inside = row <= column - k if upper else row >= column - k
+        return intrin.select(inside, data(*i), const(0, data.dtype))
+
+    return injective(data.shape, body, "trilu")
 
 
 def matrix_set_diag(data: Tensor, diagonal: Tensor, k: Any = 0, align: str = "RIGHT_LEFT") -> Tensor:
@@ -44,9 +65,9 @@ def matrix_set_diag(data: Tensor, diagonal: Tensor, k: Any = 0, align: str = "RI
     if high < low:
         raise DeclarationError(f"matrix_set_diag: the diagonals go from {low} to {high}; the lowest comes first")
     above, below = align.split("_")
+    _check_diagonals(data, diagonal, low, high)
     rows, columns = data.shape[-2], data.shape[-1]
     longest = diagonal.shape[-1]
-    _check_diagonals(data, diagonal, low, high)
 
     def body(*i: Var) -> PrimExpr:
         batch, (row, column) = i[:-2], i[-2:]

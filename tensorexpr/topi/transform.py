@@ -15,7 +15,7 @@ from ..tir.expr import PrimExpr, Var
 from ..tir.operators import ExprOp
 from . import tag
 from .math import axis_names
-from .utils import equal_const_int, extent_value, get_const_int, get_const_tuple, need_equal, need_matrices, positive_axis, shape_text, taken
+from .utils import equal_const_int, extent_value, get_const_int, get_const_tuple, need_equal, positive_axis, shape_text, taken
 
 
 def injective(shape: Sequence[Any], body: Callable[..., ExprOp], name: str, kind: str = tag.INJECTIVE) -> Tensor:
@@ -423,27 +423,6 @@ def ndarray_size(array: Tensor, dtype: str = "int32") -> Tensor:
     return compute((), lambda: arithmetic.cast(_product(get_const_tuple(array.shape)), dtype), "ndarray_size", tag.INJECTIVE)
 
 
-def trilu(data: Tensor, k: Any, upper: bool) -> Tensor:
-    """The upper (or lower) triangle of the last two axes from diagonal `k` on; zero elsewhere.
-
-    Args:
-        data: [..., rows, columns], of any dtype.
-        k: the diagonal: a number or an expression; 0 is the main one, positive ones lie above.
-        upper: the part on and above the diagonal, else the one on and below it.
-
-    Returns:
-        A tensor like `data`.
-    """
-    need_matrices("trilu", data)
-
-    def body(*i: Var) -> PrimExpr:
-        row, column = i[-2], i[-1]
-        inside = row <= column - k if upper else row >= column - k
-        return intrin.select(inside, data(*i), const(0, data.dtype))
-
-    return injective(data.shape, body, "trilu")
-
-
 def meshgrid(a_tuple: Sequence[Tensor], indexing: str) -> list[Tensor]:
     """The coordinate grids of vectors; indexing "ij" or "xy" as in NumPy.
 
@@ -497,4 +476,4 @@ def sliding_window(data: Tensor, axis: int, window_shape: Sequence[int], strides
     return injective((*data.shape[:place], *counts, *window_shape), body, "T_sliding_window")
 
 
-__getattr__, __dir__ = later(__name__, {".diagonal": "matrix_set_diag", ".indexing": "one_hot"})
+__getattr__, __dir__ = later(__name__, {".diagonal": "matrix_set_diag trilu", ".indexing": "one_hot"})

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tensorexpr import te, topi
 from tensorexpr.topi import vision
 
 from .operator_draws import Values
-from .topi_cases import Array, Case, Table, check, check_table
+from .topi_cases import Array, Case, Table, check_table
 
 CASES: Table = {}
 
@@ -149,7 +148,7 @@ def _prior(d: Values) -> Case:
     steps, offsets, clip = d.of(((-1, -1), (0.25, 0.5))), d.of(((0.5, 0.5), (0.25, 0.75))), d.coin()
     wanted = []
     for y, x in np.ndindex(tall, wide):
-        middle = np.array([(x + offsets[1]) * (steps[1] if steps[1] > 0 else 1 / wide), (y + offsets[0]) * (steps[0] if steps[0] > 0 else 1 / tall)])
+        middle = (np.array([x, y]) + offsets[::-1]) * [s if s > 0 else 1 / n for s, n in zip(steps[::-1], (wide, tall), strict=True)]
         for size, ratio in [*((s, 1.0) for s in sizes), *((sizes[0], r) for r in ratios[1:])]:
             half = np.array([size * tall / wide * sqrt(ratio), size / sqrt(ratio)]) / 2
             wanted.append([*(middle - half), *(middle + half)])
@@ -197,9 +196,7 @@ def _multibox(d: Values) -> Case:
         order = [int(i) for i in np.argsort(-own[:, 1])][: top_k if top_k >= 0 else None]
         for i in kept_of(own, order, overlaps, -1, not force):
             wanted[b, order.index(i)] = own[i]
-    return Case(
-        lambda *t: vision.multibox_detection(*t, clip, limit, overlaps, force, variances, top_k), (chances, moves, anchors), wanted
-    )
+    return Case(lambda *t: vision.multibox_detection(*t, clip, limit, overlaps, force, variances, top_k), (chances, moves, anchors), wanted)
 
 
 def anchor_of(ratio: float, scale: float, side: int) -> Array:
@@ -216,7 +213,10 @@ def _proposal(d: Values) -> Case:
     scales, ratios = [(1.0,), (1.0, 2.0)][d.number(0, 1)], [(1.0,), (0.5, 2.0)][d.number(0, 1)]
     batch, tall, wide, stride, by_corners = d.number(1, 2), d.number(1, 3), d.number(1, 3), d.of((4, 8)), d.coin()
     kinds = len(scales) * len(ratios)
-    chances, moves = marks_of(d, batch, 2 * kinds, tall, wide), d.values((batch, 4 * kinds, tall, wide), "float32", -0.5, 0.5, special=False)
+    chances, moves = (
+        marks_of(d, batch, 2 * kinds, tall, wide),
+        d.values((batch, 4 * kinds, tall, wide), "float32", -0.5, 0.5, special=False),
+    )
     info = np.array([[d.number(8, 20), d.number(8, 20), d.of((0.5, 1, 2))] for _ in range(batch)], "float32")
     limit, before, after, least = d.of((0.4123, 0.7123)), d.of((-1, 1, 5)), d.number(1, 5), d.number(1, 6)
     wanted = []

@@ -10,7 +10,7 @@ import pytest
 
 from tensorexpr import topi
 
-from .operator_draws import FLOATS, SIGNED, Values
+from .operator_draws import FLOATS, Values
 from .topi_cases import Array, Case, Table, check, check_table
 
 CASES: Table = {}
@@ -125,9 +125,7 @@ def _upsampling3d(d: Values) -> Case:
     for scale, place in zip(scales, places, strict=True):
         e = x.shape[place]
         n = round(e * scale)
-        matrices.append(
-            weights([place_of(mode, i, e, n) for i in range(n)], e, "linear" if method == "trilinear" else method, "floor")
-        )
+        matrices.append(weights([place_of(mode, i, e, n) for i in range(n)], e, "linear" if method == "trilinear" else method, "floor"))
     wanted = along_axes(x, matrices, places)
     return Case(lambda a: topi.nn.upsampling3d(a, *scales, layout, method, mode), (x,), wanted)
 
@@ -241,3 +239,11 @@ def _grid_sample(d: Values, least: int = 1) -> Case:
 @pytest.mark.parametrize("name", CASES)
 def test_images(name: str) -> None:
     check_table(CASES, name, 14)
+
+
+@pytest.mark.parametrize("method", ["nearest", "bilinear", "bicubic"])
+def test_a_reflection_between_one_border_and_itself_stays_there(method: str) -> None:
+    """Aligned corners of one element leave no way to be thrown back."""
+    x, grid = np.arange(1, 5, dtype="float32").reshape(1, 1, 1, 4), np.array([0.3, -0.9], "float32").reshape(1, 2, 1, 1)
+    wanted = sampled(x[0], [0.0, 1.3 * 1.5], method, "reflection", True).reshape(1, 1, 1, 1)
+    check(Case(lambda a, g: topi.image.grid_sample(a, g, method, "NCHW", "reflection"), (x, grid), wanted))

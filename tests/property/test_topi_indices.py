@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tensorexpr import te, topi
+from tensorexpr import topi
 from tensorexpr.topi.rows import in_loops
 
 from .operator_draws import ALL, FLOATS, NUMBERS, SIGNED, Values
-from .topi_cases import Case, Table, check, check_table
+from .topi_cases import Array, Case, Table, check, check_table
 
 CASES: Table = {}
 JOINED: dict[str, Any] = {
@@ -116,9 +116,13 @@ def _scatter_nd(d: Values) -> Case:
 def _strided_set(d: Values) -> Case:
     shape, dtype, index = d.shape(1), d.of(NUMBERS), d.of(("int32", "int64"))
     count = d.number(1, len(shape))
-    begin, end, step = (np.array([d.of(choice) for _ in range(count)], index) for choice in ((0, 1, -2, 7, -9), (9, 2, -1, 0, -9), (1, 2, -1, -2)))
+    begin, end, step = (
+        np.array([d.of(choice) for _ in range(count)], index) for choice in ((0, 1, -2, 7, -9), (9, 2, -1, 0, -9), (1, 2, -1, -2))
+    )
     has_steps = d.coin()
-    parts = tuple(slice(b, None if s < 0 and e < -8 else e, s) for b, e, s in zip(begin, end, step if has_steps else [1] * count, strict=True))
+    parts = tuple(
+        slice(b, None if s < 0 and e < -8 else e, s) for b, e, s in zip(begin, end, step if has_steps else [1] * count, strict=True)
+    )
     x = d.values(shape, dtype, special=False)
     part = x[parts].shape
     if 0 in part:
@@ -135,7 +139,7 @@ def _sparse_to_dense(d: Values) -> Case:
     shape = d.shape(max(rank, 1), max(rank, 1), 1)
     points = () if rank == 0 else (d.number(0, 4),)
     own = np.stack([d.rng.integers(0, n, points) for n in shape], -1).astype("int32")
-    places = own[..., 0] if len(shape) == 1 and d.coin() or rank == 0 else own
+    places = own[..., 0] if rank == 0 or (len(shape) == 1 and d.coin()) else own
     values = d.values(points if d.coin() else (), dtype, special=False)
     default = d.values((), dtype, special=False)
     wanted = np.full(shape, default)
@@ -244,3 +248,36 @@ def _binary_search(d: Values) -> Case:
 @pytest.mark.parametrize("name", CASES)
 def test_indices(name: str) -> None:
     check_table(CASES, name)
+
+
+def updated(data: Array, at: Array, new: Array) -> Array:
+    made = data.copy()
+    made[at] = new
+    return made
+
+
+LONG = np.arange(300, dtype="float32")
+NARROW = np.array([5, 100, -1, 0, 127, -128], "int8")
+NAMED: dict[str, Case] = {
+    # Indices of a narrow dtype were compared with extents cut to it: 300 is 44 in int8.
+    "take": Case(topi.take, (LONG, NARROW), LONG[np.maximum(NARROW, 0)]),
+    "gather": Case(lambda a, i: topi.gather(a, 0, i), (LONG, NARROW), LONG[NARROW]),
+    "gather_nd": Case(topi.gather_nd, (LONG, NARROW[None]), LONG[NARROW]),
+    "adv_index": Case(lambda a, i: topi.adv_index(a, [i]), (LONG, NARROW), LONG[NARROW]),
+    "one_hot": Case(lambda i: topi.one_hot(i, 1, 0, 300, -1, "int32"), (NARROW,), NARROW[:, None] == np.arange(300)),
+    "sequence_mask": Case(
+        topi.sequence_mask, (LONG[:, None], np.array([100], "int8")), np.where(np.arange(300) < 100, LONG, 0).astype("float32")[:, None]
+    ),
+    "scatter_elements": Case(topi.scatter_elements, (LONG, NARROW, -LONG[:6]), updated(LONG, NARROW, -LONG[:6])),
+    # Nothing is divided by the extents of an empty tensor.
+    "scatter_nd of nothing": Case(
+        lambda a, i, u: topi.scatter_nd(a, i, u, "add"),
+        (np.zeros((3, 0), "float32"), np.zeros((1, 2), "int32"), np.zeros((2, 0), "float32")),
+        np.zeros((3, 0)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_named_cases(name: str) -> None:
+    check(NAMED[name])

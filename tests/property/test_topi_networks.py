@@ -117,7 +117,10 @@ def _deformable(d: Values) -> Case:
     taps, steps, apart, pads = ([d.number(low, 2) for _ in range(2)] for low in (1, 1, 1, 0))
     extents = [d.number(3, 5) for _ in range(2)]
     sizes = [(e + 2 * p - (t - 1) * a - 1) // s + 1 for e, p, t, a, s in zip(extents, pads, taps, apart, steps, strict=True)]
-    x, w = d.values((1, channels, *extents), "float32", special=False), d.values((outputs, channels // groups, *taps), "float32", special=False)
+    x, w = (
+        d.values((1, channels, *extents), "float32", special=False),
+        d.values((outputs, channels // groups, *taps), "float32", special=False),
+    )
     # Sixteenths off the whole: nothing lies on the border, where one rounding decides.
     offset = (d.rng.integers(-20, 20, (1, moved * prod(taps) * 2, *sizes)) / 8 + 1 / 16).astype("float32")
     wanted = np.zeros((1, outputs, *sizes))
@@ -150,7 +153,10 @@ def _backward(d: Values) -> Case:
     batch, channels, multiplier = (d.number(1, 3) for _ in range(3))
     padding = [*(low for low, _ in pairs), *(high for _, high in pairs)]
     counts = [(e + sum(pair) - t) // s + 1 for e, pair, t, s in zip(extents, pairs, taps, steps, strict=True)]
-    x, w = d.values((batch, *extents, channels), "float32", special=False), d.values((*taps, channels, multiplier), "float32", special=False)
+    x, w = (
+        d.values((batch, *extents, channels), "float32", special=False),
+        d.values((*taps, channels, multiplier), "float32", special=False),
+    )
     g = d.values((batch, *counts, channels * multiplier), "float32", special=False)
     by_x, by_w = np.zeros(x.shape), np.zeros(w.shape)
     for n, i, j, c, m, ky, kx in np.ndindex(batch, *counts, channels, multiplier, *taps):
@@ -170,7 +176,10 @@ def _depthwise_blocks(d: Values) -> Case:
     block, chunks, multiplier = d.number(1, 3), d.number(1, 2), d.number(1, 2)
     channels = block * chunks
     out_block = d.of([n for n in (1, 2, 3, 4) if channels * multiplier % n == 0])
-    x, w = d.values((1, channels, *extents), "float32", special=False), d.values((channels * multiplier, 1, *taps), "float32", special=False)
+    x, w = (
+        d.values((1, channels, *extents), "float32", special=False),
+        d.values((channels * multiplier, 1, *taps), "float32", special=False),
+    )
     wanted = conv_python(x, w, steps, pairs, (1, 1), channels)
     data = np.ascontiguousarray(x.reshape(1, chunks, block, *extents).transpose(0, 1, 3, 4, 2))
     kernel = np.ascontiguousarray(w.reshape(-1, out_block, *taps).transpose(0, 2, 3, 1)[:, None, :, :, None])
@@ -211,7 +220,10 @@ def _winograd(d: Values) -> Case:
     taps, last = d.of((2, 3, 5)), d.coin()
     low, high = d.number(0, taps - 1), d.number(0, taps - 1)
     height, width = d.of((max(5, taps), 8)), d.number(taps, 9)
-    x, w = d.values((d.number(1, 2), d.number(1, 3), height, width), "float32", special=False), d.values((d.number(1, 3), 1, taps, taps), "float32", special=False)
+    x, w = (
+        d.values((d.number(1, 2), d.number(1, 3), height, width), "float32", special=False),
+        d.values((d.number(1, 3), 1, taps, taps), "float32", special=False),
+    )
     w = np.repeat(w, x.shape[1], 1)
     wanted = conv_python(x, w, (1, 1), [(low, high)] * 2, (1, 1))
     m, layout = 4 if height % 8 == 0 else 2, "NHWC" if last else "NCHW"

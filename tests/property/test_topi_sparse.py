@@ -79,7 +79,7 @@ def _sparse_dense(d: Values) -> Case:
 @case("sparse_transpose")
 def _transpose(d: Values) -> Case:
     n = d.number(1, 5)
-    dense, (data, indices, indptr) = compressed(d, n, n, d.of((*FLOATS[:2], "int32")))
+    _, (data, indices, indptr) = compressed(d, n, n, d.of((*FLOATS[:2], "int32")))
     at = np.lexsort((np.repeat(np.arange(n), np.diff(indptr)), indices))
     begins = np.concatenate([[0], np.bincount(indices, minlength=n).cumsum()])
     wanted = [data[at], np.repeat(np.arange(n), np.diff(indptr))[at], begins]
@@ -134,7 +134,9 @@ def _fill(d: Values) -> Case:
     kept = np.argwhere(d.rng.random((rows, *[columns] * (rank - 1))) < d.of((0.0, 0.4, 1.0))).reshape(-1, rank)
     values, default = d.values((len(kept),), "float32", special=False), d.values((1,), "float32", special=False)
     empty = [row for row in range(rows) if not (kept[:, 0] == row).any()]
-    every = sorted([(*at, v) for at, v in zip(kept.tolist(), values, strict=True)] + [(row, *[0] * (rank - 1), default[0]) for row in empty])
+    every = sorted(
+        [(*at, v) for at, v in zip(kept.tolist(), values, strict=True)] + [(row, *[0] * (rank - 1), default[0]) for row in empty]
+    )
     room = len(every) + d.number(0, 2)
     indices, filled = np.zeros((room, rank)), np.zeros(room)
     for n, row in enumerate(every):
