@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -11,18 +9,11 @@ from tensorexpr import topi
 from tensorexpr.topi.testing import conv_python
 
 from .operator_draws import Values
-from .topi_cases import Array, Case, Table, check_table
+from .topi_cases import Array, Case, Table, check_table, into
 
 CASES: Table = {}
+case = into(CASES)
 WIDTHS = {"uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64}
-
-
-def case(name: str) -> Any:
-    def register(function: Any) -> Any:
-        CASES[name] = function
-        return function
-
-    return register
 
 
 def words(bits: Array, axis: int, dtype: str) -> Array:
@@ -30,7 +21,7 @@ def words(bits: Array, axis: int, dtype: str) -> Array:
     width = WIDTHS[dtype]
     rows = np.moveaxis(bits.astype(object), axis, -1)
     rows = rows.reshape(*rows.shape[:-1], -1, width) * np.array([1 << width - 1 - n for n in range(width)], object)
-    return np.moveaxis(rows.sum(-1), -1, axis).astype(dtype)
+    return np.asarray(np.moveaxis(rows.sum(-1), -1, axis).astype(dtype))
 
 
 def planes(x: Array, count: int) -> list[Array]:
@@ -60,8 +51,8 @@ def _binarize(d: Values) -> Case:
     axis = d.axis(len(shape))
     shape[axis] = 32 * d.number(1, 2)
     x = d.values(shape, d.of(("float32", "int32", "float64")), -2, 2, special=False)
-    axes = [] if axis in (-1, len(shape) - 1) and d.coin() else [axis]
-    return Case(lambda a: topi.nn.binarize_pack(a, *axes), (x,), words(x >= 0, axis % len(shape), "uint32"))
+    given = None if axis in (-1, len(shape) - 1) and d.coin() else axis
+    return Case(lambda a: topi.nn.binarize_pack(a, given), (x,), words(x >= 0, axis % len(shape), "uint32"))
 
 
 @case("binary_dense")

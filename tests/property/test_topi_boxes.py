@@ -12,17 +12,10 @@ import pytest
 from tensorexpr.topi import vision
 
 from .operator_draws import Values
-from .topi_cases import Array, Case, Table, check_table
+from .topi_cases import Array, Case, Table, check_table, index, into
 
 CASES: Table = {}
-
-
-def case(name: str) -> Any:
-    def register(function: Any) -> Any:
-        CASES[name] = function
-        return function
-
-    return register
+case = into(CASES)
 
 
 def overlap(a: Array, b: Array, extra: float = 0) -> float:
@@ -41,7 +34,7 @@ def boxes_of(d: Values, *shape: int) -> Array:
 
 def marks_of(d: Values, *shape: int) -> Array:
     """Scores that all differ."""
-    return (d.rng.permutation(int(np.prod(shape))) + 1).reshape(shape).astype("float32") / (np.prod(shape) + 1)
+    return np.asarray((d.rng.permutation(int(np.prod(shape))) + 1).reshape(shape).astype("float32") / (np.prod(shape) + 1))
 
 
 LIMITS = (0.29, 0.53, 0.77)
@@ -90,7 +83,7 @@ def _nms(d: Values) -> Case:
             rows[b, n if front else order.index(i)] = x[b, i]
 
     def make(*t: Any) -> Any:
-        return vision.non_max_suppression(*t, most, limit, force, top_k, 2, 1, 0 if with_class else -1, indices, front)
+        return vision.non_max_suppression(t[0], t[1], t[2], most, limit, force, top_k, 2, 1, 0 if with_class else -1, indices, front)
 
     return Case(make, (x, valid, places.astype("int32")), [chosen, counts] if indices else rows)
 
@@ -277,7 +270,7 @@ def _roi_pool(d: Values) -> Case:
                 width = np.float32(max(high - low + 1, 1)) / np.float32(m)
                 first, last = (min(max(v + low, 0), extent) for v in (floor(at * width), ceil((at + 1) * width)))
                 cell.append(slice(first, last))
-            inside = x[(int(image), slice(None), *cell)]
+            inside = x[index(int(image), slice(None), *cell)]
             if inside.size:
                 wanted[n, :, i, j] = inside.max((1, 2))
     return Case(lambda a, r: vision.roi_pool_nchw(a, r, size, scale), (x, rois), wanted)

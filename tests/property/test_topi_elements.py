@@ -12,9 +12,10 @@ import pytest
 from tensorexpr import topi
 
 from .operator_draws import ALL, FLOATS, INTEGERS, NUMBERS, SIGNED, Values
-from .topi_cases import Case, Table, check_table
+from .topi_cases import Case, Table, check_table, into
 
 CASES: Table = {}
+case = into(CASES)
 
 
 def _truncated(a: Any, b: Any) -> Any:
@@ -68,14 +69,6 @@ binary("trunc_divide", _truncated, INTEGERS, (-100, 100), (1, 5))
 binary("div", lambda a, b: a / b if a.dtype.kind == "f" else _truncated(a, b), NUMBERS, (-100, 100), (1, 5))
 
 
-def case(name: str) -> Any:
-    def register(function: Any) -> Any:
-        CASES[name] = function
-        return function
-
-    return register
-
-
 @case("floor_divide by what is negative")
 @case("floor_mod by what is negative")
 @case("trunc_divide by what is negative")
@@ -83,7 +76,7 @@ def _negative(d: Values) -> Case:
     dtype, shape = d.of(SIGNED), d.shape()
     a, b = d.values(shape, dtype, -100, 100), d.values(shape, dtype, -5, -1)
     kind = d.of(("floor_divide", "floor_mod", "trunc_divide"))
-    wanted = {"floor_divide": np.floor_divide, "floor_mod": np.mod, "trunc_divide": _truncated}[kind]
+    wanted: Any = {"floor_divide": np.floor_divide, "floor_mod": np.mod, "trunc_divide": _truncated}[kind]
     return Case(getattr(topi, kind), (a, b), wanted(a, b))
 
 

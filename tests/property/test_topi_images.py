@@ -11,9 +11,10 @@ import pytest
 from tensorexpr import topi
 
 from .operator_draws import FLOATS, Values
-from .topi_cases import Array, Case, Table, check, check_table
+from .topi_cases import Array, Case, Table, check, check_table, index, into
 
 CASES: Table = {}
+case = into(CASES)
 MODES = ("half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel", "tf_half_pixel_for_nn")
 ROUND: dict[str, Any] = {
     "round": lambda x: np.copysign(np.floor(abs(x) + 0.5), x),
@@ -22,14 +23,6 @@ ROUND: dict[str, Any] = {
     "floor": lambda x: np.floor(x + 1e-5),
     "ceil": lambda x: np.ceil(x - 1e-5),
 }
-
-
-def case(name: str) -> Any:
-    def register(function: Any) -> Any:
-        CASES[name] = function
-        return function
-
-    return register
 
 
 def place_of(mode: str, i: int, size: int, target: int) -> float:
@@ -127,7 +120,7 @@ def _upsampling3d(d: Values) -> Case:
         n = round(e * scale)
         matrices.append(weights([place_of(mode, i, e, n) for i in range(n)], e, "linear" if method == "trilinear" else method, "floor"))
     wanted = along_axes(x, matrices, places)
-    return Case(lambda a: topi.nn.upsampling3d(a, *scales, layout, method, mode), (x,), wanted)
+    return Case(lambda a: topi.nn.upsampling3d(a, scales[0], scales[1], scales[2], layout, method, mode), (x,), wanted)
 
 
 @case("crop_and_resize")
@@ -151,7 +144,7 @@ def _crop(d: Values) -> Case:
             weights(places, e, "linear" if method == "bilinear" else method, "round") for places, e in ((rows, height), (columns, width))
         ]
         inside = [[-1e-5 <= p <= e - 1 + 1e-5 for p in places] for places, e in ((rows, height), (columns, width))]
-        wanted[n] = np.where(np.outer(*inside), along_axes(x[which[n]], matrices, [1, 2]), fill or 0)
+        wanted[n] = np.where(np.logical_and.outer(inside[0], inside[1]), along_axes(x[which[n]], matrices, [1, 2]), fill or 0)
     order = (0, 1, 2, 3) if layout == "NCHW" else (0, 2, 3, 1)
     data = np.ascontiguousarray(x.transpose(order))
     return Case(
@@ -214,7 +207,7 @@ def sampled(data: Array, point: list[float], method: str, padding: str, align: b
         choices.append([(n, w) for n, w in taps if 0 <= n < size])
     total = np.zeros(data.shape[0])
     for chosen in product(*choices):
-        total += data[(slice(None), *(n for n, _ in chosen))] * np.prod([w for _, w in chosen])
+        total += data[index(slice(None), *(n for n, _ in chosen))] * np.prod([w for _, w in chosen])
     return total
 
 
@@ -230,9 +223,9 @@ def _grid_sample(d: Values, least: int = 1) -> Case:
     wanted = np.empty((*x.shape[:2], *points))
     for n in range(x.shape[0]):
         for at in np.ndindex(*points):
-            own = grid[(n, slice(None), *at)][::-1].astype(float)
+            own = grid[index(n, slice(None), *at)][::-1].astype(float)
             point = [(v + 1) * (e - 1) / 2 if align else ((v + 1) * e - 1) / 2 for v, e in zip(own, x.shape[2:], strict=True)]
-            wanted[(n, slice(None), *at)] = sampled(x[n], point, method, padding, align)
+            wanted[index(n, slice(None), *at)] = sampled(x[n], point, method, padding, align)
     return Case(lambda a, g: topi.image.grid_sample(a, g, method, "NCHW" if dims == 2 else "NCDHW", padding, align), (x, grid), wanted)
 
 

@@ -11,9 +11,10 @@ from tensorexpr import topi
 from tensorexpr.topi.rows import in_loops
 
 from .operator_draws import ALL, FLOATS, NUMBERS, SIGNED, Values
-from .topi_cases import Array, Case, Table, check, check_table
+from .topi_cases import Array, Case, Table, check, check_table, index, into
 
 CASES: Table = {}
+case = into(CASES)
 JOINED: dict[str, Any] = {
     "update": lambda old, new: new,
     "add": lambda old, new: old + new,
@@ -22,14 +23,6 @@ JOINED: dict[str, Any] = {
     "max": max,
     "mean": lambda old, new: (old + new) / 2 if isinstance(old, np.floating) else int((int(old) + int(new)) / 2),
 }
-
-
-def case(name: str) -> Any:
-    def register(function: Any) -> Any:
-        CASES[name] = function
-        return function
-
-    return register
 
 
 @case("gather_nd")
@@ -43,7 +36,7 @@ def _gather_nd(d: Values) -> Case:
     places = np.array(own, dtype).reshape(count, *points)
     wanted = np.empty((*points, *shape[batch + count :]), x.dtype)
     for at in np.ndindex(*points):
-        wanted[at] = x[(*at[:batch], *places[(slice(None), *at)])]
+        wanted[at] = x[index(*at[:batch], *places[index(slice(None), *at)])]
     return Case(lambda a, i: topi.gather_nd(a, i, batch), (x, places), wanted)
 
 
@@ -105,10 +98,10 @@ def _scatter_nd(d: Values) -> Case:
     places = np.array(own, d.of(SIGNED)).reshape(count, *points)
     wanted = x.copy()
     for at in np.ndindex(*points):
-        to = tuple(int(n) for n in places[(slice(None), *at)])
+        to = tuple(int(n) for n in places[index(slice(None), *at)])
         if all(-n <= one < n for one, n in zip(to, shape, strict=False)):
             for rest in np.ndindex(*shape[count:]):
-                wanted[(*to, *rest)] = JOINED[kind](wanted[(*to, *rest)], updates[(*at, *rest)])
+                wanted[index(*to, *rest)] = JOINED[kind](wanted[index(*to, *rest)], updates[index(*at, *rest)])
     return Case(lambda a, i, u: topi.scatter_nd(a, i, u, kind), (x, places, updates), wanted)
 
 
@@ -251,7 +244,7 @@ def test_indices(name: str) -> None:
 
 
 def updated(data: Array, at: Array, new: Array) -> Array:
-    made = data.copy()
+    made = np.array(data)
     made[at] = new
     return made
 

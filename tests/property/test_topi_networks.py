@@ -12,17 +12,10 @@ from tensorexpr import te, topi
 from tensorexpr.topi.testing import adaptive_pool_python, conv_python, conv_transpose_python, pool_python
 
 from .operator_draws import FLOATS, Values
-from .topi_cases import Array, Case, Table, check_table
+from .topi_cases import Array, Case, Table, check_table, into
 
 CASES: Table = {}
-
-
-def case(name: str) -> Any:
-    def register(function: Any) -> Any:
-        CASES[name] = function
-        return function
-
-    return register
+case = into(CASES)
 
 
 def laid(array: Array, given: str, wanted: str) -> Array:

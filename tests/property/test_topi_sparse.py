@@ -10,18 +10,11 @@ import pytest
 from tensorexpr import topi
 
 from .operator_draws import FLOATS, Values
-from .topi_cases import Array, Case, Table, check_table
+from .topi_cases import Array, Case, Table, check_table, into
 
 CASES: Table = {}
+case = into(CASES)
 WORD = 2**64
-
-
-def case(name: str) -> Any:
-    def register(function: Any) -> Any:
-        CASES[name] = function
-        return function
-
-    return register
 
 
 class Parts(NamedTuple):
@@ -73,7 +66,7 @@ def _sparse_dense(d: Values) -> Case:
     if d.coin():
         return Case(topi.nn.sparse_dense_sp_lhs, (*parts, x), weight @ x.T)
     left = d.coin()
-    return Case(lambda *t: topi.nn.sparse_dense(*t, left), (x, *parts), weight @ x.T if left else x @ weight.T)
+    return Case(lambda x, *t: topi.nn.sparse_dense(x, t[0], t[1], t[2], left), (x, *parts), weight @ x.T if left else x @ weight.T)
 
 
 @case("sparse_transpose")
@@ -106,7 +99,7 @@ def _sparse_conv(d: Values) -> Case:
     wanted = np.einsum("nyxcab,oabc->nyxo", seen, weight.reshape(-1, k, k, channels))
     order = (0, 1, 2, 3) if layout == "NHWC" else (0, 3, 1, 2)
     data = np.ascontiguousarray(x.transpose(order))
-    return Case(lambda *t: topi.nn.sparse_conv2d(*t, layout, k), (data, *parts), wanted.transpose(order))
+    return Case(lambda x, *t: topi.nn.sparse_conv2d(x, t[0], t[1], t[2], layout, k), (data, *parts), wanted.transpose(order))
 
 
 @case("sparse_reshape")
@@ -143,7 +136,7 @@ def _fill(d: Values) -> Case:
         indices[n], filled[n] = row[:-1], row[-1]
     wanted = [indices, filled, np.isin(np.arange(rows), empty)]
     arrays = kept.astype(dtype), values, np.array([rows, *[columns] * (rank - 1)], dtype), default
-    return Case(lambda *t: topi.sparse_fill_empty_rows(*t, (room, rank), (room,), (rows,)), arrays, wanted)
+    return Case(lambda i, v, s, e: topi.sparse_fill_empty_rows(i, v, s, e, (room, rank), (room,), (rows,)), arrays, wanted)
 
 
 ROTATIONS = ((14, 16), (52, 57), (23, 40), (5, 37), (25, 33), (46, 12), (58, 22), (32, 32))  # Salmon et al. 2011, table 2

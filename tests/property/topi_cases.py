@@ -31,8 +31,26 @@ class Case(NamedTuple):
     tolerance: float = 1e-4
 
 
+def index(*parts: Any) -> Any:
+    """What stands between brackets, of any length."""
+    return parts
+
+
 Maker = Callable[[Values], Case]
 Table = dict[str, Maker]
+
+
+def into(table: Table) -> Callable[[str], Callable[[Maker], Maker]]:
+    """A decorator that enters what makes cases under a name."""
+
+    def case(name: str) -> Callable[[Maker], Maker]:
+        def register(function: Maker) -> Maker:
+            table[name] = function
+            return function
+
+        return register
+
+    return case
 
 
 def same(found: Array, wanted: Any, tolerance: float) -> None:
