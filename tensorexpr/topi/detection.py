@@ -82,7 +82,7 @@ def multibox_prior(
         edge = intrin.select(corner < 2, middle - half, middle + half)
         return arithmetic.maximum(arithmetic.minimum(edge, const(1, dtype)), const(0, dtype)) if clip else edge
 
-    return compute((1, tall * wide * count, 4), body, "multibox_prior", "multibox_prior")  # type: ignore[no-any-return]
+    return compute((1, tall * wide * count, 4), body, "multibox_prior", "multibox_prior")
 
 
 def multibox_transform_loc(
