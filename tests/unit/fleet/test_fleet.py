@@ -22,7 +22,7 @@ from tensorexpr.driver.report.live import LivePage
 from tensorexpr.errors import TuningError
 from tensorexpr.fleet import Fleet
 from tensorexpr.fleet.running import FleetRunning
-from tensorexpr.relax.tuning import network
+from tensorexpr.relax.tuning import searching
 from tensorexpr.schedule.trace import Trace
 from tensorexpr.target import Target
 from tensorexpr.te.tensor import Tensor
@@ -96,7 +96,7 @@ def test_auto_scheduler_tunes_on_it_and_goes_on_from_its_log(fleet: Fleet, tmp_p
 
 def test_kernels_of_networks_are_compiled_and_timed_on_it_as_they_are_here(fleet: Fleet, tmp_path: Path) -> None:
     log, target = tmp_path / "log.json", fleet.target("here")
-    runner = network._as_in_a_network(auto_scheduler.LocalRunner.of(fleet.runner("here")), target)
+    runner = searching.as_in_a_network(auto_scheduler.LocalRunner.of(fleet.runner("here")), target)
     assert runner.swept_bytes and not runner.is_here
     builder = fleet.builder(build_func="tensorexpr.relax.tuning.compiling:make_compiler")
     tasks = [auto_scheduler.SearchTask(fleet_matmul, (size,), target=target) for size in (16, 24)]
