@@ -27,9 +27,10 @@ from tensorexpr.target import Target
 from tensorexpr.tune.measure import MeasureOptions, MeasureTask
 from tensorexpr.tune.measure.folder import SharedFolder
 from tensorexpr.tune.records.log import append_lines
-from tests.chaos.kill_tuner import kill_tuner_matmul, run
 from tests.unit.fleet import devices
 from tests.unit.tune.programs import matmul
+
+from .kill_tuner import kill_tuner_matmul, run
 
 pytest.importorskip("distributed", reason="Dask isn't installed")
 
