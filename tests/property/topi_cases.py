@@ -81,7 +81,7 @@ def check(case: Case, is_compiled: bool = True) -> None:
         same(found, one, case.tolerance)
 
 
-def check_table(table: Mapping[str, Maker], name: str, examples: int = 10) -> None:
+def check_table(table: Mapping[str, Maker], name: str, examples: int = 6) -> None:
     """The property of one row: every example by the reference evaluator, one in five compiled."""
 
     @st.composite
