@@ -2,33 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from ..errors import DeclarationError
-from ..relax.external import EXTERNAL, external_functions
-from ..runtime.registry import get_global_func, list_global_func_names
+from ..relax.external import EXTERNAL, code_generator, external_functions
 from ..tir.function import IRModule
 from .expr import Function
 from .to_graph import to_graph
 
 _PREFIX = "relay.ext."
-
-
-def _generator(name: str) -> Callable[..., Any]:
-    """The registered generator of a name.
-
-    Raises:
-        DeclarationError: if there is none.
-    """
-    found: Callable[..., Any] | None = get_global_func(_PREFIX + name, allow_missing=True)
-    if found is None:
-        known = [one.removeprefix(_PREFIX) for one in list_global_func_names() if one.startswith(_PREFIX)]
-        raise DeclarationError(
-            f"no code generator {name!r} is registered, for which functions of the module are; there are {', '.join(known) or 'none'}. "
-            f'register_func("{_PREFIX}{name}", f) registers one'
-        )
-    return found
 
 
 def graph_with_external(mod: IRModule) -> IRModule:
@@ -48,7 +30,7 @@ def graph_with_external(mod: IRModule) -> IRModule:
     for name, func in marked.items():
         target = str(func.attrs["Compiler"])
         symbol = str(func.attrs.get("global_symbol", name))
-        generated = _generator(target)(func.with_attr("global_symbol", symbol))
+        generated = code_generator(_PREFIX, target)(func.with_attr("global_symbol", symbol))
         if symbol not in external_functions([generated]):
             raise DeclarationError(
                 f"the code generator {target!r} made no function {symbol!r}; it returns a module, or a mapping from names to functions, "

@@ -68,16 +68,7 @@ def MergeComposite(pattern_table: Sequence[tuple[Any, ...]]) -> ModulePass:
 
 def _order(expr: Any) -> Iterator[Any]:
     """The values of a function's own scope, operands first, each once: not those in functions that are called, and in branches."""
-    seen: set[int] = set()
-    stack: list[tuple[Any, bool]] = [(expr, False)]
-    while stack:
-        node, done = stack.pop()
-        if done:
-            yield node
-        elif id(node) not in seen:
-            seen.add(id(node))
-            stack.append((node, True))
-            stack.extend((one, False) for one in reversed(_parts(node)))
+    return walk(expr, _parts)
 
 
 def _parts(node: Any) -> tuple[Any, ...]:

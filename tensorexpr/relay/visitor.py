@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -29,8 +29,8 @@ def operands(expr: Any) -> tuple[Any, ...]:
     return ()
 
 
-def walk(expr: Any) -> Iterator[Any]:
-    """All expressions, operands before what is made of them, each once."""
+def walk(expr: Any, parts: Callable[[Any], Sequence[Any]] = operands) -> Iterator[Any]:
+    """All expressions, operands before what is made of them, each once; `parts` are what of an expression is walked first."""
     seen: set[int] = set()
     stack: list[tuple[Any, bool]] = [(expr, False)]
     while stack:
@@ -40,7 +40,7 @@ def walk(expr: Any) -> Iterator[Any]:
         elif id(node) not in seen:
             seen.add(id(node))
             stack.append((node, True))
-            stack.extend((operand, False) for operand in reversed(operands(node)))
+            stack.extend((part, False) for part in reversed(parts(node)))
 
 
 Steps = Generator[Any, Any, Any]

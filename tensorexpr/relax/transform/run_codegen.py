@@ -5,37 +5,20 @@ lv = fused_conv2d_mine(x, w)    ->    lv = R.call_dps_packed("fused_conv2d_mine"
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...errors import DeclarationError
 from ...lower.passes import ModulePass
-from ...runtime.registry import get_global_func, list_global_func_names
 from ...tir.function import GlobalVar, IRModule
 from ..expr import Call, Constant, Function
-from ..external import EXTERNAL, external_functions
+from ..external import EXTERNAL, code_generator, external_functions
 from ..ops.calls import call_dps_packed
 from ..struct_info import TensorStructInfo, TupleStructInfo
 from ..visitor import Mutator, walk
 from .passes import graph_pass
 
 _PREFIX = "relax.ext."
-
-
-def _generator(name: str) -> Callable[..., Any]:
-    """The registered generator of a name.
-
-    Raises:
-        DeclarationError: if there is none.
-    """
-    found: Callable[..., Any] | None = get_global_func(_PREFIX + name, allow_missing=True)
-    if found is None:
-        known = [one.removeprefix(_PREFIX) for one in list_global_func_names() if one.startswith(_PREFIX)]
-        raise DeclarationError(
-            f"RunCodegen: no code generator {name!r} is registered; there are {', '.join(known) or 'none'}. "
-            f'register_func("{_PREFIX}{name}", f) registers one'
-        )
-    return found
 
 
 class _Caller(Mutator):
@@ -70,7 +53,7 @@ def _generated(
     modules: list[Any] = []
     for target, names in by_target.items():
         given = [functions[name].with_attr("global_symbol", name) for name in names]
-        made = _generator(target)(given, dict(options.get(target, {})), constant_names)
+        made = code_generator(_PREFIX, target)(given, dict(options.get(target, {})), constant_names)
         made = list(made) if isinstance(made, (list, tuple)) else [made]
         left_out = [name for name in names if name not in external_functions(made)]
         if left_out:

@@ -26,11 +26,15 @@ TARGET = tvm.target.Target("llvm -num-cores 2")
 
 
 def network() -> tvm.IRModule:
-    """Two products of one computation, one of another, a row of sums."""
+    """Two products of one computation, one of another, a row of sums; of small numbers, as a softmax of large ones has only errors."""
+    rng = np.random.default_rng(0)
+
+    def small(rows: int, columns: int) -> Any:
+        return relax.const((rng.uniform(0.2, 1, (rows, columns)) / rows).astype("float32"))
 
     def body(x: Any) -> Any:
-        y = op.nn.relu(op.matmul(op.nn.relu(op.matmul(x, weights(16, 16))), weights(16, 16)))
-        return op.nn.softmax(op.matmul(y, weights(16, 8)))
+        y = op.nn.relu(op.matmul(op.nn.relu(op.matmul(x, small(16, 16))), small(16, 16)))
+        return op.nn.softmax(op.matmul(y, small(16, 8)))
 
     made: tvm.IRModule = graph(body, (4, 16))
     return made
@@ -78,7 +82,7 @@ def test_a_build_runs_the_programs_of_records(tmp_path: Path) -> None:
     with auto_scheduler.ApplyHistoryBest(str(log)), tvm.transform.PassContext(config={"relax.build.processes": 1}):
         built = relax.build(mod, TARGET)
     assert sorted(built.origins.values()) == ["record", "record", "rule"]
-    np.testing.assert_allclose(relax.VirtualMachine(built)["main"](x).numpy(), Evaluator(mod)("main", x), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(relax.VirtualMachine(built)["main"](x).numpy(), Evaluator(mod)("main", x), rtol=1e-4)
     # The kernels of records are kept under other keys than those by rules.
     assert set(relax.build(mod, TARGET).origins.values()) == {"rule"}
 

@@ -63,7 +63,7 @@ def test_the_network_runs_what_was_found(searched: dict[str, Any], tmp_path: Pat
     assert {one.name: one.origin for one in found.tasks} == dict(found.executable.origins) and not found.is_interrupted
     assert "2.00x; 2 programs measured in" in str(found) and len(seen) == 2
     x = np.random.default_rng(0).standard_normal((4, 16)).astype("float32")
-    np.testing.assert_allclose(relax.VirtualMachine(found.executable)["main"](x).numpy(), Evaluator(mod)("main", x), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(relax.VirtualMachine(found.executable)["main"](x).numpy(), Evaluator(mod)("main", x), rtol=1e-4)
     with found.best():
         assert relax.build(mod, TARGET).origins == found.executable.origins
 
