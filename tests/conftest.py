@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -24,6 +24,18 @@ Golden = Callable[[str, str], None]
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add ``--update-golden``."""
     parser.addoption("--update-golden", action="store_true", help="write the golden files anew; look at the diff before you commit it")
+
+
+@pytest.fixture(autouse=True)
+def no_functions_left_behind() -> Iterator[None]:
+    """What a test registers under a name is not there for the next one; what the package registers, as its parts are imported, stays."""
+    from tensorexpr.runtime import registry
+
+    before = set(registry.list_global_func_names())
+    yield
+    for name in set(registry.list_global_func_names()) - before:
+        if not str(getattr(registry.get_global_func(name), "__module__", "")).startswith("tensorexpr."):
+            registry.remove_global_func(name)
 
 
 @pytest.fixture
