@@ -66,11 +66,11 @@ def convolution_plans(convolution: Convolution, target: Target) -> list[Plan]:
     # Channels last, vectors of anything else would be gathered: even a few lanes of a vector of channels are better.
     few = convolution.size(convolution.column) < channel_lanes(convolution, target) // 2 and not convolution.is_column_last
     phases = dict(zip(convolution.rows, convolution.phases, strict=True))
-    if few or convolution.depth < 2 or any(convolution.size(pixel) % phase for pixel, phase in phases.items()):
+    if few or convolution.depth < 2:
         return []
     merged = convolution.merged_rows()
     left = [pixel for pixel in convolution.rows if pixel not in merged]
-    pixels = [convolution.size(pixel) // phases[pixel] for pixel in left]
+    pixels = [-(-convolution.size(pixel) // phases[pixel]) for pixel in left]
     live = [convolution.live_pixels(pixel, not is_peeled(convolution)) for pixel in left]
     if merged:
         pixels.append(convolution.size(*merged))

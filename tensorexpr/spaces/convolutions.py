@@ -88,7 +88,7 @@ class Convolution(Contraction):
         phase, count, stride = self.phases[self.rows.index(pixel)], self.size(*taps), self.stride_of(pixel)
         border, form = self._border(place), linear_form(self.data.load.indices[place])
         if bordered or border is None or phase > 1 or len(taps) != 1 or stride < 1:
-            return [range(extent // phase)] * (count // phase)
+            return [range(-(-extent // phase))] * (count // phase)
         # A tap's term reads data, not border, at pixels with first <= stride * pixel < first + length: both ends round up.
         firsts = [border[0] - form.constant - tap * form.terms[self.axis(taps[0]).var] for tap in range(count)]
         return [range(max(0, -(-first // stride)), min(extent, -(-(first + border[1]) // stride))) for first in firsts]
