@@ -18,7 +18,7 @@ from .injective import schedule_injective
 from .machine import is_parallel
 from .products import schedule_contractions, schedule_convolutions
 from .recurrence import schedule_steps
-from .reduction import constant_extents, schedule_root_reduction
+from .reduction import constant_extents, contiguous_axis, schedule_root_reduction
 from .rows import common_rows, has_known_rows, schedule_rows
 from .stages import is_untouched
 from .window import schedule_sums_of_windows, schedule_windows
@@ -135,9 +135,15 @@ def _has_enough_rows(last: StageNode, inner: Sequence[StageNode], rows: int, tar
     return count is None or prod(count) >= target.num_cores or not is_parallel(target, work)
 
 
+def _may_have_lanes(stage: StageNode, op: ComputeOp) -> bool:
+    """True if lanes are results, or terms that may be reduced in any order: an argmax over columns, or several sums at once."""
+    axis = contiguous_axis(op)
+    return any(axis is result for result in op.axis) or why_not_in_lanes(stage) is None
+
+
 def schedule_alone(s: Schedule, stage: StageNode, target: Target) -> None:
     """Schedule a stage that stays at the root, without its neighbours; of several results that depend on each other it keeps its loops."""
-    if not isinstance(stage.op, ComputeOp) or (stage.op.num_outputs != 1 and why_not_in_lanes(stage) is not None):
+    if not isinstance(stage.op, ComputeOp) or (stage.op.num_outputs != 1 and not _may_have_lanes(stage, stage.op)):
         return
     tensor = stage.origin.output(0)
     if stage.op.reduce_axis:

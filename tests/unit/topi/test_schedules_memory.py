@@ -9,6 +9,7 @@ import pytest
 import tensorexpr as tvm
 from tensorexpr import te, topi
 from tensorexpr.testing import assert_schedule_correct
+from tensorexpr.testing.machine_code import assembly, hot_loop
 from tensorexpr.topi.schedules import default_schedule
 
 AVX512 = "llvm -mcpu=skylake-avx512 -num-cores=2"
@@ -371,3 +372,33 @@ def test_transposes_past_the_caches_fill_lines_at_once(shape: tuple[int, int], l
     s = default_schedule(args, target)
     assert re.findall(r"for \S+ \(0, (\d+)\)", str(s))[-5:] == loops
     assert_schedule_correct(s, args, phases=(2,))
+
+
+def sums_of_columns() -> dict[str, Tensors]:
+    """Sums that go down the columns of their operand, and something made of each."""
+    x, planes, row, b = data(40, 24), data(2, 3, 5, 16), data(1, 40, name="a"), data(40, 24, name="b")
+    return {
+        "mean": [x, topi.divide(topi.sum(x, 0), 40.0)],
+        "norm": [x, topi.sqrt(topi.sum(x * x, 0))],
+        "mean of channels": [planes, topi.divide(topi.sum(planes, [0, 1, 2]), 30.0)],
+        "mean of each plane": [planes, topi.nn.relu(topi.divide(topi.sum(planes, [1, 2]), 15.0))],
+        "one row": [row, b, topi.nn.relu(topi.nn.matmul(row, b))],
+        "pages of one row": [
+            (left := data(3, 1, 8, name="left")),
+            (right := data(3, 8, 24, name="right")),
+            topi.nn.relu(topi.nn.batch_matmul(left, right, transpose_b=False)),
+        ],
+        "place": [x, topi.argmax(x, 0)],
+        "place among channels": [planes, topi.argmax(planes, 1)],
+    }
+
+
+@pytest.mark.parametrize("name", sums_of_columns())
+def test_columns_are_no_rows(name: str) -> None:
+    """Columns are lanes, whatever is made of their sums: computed one after the other each would read one element of a line."""
+    args = sums_of_columns()[name]
+    check(args)
+    target = tvm.target.Target("llvm -mcpu=haswell -num-cores=2")
+    loop = hot_loop(assembly(default_schedule(args, target), args, target))
+    assert loop is not None
+    assert loop.bits == 256
