@@ -331,7 +331,11 @@ def pack(
 
 
 def _runs_through(stage: Stage, panels: Sequence[IterVar], steps: Sequence[IterVar], vector: IterVar, lane: IterVar, lanes: int) -> None:
-    """A copy that reads weights as they lie and writes them in the order of the sum: so few channels at a time that their taps are whole blocks."""
+    """A copy that reads weights as they lie and writes them in the order of the sum.
+
+    Example:
+        W[o, k, r, s] to [o // 16, r, k, s, o % 16] by 8 lanes: 8 channels k and their 3 x 3 taps are a run of 9 blocks.
+    """
     channels, *taps = steps
     few = lanes // gcd(lanes, prod(extents_of(taps)))
     some, channel = stage.split(channels, factor=few)
