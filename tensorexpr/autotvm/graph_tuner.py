@@ -17,7 +17,7 @@ class _GraphTuner:
     def __init__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise TuningError(
             f"{type(self).__name__} chooses layouts between kernels that AutoTVM's logs schedule, and graphs here aren't built of such "
-            "kernels: the pipeline of relax.build chooses layouts by itself, and relax.tune_network (or tvmc.tune) tunes a network's kernels"
+            "kernels: the pipeline of relax.build chooses layouts by itself, and relax.tune_network or tvmc.tune tune its kernels"
         )
 
 

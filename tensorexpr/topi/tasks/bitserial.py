@@ -154,7 +154,8 @@ def _pack(cfg: Any, found: Opened, layout: str) -> None:
     """Bits are gathered in words: those of the data at the root, weights in blocks of channels besides."""
     s, (data, kernel) = found.s, found.operands
     first, block = layout == "NCHW", cfg["tile_co"].size[-1]
-    bits = data.op.input_tensors[0] if data.op.tag != "bitpack" else data
+    (source,) = data.op.input_tensors
+    bits = source if source.ndim == data.ndim else data  # a border keeps the rank, words have planes besides
     if bits is not data:
         at_root(s, data)
     axes = list(s[bits].op.axis)

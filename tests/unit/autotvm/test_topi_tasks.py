@@ -133,12 +133,7 @@ RUN = {
         "bitserial_conv2d_nhwc.x86",
         (of(1, 6, 10, 32, **U8), of(3, 3, 2, 12, 2, dtype="uint16"), 1, 0, 2, 2, "uint16", "int16", True),
     ),
-    "bits of channels last": (
-        "bitserial_conv2d_nhwc.x86",
-        (of(1, 6, 10, 32, **U8), of(3, 3, 32, 12, **U8), 1, 1, 3, 1, "uint32", "int32", False),
-    ),
     "bits, dense": ("bitserial_dense.x86", (of(6, 64, **U8), of(12, 64, **U8), 2, 2, "uint8", "int16", True)),
-    "bits, dense, weights packed": ("bitserial_dense.x86", (of(6, 64, **U8), of(12, 1, 8, **U8), *BITS)),
 }
 
 
