@@ -160,11 +160,12 @@ def _pack(cfg: Any, found: Opened, layout: str) -> None:
         at_root(s, data)
     axes = list(s[bits].op.axis)
     if first:
-        *rows, inner = [*axes[:-1], *cfg["tile_ah"].apply(s, bits, axes[-1])]
+        outer, inner = cfg["tile_ah"].apply(s, bits, axes[-1])
         s[bits].vectorize(inner)
+        s[bits].parallel(s[bits].fuse(*axes[:-1], outer))
     else:
-        rows = [axes[0], cfg["tile_ah"].apply(s, bits, axes[1])[0]]
-    s[bits].parallel(s[bits].fuse(*rows))
+        outer, _ = cfg["tile_ah"].apply(s, bits, axes[1])
+        s[bits].parallel(s[bits].fuse(axes[0], outer))
     copies_at_root(s, bits.op.input_tensors)
     copy = s.cache_read(kernel, "global", [found.product]) if isinstance(kernel.op, PlaceholderOp) else kernel
     if isinstance(kernel.op, ComputeOp):
