@@ -17,6 +17,7 @@ from ..schedule.tree import ScheduleTree, initial_tree
 from ..spaces.state import SketchState
 from ..te import serialize
 from ..te.access import AccessAnalysis
+from ..te.bounds import refuse_reads_outside
 from ..te.dag import output_ops, topological_order
 from ..te.dag_text import format_dag
 from ..te.flops import flop_count
@@ -54,6 +55,7 @@ class ComputeDAG(ShownAsText):
                 f"the computation has recurrences ({scans}), for which the search has no rules; "
                 "schedule them by hand with te.create_schedule"
             )
+        refuse_reads_outside(self.ops)
 
     @cached_property
     def ops(self) -> tuple[Operation, ...]:

@@ -5,7 +5,7 @@ measure/        measure_option, LocalBuilder, LocalRunner
 tuner/          RandomTuner, GridSearchTuner, GATuner, XGBTuner, DropletTuner; callbacks
 logs            lines of TVM's version 0.2;  record: the same by TVM's name, and its command line;  database: results in memory
 template_space  a task's configurations as a space of the search loop;  space_generator: beside other spaces in one search
-errors, env, utils
+errors, env, utils; graph_tuner: names that are refused
 
 All of it is a façade: a configuration is a trace with its decisions, and the loop, the models, the workers and the verification are
 `tune`'s.
@@ -79,6 +79,6 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """The module `record`, a command too that must not be loaded before it runs, and others that few use, when they are asked for."""
-    if name in ("feature", "record", "space_generator", "tophub"):
+    if name in ("feature", "graph_tuner", "record", "space_generator", "tophub"):
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

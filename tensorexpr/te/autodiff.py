@@ -17,6 +17,7 @@ from ..tir.arithmetic import cast, const
 from ..tir.expr import EQ, IntImm, IterVar, PrimExpr, ProducerLoad, Select, Var
 from ..tir.intrin import if_then_else
 from ..tir.rewriting import substitute, walk
+from .bounds import refuse_reads_outside
 from .dag import post_dfs_order
 from .declare import compute, reduce_axis
 from .derivative import chain, derivative
@@ -55,6 +56,7 @@ def gradient(output: Tensor, inputs: Tensor | Sequence[Tensor], head: Tensor | N
     for tensor in (output, *wanted):
         if not isinstance(tensor, Tensor):
             raise DeclarationError(f"te.gradient: {tensor!r} is no tensor; it takes a tensor, a list of tensors and perhaps a head")
+    refuse_reads_outside(post_dfs_order([output.op]))
     prefix = output.shape if head is None else _prefix(output, head)
     return _Backward(output, head, prefix).run(wanted)
 

@@ -1,14 +1,15 @@
-"""Definitions that provably read out of bounds are refused when they are built.
+"""Definitions that provably read out of bounds are refused when somebody wants their values.
 
 Interval arithmetic clears nearly every index. What it does not clear is evaluated on sample points of the axes, all points where
 these are few: a point that passes the guards of a read and leaves the tensor is the proof, and is named in the error.
+`te.compute` finds it, and the operation keeps it: it may be scheduled, printed and counted, but neither lowered nor evaluated.
 Rows that look back before the first one are left to the graph (`demand`), which knows who asks for them. Symbolic extents, and
 guards or indices that depend on data, prove nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from itertools import islice, product
 
@@ -41,7 +42,7 @@ from ..tir.expr import (
 from ..tir.intrin import INTRINSICS
 from ..tir.rewriting import walk
 from .evaluation import Array, children, compile_program
-from .operation import ComputeOp, loads
+from .operation import ComputeOp, Operation, loads
 
 Bounds = tuple[int, int]
 Guards = tuple[tuple[PrimExpr, bool], ...]
@@ -97,6 +98,17 @@ def check_bounds(op: ComputeOp, start: int = 0) -> None:
         return
     for load, dim, guards in _doubtful(op, ranges, domains):
         _search(op, load, dim, guards, ranges)
+
+
+def refuse_reads_outside(ops: Iterable[Operation]) -> None:
+    """Refuse operations that `te.compute` found to read out of bounds: their values are wanted now.
+
+    Raises:
+        DeclarationError: naming the read, the index, the point and the place of the declaration.
+    """
+    for op in ops:
+        if isinstance(op, ComputeOp) and op.reads_outside:
+            raise DeclarationError(op.reads_outside)
 
 
 def computes_anywhere(op: ComputeOp) -> bool:

@@ -97,7 +97,8 @@ def compute(
         A `Tensor`, or a tuple of them if `fcompute` returned several expressions.
 
     Raises:
-        DeclarationError: if the definition is malformed or reads a tensor out of its bounds.
+        DeclarationError: if the definition is malformed. One that reads a tensor out of its bounds is refused where its
+            values are wanted: when it is lowered, made a function, searched, evaluated or differentiated.
     """
     where = f"compute {name}"
     extents = as_shape(shape, where)

@@ -1,7 +1,10 @@
-"""What `te.compute` makes of the value of its function: an operation whose bodies are well formed and stay in bounds."""
+"""What `te.compute` makes of the value of its function: an operation whose bodies are well formed."""
 
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from ..errors import DeclarationError
@@ -15,12 +18,14 @@ from .operation import ComputeOp
 from .tensor_compute import TensorComputeOp, TensorIntrinCall, call_bodies, tensor_axes
 from .verify import verify_bodies
 
+_PACKAGE = str(Path(__file__).parent.parent)
+
 
 def define(name: str, tag: str, attrs: FrozenMap, axes: tuple[IterVar, ...], extents: tuple[PrimExpr, ...], returned: Any) -> Any:
     """The tensor of shape `extents` whose element at `axes` is `returned`; a tuple of tensors for a sequence of several values.
 
     Raises:
-        DeclarationError: if the definition is malformed or reads a tensor out of its bounds.
+        DeclarationError: if the definition is malformed.
     """
     where = f"compute {name}"
     if isinstance(returned, TensorIntrinCall):
@@ -35,7 +40,11 @@ def define(name: str, tag: str, attrs: FrozenMap, axes: tuple[IterVar, ...], ext
     reduce_axis = verify_bodies(name, axes, bodies)
     op = ComputeOp(name, tag, attrs, axes, reduce_axis, lazy_selects(axes, bodies))
     # rows that look back too far are left to the graph: only it knows who asks for them
-    check_bounds(op, early_rows(op))
+    try:
+        check_bounds(op, early_rows(op))
+    except DeclarationError as error:
+        # what only counts or prints a computation needs no values of it
+        op = replace(op, reads_outside=f"{error} (declared in {_caller()})")
     outputs = tuple(op.output(i) for i in range(op.num_outputs))
     return outputs if several and len(outputs) > 1 else outputs[0]
 
@@ -54,6 +63,14 @@ def tensor_compute(
     op = TensorComputeOp(name, tag, attrs, (*axes, *inner), reduce_axis, bodies, call, len(axes))
     check_bounds(op, early_rows(op))
     return op
+
+
+def _caller() -> str:
+    """File and line of the innermost frame outside of this package."""
+    frame = sys._getframe()
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
 def _body(item: Any, where: str) -> PrimExpr:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
@@ -136,6 +136,7 @@ class ComputeOp(BaseComputeOp):
 
     reduce_axis: tuple[IterVar, ...]
     body: tuple[PrimExpr, ...]
+    reads_outside: str = field(default="", kw_only=True)  # the proof that a read leaves a tensor: such a definition isn't computed
 
     @property
     def num_outputs(self) -> int:

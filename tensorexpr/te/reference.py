@@ -19,6 +19,7 @@ from ..tir.dtype import to_numpy
 from ..tir.expr import CommReducer, IntImm, IterVar, PrimExpr, ProducerLoad, Reduce, Var
 from ..tir.interpreter import interpret
 from .blocks import boxes, open_grid
+from .bounds import refuse_reads_outside
 from .contraction import Contraction, contract, first_fitting, overflows, recognise, views
 from .dag import given_placeholders, post_dfs_order
 from .demand import first_rows
@@ -53,6 +54,7 @@ def evaluate(outputs: Sequence[Tensor], inputs: Inputs) -> list[Array]:
     """
     run = _Evaluation(dict(inputs), _bind(outputs, inputs))
     ops = post_dfs_order([tensor.op for tensor in outputs])
+    refuse_reads_outside(ops)
     stepwise = check_states_bound(ops, [tensor.op for tensor in outputs])
     run.starts = first_rows(ops, [tensor.op for tensor in outputs])
     for op in ops:

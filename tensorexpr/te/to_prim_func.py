@@ -28,6 +28,7 @@ from ..tir.function import PrimFunc
 from ..tir.rewriting import variables
 from ..tir.scopes import buffer_vars
 from ..tir.stmt import seq
+from .bounds import refuse_reads_outside
 from .compute_block import TRUE, BlockNames, ComputeBlocks
 from .dag import post_dfs_order
 from .demand import check_demand
@@ -91,6 +92,7 @@ class _Builder:
                     f"create_prim_func: Unsupported Operation: {type(op).__name__}. {op.name} is no placeholder, te.compute or te.extern, "
                     "of which blocks are made, so lower it through te.create_schedule"
                 )
+        refuse_reads_outside(self._order)
         check_demand(self._order, self._order)  # blocks compute whole tensors
 
     def build(self) -> PrimFunc:

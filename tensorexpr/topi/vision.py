@@ -6,6 +6,7 @@ Boxes are rows (class, score, left, top, right, bottom, ...) unless a function s
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from ..errors import DeclarationError
@@ -114,7 +115,8 @@ def non_max_suppression(
         valid_count: [batch], int32.
         indices: [batch, boxes], int32: where the boxes were before `get_valid_counts`.
         max_output_size: at most so many boxes for each batch; -1 for all. A number or a scalar tensor.
-        iou_threshold: boxes that overlap by as much go. A number or a scalar tensor.
+        iou_threshold: boxes that overlap by as much go; 0 or less keeps all boxes, in the order they are given in. A number or a
+            scalar tensor.
         force_suppress: boxes of different classes suppress each other too.
         top_k: look at so many of the best boxes only; -1 for all.
         coord_start: which element is the first of the four coordinates.
@@ -150,13 +152,14 @@ def non_max_suppression(
         boxes, valid, origin, by_score = (ib.buffer_ptr(buffer) for buffer in ins[:4])
         most, limit = scalar(max_output_size, ins, ib, "int32"), scalar(iou_threshold, ins, ib, data.dtype)
         with ib.for_range(0, batch, "b", kind="parallel") as b:
-            looked_at = valid[b] if top_k < 0 else arithmetic.minimum(valid[b], const(top_k, "int32"))
+            suppresses = limit > const(0, data.dtype)
+            looked_at = valid[b] if top_k < 0 else intrin.select(suppresses, arithmetic.minimum(valid[b], const(top_k, "int32")), valid[b])
             alive = ib.allocate("bool", (count,), "alive")
             kept = ib.allocate("int32", (1,), "kept", scope="local")
             kept[0] = 0
             with ib.for_range(0, count, "i") as i:
                 alive[i] = i < looked_at
-            with ib.for_range(0, looked_at, "i") as i, ib.if_scope(alive[i]):
+            with ib.for_range(0, looked_at, "i") as i, ib.if_scope(arithmetic.all(suppresses, alive[i])):
                 with ib.if_scope(arithmetic.all(most >= 0, kept[0] >= most)):
                     # Beyond the limit a box isn't written, and so suppresses none.
                     alive[i] = const(False, "bool")
@@ -171,7 +174,11 @@ def non_max_suppression(
                             suppressed.append(arithmetic.convert(boxes[classes[0]] == boxes[classes[1]]))
                         with ib.if_scope(arithmetic.all(*suppressed)):
                             alive[j] = const(False, "bool")
-            _write_kept(ib, b, looked_at, alive, boxes, origin, by_score, outs, elements, return_indices, invalid_to_bottom)
+
+            def place(i: Var) -> PrimExpr:
+                return intrin.select(suppresses, by_score[b, i], i)
+
+            _write_kept(ib, b, looked_at, alive, boxes, origin, place, outs, elements, return_indices, invalid_to_bottom)
 
     inputs = [data, valid_count, indices, order, *scalars]
     if return_indices:
@@ -180,7 +187,7 @@ def non_max_suppression(
 
 
 def _write_kept(
-    ib: IRBuilder, b: Var, looked_at: PrimExpr, alive: BufferVar, boxes: BufferVar, origin: BufferVar, by_score: BufferVar,
+    ib: IRBuilder, b: Var, looked_at: PrimExpr, alive: BufferVar, boxes: BufferVar, origin: BufferVar, place: Callable[[Var], PrimExpr],
     outs: list[Buffer], elements: Any, return_indices: bool, to_front: bool
 ) -> None:  # fmt: skip
     """The boxes of a batch that are left, or their places."""
@@ -192,7 +199,7 @@ def _write_kept(
         with ib.for_range(0, count, "i") as i:
             out[b, i] = -1
         with ib.for_range(0, looked_at, "i") as i, ib.if_scope(alive[i]):
-            out[b, number[0]] = origin[b, by_score[b, i]]
+            out[b, number[0]] = origin[b, place(i)]
             number[0] = number[0] + 1
         ib.buffer_ptr(outs[1])[b, 0] = number[0]
         return
@@ -200,7 +207,7 @@ def _write_kept(
         out[b, i, e] = const(-1, out.dtype)
     with ib.for_range(0, looked_at, "i") as i, ib.if_scope(alive[i]):
         with ib.for_range(0, elements, "e") as e:
-            out[b, number[0] if to_front else i, e] = boxes[b, by_score[b, i], e]
+            out[b, number[0] if to_front else i, e] = boxes[b, place(i), e]
         number[0] = number[0] + 1
 
 

@@ -72,12 +72,14 @@ def _nms(d: Values) -> Case:
     x = np.concatenate([d.rng.integers(0, 2, (batch, count, 1)), marks_of(d, batch, count)[..., None], boxes_of(d, batch, count)], -1)
     x = x.astype("float32")
     valid, places = d.rng.integers(0, count + 1, batch).astype("int32"), np.stack([d.rng.permutation(count) for _ in range(batch)])
-    most, limit, force, top_k = d.of((-1, 0, 1, 3)), d.of(LIMITS), d.coin(), d.of((-1, 2, 5))
+    most, limit, force, top_k = d.of((-1, 0, 1, 3)), d.of((*LIMITS, 0.0)), d.coin(), d.of((-1, 2, 5))
     with_class, indices, front = d.coin(), d.coin(), d.coin()
     rows, chosen, counts = np.full(x.shape, -1.0), np.full((batch, count), -1), np.zeros((batch, 1))
     for b in range(batch):
         order = [int(i) for i in np.argsort(-x[b, : valid[b], 1])][: top_k if top_k >= 0 else None]
         kept = kept_of(x[b], order, limit, most, with_class and not force)
+        if not limit:  # nothing suppresses, and nothing is sorted
+            order = kept = list(range(valid[b]))
         counts[b], chosen[b, : len(kept)] = len(kept), places[b, kept]
         for n, i in enumerate(kept):
             rows[b, n if front else order.index(i)] = x[b, i]

@@ -73,7 +73,9 @@ def _pool_grad(d: Values) -> Case:
         )
         own = np.ix_([n], [c], rows, columns)
         if rows and columns and kind == "avg":
-            wanted[own] += grads[n, c, i, j] / (prod(taps) if counts_pad else len(rows) * len(columns))
+            ends = zip((i, j), steps, taps, extents, low, high, strict=True)
+            within = prod(min(at * s + t, a + e + b) - at * s for at, s, t, e, a, b in ends)
+            wanted[own] += grads[n, c, i, j] / (within if counts_pad else len(rows) * len(columns))
         elif rows and columns:
             at = np.unravel_index(x[own].argmax(), (len(rows), len(columns)))
             wanted[n, c, rows[at[0]], columns[at[1]]] += grads[n, c, i, j]

@@ -17,7 +17,7 @@ from ...schedule.domain import Guard, StageDomain, full_region, stage_domain
 from ...schedule.legality import real_readers
 from ...schedule.thread_legality import shares
 from ...schedule.tree import At, Inline, ScheduleTree, StageNode
-from ...te.bounds import check_bounds, early_rows
+from ...te.bounds import check_bounds, early_rows, refuse_reads_outside
 from ...te.operation import ComputeOp
 from ...te.scan_op import ScanOp
 from ...tir.arithmetic import as_int, const, maximum, minimum
@@ -41,6 +41,7 @@ def infer_bound(tree: ScheduleTree, bodies: Bodies, analyzer: Analyzer, whole: C
     Raises:
         DeclarationError: if a stage computes rows that read out of bounds.
     """
+    refuse_reads_outside(tree.index)
     inference = _Inference(tree, bodies, real_readers(tree), analyzer, {}, whole, _looks_back(tree))
     # Readers first: the boxes that they read decide what the stages before them compute.
     for stage in reversed(tuple(tree.in_order())):

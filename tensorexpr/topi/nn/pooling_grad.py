@@ -39,7 +39,7 @@ def pool_grad(
         padding: top, left, bottom, right, or see `topi.utils.pad_pairs`.
         pool_type: "max": the first largest element of a window gets its gradient; "avg": all get a share.
         ceil_mode: windows may reach past the padded data.
-        count_include_pad: a share is one over the window's size; else over the elements of data in it.
+        count_include_pad: a share is one over the places of a window in the padded data; else over those in the data.
         layout: an order of axes with H and W among them, as "NCHW", "NHWC" or "NCHW16c".
 
     Returns:
@@ -69,7 +69,7 @@ def pool_grad(
         window: list[PrimExpr] = [*i]
         inside, tap, divisor = [], const(0), const(1)
         for number, place in enumerate(places):
-            size, step, low = kernels[number], strides[number], pairs[number][0]
+            size, step, (low, high) = kernels[number], strides[number], pairs[number]
             at = i[place] + low
             first = floordiv(at, step) - over[number].var
             # The last test: of size 3 at step 2 every other element lies in one window, not in two.
@@ -77,12 +77,15 @@ def pool_grad(
             window[place] = minimum(maximum(first, const(0)), const(counts[number] - 1))
             tap = tap * size + (at - first * step)
             begin = first * step - low
-            divisor = divisor * (minimum(begin + size, const(extents[number])) - maximum(begin, const(0)))
+            # with ceil_mode a window may reach past the padding, too
+            start, end = (-low, extents[number] + high) if count_include_pad else (0, extents[number])
+            divisor = divisor * (minimum(begin + size, const(end)) - maximum(begin, const(start)))
         share = grads(*window)
         if chosen is not None:
             inside.append(arithmetic.convert(chosen(*window) == tap))
         else:
-            share = share / cast(const(kernels[0] * kernels[1]) if count_include_pad else maximum(divisor, const(1)), data.dtype)
+            whole = count_include_pad and not ceil_mode
+            share = share / cast(const(kernels[0] * kernels[1]) if whole else maximum(divisor, const(1)), data.dtype)
         return te.sum(intrin.if_then_else(arithmetic.all(*inside), share, const(0, data.dtype)), axis=over)
 
     return compute(data.shape, body, "T_pool_grad", f"pool_grad_{pool_type}", varargs_names=axis_names(data.ndim))

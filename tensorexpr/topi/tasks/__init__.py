@@ -3,6 +3,7 @@
 convolutions     conv2d_NCHWc, depthwise_conv2d_NCHWc, conv3d, group_conv2d
 products         dense layers, batched products
 low_precision    conv2d_NCHWc, dense and batched products of uint8 and int8
+bitserial        convolutions and dense layers of integers of few bits
 library_calls    products by BLAS, which have no knobs
 kernels          convolutions and products of networks, with what is fused behind them
 dispatch         the operators of topi.x86, by the logs in force
@@ -11,6 +12,6 @@ shared           what their schedules have in common
 Loaded when a task of such a name is asked for.
 """
 
-from . import convolutions, dispatch, kernels, library_calls, low_precision, products
+from . import bitserial, convolutions, dispatch, kernels, library_calls, low_precision, products
 
-__all__ = ["convolutions", "dispatch", "kernels", "library_calls", "low_precision", "products"]
+__all__ = ["bitserial", "convolutions", "dispatch", "kernels", "library_calls", "low_precision", "products"]

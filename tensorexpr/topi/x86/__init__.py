@@ -66,8 +66,8 @@ _COMPUTES: dict[str, tuple[Callable[..., Any], str]] = {
 
 # Operators that are tasks of AutoTVM too.
 _TASK_NAMES = """
-batch_matmul conv2d_NCHWc conv2d_NCHWc_int8 conv3d_ncdhw conv3d_ndhwc dense_int8 dense_nopack dense_pack depthwise_conv2d_NCHWc
-group_conv2d_nchw
+batch_matmul bitserial_conv2d_nchw bitserial_conv2d_nhwc bitserial_dense conv2d_NCHWc conv2d_NCHWc_int8 conv3d_ncdhw conv3d_ndhwc
+dense_int8 dense_nopack dense_pack depthwise_conv2d_NCHWc group_conv2d_nchw
 """
 _TASKS = frozenset(_TASK_NAMES.split())
 

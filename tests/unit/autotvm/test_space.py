@@ -206,6 +206,7 @@ def test_a_walk_moves_each_knob_as_often() -> None:
     assert 120 < few < 280  # 200 are expected; 80 more or less are eight standard deviations
 
 
+@settings(deadline=None)
 @given(st.integers(0, 40), st.booleans())
 @example(16, True)
 @example(15, False)

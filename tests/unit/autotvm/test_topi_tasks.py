@@ -31,6 +31,7 @@ UNIT = (1, 1)
 WHOLE = ((1, 1), (1, 1, 1, 1), UNIT, "NCHW", "NCHW", "float32")
 SMALL = ((1, 1), (1, 1, 1, 1), UNIT, "NCHW", "NCHW", "int32")
 U8, I8 = {"dtype": "uint8"}, {"dtype": "int8"}
+BITS = (2, 1, "uint8", "int16", False)
 # Name, arguments, and how many candidates each knob has in TVM 0.19.
 CASES: dict[str, tuple[str, tuple[Any, ...], list[int]]] = {
     "conv2d": ("conv2d_NCHWc.x86", (of(1, 64, 56, 56), of(64, 64, 3, 3), *WHOLE), [7, 7, 10, 2]),
@@ -75,6 +76,17 @@ CASES: dict[str, tuple[str, tuple[Any, ...], list[int]]] = {
     ),
     "small dense": ("dense_int8.x86", (of(840, 768, **U8), of(4, 192, 16, 4, **I8), None, "int32"), [32]),
     "small batch": ("batch_matmul_int8.x86", (of(12, 840, 64, **U8), of(12, 128, 64, **I8), (12, 840, 128), "int32", False, True), [32, 2]),
+    "bits": (
+        "bitserial_conv2d_nchw.x86",
+        (of(1, 32, 28, 12, **U8), of(24, 32, 3, 3, **U8), (2, 1), (1, 0, 2, 1), *BITS),
+        [7, 4, 2, 16, 120, 2, 8],
+    ),
+    "bits of channels last": (
+        "bitserial_conv2d_nhwc.x86",
+        (of(1, 28, 12, 64, dtype="uint32"), of(3, 3, 64, 48, dtype="uint32"), 1, 1, 2, 1, "uint32", "int16", True),
+        [8, 5, 6, 16, 24, 8, 9],
+    ),
+    "bits, dense": ("bitserial_dense.x86", (of(6, 1024, **U8), of(120, 1024, **U8), *BITS), [8, 4, 16, 2, 4, 8]),
     "library": ("dense_cblas.x86", (of(64, 512), of(1000, 512), None, "float32"), []),
 }
 
@@ -113,6 +125,15 @@ RUN = {
     ),
     "small dense": ("dense_int8.x86", (of(6, 12, **U8), of(2, 3, 16, 4, **I8), None, "int32")),
     "small batch": ("batch_matmul_int8.x86", (of(3, 6, 12, **U8), of(3, 32, 12, **I8), None, "int32", False, True)),
+    "bits": (
+        "bitserial_conv2d_nchw.x86",
+        (of(2, 16, 9, 8, **U8), of(12, 16, 3, 2, **U8), (2, 1), (1, 0, 1, 1), 2, 3, "uint8", "int16", True),
+    ),
+    "bits, weights packed": (
+        "bitserial_conv2d_nhwc.x86",
+        (of(1, 6, 10, 32, **U8), of(3, 3, 2, 12, 2, dtype="uint16"), 1, 0, 2, 2, "uint16", "int16", True),
+    ),
+    "bits, dense": ("bitserial_dense.x86", (of(6, 64, **U8), of(12, 64, **U8), 2, 2, "uint8", "int16", True)),
 }
 
 
