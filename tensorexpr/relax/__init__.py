@@ -66,7 +66,7 @@ from .struct_info import (
     TupleStructInfo,
 )  # fmt: skip
 from .transform.pipeline import get_pipeline, register_pipeline
-from .types import DynTensorType, ObjectType, PackedFuncType, ShapeType
+from .types import DynTensorType, FuncType, ObjectType, PackedFuncType, ShapeType, TupleType
 
 __getattr__, __dir__ = later(__name__, {".tuning": "NetworkTuning tune_network"}, "frontend testing")  # which few programs need
 
