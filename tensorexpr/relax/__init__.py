@@ -68,7 +68,7 @@ from .struct_info import (
 from .transform.pipeline import get_pipeline, register_pipeline
 from .types import DynTensorType, FuncType, ObjectType, PackedFuncType, ShapeType, TupleType
 
-__getattr__, __dir__ = later(__name__, {".tuning": "NetworkTuning tune_network"}, "frontend testing")  # which few programs need
+__getattr__, __dir__ = later(__name__, {".exec_builder": "ExecBuilder", ".tuning": "NetworkTuning tune_network"}, "frontend testing")  # which few programs need
 
 __all__ = [
     "Binding", "BindingBlock", "BlockBuilder", "Call", "Constant", "DataTypeImm", "DataflowBlock", "DataflowBlockRewrite", "DataflowVar",
