@@ -80,7 +80,8 @@ def _of_block(block: Block, known: dict[Buffer, IndexMap], stated: set[Buffer]) 
         stated.add(written)
     for buffer, accesses in _reads(block, written).items():
         layout = _of_read(block, accesses, places)
-        if layout is not None and buffer not in known:
+        # Numbers of the results' shape may be in it, which another shape doesn't fit.
+        if layout is not None and buffer not in known and _without_padding(layout, buffer.shape):
             made[buffer] = known[buffer] = layout
             stated.add(buffer)
     return made

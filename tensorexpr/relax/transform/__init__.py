@@ -51,18 +51,18 @@ from .views import RewriteDataflowReshape
 _LATER = {".meta_schedule": "FewShotTuning MetaScheduleApplyDatabase MetaScheduleTuneIRMod MetaScheduleTuneTIR"}
 __getattr__, __dir__ = later(__name__, _LATER)
 
-
 __all__ = [
     "AdjustMatmulOrder", "AlterOpImpl", "AnnotateTIROpPattern", "AttachAttrLayoutFreeBuffers", "AttachGlobalSymbol", "BindParams",
     "BindSymbolicVars", "BundleModelParams", "CallTIRRewrite", "CanonicalizeBindings", "ChannelsLast", "CombineParallelMatmul",
-    "ComputePrimValue", "ConvertLayout", "ConvertToDataflow", "DataflowUseInplaceCalls", "DeadCodeElimination", "DecomposeOpsForInference", "DecomposeOpsForTraining", "DropSubnormals",
-    "EliminateCommonSubexpr", "ExpandMatmulOfSum", "ExpandTupleArguments", "FakeQuantizationToInteger", "FastMathTransform",
-    "FewShotTuning", "FoldConstant", "FoldPads", "FoldScaleAxis", "FuseOps", "FuseOpsByPattern", "FuseTIR", "FuseTransposeMatmul",
-    "FusionPattern", "Gradient", "InlinePrivateFunctions", "KillAfterLastUse", "LambdaLift", "LegalizeOps", "LiftTransformParams",
-    "LowerAllocTensor", "LowerRuntimeBuiltin", "MergeCompositeFunctions", "MetaScheduleApplyDatabase", "MetaScheduleTuneIRMod", "MetaScheduleTuneTIR", "Normalize",
-    "NormalizeGlobalVar", "OptimizeLayoutTransform", "PatternCheckContext", "RecognizePatterns", "RemovePurityChecking",
-    "RemoveRedundantReshape", "RemoveUnusedOutputs", "RemoveUnusedParameters", "ReorderPermuteDimsAfterConcat", "ReorderTakeAfterMatmul",
-    "RewriteDataflowReshape", "RunCodegen", "Simplify", "SimplifyExpr", "SplitLayoutRewritePreproc", "StaticPlanBlockMemory",
-    "StaticQuantization", "ToMixedPrecision", "ToNonDataflow", "TopologicalSort", "UpdateParamStructInfo", "VMBuiltinLower", "VMShapeLower", "dataflowblock_pass",
+    "ComputePrimValue", "ConvertLayout", "ConvertToDataflow", "DataflowUseInplaceCalls", "DeadCodeElimination", "DecomposeOpsForInference",
+    "DecomposeOpsForTraining", "DropSubnormals", "EliminateCommonSubexpr", "ExpandMatmulOfSum", "ExpandTupleArguments",
+    "FakeQuantizationToInteger", "FastMathTransform", "FewShotTuning", "FoldConstant", "FoldPads", "FoldScaleAxis", "FuseOps",
+    "FuseOpsByPattern", "FuseTIR", "FuseTransposeMatmul", "FusionPattern", "Gradient", "InlinePrivateFunctions", "KillAfterLastUse",
+    "LambdaLift", "LegalizeOps", "LiftTransformParams", "LowerAllocTensor", "LowerRuntimeBuiltin", "MergeCompositeFunctions",
+    "MetaScheduleApplyDatabase", "MetaScheduleTuneIRMod", "MetaScheduleTuneTIR", "Normalize", "NormalizeGlobalVar",
+    "OptimizeLayoutTransform", "PatternCheckContext", "RecognizePatterns", "RemovePurityChecking", "RemoveRedundantReshape",
+    "RemoveUnusedOutputs", "RemoveUnusedParameters", "ReorderPermuteDimsAfterConcat", "ReorderTakeAfterMatmul", "RewriteDataflowReshape",
+    "RunCodegen", "Simplify", "SimplifyExpr", "SplitLayoutRewritePreproc", "StaticPlanBlockMemory", "StaticQuantization",
+    "ToMixedPrecision", "ToNonDataflow", "TopologicalSort", "UpdateParamStructInfo", "VMBuiltinLower", "VMShapeLower", "dataflowblock_pass",
     "function_pass",
 ]  # fmt: skip
