@@ -21,9 +21,26 @@ import numpy as np
 from ..errors import DeclarationError
 from ..runtime.ndarray import NDArray
 from ..target import Target
+from ..tir.arithmetic import convert
 from ..tir.dtype import DataType
+from ..tir.expr import IntImm
 from ..tir.function import GlobalVar, IRModule
-from .expr import BindingBlock, Call, Constant, DataTypeImm, ExternFunc, Function, If, PrimValue, SeqExpr, StringImm, Tuple, Var, VarBinding
+from .expr import (
+    Binding,
+    BindingBlock,
+    Call,
+    Constant,
+    DataTypeImm,
+    ExternFunc,
+    Function,
+    If,
+    PrimValue,
+    SeqExpr,
+    StringImm,
+    Tuple,
+    Var,
+    VarBinding,
+)
 from .runtime.executable import Executable
 from .struct_info import ObjectStructInfo, ShapeExpr
 
@@ -159,7 +176,7 @@ class ExecBuilder:
             DeclarationError: for a register that is read before it is written, or a way that ends without a result.
         """
         functions: dict[str, Any] = {name: self._made(name, routine) for name, routine in self._routines.items()}
-        return Executable(IRModule(functions), None, Target("llvm"), {})
+        return Executable(IRModule(functions), None, Target("llvm"), {})  # type: ignore[arg-type]
 
     def _made(self, name: str, routine: _Routine) -> Function:
         params = [Var(one, ObjectStructInfo()) for one in routine.parameters]
@@ -192,7 +209,8 @@ class _Reader:
             place: the number of the instruction.
             before: the values of registers.
         """
-        registers, bindings = dict(before), []
+        registers = dict(before)
+        bindings: list[Binding] = []
         while place < len(self._code):
             one = self._code[place]
             values = [self._value(operand, registers, place) for operand in one.operands]
@@ -235,8 +253,8 @@ def _constant(value: Any) -> Any:
     if isinstance(value, str):
         return StringImm(value)
     if isinstance(value, (int, float)):
-        return PrimValue(value)
-    return ShapeExpr(tuple(int(extent) for extent in value))
+        return PrimValue(convert(value))
+    return ShapeExpr(tuple(IntImm("int64", int(extent)) for extent in value))
 
 
 def _same(a: Any, b: Any) -> bool:

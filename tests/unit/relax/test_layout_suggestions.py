@@ -14,6 +14,7 @@ from tensorexpr.arith.index_map import IndexMap
 from tensorexpr.errors import DeclarationError
 from tensorexpr.relax.analysis import suggest_layout_transforms
 from tensorexpr.script import from_source
+from tensorexpr.tir.arithmetic import as_int
 from tensorexpr.tir.block import Block
 from tensorexpr.tir.interpreter import interpret
 
@@ -61,7 +62,7 @@ def test_what_is_suggested_keeps_the_meaning(make: Any, name: str, seed: int) ->
                 maps[what.name] = layout
                 sch.transform_layout(sch.get_block(block.name_hint), what, layout)
     rng = np.random.default_rng(seed)
-    arrays = [rng.integers(-9, 9, [int(extent) for extent in one.shape]).astype(one.dtype) for one in buffers]
+    arrays = [rng.integers(-9, 9, [as_int(extent) or 0 for extent in one.shape]).astype(one.dtype) for one in buffers]
     moved = [maps[one.name].map_ndarray(array) if one.name in maps else array.copy() for one, array in zip(buffers, arrays, strict=True)]
     interpret(func, arrays)
     interpret(sch.mod["main"], moved)
