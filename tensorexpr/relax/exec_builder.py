@@ -21,7 +21,6 @@ import numpy as np
 from ..errors import DeclarationError
 from ..runtime.ndarray import NDArray
 from ..target import Target
-from ..tir.arithmetic import convert
 from ..tir.dtype import DataType
 from ..tir.expr import IntImm
 from ..tir.function import GlobalVar, IRModule
@@ -253,7 +252,7 @@ def _constant(value: Any) -> Any:
     if isinstance(value, str):
         return StringImm(value)
     if isinstance(value, (int, float)):
-        return PrimValue(convert(value))
+        return PrimValue(value)  # type: ignore[arg-type]
     return ShapeExpr(tuple(IntImm("int64", int(extent)) for extent in value))
 
 
