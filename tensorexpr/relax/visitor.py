@@ -160,7 +160,8 @@ class Mutator:
             return func
         # What is stated may be less than what is known of the body; it changes with that only.
         known = body is func.body or body.struct_info == func.body.struct_info
-        return replace(func, params=params, body=body, ret_struct_info=func.ret_struct_info if known else body.struct_info)
+        stated = with_symbols(func.ret_struct_info, self._symbols) if known else body.struct_info
+        return replace(func, params=params, body=body, ret_struct_info=stated)
 
 
 def _same(new: tuple[Any, ...], old: tuple[Any, ...]) -> bool:
