@@ -66,16 +66,17 @@ from .struct_info import (
     TupleStructInfo,
 )  # fmt: skip
 from .transform.pipeline import get_pipeline, register_pipeline
-from .types import DynTensorType, ObjectType, PackedFuncType, ShapeType
+from .types import DynTensorType, FuncType, ObjectType, PackedFuncType, ShapeType, TupleType
 
-__getattr__, __dir__ = later(__name__, {".tuning": "NetworkTuning tune_network"}, "frontend testing")  # which few programs need
+# What few programs need.
+__getattr__, __dir__ = later(__name__, {".exec_builder": "ExecBuilder", ".tuning": "NetworkTuning tune_network"}, "frontend testing")
 
 __all__ = [
     "Binding", "BindingBlock", "BlockBuilder", "Call", "Constant", "DataTypeImm", "DataflowBlock", "DataflowBlockRewrite", "DataflowVar",
-    "DynTensorType", "Executable", "Expr", "ExprFunctor", "ExternFunc", "FuncStructInfo", "Function", "GlobalVar", "If", "MatchCast",
-    "ObjectStructInfo", "ObjectType", "PackedFuncType", "PrimStructInfo", "PrimValue", "PyExprMutator", "PyExprVisitor", "SeqExpr",
-    "ShapeExpr", "ShapeStructInfo", "ShapeType", "StringImm", "StructInfo", "TensorStructInfo", "Tuple", "TupleGetItem", "TupleStructInfo",
-    "VMInstrumentReturnKind", "Var", "VarBinding", "VirtualMachine", "analysis", "build", "call_dps_packed", "call_tir", "const",
-    "convert_to_expr", "dpl", "expr", "expr_functor", "extern", "get_pipeline", "get_shape_of", "op", "pipeline", "printer",
-    "register_pipeline", "struct_info", "transform", "utils", "vm",
+    "DynTensorType", "Executable", "Expr", "ExprFunctor", "ExternFunc", "FuncStructInfo", "FuncType", "Function", "GlobalVar", "If",
+    "MatchCast", "ObjectStructInfo", "ObjectType", "PackedFuncType", "PrimStructInfo", "PrimValue", "PyExprMutator", "PyExprVisitor",
+    "SeqExpr", "ShapeExpr", "ShapeStructInfo", "ShapeType", "StringImm", "StructInfo", "TensorStructInfo", "Tuple", "TupleGetItem",
+    "TupleStructInfo", "TupleType", "VMInstrumentReturnKind", "Var", "VarBinding", "VirtualMachine", "analysis", "build", "call_dps_packed",
+    "call_tir", "const", "convert_to_expr", "dpl", "expr", "expr_functor", "extern", "get_pipeline", "get_shape_of", "op", "pipeline",
+    "printer", "register_pipeline", "struct_info", "transform", "utils", "vm",
 ]  # fmt: skip

@@ -6,6 +6,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partialmethod
 from typing import Any
 
 from ..errors import DeclarationError
@@ -161,12 +162,12 @@ class BlockBuilder:
             self._open[-1] = []
 
     def emit(self, expr: Any, name_hint: str = "") -> Var:
-        """A variable for the value of an expression.
+        """A variable for the value of an expression; the bindings of a sequence come before it.
 
         Raises:
             DeclarationError: outside of functions, or for operands that don't fit.
         """
-        return self.bind(self.normalize(convert_to_expr(expr)), name_hint, self.current_block_is_dataflow())
+        return self.bind(self.normalize(self._spliced(convert_to_expr(expr))), name_hint, self.current_block_is_dataflow())
 
     def emit_output(self, output: Any, name_hint: str = "") -> Var:
         """A variable that outlives its dataflow block.
@@ -176,7 +177,7 @@ class BlockBuilder:
         """
         if not self.current_block_is_dataflow():
             raise DeclarationError("emit_output stands in `with bb.dataflow():`")
-        return self.bind(self.normalize(convert_to_expr(output)), name_hint or "gv", False)
+        return self.bind(self.normalize(self._spliced(convert_to_expr(output))), name_hint or "gv", False)
 
     def bind(self, value: Any, name_hint: str, in_dataflow: bool, info: StructInfo | None = None, var: Var | None = None) -> Var:
         """A variable for a normalized value: of its own, or `var`; of which `info` is known, or what is known of the value."""
@@ -221,6 +222,11 @@ class BlockBuilder:
     def end_block(self) -> BindingBlock:
         """The block that `begin_block` has begun."""
         return (DataflowBlock if self._is_dataflow.pop() else BindingBlock)(tuple(self._open.pop()))
+
+    # The names by which programs for TVM make single blocks.
+    _begin_binding_block = partialmethod(begin_block, False)
+    _begin_dataflow_block = partialmethod(begin_block, True)
+    _end_block = end_block
 
     @property
     def values(self) -> Mapping[Var, Any]:
@@ -274,7 +280,7 @@ class BlockBuilder:
             params: the parameters, if `function` wasn't told.
 
         Raises:
-            DeclarationError: outside of functions, or without parameters.
+            DeclarationError: outside of functions, without parameters, or with parameters where `function` was told them.
         """
         self._scope()
         state = self._function
@@ -283,6 +289,8 @@ class BlockBuilder:
                 "the function has its result already" if state else "emit_func_output stands in `with bb.function(...):`"
             )
         given = [params] if isinstance(params, Var) else list(params) if params is not None else state["params"]
+        if params is not None and state["params"] is not None:
+            raise DeclarationError(f"function {state['name']!r} has its parameters already: state them once")
         if given is None:
             raise DeclarationError(f"function {state['name']!r} has no parameters: state them, an empty list for none")
         result = convert_to_expr(output)
@@ -345,6 +353,24 @@ class BlockBuilder:
                 parts = self._leaf(cond), _sequence(yes), _sequence(no)
                 return expr if all(a is b for a, b in zip(parts, (cond, yes, no), strict=True)) else If(*parts)
         return expr
+
+    def _spliced(self, expr: Any) -> Any:
+        """The value of a sequence, whose bindings are taken over; those outside of dataflow blocks end the one that is open."""
+        # A block by itself has no place for blocks of the other kind: there a sequence stays a value.
+        if not isinstance(expr, SeqExpr) or self._function is None:
+            return expr
+        for block in expr.blocks:
+            is_dataflow, inside = isinstance(block, DataflowBlock), self._is_dataflow[-1]
+            if is_dataflow is inside:
+                for binding in block.bindings:
+                    self.emit_normalized(binding)
+                continue
+            if self._open[-1]:
+                self._blocks.append((DataflowBlock if inside else BindingBlock)(tuple(self._open[-1])))
+            self._blocks.append(block)
+            self._open[-1] = []
+            self._values.update((one.var, one.value) for one in block.bindings if not isinstance(one, MatchCast))
+        return expr.body
 
     def _leaf(self, expr: Any) -> Any:
         """An operand that is none of its own."""

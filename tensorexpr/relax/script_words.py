@@ -197,6 +197,7 @@ RELAX = Namespace(
     {
         "builtin": Namespace("R.builtin", _builders("R.builtin", op.builtin.__all__, op.builtin)),
         "memory": Namespace("R.memory", _builders("R.memory", op.memory.__all__, op.memory)),
+        "vm": Namespace("R.vm", _builders("R.vm", op.vm.__all__, op.vm)),
         "inspect": Namespace("R.inspect", _builders("R.inspect", op.inspect.__all__, op.inspect)),
         **_builders("R", op.__all__, op),
         **{name: Word(f"R.{name}", _with_results(getattr(op, name), name), True) for name in _CALLS},

@@ -111,9 +111,9 @@ class RelaxExpr(Structured):
         return self._by("of_tensor", self, "elem_offset")
 
     @property
-    def checked_type(self) -> StructInfo:
-        """As `struct_info`, which says all that a type does."""
-        return self.struct_info
+    def checked_type(self) -> Any:
+        """The type: what is known of the value without extents, such as `DynTensorType(2, "float32")`."""
+        return self._by("static_type", self.struct_info)
 
     _checked_type_ = checked_type
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..tir.expr import FuncType, PrimType, TupleType, Type
-from .struct_info import FuncStructInfo, PrimStructInfo, ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
+from .struct_info import FuncStructInfo, PrimStructInfo, RelaxExpr, ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
 
 
 @dataclass(frozen=True)
@@ -47,3 +47,9 @@ def get_static_type(sinfo: StructInfo) -> Type:
         case FuncStructInfo(params, ret):
             return PackedFuncType() if params is None else FuncType(tuple(map(get_static_type, params)), get_static_type(ret))
     return ObjectType()
+
+
+# Expressions, which types are made of the infos of, know them by this entry.
+RelaxExpr._operators["static_type"] = get_static_type
+
+__all__ = ["DynTensorType", "FuncType", "ObjectType", "PackedFuncType", "PrimType", "ShapeType", "TupleType", "get_static_type"]

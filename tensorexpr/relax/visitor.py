@@ -158,7 +158,10 @@ class Mutator:
         body = self.visit(func.body)
         if _same(params, func.params) and body is func.body:
             return func
-        return replace(func, params=params, body=body, ret_struct_info=body.struct_info if body is not func.body else func.ret_struct_info)
+        # What is stated may be less than what is known of the body; it changes with that only.
+        known = body is func.body or body.struct_info == func.body.struct_info
+        stated = with_symbols(func.ret_struct_info, self._symbols) if known else body.struct_info
+        return replace(func, params=params, body=body, ret_struct_info=stated)
 
 
 def _same(new: tuple[Any, ...], old: tuple[Any, ...]) -> bool:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from ...tir.function import GlobalVar, IRModule
 from ...tir.op_registry import Op
 from ..expr import Binding, BindingBlock, Call, ExternFunc, Function, MatchCast, SeqExpr, Var
 from ..ops.row import row_of
 from ..visitor import Mutator, operands, walk
+
+_Pruned = TypeVar("_Pruned", Function, SeqExpr)
 
 
 def is_pure(expr: Any) -> bool:
@@ -55,9 +57,10 @@ def _is_pure_function(callee: Any, mod: IRModule | None) -> bool:
     return not isinstance(callee, ExternFunc) and bool(getattr(info, "purity", False))
 
 
-def remove_all_unused(func: Function) -> Function:
-    """A function without bindings that nothing uses and that have no effect."""
-    return _Remover().function(func)
+def remove_all_unused(func: _Pruned) -> _Pruned:
+    """A function, or a sequence, without bindings that nothing uses and that have no effect."""
+    pruned: _Pruned = _Remover().visit(func)
+    return pruned
 
 
 class _Remover(Mutator):

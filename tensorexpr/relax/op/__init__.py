@@ -123,7 +123,7 @@ from ..ops.shape_values import shape_to_tensor, tensor_to_shape
 from ..ops.signal import dft
 from ..ops.strings import lookup, regex_full_match, string_concat, string_equal, string_normalize, string_split, tf_idf
 from ..struct_info import RelaxExpr
-from . import builtin, image, inspect, memory, nn
+from . import builtin, image, inspect, memory, nn, vm
 
 _PYTHON: dict[str, Callable[..., Any]] = {
     "add": add, "astype": astype, "call": call, "divide": divide, "element": element, "floor_divide": floor_divide,
@@ -148,5 +148,5 @@ __all__ = [
     "sequence_erase", "sequence_insert", "sequence_length", "sequence_split", "shape_of", "shape_to_tensor", "sigmoid", "sign",
     "sin", "sinh", "sort", "split", "sqrt", "square", "squeeze", "std", "strided_slice", "string_concat", "string_equal",
     "string_normalize", "string_split", "subtract", "sum", "take", "tan", "tanh", "tensor_to_shape", "tf_idf", "tile", "to_vdevice",
-    "topk", "tril", "triu", "unique", "variance", "where", "wrap_param", "zeros", "zeros_like",
+    "topk", "tril", "triu", "unique", "variance", "vm", "where", "wrap_param", "zeros", "zeros_like",
 ]  # fmt: skip

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from ...tir.dtype import from_numpy, to_numpy
-from ..expr import Call, DataTypeImm, PrimValue, StringImm
+from ...tir.op_registry import Op
+from ..expr import Call, DataTypeImm, PrimValue, StringImm, Tuple
 from ..struct_info import ObjectStructInfo, RelaxExpr, StructInfo, TensorStructInfo
 from .calls import VOID
-from .row import Expr, Pattern, Prim, Shape, operator
+from .row import Expr, Exprs, Pattern, Prim, Shape, operator
 
 
 def _new(shape: Sequence[int], dtype: str, *rest: Any) -> Any:
@@ -21,6 +22,10 @@ def _new(shape: Sequence[int], dtype: str, *rest: Any) -> Any:
 
 def _bytes(size: Sequence[int], *rest: Any) -> Any:
     return np.zeros(math.prod(size), np.uint8)
+
+
+def _elements(size: Sequence[int], device: int, dtype: str, *rest: Any) -> Any:
+    return np.zeros(math.prod(size) * to_numpy(dtype).itemsize, np.uint8)
 
 
 def _part(storage: Any, offset: int, shape: Sequence[int], dtype: str) -> Any:
@@ -64,6 +69,30 @@ def kill_tensor(tensor: Expr) -> StructInfo:
     return VOID
 
 
+@operator("vm.alloc_storage", Pattern.OPAQUE, numpy=_elements, is_pure=False)
+def _vm_storage(shape: Shape, runtime_device_index: Prim, dtype: Expr, storage_scope: Expr) -> StructInfo:
+    """Bytes for tensors."""
+    return ObjectStructInfo()
+
+
+@operator("vm.alloc_tensor", Pattern.OPAQUE, numpy=_part, is_pure=False)
+def _vm_tensor(storage: Expr, offset: Prim, shape: Shape, dtype: Expr) -> StructInfo:
+    """A tensor in a storage."""
+    return _tensor(shape, dtype)
+
+
+@operator("vm.kill_object", Pattern.OPAQUE, numpy=lambda obj: (), is_pure=False)
+def kill_object(obj: Expr) -> StructInfo:
+    """Say that nobody uses a storage or a tensor any more."""
+    return VOID
+
+
+@operator("vm.call_tir_dyn", Pattern.OPAQUE, is_pure=False)
+def _call_tir_dyn(func: Expr, args: Exprs) -> StructInfo:
+    """Call a tensor function."""
+    return VOID
+
+
 def _dtype(value: Any) -> RelaxExpr:
     return value if isinstance(value, RelaxExpr) else DataTypeImm(value if isinstance(value, str) else from_numpy(value))
 
@@ -98,4 +127,28 @@ def alloc_tensor_in(storage: Any, offset: Any, shape: Any, dtype: Any) -> Call:
     return _tensor_in_storage(storage, offset if isinstance(offset, RelaxExpr) else PrimValue(offset), shape, _dtype(dtype))
 
 
-__all__ = ["alloc_storage", "alloc_tensor", "alloc_tensor_in", "kill_storage", "kill_tensor"]
+def vm_alloc_storage(shape: Any, runtime_device_index: Any, dtype: Any, storage_scope: Any = "global") -> Call:
+    """As `alloc_storage`, as LowerRuntimeBuiltin writes it: `shape` counts elements of `dtype`."""
+    extents = shape if isinstance(shape, (RelaxExpr, tuple, list)) else (shape,)
+    return _vm_storage(extents, runtime_device_index, _dtype(dtype), _text(storage_scope))
+
+
+def vm_alloc_tensor(storage: Any, offset: Any, shape: Any, dtype: Any) -> Call:
+    """As `alloc_tensor_in`, as LowerRuntimeBuiltin writes it."""
+    return _vm_tensor(storage, offset, shape, _dtype(dtype))
+
+
+def call_tir_dyn(func: Any, args: Any) -> Call:
+    """Call a tensor function, which writes into its last tensors.
+
+    Args:
+        func: its GlobalVar.
+        args: tensors, and at the end a shape whose extents are the integers that it takes.
+    """
+    return Call(Op.of("relax.vm.call_tir_dyn"), (func, Tuple(tuple(args))))
+
+
+__all__ = [
+    "alloc_storage", "alloc_tensor", "alloc_tensor_in", "call_tir_dyn", "kill_object", "kill_storage", "kill_tensor", "vm_alloc_storage",
+    "vm_alloc_tensor",
+]  # fmt: skip

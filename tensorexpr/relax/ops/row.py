@@ -133,7 +133,11 @@ def operator(
                 operands.pop()
             if None in operands:
                 raise DeclarationError(f"relax.op.{name}: an argument before the last one given is missing")
-            attrs = {one: None if value == "void" else value for one, value in values.items() if one not in kinds}
+            attrs = {
+                one: None if value == "void" or (one, value) == ("out_dtype", "") else value
+                for one, value in values.items()
+                if one not in kinds
+            }
             call = Call(Op.of(full), _in_one_dtype(operands, kinds), attrs)
             try:
                 _ = call.struct_info  # what doesn't fit is an error here

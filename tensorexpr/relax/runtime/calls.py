@@ -84,6 +84,8 @@ class Calls:
                 return lambda slots: print(text.format(*args[0](slots)) if text else " ".join(map(str, args[0](slots)))) or ()
             case "assert_op":
                 return self._assertion(args, call.attrs["format"])
+            case "vm.call_tir_dyn":
+                return self._with_shape(call.args[0].name_hint, args[1])
             case "shape_of":
                 return lambda slots: tuple(args[0](slots).shape)
             case "loop":
@@ -142,6 +144,17 @@ class Calls:
             return lambda slots: machine.plans[name]([arg(slots) for arg in args])
         callee = self._read(call.op)
         return lambda slots: callee(slots)(*[arg(slots) for arg in args])
+
+    def _with_shape(self, name: str, args: Read) -> Read:
+        """A call of a tensor function; of a shape at the end it gets the extents."""
+        machine = self._machine
+
+        def run(slots: Slots) -> tuple[()]:
+            *given, last = args(slots)
+            machine.call(name, machine.kernels[name], [*given, *(last if isinstance(last, tuple) else (last,))])
+            return ()
+
+        return run
 
     def _packed(self, func: Any, args: Sequence[Any]) -> Read:
         if not isinstance(func, ExternFunc):

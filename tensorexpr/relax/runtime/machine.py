@@ -14,6 +14,7 @@ from ...runtime.ndarray import NDArray
 from ...runtime.registry import get_global_func
 from ..expr import Function, SeqExpr
 from ..external import external_functions
+from .builtins import BUILTINS
 from .executable import Executable
 from .host import converted
 from .native import NativeStretch
@@ -75,14 +76,14 @@ class VirtualMachine(Machine):
         return {place: self._native.calls[one.number] for place, one in self.module.stretches.get(id(sequence), {}).items()}
 
     def registered(self, name: str) -> Callable[..., Any]:
-        """A function of a code generator, or a registered one.
+        """A function of a code generator, a registered one, or one that every machine has.
 
         Raises:
             MissingFunctionError: if there is none of that name.
         """
         if name in self._external:
             return self._external[name]
-        found = get_global_func(name, allow_missing=True)
+        found = get_global_func(name, allow_missing=True) or BUILTINS.get(name)
         if found is None:
             raise MissingFunctionError(
                 f"the graph calls {name!r}, and no function of that name is registered; register_func({name!r}, f) does it"

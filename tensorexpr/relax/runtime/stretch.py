@@ -26,9 +26,10 @@ from ..visitor import walk
 from .memory import Arena, Lifetime, place
 
 VIEWS = ("relax.reshape", "relax.flatten", "relax.squeeze", "relax.expand_dims")
-_STORAGES = ("relax.memory.alloc_storage",)
-_KILLS = ("relax.memory.kill_storage", "relax.memory.kill_tensor")
-_MEMORY = (*_STORAGES, *_KILLS, "relax.builtin.alloc_tensor", "relax.memory.alloc_tensor")
+_STORAGES = ("relax.memory.alloc_storage", "relax.vm.alloc_storage")
+_KILLS = ("relax.memory.kill_storage", "relax.memory.kill_tensor", "relax.vm.kill_object")
+_IN_STORAGES = ("relax.memory.alloc_tensor", "relax.vm.alloc_tensor")
+_MEMORY = (*_STORAGES, *_KILLS, "relax.builtin.alloc_tensor", *_IN_STORAGES)
 Shape = tuple[int, ...]
 
 
@@ -186,11 +187,12 @@ class _Builder:
             found = [as_int(one) for one in getattr(call.args[0], "values", [None])]
             if None in found:
                 raise _Refused
-            return self._new("arena", TensorStructInfo((math.prod(int(one or 0) for one in found),), "uint8"))
+            stated = call.args[2].value if call.op == "relax.vm.alloc_storage" else "uint8"
+            return self._new("arena", TensorStructInfo((math.prod(int(one or 0) for one in found),), stated))
         # Lifetimes follow from the calls of kernels, so the program needn't say them.
         if call.op in _KILLS:
             return ()
-        if call.op == "relax.memory.alloc_tensor":
+        if call.op in _IN_STORAGES:
             self._tensor(self._values.get(call.args[0]))
         return self._new("arena", call.struct_info)
 

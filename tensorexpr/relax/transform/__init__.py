@@ -1,7 +1,5 @@
 """Passes of graphs, by their customary names: `relax.transform.LegalizeOps()(mod)`."""
 
-from typing import Any
-
 from ...later import later
 from .alter_impl import AlterOpImpl
 from .annotate_pattern import AnnotateTIROpPattern
@@ -38,6 +36,7 @@ from .products import AdjustMatmulOrder, ExpandMatmulOfSum, ReorderTakeAfterMatm
 from .purity import RemovePurityChecking
 from .reshapes import RemoveRedundantReshape
 from .run_codegen import RunCodegen
+from .runtime_builtins import ComputePrimValue, DataflowUseInplaceCalls, LowerRuntimeBuiltin, VMBuiltinLower, VMShapeLower
 from .signatures import ExpandTupleArguments, RemoveUnusedOutputs, RemoveUnusedParameters
 from .simple import DeadCodeElimination, FoldConstant
 from .simplify import Simplify
@@ -50,34 +49,20 @@ from .views import RewriteDataflowReshape
 
 # A search loads more than all graphs do.
 _LATER = {".meta_schedule": "FewShotTuning MetaScheduleApplyDatabase MetaScheduleTuneIRMod MetaScheduleTuneTIR"}
-_later, __dir__ = later(__name__, _LATER)
-
-# Passes of TVM that have nothing to do here, and what does their work.
-_ELSEWHERE = {
-    "ComputePrimValue": "relax.build computes expressions of sizes in the executable",
-    "DataflowUseInplaceCalls": "state results in place with R.call_tir_inplace; relax.build reuses memory that nothing reads any more",
-    "LowerRuntimeBuiltin": "relax.build makes the executable",
-    "VMShapeLower": "relax.build checks arguments and computes sizes in the executable",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _ELSEWHERE:
-        raise AttributeError(f"relax.transform has no {name}: {_ELSEWHERE[name]}")
-    return _later(name)
-
+__getattr__, __dir__ = later(__name__, _LATER)
 
 __all__ = [
     "AdjustMatmulOrder", "AlterOpImpl", "AnnotateTIROpPattern", "AttachAttrLayoutFreeBuffers", "AttachGlobalSymbol", "BindParams",
     "BindSymbolicVars", "BundleModelParams", "CallTIRRewrite", "CanonicalizeBindings", "ChannelsLast", "CombineParallelMatmul",
-    "ConvertLayout", "ConvertToDataflow", "DeadCodeElimination", "DecomposeOpsForInference", "DecomposeOpsForTraining", "DropSubnormals",
-    "EliminateCommonSubexpr", "ExpandMatmulOfSum", "ExpandTupleArguments", "FakeQuantizationToInteger", "FastMathTransform",
-    "FewShotTuning", "FoldConstant", "FoldPads", "FoldScaleAxis", "FuseOps", "FuseOpsByPattern", "FuseTIR", "FuseTransposeMatmul",
-    "FusionPattern", "Gradient", "InlinePrivateFunctions", "KillAfterLastUse", "LambdaLift", "LegalizeOps", "LiftTransformParams",
-    "LowerAllocTensor", "MergeCompositeFunctions", "MetaScheduleApplyDatabase", "MetaScheduleTuneIRMod", "MetaScheduleTuneTIR", "Normalize",
-    "NormalizeGlobalVar", "OptimizeLayoutTransform", "PatternCheckContext", "RecognizePatterns", "RemovePurityChecking",
-    "RemoveRedundantReshape", "RemoveUnusedOutputs", "RemoveUnusedParameters", "ReorderPermuteDimsAfterConcat", "ReorderTakeAfterMatmul",
-    "RewriteDataflowReshape", "RunCodegen", "Simplify", "SimplifyExpr", "SplitLayoutRewritePreproc", "StaticPlanBlockMemory",
-    "StaticQuantization", "ToMixedPrecision", "ToNonDataflow", "TopologicalSort", "UpdateParamStructInfo", "dataflowblock_pass",
+    "ComputePrimValue", "ConvertLayout", "ConvertToDataflow", "DataflowUseInplaceCalls", "DeadCodeElimination", "DecomposeOpsForInference",
+    "DecomposeOpsForTraining", "DropSubnormals", "EliminateCommonSubexpr", "ExpandMatmulOfSum", "ExpandTupleArguments",
+    "FakeQuantizationToInteger", "FastMathTransform", "FewShotTuning", "FoldConstant", "FoldPads", "FoldScaleAxis", "FuseOps",
+    "FuseOpsByPattern", "FuseTIR", "FuseTransposeMatmul", "FusionPattern", "Gradient", "InlinePrivateFunctions", "KillAfterLastUse",
+    "LambdaLift", "LegalizeOps", "LiftTransformParams", "LowerAllocTensor", "LowerRuntimeBuiltin", "MergeCompositeFunctions",
+    "MetaScheduleApplyDatabase", "MetaScheduleTuneIRMod", "MetaScheduleTuneTIR", "Normalize", "NormalizeGlobalVar",
+    "OptimizeLayoutTransform", "PatternCheckContext", "RecognizePatterns", "RemovePurityChecking", "RemoveRedundantReshape",
+    "RemoveUnusedOutputs", "RemoveUnusedParameters", "ReorderPermuteDimsAfterConcat", "ReorderTakeAfterMatmul", "RewriteDataflowReshape",
+    "RunCodegen", "Simplify", "SimplifyExpr", "SplitLayoutRewritePreproc", "StaticPlanBlockMemory", "StaticQuantization",
+    "ToMixedPrecision", "ToNonDataflow", "TopologicalSort", "UpdateParamStructInfo", "VMBuiltinLower", "VMShapeLower", "dataflowblock_pass",
     "function_pass",
 ]  # fmt: skip

@@ -10,7 +10,7 @@ from ...lower.passes import ModulePass
 from ...tir.expr import IntImm, PrimExpr
 from ...tir.expr import Var as Symbol
 from ...tir.function import IRModule
-from ..expr import Constant, Function, Var, const
+from ..expr import Function, RelaxExpr, Var, const
 from ..relations import BaseCheckResult, bind_symbols, struct_info_base_check
 from ..struct_info import symbols_of, with_symbols
 from ..visitor import Mutator
@@ -22,20 +22,20 @@ def bind_params(func: Function, params: Mapping[str | Var, Any], name: str = "th
 
     Args:
         func: the function.
-        params: parameters or their names -> NDArrays, NumPy's arrays or constants.
+        params: parameters or their names -> NDArrays, NumPy's arrays, or expressions such as constants.
         name: for messages.
 
     Raises:
         DeclarationError: for a parameter that there isn't, naming those that are there, or a value that doesn't fit.
     """
-    values: dict[Var, Constant] = {}
+    values: dict[Var, RelaxExpr] = {}
     symbols: dict[Symbol, PrimExpr] = {}
     for key, value in params.items():
         found = [param for param in func.params if param is key or param.name_hint == key]
         if len(found) != 1:
             names = ", ".join(param.name_hint for param in func.params)
             raise DeclarationError(f"BindParams: {name} has {len(found) or 'no'} parameters {key!r}; it has {names}")
-        made = value if isinstance(value, Constant) else const(value)
+        made = value if isinstance(value, RelaxExpr) else const(value)
         # The shape of a weight says what its symbols are, in later weights and in all of the function.
         bind_symbols(found[0].struct_info, made.struct_info, symbols)
         if struct_info_base_check(with_symbols(found[0].struct_info, symbols), made.struct_info) <= BaseCheckResult.FAIL_L1:

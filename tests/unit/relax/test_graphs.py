@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -73,6 +74,82 @@ def test_builder() -> None:
     assert mod["main"].attrs["num_input"] == 1
     assert bindings[-1].var.struct_info == TensorStructInfo((N, 3))
     np.testing.assert_allclose(relax.VirtualMachine(relax.build(mod))["main"](*given).numpy(), result, rtol=1e-5)
+
+
+def nested(outer_dataflow: bool, inner_dataflow: bool) -> Any:
+    """A function that emits the body of another one, of which a variable is bound to a value of its own."""
+    inner = BlockBuilder()
+    x = Var("x", TensorStructInfo((2,)))
+    with inner.function("inner", [x]):
+        with inner.dataflow() if inner_dataflow else nullcontext():
+            y = inner.emit(op.exp(x), "y")
+            z = inner.emit_output(op.negative(y), "z") if inner_dataflow else inner.emit(op.negative(y), "z")
+        inner.emit_func_output(z)
+    bb = BlockBuilder()
+    a = Var("a", TensorStructInfo((2,)))
+    with bb.function("main", [a]):
+        with bb.dataflow() if outer_dataflow else nullcontext():
+            bb.emit(op.add(a, a), "b")
+            body = inner.get()["inner"].bind_params({x: a}).body  # type: ignore[attr-defined]
+            c = bb.emit(op.sqrt(op.negative(body)), "c")
+            d = bb.emit_output(c, "d") if outer_dataflow else c
+        bb.emit_func_output(d)
+    return bb.finalize()
+
+
+@pytest.mark.parametrize("outer", [True, False])
+@pytest.mark.parametrize("inner", [True, False])
+def test_sequences_are_taken_apart_where_they_are_emitted(outer: bool, inner: bool) -> None:
+    mod = nested(outer, inner)
+    func = mod["main"]
+    assert relax.analysis.well_formed(mod)
+    assert not any(isinstance(one.value, relax.SeqExpr) for one in func.body.bindings())
+    assert [one.var.name_hint for one in func.body.bindings()][:3] == ["b", "y", "z"]
+    kinds = [isinstance(block, relax.DataflowBlock) for block in func.body.blocks]
+    assert kinds == ([outer] if outer is inner else [outer, inner, outer])
+    x = np.array([0.5, -1], "float32")
+    np.testing.assert_allclose(Evaluator(mod)("main", x), np.sqrt(np.exp(x)), rtol=1e-6)
+
+
+def test_blocks_by_themselves() -> None:
+    bb = BlockBuilder()
+    x = Var("x", TensorStructInfo((2,)))
+    bb._begin_binding_block()
+    a = bb.emit(op.exp(x))
+    bb._begin_dataflow_block()
+    bb.emit_output(op.exp(bb.emit(op.negative(a))))
+    inside, outside = bb._end_block(), bb._end_block()
+    assert isinstance(inside, relax.DataflowBlock) and [one.var for one in outside.bindings] == [a]
+
+
+def test_parameters_are_stated_once() -> None:
+    bb = BlockBuilder()
+    x = Var("x", TensorStructInfo((2,)))
+    with pytest.raises(DeclarationError, match="function 'main' has its parameters already"), bb.function("main", [x]):
+        bb.emit_func_output(x, [x])
+
+
+def test_types_say_less_than_struct_infos() -> None:
+    x = Var("x", TensorStructInfo((N, 2), "float16"))
+    assert x.checked_type == relax.DynTensorType(2, "float16") == x._checked_type_
+    both = relax.Tuple((x, relax.ShapeExpr((N,))))
+    assert both.checked_type == relax.TupleType((relax.DynTensorType(2, "float16"), relax.ShapeType(1)))
+
+
+def test_what_is_stated_of_a_result_stays_where_its_body_says_the_same() -> None:
+    text = """
+@R.function
+def main(x: R.Tensor((2,), "float32")) -> R.Tensor:
+    with R.dataflow():
+        y = R.exp(x)
+        z = R.negative(x)
+        R.output(z)
+    return z
+"""
+    func: Any = from_source(text)
+    pruned = relax.analysis.remove_all_unused(func)
+    assert len(list(pruned.body.bindings())) == 1 and pruned.ret_struct_info == func.ret_struct_info != pruned.body.struct_info
+    assert structural_equal(relax.analysis.remove_all_unused(func.body), pruned.body, map_free_vars=True)
 
 
 def test_bound_parameters_leave_the_signature() -> None:

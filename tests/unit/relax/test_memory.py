@@ -27,6 +27,7 @@ PASSES = (
     relax.transform.StaticPlanBlockMemory(),
     relax.transform.LowerAllocTensor(),
     relax.transform.KillAfterLastUse(),
+    relax.transform.LowerRuntimeBuiltin(),
 )
 
 
@@ -65,8 +66,45 @@ def test_each_pass_keeps_the_meaning(symbolic: bool) -> None:
             for a, b in zip(found, expected, strict=True):
                 np.testing.assert_allclose(a, b, rtol=1e-6)
     text = mod["main"].script()
-    assert text.count("R.memory.alloc_storage") == 3 and "R.builtin" not in text  # one for the block, two for what is returned
-    assert "R.memory.kill_tensor" in text and "R.memory.kill_storage" in text
+    assert text.count("R.vm.alloc_storage") == 3 and "R.builtin" not in text  # one for the block, two for what is returned
+    assert "R.vm.kill_object" in text and "R.memory" not in text
+
+
+def test_a_tensor_needs_a_storage_before_it_is_lowered() -> None:
+    with pytest.raises(DeclarationError, match=r"LowerRuntimeBuiltin: .*has no storage; LowerAllocTensor"):
+        relax.transform.LowerRuntimeBuiltin()(relax.transform.CallTIRRewrite()(network()))
+
+
+def test_calls_with_a_shape_at_the_end() -> None:
+    mod: Any = from_source("""
+@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def fill(a: T.handle, b: T.handle, k: T.int64):
+        n = T.int64()
+        A = T.match_buffer(a, (n,))
+        B = T.match_buffer(b, (n,))
+        for i in range(n):
+            with T.block("fill"):
+                v = T.axis.spatial(n, i)
+                B[v] = A[v] * T.Cast("float32", k)
+
+    @R.function(pure=False)
+    def main(x: R.Tensor(("n",), "float32")):
+        n = T.int64()
+        cls = Module
+        storage = R.vm.alloc_storage(R.shape([n]), R.prim_value(0), "float32")
+        y = R.vm.alloc_tensor(storage, R.prim_value(0), R.shape([n]), "float32")
+        R.vm.call_tir_dyn(cls.fill, (x, y, R.shape([n])))
+        z = R.call_packed("vm.builtin.copy", y, sinfo_args=R.Tensor((n,), "float32"))
+        R.vm.kill_object(y)
+        R.vm.kill_object(storage)
+        return z
+""")
+    assert relax.analysis.contains_impure_call(mod["main"])
+    assert relax.analysis.remove_all_unused(mod["main"]) is mod["main"]
+    x = np.arange(5, dtype="float32")
+    np.testing.assert_array_equal(relax.VirtualMachine(relax.build(mod))["main"](x).numpy(), 5 * x)
 
 
 def chain(n: Any, bound: int | None = None) -> Any:

@@ -179,3 +179,11 @@ def test_devices_of_values_are_read_as_they_are_printed() -> None:
     assert info.vdevice == special and special.short is None and VDevice.of("llvm:2:scratch").short == "llvm:2:scratch"  # type: ignore[union-attr]
     with pytest.raises(ParseError, match='a device is written as "cuda", "cuda:1"'):
         from_source('@R.function\ndef main(x: R.Tensor((3,), "float32", "llvm:x")):\n    return x\n')
+
+
+def test_a_dtype_of_no_name_is_that_of_the_operands() -> None:
+    x = relax.Var("x", relax.TensorStructInfo((1, 3, 8, 8), "float16"))
+    w = relax.Var("w", relax.TensorStructInfo((4, 3, 3, 3), "float16"))
+    given = [relax.op.nn.conv2d(x, w, out_dtype=one) for one in ("", "void", None)]
+    assert all(structural_equal(one, given[-1], map_free_vars=True) for one in given)
+    assert relax.op.matmul(x, x, out_dtype="").struct_info == relax.op.matmul(x, x).struct_info
