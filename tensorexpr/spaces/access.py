@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ..lower.phase0.inline_stages import inline_stages
 from ..schedule.te_schedule import Schedule
 from ..schedule.tree import ScheduleTree, StageNode
+from ..target import Target
 from ..te.access import simple_access
 from ..te.affine_access import Access, access_of
 from ..te.operation import ComputeOp, Operation
@@ -16,6 +17,7 @@ from ..tir.arithmetic import as_int
 from ..tir.dtype import parse_dtype
 from ..tir.expr import Call, FloorDiv, FloorMod, IntImm, IterVar, PrimExpr, ProducerLoad, Select, Var
 from ..tir.rewriting import children, variables, walk
+from .machine import outgrows_cache
 
 
 @dataclass(frozen=True)
@@ -128,6 +130,11 @@ def _goes_on(outer: Loop, inner: Loop) -> bool:
 def element_bytes(dtype: str) -> int:
     """Bytes of an element in memory."""
     return max(1, parse_dtype(dtype).bits // 8)
+
+
+def is_streamed(s: Schedule, tensor: Tensor, target: Target) -> bool:
+    """True for a result of the program that the caches can't keep for whoever reads it next."""
+    return s.tree[s[tensor].id].is_output and outgrows_cache(target, bytes_of(tensor))
 
 
 def bytes_of(tensor: Tensor) -> int:

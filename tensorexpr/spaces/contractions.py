@@ -22,10 +22,10 @@ from ..te.affine_access import Access, access_of
 from ..te.contraction import recognise
 from ..te.operation import ComputeOp
 from ..te.tensor import Tensor
-from ..tir.expr import IterVar, ProducerLoad, Reduce
+from ..tir.expr import IterVar, ProducerLoad, Reduce, Var
 from ..tir.rewriting import variables
 from .access import element_bytes, stage_reads
-from .reduction import constant_extents
+from .stages import constant_extents
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,7 +195,7 @@ def contractions_of(tree: ScheduleTree, stage: StageNode) -> list[Contraction]:
 def operands_of(tree: ScheduleTree, stage: StageNode) -> list[Operand]:
     """The loads of a stage, each once."""
     op = stage.compute
-    numbers = {axis.var: number for number, axis in enumerate((*op.axis, *op.reduce_axis))}
+    numbers = axis_numbers(op)
     product = recognise(op.body[0]) if isinstance(op.body[0], Reduce) else None
     casts = {} if product is None or product.scale != 1 else {factor.load: factor.casts for factor in product.factors}
     behind = [access_of(access.load, numbers.get) for access in stage_reads(tree, stage).accesses]
@@ -206,8 +206,19 @@ def operands_of(tree: ScheduleTree, stage: StageNode) -> list[Operand]:
             own = {numbers[var] for index in load.indices for var in variables(index) if var in numbers}
             inner = [one for one in behind if one.is_affine and one.strides.keys() <= own]
             memory = max(inner, key=lambda one: len(one.strides), default=None)
-            found.append(Operand(load, access.forms, access.partial, access.moved, load.producer, memory, casts.get(load)))
+            found.append(operand_at(access, memory, casts.get(load)))
     return found
+
+
+def axis_numbers(op: ComputeOp) -> dict[Var, int]:
+    """The axes of a definition by number, the reduction's after the others."""
+    return {axis.var: number for number, axis in enumerate((*op.axis, *op.reduce_axis))}
+
+
+def operand_at(access: Access[int], memory: Access[int] | None, casts: tuple[str, ...] | None = None) -> Operand:
+    """The operand of a load; see `Operand`."""
+    assert isinstance(access.load.producer, Tensor)
+    return Operand(access.load, access.forms, access.partial, access.moved, access.load.producer, memory, casts)
 
 
 def inline_moves(s: Schedule, stage: StageNode) -> None:

@@ -24,8 +24,8 @@ from ..tir.expr import Add, Call, Cast, FloatImm, FloorDiv, IntImm, Mul, PrimExp
 from ..tir.reduction_laws import operator_of
 from ..tir.rewriting import variables
 from .access import bordered, element_bytes
-from .contractions import Contraction, Operand
-from .reduction import constant_extents, extents_of
+from .contractions import Contraction, Operand, axis_numbers, operand_at
+from .stages import constant_extents, extents_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,10 +204,8 @@ def _roles(op: ComputeOp, data: ProducerLoad, weights: ProducerLoad) -> Convolut
 
 def _operand(op: ComputeOp, load: ProducerLoad) -> Operand:
     """A load by the numbers of the axes, as it stands in the definition."""
-    assert isinstance(load.producer, Tensor)
-    numbers = {axis.var: number for number, axis in enumerate((*op.axis, *op.reduce_axis))}
-    access = access_of(load, numbers.get)
-    return Operand(load, access.forms, access.partial, access.moved, load.producer, access if access.is_affine else None, None)
+    access = access_of(load, axis_numbers(op).get)
+    return operand_at(access, access if access.is_affine else None)
 
 
 def _phase(index: PrimExpr) -> int | None:

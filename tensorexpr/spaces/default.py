@@ -18,9 +18,9 @@ from .injective import schedule_injective
 from .machine import is_parallel
 from .products import schedule_contractions, schedule_convolutions
 from .recurrence import schedule_steps
-from .reduction import constant_extents, schedule_root_reduction
+from .reduction import schedule_root_reduction
 from .rows import common_rows, has_known_rows, schedule_rows
-from .stages import is_untouched
+from .stages import constant_extents, is_untouched
 from .window import schedule_sums_of_windows, schedule_windows
 
 

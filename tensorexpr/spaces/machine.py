@@ -13,6 +13,8 @@ from ..tir.rewriting import walk
 
 # Bytes that an operation moves: two numbers are read, one is written to a line that is fetched first.
 _MOVED = 16
+# Registers of one vector operation: enough to hide the latency of loads.
+VECTORS = 4
 # Operations in whose time exp, tanh or their like is computed of a number that is there.
 _POLYNOMIAL = 5
 
@@ -67,7 +69,7 @@ def outgrows_cache(target: Target, size: int) -> bool:
     return 2 * size >= target.l3_cache_size_bytes
 
 
-def vector_factor(extent: int, lanes: int, most: int) -> int:
+def vector_factor(extent: int, lanes: int, most: int = VECTORS) -> int:
     """The part of an axis to vectorise: up to `most` registers, a number that divides the extent if one does.
 
     An extent below one register is a vector by itself.

@@ -22,6 +22,20 @@ def compute_of(s: Schedule, tensor: Tensor) -> ComputeOp:
     return s.tree[s[tensor].id].compute
 
 
+def constant_extents(axes: Sequence[IterVar]) -> list[int] | None:
+    """The extents of some axes, or None if one isn't a constant."""
+    found = [as_int(axis.dom.extent) if axis.dom is not None else None for axis in axes]
+    known = [extent for extent in found if extent is not None]
+    return known if len(known) == len(axes) else None
+
+
+def extents_of(axes: Sequence[IterVar]) -> list[int]:
+    """The extents of axes that are known to be constants."""
+    found = constant_extents(axes)
+    assert found is not None
+    return found
+
+
 def elementwise_consumer(tree: ScheduleTree, stage: StageNode) -> StageNode | None:
     """The only stage with loops that reads `stage`, through inlined ones, if every read on all ways is elementwise and the shapes agree.
 

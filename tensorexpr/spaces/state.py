@@ -67,11 +67,11 @@ class SketchState:
 
     def opened(self, trace: Trace, *finished: int) -> SketchState:
         """This program after the steps of a schedule that goes on from it, their decisions open."""
-        program = opened(trace)
+        steps, preferred = opened(trace)
         made = self
-        for step in program.trace:
+        for step in steps:
             made = made.add(step)
-        return replace(made, preferred=(*self.preferred, *program.preferred), finished=self.finished | set(finished))
+        return replace(made, preferred=(*self.preferred, *preferred), finished=self.finished | set(finished))
 
     def stage(self, number: int) -> StageNode:
         """A stage."""

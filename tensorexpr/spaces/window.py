@@ -29,12 +29,11 @@ from ..target import Target
 from ..te.operation import ComputeOp, loads
 from ..te.tensor import Tensor
 from ..tir.expr import IterVar, Reduce, Var
-from .access import bordered, bytes_of, element_bytes, flat_access
+from .access import bordered, bytes_of, element_bytes, flat_access, is_streamed
 from .convolutions import convolution_of
-from .machine import is_parallel, lanes_of, outgrows_cache
-from .reduction import constant_extents, extents_of
+from .machine import is_parallel, lanes_of
 from .sizes import decided, registers, written_rows
-from .stages import is_untouched, result_of
+from .stages import constant_extents, extents_of, is_untouched, result_of
 
 # Terms of one window that are written out, and of all windows of a tile: code that is lowered and compiled up to nine times, once
 # for each combination of borders.
@@ -53,7 +52,7 @@ def schedule_windows(s: Schedule, target: Target) -> None:
     What was scheduled is inlined, computed at a loop of another stage, or has vector loops afterwards.
     """
     for stage in list(s.tree.in_order()):
-        if isinstance(stage.op, ComputeOp) and isinstance(stage.attach, Inline) is False and is_window(s, stage):
+        if not isinstance(stage.attach, Inline) and is_window(s, stage):
             _schedule(s, stage, target)
 
 
@@ -204,7 +203,7 @@ def _tile_result(s: Schedule, result: Tensor, op: ComputeOp, target: Target) -> 
         stage.pragma(outermost, "loop_partition_hint")
     # A line of which but a part is stored before others are goes to memory in parts (Ice Lake server, two: 10 ms instead of 2.4).
     whole_lines = width * element_bytes(result.dtype) % target.machine.line_bytes == 0
-    if whole_lines and s.tree[stage.id].is_output and outgrows_cache(target, bytes_of(result)):
+    if whole_lines and is_streamed(s, result, target):
         stage.store_nontemporal()
     return column
 
