@@ -30,8 +30,11 @@ class StageReads:
 
 def stage_reads(tree: ScheduleTree, node: StageNode) -> StageReads:
     """The reads of a stage, those of inlined stages in their place."""
+    # Of an inlined transpose the reads behind it count: what is stored decides which neighbours share a line, not what the definition
+    # names.
     bodies = inline_stages(tree)[node.id]
     loads = list(dict.fromkeys(n for body in bodies for n in walk(body) if isinstance(n, ProducerLoad)))
+    # `i * X[i]` needs i itself, which a loop of i and j fused would have to divide out again; `X[i]` needs only an address.
     axes = {axis.var for axis in (*node.compute.axis, *node.compute.reduce_axis)}
     return StageReads(tuple(flat_access(load) for load in loads), not any(_mentions(body, axes) for body in bodies))
 
@@ -58,6 +61,8 @@ def bordered(op: Operation) -> ProducerLoad | None:
     """
     match op.body if isinstance(op, ComputeOp) else ():
         case (Call(op="tir.if_then_else", args=(where, ProducerLoad() as load, border)) | Select(where, ProducerLoad() as load, border),):
+            # X[i - 1, j] is a border; X[j, i] or X[2 * i] would move elements too, so that to read X in place of the copy isn't the same
+            # loops.
             access = simple_access(op, load.indices)
             plain = not any(isinstance(node, ProducerLoad) for part in (where, border) for node in walk(part))
             return load if plain and access is not None and access.is_elementwise else None
@@ -70,6 +75,7 @@ def panel_along(load: ProducerLoad, axis: Var) -> int:
     Example:
         W[o // 32, k, o % 32] along o: 32.
     """
+    # Exactly two indices have the axis, and that of lanes is the last: any other order is no vector in memory.
     match [index for index in load.indices if axis in variables(index)]:
         case [FloorDiv(panel, IntImm() as size), FloorMod(within, IntImm() as block) as last] if last is load.indices[-1]:
             return block.value if panel is within is axis and size is block else 0
@@ -140,6 +146,7 @@ def is_streamed(s: Schedule, tensor: Tensor, target: Target) -> bool:
 def bytes_of(tensor: Tensor) -> int:
     """Bytes of a tensor of constant shape."""
     size = element_bytes(tensor.dtype)
+    # A symbolic extent counts as one: too few bytes, so that what depends on a size being large isn't done.
     for extent in tensor.shape:
         size *= as_int(extent) or 1
     return size

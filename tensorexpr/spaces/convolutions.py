@@ -86,6 +86,7 @@ class Convolution(Contraction):
         """
         place, extent, taps = self.index_of(pixel), self.size(pixel), self.taps_of(pixel)
         phase, count, stride = self.phases[self.rows.index(pixel)], self.size(*taps), self.stride_of(pixel)
+        # Terms are left out only where the index is one tap and one pixel: with two taps in it no range of pixels says which are zero.
         border, form = self._border(place), linear_form(self.data.load.indices[place])
         if bordered or border is None or phase > 1 or len(taps) != 1 or stride < 1:
             return [range(extent // phase)] * (count // phase)
@@ -130,6 +131,7 @@ def convolution_of(op: object) -> Convolution | None:
     if factors is None:
         return None
     left, right, partial = factors
+    # A product commutes, so either factor may be the data; the window tells which.
     for data, weights in ((left, right), (right, left)):
         found = _roles(op, data, weights)
         # Zeros by a condition are the remainders of a transposed convolution; either without the other is something else.
@@ -146,6 +148,7 @@ def _factors(body: PrimExpr) -> tuple[ProducerLoad, ProducerLoad, bool] | None:
     match term:
         case Select(_, product, FloatImm(_, 0.0)) | Call(op="tir.if_then_else", args=(_, product, FloatImm(_, 0.0))):
             term, partial = product, True
+    # A sum of products alone: padding a maximum of sums with zeros would change it.
     if operator_of(body.combiner) is not Add or not isinstance(term, Mul) or not body.condition.value:
         return None
     left, right = _without_casts(term.a), _without_casts(term.b)
@@ -183,6 +186,7 @@ def _roles(op: ComputeOp, data: ProducerLoad, weights: ProducerLoad) -> Convolut
         return None
     # Of several axes of channels the last lies along memory; those before it are in the weights alone, or groups of their own.
     column = channels[-1]
+    # Example: depthwise, D[n, c, y + r, x + s] with c in the lanes: each channel sees its own data, nothing is broadcast.
     per_group = _per_group(op, data, column)
     if per_group is None:
         return None
@@ -210,6 +214,7 @@ def _operand(op: ComputeOp, load: ProducerLoad) -> Operand:
 
 def _phase(index: PrimExpr) -> int | None:
     """1 for an affine index, n for one that is such an index // n; None for any other."""
+    # Example: (y + r) // 2 of a transposed convolution of stride 2: results 0 and 2 meet the same taps, 0 and 1 don't.
     inner, phase = index, 1
     if isinstance(index, FloorDiv) and isinstance(index.b, IntImm):
         inner, phase = index.a, index.b.value

@@ -21,6 +21,7 @@ _POLYNOMIAL = 5
 
 def lanes_of(target: Target, dtype: str) -> int:
     """How many elements of a dtype a vector register holds."""
+    # At least 8 bits: a bool is a byte in memory, and vectors of it are loaded as bytes.
     return max(1, target.vector_bits // max(8, parse_dtype(dtype).bits))
 
 
@@ -31,6 +32,7 @@ def accumulators(target: Target, values: int = 1) -> int:
     which divides most extents. Those of all values together take half of the registers at most.
     """
     machine = target.machine
+    # Example: latency 4, two a cycle: 8 sums are under way. Zen 3 and Skylake alike.
     wanted = math.ceil(machine.fma_latency * machine.fma_per_cycle)
     return max(1, min(1 << (wanted - 1).bit_length(), machine.vector_registers // 2 // values))
 
@@ -43,6 +45,7 @@ def is_parallel(target: Target, work: float) -> bool:
     """
     machine = target.machine
     cycles = work * _MOVED / machine.caches[0].fill_bytes
+    # n cores save 1 - 1/n of the cycles; to start them costs the same however little they do.
     return target.num_cores > 1 and cycles * (1 - 1 / target.num_cores) >= machine.fork_join_cycles
 
 

@@ -60,6 +60,7 @@ def _is_read_once(s: Schedule, stage: StageNode) -> bool:
 
 def _plan(s: Schedule, stage: StageNode, target: Target) -> Plan | None:
     """Register tiles for the product of a step, if time is neither cut nor in the lanes and its panels can be packed before time."""
+    # Rows of a step alone are known when the step is computed; those of other steps depend on them.
     found, times = contraction_of(s.tree, stage), time_axes(s.tree, stage)
     if not isinstance(found, Contraction) or times & {*found.columns, *found.batch} or found.row in times:
         return None

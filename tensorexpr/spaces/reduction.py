@@ -43,6 +43,7 @@ def contiguous_axis(op: ComputeOp) -> IterVar | None:
     for load in loads(op):
         for var, stride in flat_access(load).strides.items():
             if stride == 1:
+                # Reads of more dimensions weigh more: the matrix of a matrix and vector product moves all the bytes.
                 votes[var] = votes.get(var, 0) + len(load.indices)
     axes = [axis for axis in (*op.axis, *op.reduce_axis) if axis.var in votes]
     return max(axes, key=lambda axis: votes[axis.var], default=None)
@@ -70,6 +71,7 @@ def _lanes_over_reduction(s: Schedule, tensor: Tensor, axis: IterVar, body: Redu
         return []
     whole = _continued(s, tensor, axis)
     extent = prod(extents_of(whole))
+    # Fewer terms than lanes: a tree of lanes would cost as much as the sum.
     if extent < lanes:
         return []
     axis = s[tensor].fuse(*whole) if len(whole) > 1 else axis
@@ -147,6 +149,7 @@ def schedule_root_reduction(s: Schedule, tensor: Tensor, target: Target) -> None
     along = axis is not None and axis in op.reduce_axis
     # where the lanes are results, their last axis makes no work for threads
     rows = results if along else results // max(1, spatial[-1])
+    # Example: the sum of a million numbers has one result, so no loop over results has work for a second core.
     if is_parallel(target, work) and rows < target.num_cores and _can_cut(op, reduced, target):
         _over_threads(s, tensor, target)
         return
@@ -154,6 +157,7 @@ def schedule_root_reduction(s: Schedule, tensor: Tensor, target: Target) -> None
     outer = leading_loops(s, tensor)
     if not outer:
         return
+    # One loop, so that 3 x 50 rows are shared as 150.
     place = s[tensor].fuse(*outer)
     if is_parallel(target, work):
         s[tensor].parallel(place)
@@ -217,6 +221,7 @@ def rows_together(s: Schedule, tensor: Tensor, loops: Sequence[IterVar], target:
     wide = [(axis, sizes[id(axis)]) for axis in loops if sizes[id(axis)] != 1]
     if not wide:
         return None
+    # Known extents make work that can be counted now; an open one joins them only where they alone are too few tasks.
     fixed = list(takewhile(lambda one: one[1] is not None, wide))
     opened = [one for one in wide if one[1] is None]
     enough = prod(extent or 1 for _, extent in fixed) >= _ROWS_FOR_A_CORE * target.num_cores
@@ -237,6 +242,7 @@ def _tile_of_results(s: Schedule, tensor: Tensor, axis: IterVar, target: Target)
         extent = as_int(one.dom.extent) if one.dom is not None else None
         shared = extent is not None and one is not axis and any(one.var not in flat_access(load).strides for load in loads(op))
         # A divisor, so that no row of the tile is half a row: 12 channels are two tiles of 6.
+        # No more rows than sums hide the latency of a multiply-add: the other half of the registers is for what they read.
         fitting = [n for n in range(2, accumulators(target) + 1) if extent is not None and extent % n == 0] if shared else []
         if fitting and fitting[-1] > factor:
             rows, factor = place, fitting[-1]
@@ -269,6 +275,7 @@ def leading_loops(s: Schedule, tensor: Tensor) -> list[IterVar]:
 
 def _can_cut(op: ComputeOp, reduced: Sequence[int], target: Target) -> bool:
     body = op.body[0]
+    # Four terms of the outermost axis for each core at least, so that one that gets a term more has a quarter more to do at most.
     return isinstance(body, Reduce) and reduced[0] >= 4 * target.num_cores and _is_regrouped(body)
 
 

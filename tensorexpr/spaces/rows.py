@@ -38,6 +38,7 @@ def common_rows(s: Schedule, output: Tensor, inner: Sequence[StageNode]) -> int:
     0 if there are none, so that the stages can't share a loop; or if any other stage, which has its schedule, reads one of them.
     """
     rows = len(output.op.axis) if isinstance(output.op, ComputeOp) else 0
+    # A stage behind that reads `m[j]` where the row's loop is i would need all rows before the first is done.
     wanted = {stage.id for stage in inner}
     for reader, load in _reads(s):
         if s.tree.producer(load).id in wanted:
@@ -141,6 +142,7 @@ def _rows_at_once(s: Schedule, output: Tensor, inner: Sequence[StageNode], exten
     kept = sum(len(stage.compute.axis) > rows for stage in inner if not isinstance(s.tree[stage.id].attach, Inline))
     size = width * (2 + kept) * element_bytes(output.dtype)  # what is read, what is written, what is kept
     for count in range(_MOST_ROWS, 1, -1):
+        # Groups of rows are fewer tasks: at least four for each core, or one of them waits for another's last group.
         balanced = prod(extents[:rows]) >= 4 * count * target.num_cores
         if extents[rows - 1] % count == 0 and balanced and 2 * count * size <= target.l1_cache_size_bytes:
             return count

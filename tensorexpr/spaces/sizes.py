@@ -41,6 +41,7 @@ def decided(stage: Stage, axis: IterVar, value: int, candidates: Candidates) -> 
     node = schedule.tree[stage.id]
     place = stage._axis(axis, "split")
     extent = as_int(axis_extents(node, Analyzer())[place])
+    # An open extent has no list of candidates that all fit it, and one iteration has no other size.
     if extent is None or extent < 2:
         return value
     # the preferred size is a candidate even above the extent
@@ -48,6 +49,7 @@ def decided(stage: Stage, axis: IterVar, value: int, candidates: Candidates) -> 
     if len(sizes) < 2:
         return value
     # The sizes of a root axis are ordered; those of a part of one are any numbers.
+    # A tile of 6 is like one of 7, and mutation may walk; of the part of a part the extent depends on another decision.
     of_root = (place in node.spatial or place in node.reduction) and sizes[-1] <= extent
     step = SampleTile(stage.id, place, sizes, value) if of_root else SampleCategorical(sizes, sizes.index(value))
     schedule.apply_step(step)

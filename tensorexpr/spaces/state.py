@@ -61,6 +61,7 @@ class SketchState:
 
     def scheduled(self, stage: int, target: Target) -> SketchState:
         """This program with a stage at the root scheduled by itself, the sizes open."""
+        # A rule works on a schedule, which changes; only its trace comes back, replayed on this state, which doesn't.
         s = Schedule.going_on(self.tree)
         schedule_alone(s, s.tree[stage], target)
         return self.opened(s.trace, stage, *range(len(self.tree.stages), len(s.tree.stages)))

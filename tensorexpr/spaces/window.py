@@ -77,6 +77,7 @@ def is_window(s: Schedule, stage: StageNode) -> bool:
 
 def is_sum_of_windows(op: ComputeOp, target: Target) -> bool:
     """True for a convolution whose channels fill less than half a vector, where its rows of pixels fill more."""
+    # Example: 32 channels of data to 3 of results: a vector of 8 would have 5 lanes that compute nothing.
     convolution = convolution_of(op) if _is_one_sum(op) else None
     if convolution is None or convolution.is_transposed or convolution.is_column_last:
         return False
@@ -113,6 +114,7 @@ def _moved_axes(op: ComputeOp) -> dict[Var, Var]:
     for load in loads(op):
         for form in flat_access(load).partial:
             along = [var for var in form if var in spatial]
+            # y + r moves the window along y; y + x + r moves it along neither.
             if len(along) == 1:
                 moved.update({var: along[0] for var in form if var in reduced})
     return moved
@@ -199,6 +201,7 @@ def _tile_result(s: Schedule, result: Tensor, op: ComputeOp, target: Target) -> 
         shared = [*outer, tiles[innermost][0]] if groups < 4 * target.num_cores else outer
         outermost = stage.fuse(*shared)
         stage.parallel(outermost)
+    # With mask registers a masked load costs what a plain one does, so that bodies of their own would be code for nothing.
     if not target.machine.mask_registers:
         stage.pragma(outermost, "loop_partition_hint")
     # A line of which but a part is stored before others are goes to memory in parts (Ice Lake server, two: 10 ms instead of 2.4).
