@@ -250,7 +250,8 @@ def _block_of(plan: Plan, width: int, target: Target) -> int:
     depth, rows = contraction.size(*contraction.summed), contraction.size(*contraction.rows)
     # The other half is left to the rows and results that stream past.
     blocks = -(-2 * depth * width * contraction.right.bytes // target.l2_cache_size_bytes)
-    if blocks < 2 or rows < _WORTH_A_COPY or len(contraction.summed) > 1 or not contraction.can_be_packed or plan.blocks is not None:
+    has_panels = contraction.can_be_packed and plan.blocks is None and len(contraction.summed) == 1
+    if blocks < 2 or rows < _WORTH_A_COPY or not has_panels:
         return 0
     # Parts of equal length to one step, as nothing needs them to divide the sum; groups of an instruction have to be whole in each.
     if plan.dot is None:

@@ -88,7 +88,8 @@ class Convolution(Contraction):
         phase, count, stride = self.phases[self.rows.index(pixel)], self.size(*taps), self.stride_of(pixel)
         # Terms are left out only where the index is one tap and one pixel: with two taps in it no range of pixels says which are zero.
         border, form = self._border(place), linear_form(self.data.load.indices[place])
-        if bordered or border is None or phase > 1 or len(taps) != 1 or stride < 1:
+        is_one_tap = len(taps) == 1 and phase == 1 and stride > 0
+        if bordered or border is None or not is_one_tap:
             return [range(extent // phase)] * (count // phase)
         # A tap's term reads data, not border, at pixels with first <= stride * pixel < first + length: both ends round up.
         firsts = [border[0] - form.constant - tap * form.terms[self.axis(taps[0]).var] for tap in range(count)]
