@@ -53,6 +53,7 @@ DEFAULT_PARAMS: Mapping[str, float | int | str] = {
     "descent_share": 0.2,
     "measure_unscheduled": 1,
 }
+# Fewer programs than this give evolution no parents to choose from, however slow a user's model is.
 _LEAST_POPULATION = 128
 # Sketch rules: all there are, or Ansor's only.
 _RULES = ("all", "ansor")
@@ -111,6 +112,7 @@ class SketchPolicy:
         self._index: tuple[Any, CandidateIndex] | None = None
         self.task = task
         self.params: dict[str, Any] = {**DEFAULT_PARAMS, **(params or {})}
+        # Ansor's rules are there to be compared with the paper's search, which has no descent.
         if self.params["rules"] == "ansor" and "descent_share" not in (params or {}):
             self.params["descent_share"] = 0.0
         self.seed = 0 if seed is None else seed
@@ -156,6 +158,7 @@ class SketchPolicy:
 
     def recalled(self, spaces: Sequence[Any], trace: Trace) -> Candidate | None:
         """The candidate of the spaces that makes a program; None if none does."""
+        # By identity: an index over thousands of traces is made once for the spaces of a search.
         if self._index is None or self._index[0] is not spaces:
             self._index = spaces, CandidateIndex(spaces)
         return self._index[1].find(trace)
@@ -247,6 +250,7 @@ class SketchPolicy:
         Raises:
             TuningError: if no worker can be started.
         """
+        # Workers are processes that import the compiler, so that they stay from one round of a task scheduler to the next.
         if self._session is None:
             self._session = SearchSession(self, options)
         return self._session.open().round(num_measure, self._deadline)
@@ -297,6 +301,7 @@ class SketchPolicy:
             preloaded=preloaded.candidates,
             promising=preloaded.promising,
             program_model=user,
+            # A log that knows the unscheduled program needn't wait for it again: it is the slowest of all trials as a rule.
             with_baseline=preloaded.baseline is None and bool(self.params["measure_unscheduled"]),
         )
 

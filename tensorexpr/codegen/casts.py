@@ -38,7 +38,8 @@ def emit_cast(ctx: FunctionContext, node: PrimExpr) -> str:
     """Cast."""
     assert isinstance(node, Cast)
     have, want = parse_dtype(node.value.dtype), parse_dtype(node.dtype)
-    if have.is_float and have.bits == 32 and want.is_int and want.bits <= 32 and _is_between(node.value, want):
+    is_one_instruction = have.is_float and have.bits == 32 and want.is_int and want.bits <= 32
+    if is_one_instruction and _is_between(node.value, want):
         return _truncated(ctx, have, want, ctx.value(node.value))
     return convert(ctx, node.value.dtype, node.dtype, ctx.value(node.value))
 

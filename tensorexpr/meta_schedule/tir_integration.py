@@ -89,20 +89,15 @@ def tune_tir(
         strategy = SearchStrategy.create(config.strategy, **(config.search_strategy_config or {}))
     if not isinstance(max_trials_global, int):
         raise TuningError("tune_tir needs to know how much to search: pass max_trials_global=, or config=ms.TuneConfig(...)")
-    folder = str(work_dir) if work_dir is not None else tempfile.mkdtemp(prefix="tensorexpr-tune-")
     tasks = _tasks(normalize_mod(mod), target, space, strategy, num_tuning_cores, seed, special_space or {}, task_name)
     _adapt(tasks, sch_rules, postprocs, mutator_probs)
-    parts: dict[str, Any] = {"builder": builder, "runner": runner, "database": database, "cost_model": cost_model}
-    parts.update(measure_callbacks=measure_callbacks, task_scheduler=task_scheduler, module_equality=module_equality)
     found = tune_tasks(
-        tasks=tasks,
-        task_weights=[(task_weights or {}).get(str(task.task_name), 1.0) for task in tasks],
-        work_dir=folder,
-        max_trials_global=max_trials_global,
-        max_trials_per_task=max_trials_per_task,
-        num_trials_per_iter=num_trials_per_iter,
-        **parts,
-    )
+        tasks=tasks, task_weights=[(task_weights or {}).get(str(task.task_name), 1.0) for task in tasks],
+        work_dir=str(work_dir) if work_dir is not None else tempfile.mkdtemp(prefix="tensorexpr-tune-"),
+        max_trials_global=max_trials_global, max_trials_per_task=max_trials_per_task, num_trials_per_iter=num_trials_per_iter,
+        builder=builder, runner=runner, database=database, cost_model=cost_model, measure_callbacks=measure_callbacks,
+        task_scheduler=task_scheduler, module_equality=module_equality,
+    )  # fmt: skip
     return found if config is None else compile_tir(found, mod, target)
 
 

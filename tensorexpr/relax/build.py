@@ -68,46 +68,60 @@ def build(
         raise DeclarationError(f"relax.build(upto={upto!r}): the phases are {', '.join(map(str, PHASES))}")
     if upto is not None and upto <= LAST_GRAPH_PHASE:
         return run_phases(whole, upto=upto)
-    one = pipeline if pipeline is not None else relax_pipeline
-    if one is not None:
-        # No name is left here for the module that is given: passes let go of weights that they have made others of.
-        handed, run = [whole], run_phases if one == "default" else get_pipeline(one) if isinstance(one, str) else one
-        del mod, whole
-        whole = run(handed.pop())
+    passes = pipeline if pipeline is not None else relax_pipeline
+    # No name is left here for a module that is handed on: steps let go of weights that they have made others of.
+    handed = [whole]
+    del mod, whole
+    if passes is not None:
+        run = run_phases if passes == "default" else get_pipeline(passes) if isinstance(passes, str) else passes
+        handed.append(run(handed.pop()))
         give_back_memory()  # of weights that are gone
-    if tir_pipeline is not None and not isinstance(tir_pipeline, str):
-        whole = tir_pipeline(whole)
-    last = max(PHASES) if upto is None else upto
     if tir_pipeline is None:
-        given = {var.name_hint: func for var, func in whole.functions_items() if isinstance(func, PrimFunc)}
-        whole, origins = run_phases(whole, LAST_GRAPH_PHASE + 1, last), dict.fromkeys(given, "as given")
-        functions = {name: func.with_attr("global_symbol", name) for name, func in given.items()}
-        if upto is None:
-            kernels = build_functions(IRModule(functions), target=chosen) if functions else None  # type: ignore[arg-type]
-            return Executable(whole, kernels, chosen, origins)
-    elif upto is not None:
-        from .kernel_schedules import kernels_of  # as of `kernel_cache`: what is found on disk needs no schedules
+        return _as_given(handed.pop(), chosen, upto)
+    if not isinstance(tir_pipeline, str):
+        handed.append(tir_pipeline(handed.pop()))
+    return _executable(handed.pop(), chosen, progress) if upto is None else _scheduled(handed.pop(), chosen, upto)
 
-        made = kernels_of(whole, chosen)
-        packing = Packing({name: kernel.layouts for name, kernel in made.items()})
-        whole = packing.placed(whole)
+
+def _executable(graphs: IRModule, target: Target, progress: Progress) -> Executable:
+    """Tensor functions get schedules and machine code, from disk where they were built before."""
+    with Watch(progress) as watch:
+        built = built_kernels(graphs, target, watch)
+    if built is not None:
+        packing = Packing(built.layouts)
+        graphs = packing.placed(graphs)
         packing.fill()
-        functions = {name: kernel.func.with_attr("schedule.origin", kernel.origin) for name, kernel in made.items()}
-        whole = run_phases(whole, LAST_GRAPH_PHASE + 1, last)
-    else:
-        with Watch(progress) as watch:
-            built = built_kernels(whole, chosen, watch)
-        if built is not None:
-            packing = Packing(built.layouts)
-            whole = packing.placed(whole)
-            packing.fill()
-            give_back_memory()  # of weights in layouts that are gone
-        whole = run_phases(whole, LAST_GRAPH_PHASE + 1, last)
-        return (
-            Executable(whole, None, chosen, {})
-            if built is None
-            else Executable(whole, built.module, chosen, dict(built.origins), built.layouts)
-        )
+        give_back_memory()  # of weights in layouts that are gone
+    graphs = run_phases(graphs, LAST_GRAPH_PHASE + 1, max(PHASES))
+    if built is None:
+        return Executable(graphs, None, target, {})
+    return Executable(graphs, built.module, target, dict(built.origins), built.layouts)
+
+
+def _scheduled(graphs: IRModule, target: Target, upto: int) -> IRModule:
+    """The module after a phase, its tensor functions with their schedules."""
+    from .kernel_schedules import kernels_of  # as of `kernel_cache`: what is found on disk needs no schedules
+
+    made = kernels_of(graphs, target)
+    packing = Packing({name: kernel.layouts for name, kernel in made.items()})
+    graphs = packing.placed(graphs)
+    packing.fill()
+    functions = {name: kernel.func.with_attr("schedule.origin", kernel.origin) for name, kernel in made.items()}
+    return _with_functions(run_phases(graphs, LAST_GRAPH_PHASE + 1, upto), functions)
+
+
+def _as_given(graphs: IRModule, target: Target, upto: int | None) -> Executable | IRModule:
+    """Tensor functions are built as they are, without schedules; with `upto` the module after that phase."""
+    given = {var.name_hint: func for var, func in graphs.functions_items() if isinstance(func, PrimFunc)}
+    graphs, origins = run_phases(graphs, LAST_GRAPH_PHASE + 1, max(PHASES) if upto is None else upto), dict.fromkeys(given, "as given")
+    functions = {name: func.with_attr("global_symbol", name) for name, func in given.items()}
+    if upto is not None:
+        return _with_functions(graphs, functions)
+    kernels = build_functions(IRModule(functions), target=target) if functions else None  # type: ignore[arg-type]
+    return Executable(graphs, kernels, target, origins)
+
+
+def _with_functions(graphs: IRModule, functions: Mapping[str, PrimFunc]) -> IRModule:
     for name, func in functions.items():
-        whole.update_func(name, func)
-    return whole
+        graphs.update_func(name, func)
+    return graphs

@@ -77,6 +77,7 @@ def full_region(stage: StageNode) -> dict[int, Range]:
 
 def stage_domain(stage: StageNode, region: Mapping[int, Range], analyzer: Analyzer) -> StageDomain:
     """The domain of `stage` computing `region` (reduction axes always run in full)."""
+    # Reduction axes run in full wherever a stage is computed: a part of a sum is another value, not a part of the result.
     full = {
         axis: Range.from_min_extent(analyzer.simplify(r.min), analyzer.simplify(r.extent))
         for axis, r in {**full_region(stage), **region}.items()
@@ -162,6 +163,7 @@ def _check_values(stage: StageNode, extents: Mapping[int, PrimExpr]) -> None:
     It would turn negative and pass its guard.
     """
     # From the parts back to what they were cut from: a part that is cut again may itself run past its end.
+    # Example: int32 n = 2^31 - 1 split by 1,000: the last iterations would count to 2,147,483,999 before the guard says no.
     last = {axis: extent.value - 1 for axis, extent in extents.items() if isinstance(extent, IntImm)}
     for relation in reversed(stage.relations):
         if isinstance(relation, SplitRelation) and not relation.balanced and all(part in last for part in relation.parts):
@@ -175,6 +177,7 @@ def _check_values(stage: StageNode, extents: Mapping[int, PrimExpr]) -> None:
 
 
 def _tiles(relation: SplitRelation, extents: Mapping[int, PrimExpr], analyzer: Analyzer) -> BalancedTiles:
+    # From the count of tiles, not from the factor asked for: 10 in tiles of at most 4 are 4 + 3 + 3, whichever of 4 or 3 tiles was said.
     return BalancedTiles.of(extents[relation.parent], extents[relation.parts[0]], analyzer.simplify)
 
 
@@ -206,6 +209,7 @@ def _values(stage: StageNode, extents: Mapping[int, PrimExpr], analyzer: Analyze
 
 def _guards(stage: StageNode, extents: Mapping[int, PrimExpr], values: Mapping[int, PrimExpr], analyzer: Analyzer) -> tuple[Guard, ...]:
     """One guard per axis that an imperfect split overshoots, moved outwards as far as it means the same."""
+    # Example: i of 10 split by 4, the outer part split by 2: both overshoot, and one test of i < 10 is the guard for both.
     above = _equivalent_axis(stage)
     # one guard for an axis, however many of its splits overshoot; in the order of the relations
     guarded: dict[int, None] = {}

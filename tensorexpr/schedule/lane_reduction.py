@@ -18,7 +18,9 @@ def why_not_in_lanes(stage: StageNode) -> str | None:
         return "its reduction combines several values at once"
     combiner = body.combiner
     for index, result in enumerate(combiner.result):
+        # A tree of lanes is emitted as one instruction for each half; for any other function there is none.
         if law_of_one(combiner, index) is None:
             return f"its combiner {result} is no sum, product, maximum or minimum of its two values"
+    # The tree takes the terms in another order than the loop, which only a commutative and associative operator allows.
     broken = refuted_law(combiner, any_start=bool(body.init))
     return None if broken is None else f"its combiner can't be regrouped: {broken}"

@@ -33,6 +33,7 @@ def check_tree(tree: ScheduleTree) -> None:
     """
     if tree.by_blocks and tree.scheduled is not None:
         raise tree.scheduled.refused("the program's loops are made by a trace of blocks, which no step on stages follows")
+    # Once for all stages: each inlined stage passes its readers on, which for every stage by itself would be a walk of the whole tree.
     readers = real_readers(tree)
     for stage in tree.in_order():
         if stage.has_loops:
@@ -83,6 +84,7 @@ def _check_kinds(stage: StageNode, path: tuple[tuple[StageNode, int], ...]) -> N
                 f"it is computed inside the vectorised loop {name!r} of {target.name}; compute it at a loop further out, or inline it"
             )
         inner = [stage.axes[a].name for a in stage.leaf if stage.mark(a).kind is LoopKind.PARALLEL]
+        # A region of threads inside of each thread: the runtime would run the inner one on one thread, or start cores times cores of them.
         if inner and target.mark(axis).kind is LoopKind.PARALLEL:
             raise stage.refused(
                 f"its parallel loop {inner[0]!r} lies inside the parallel loop {name!r} of {target.name}; keep one of them parallel"
@@ -108,6 +110,7 @@ def _check_coverage(tree: ScheduleTree, stage: StageNode, readers: tuple[StageNo
     if not readers:
         raise stage.refused(f"nothing reads it, so it can't be computed at {target.name}; leave it at the root")
     for reader in readers:
+        # A scan copies its init before its time loop runs, and so reads it outside of every iteration.
         reads_inside = reader.id == target.id and not init_only(tree, stage, target)
         if not reads_inside and not is_inside(tree, reader, target.id, axis):
             raise stage.refused(

@@ -69,6 +69,7 @@ def check_prefetch(tree: ScheduleTree, stage: StageNode, mark: PrefetchMark) -> 
     name = stage.axes[mark.axis].name
     if isinstance(producer.attach, Inline):
         raise ScheduleError(f"{where}, which is inlined and has no elements in memory; prefetch what it reads")
+    # A prefetch brings lines from memory to the cache; what is local is never further away than that.
     if producer.scope == "local":
         raise ScheduleError(f"{where}, which is local: registers and the cache hold it; prefetch what it is computed from")
     if is_inside(tree, producer, stage.id, mark.axis):
@@ -108,6 +109,7 @@ def _check_rolling(tree: ScheduleTree, stage: StageNode) -> None:
         raise ScheduleError(f"{where} needs the stage at a loop of its consumer, but it is computed whole at the root; use compute_at")
     target, axis = tree[stage.attach.stage], stage.attach.axis
     kind, name = target.mark(axis).kind, target.axes[axis].name
+    # In any of these the iteration before may not have run yet, or ran on another core with storage of its own.
     if kind in (LoopKind.PARALLEL, LoopKind.VECTORIZE, LoopKind.BIND):
         raise ScheduleError(
             f"{where} carries elements from one iteration of {name!r} of {target.name} to the next, but that loop is marked {kind.value}; "
@@ -134,6 +136,7 @@ def _check_predicate(tree: ScheduleTree, stage: StageNode) -> None:
         for axis in (*other.spatial, *other.reduction):
             dom = other.axes[axis].dom
             if dom is not None:
+                # An axis that two reductions share is bound twice, to the same range.
                 analyzer.bind(other.axes[axis].var, dom, allow_override=True)
     for count, (reader, load, condition) in enumerate(_reads_of(tree, stage)):
         stored = substitute(predicate, dict(zip(own, load.indices, strict=True)))
@@ -195,6 +198,7 @@ def _operands_under(expr: PrimExpr, under: PrimExpr) -> list[tuple[PrimExpr, Pri
             known = condition if not any(isinstance(node, ProducerLoad) for node in _nodes(condition)) else _TRUE
             other = _TRUE if known is _TRUE else logical_not(known)
             return [(condition, under), (yes, logical_and(under, known)), (no, logical_and(under, other))]
+        # A term whose condition doesn't hold isn't computed, so that it reads nothing; the start value is read whatever the condition.
         case Reduce():
             outer = [(part, under) for part in (*expr.init, expr.condition)]
             return [*outer, *((part, all_of(under, expr.condition)) for part in expr.source)]

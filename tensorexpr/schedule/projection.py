@@ -16,6 +16,7 @@ def axes_of(relation: Relation) -> tuple[int, ...]:
 def related_axes(stage: StageNode, axis: int) -> frozenset[int]:
     """The axes that share a root with `axis`, through splits and fusions in any direction."""
     found = {axis}
+    # Both ways, as a fusion joins axes of different roots: what is split from either of them hangs together.
     while True:
         grown = found.union(*(axes_of(relation) for relation in stage.relations if found.intersection(axes_of(relation))))
         if grown == found:
@@ -44,6 +45,7 @@ def project(stage: StageNode, numbers: Mapping[int, int], first_free: int) -> Pr
     known = dict(numbers)
     relations: list[Relation] = []
     for relation in stage.relations:
+        # Relations are in the order they were made, so that what one is made of was met before it.
         made = relation.parts if isinstance(relation, SplitRelation) else (relation.fused,)
         if not all(axis in known for axis in axes_of(relation) if axis not in made):
             continue

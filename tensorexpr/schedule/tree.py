@@ -260,6 +260,7 @@ class ScheduleTree:
 
     def with_stage(self, stage: StageNode) -> ScheduleTree:
         """This tree with one stage replaced."""
+        # The tree before stays what it was: a search keeps thousands that share all but a stage or two.
         stages = (*self.stages[: stage.id], stage, *self.stages[stage.id + 1 :])
         return replace(self, stages=stages)
 
@@ -271,6 +272,7 @@ class ScheduleTree:
             raise InternalError(f"stage {stage.name} can't be added as number {stage.id}")
         place = self.order.index(neighbour) + (0 if before is not None else 1)
         order = (*self.order[:place], stage.id, *self.order[place:])
+        # By origin, as that is what readers of the tensor name, whatever definition the stage has now.
         index = {**self.index, stage.origin: stage.id}
         # a copy of what a step of a scan computes is computed by the step too
         scans = {self.carried.get(self.index[tensor.op]) for tensor in stage.op.input_tensors if tensor.op in self.index} - {None}
@@ -325,6 +327,7 @@ class ScheduleTree:
 
     def consumers(self, stage: StageNode) -> tuple[StageNode, ...]:
         """The stages that read `stage`, inlined ones included."""
+        # Derived each time: a field with the readers would have to follow every step that changes a definition.
         return tuple(other for other in self.in_order() if any(self.producer(read).id == stage.id for read in self.reads(other)))
 
     @property
@@ -377,6 +380,7 @@ def initial_tree(outputs: Sequence[Operation], operations: Sequence[Operation]) 
     taken: set[str] = set()
     for number, op in enumerate(operations):
         name = op.name
+        # Names of the user's may repeat, and messages and printed loops tell stages by them: B, B_1, B_2.
         while name in taken:
             stem, _, last = name.rpartition("_")
             name = f"{stem}_{int(last) + 1}" if stem and last.isdigit() else f"{name}_1"
@@ -396,6 +400,7 @@ def initial_tree(outputs: Sequence[Operation], operations: Sequence[Operation]) 
 
 def make_stage(number: int, name: str, op: Operation, is_output: bool = False) -> StageNode:
     """A fresh stage of `op`: root loops in declaration order, reduction innermost."""
+    # A function of loops that is a plain computation is scheduled as one; another stays a statement.
     defined = op.compute or op if isinstance(op, HybridOp) else op
     axes = (*defined.axis, *defined.reduce_axis) if isinstance(defined, (ComputeOp, ScanOp)) else ()
     return StageNode(number, name, defined, op, axes, tuple(range(len(axes))), is_output=is_output)
@@ -406,6 +411,7 @@ def initial_stage(number: int, name: str, op: Operation, is_output: bool = False
     stage = make_stage(number, name, op, is_output)
     if not isinstance(op, TensorComputeOp) or op.first_tensor_axis is None:
         return stage
+    # The intrinsic's loops are innermost and belong to its declaration; only those around them are the schedule's.
     leaf = tuple(stage.axes.index(axis) for axis in op.loop_order)
     mark = LoopMark(LoopKind.TENSORIZE, intrin=(op.intrin.name, op.intrin.digest))
     return replace(stage, leaf=leaf, marks={**stage.marks, stage.axes.index(op.first_tensor_axis): mark})

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ..lower.phase0.inline_stages import inline_stages
 from ..schedule.te_schedule import Schedule
 from ..schedule.tree import ScheduleTree, StageNode
+from ..target import Target
 from ..te.access import simple_access
 from ..te.affine_access import Access, access_of
 from ..te.operation import ComputeOp, Operation
@@ -16,6 +17,7 @@ from ..tir.arithmetic import as_int
 from ..tir.dtype import parse_dtype
 from ..tir.expr import Call, FloorDiv, FloorMod, IntImm, IterVar, PrimExpr, ProducerLoad, Select, Var
 from ..tir.rewriting import children, variables, walk
+from .machine import outgrows_cache
 
 
 @dataclass(frozen=True)
@@ -28,8 +30,11 @@ class StageReads:
 
 def stage_reads(tree: ScheduleTree, node: StageNode) -> StageReads:
     """The reads of a stage, those of inlined stages in their place."""
+    # Of an inlined transpose the reads behind it count: what is stored decides which neighbours share a line, not what the definition
+    # names.
     bodies = inline_stages(tree)[node.id]
     loads = list(dict.fromkeys(n for body in bodies for n in walk(body) if isinstance(n, ProducerLoad)))
+    # `i * X[i]` needs i itself, which a loop of i and j fused would have to divide out again; `X[i]` needs only an address.
     axes = {axis.var for axis in (*node.compute.axis, *node.compute.reduce_axis)}
     return StageReads(tuple(flat_access(load) for load in loads), not any(_mentions(body, axes) for body in bodies))
 
@@ -56,6 +61,8 @@ def bordered(op: Operation) -> ProducerLoad | None:
     """
     match op.body if isinstance(op, ComputeOp) else ():
         case (Call(op="tir.if_then_else", args=(where, ProducerLoad() as load, border)) | Select(where, ProducerLoad() as load, border),):
+            # X[i - 1, j] is a border; X[j, i] or X[2 * i] would move elements too, so that to read X in place of the copy isn't the same
+            # loops.
             access = simple_access(op, load.indices)
             plain = not any(isinstance(node, ProducerLoad) for part in (where, border) for node in walk(part))
             return load if plain and access is not None and access.is_elementwise else None
@@ -68,6 +75,7 @@ def panel_along(load: ProducerLoad, axis: Var) -> int:
     Example:
         W[o // 32, k, o % 32] along o: 32.
     """
+    # Exactly two indices have the axis, and that of lanes is the last: any other order is no vector in memory.
     match [index for index in load.indices if axis in variables(index)]:
         case [FloorDiv(panel, IntImm() as size), FloorMod(within, IntImm() as block) as last] if last is load.indices[-1]:
             return block.value if panel is within is axis and size is block else 0
@@ -130,9 +138,15 @@ def element_bytes(dtype: str) -> int:
     return max(1, parse_dtype(dtype).bits // 8)
 
 
+def is_streamed(s: Schedule, tensor: Tensor, target: Target) -> bool:
+    """True for a result of the program that the caches can't keep for whoever reads it next."""
+    return s.tree[s[tensor].id].is_output and outgrows_cache(target, bytes_of(tensor))
+
+
 def bytes_of(tensor: Tensor) -> int:
     """Bytes of a tensor of constant shape."""
     size = element_bytes(tensor.dtype)
+    # A symbolic extent counts as one: too few bytes, so that what depends on a size being large isn't done.
     for extent in tensor.shape:
         size *= as_int(extent) or 1
     return size

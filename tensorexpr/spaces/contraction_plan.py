@@ -129,12 +129,16 @@ def contraction_plans(contraction: Contraction, dtype: str, target: Target) -> l
         return []
     plan, shape = base
     # Fewer rows don't pay for a transposed panel: a vector of it costs as much as the products of 4 rows.
+    # Example: 1 x 512 times 512 x 512 is one row. It is a matrix and a vector, bound by memory, and a reduction over lanes reads the matrix
+    # once.
     if shape.rows * shape.repeats < (4 if plan.is_transposed and plan.blocks is None else 2):
         return []
+    # Without a copy, and with one: the count of cycles is right to a fifth, and where pages are short a copy decides more than that.
     shapes = [shape]
     if not plan.is_transposed and plan.dot is None and contraction.can_be_packed:
         shapes.append(replace(shape, packing=0.0 if shape.packing else packing_cycles(False)))
     ranked = [ranked_tiles(one, target, target.num_cores if plan.parallel else 1) for one in shapes]
+    # The first plan is the schedule without trials, and the second one differs in whether it packs.
     chosen = [(one, tiles[0]) for one, tiles in zip(shapes, ranked, strict=True)] + [(shape, tile) for tile in ranked[0][1:]]
     found = []
     for one, tile in chosen:
@@ -156,6 +160,7 @@ def searched_plans(tree: ScheduleTree, stage: StageNode, target: Target, caller_
     dtype = stage.origin.output(0).dtype
     lanes, contractions = lanes_of(target, dtype), contractions_of(tree, stage)
     found = [list(_structures(one, dtype, target, caller_packs and _is_given(tree, stage, one))) for one in contractions]
+    # An instruction that sums groups of two or four does as many multiply-adds where others do one: no plan without it is worth a trial.
     groups = [plans[0].dot.group if plans and plans[0].dot is not None else 0 for plans in found]
     if any(groups):
         return found[groups.index(max(groups))]
@@ -190,6 +195,7 @@ def _structures(contraction: Contraction, dtype: str, target: Target, is_given: 
     # What comes in the caller's layout isn't known to be zero past the end of a sum, so groups have to be whole.
     is_given = is_given and (plan.dot is None or contraction.size(plan.contraction.summed[-1]) % plan.dot.group == 0)
     before = Pack.GIVEN if is_given else Pack.ROOT
+    # A matrix for each of a batch can't be packed before everything without memory for all of them, each of which is used once.
     shared = not any(contraction.right.moves_with(axis) for axis in contraction.batch)
     for count in widths[:_WIDTHS]:
         yield replace(plan, tile=tiles[count], pack=Pack.GIVEN if is_given else Pack.PANEL)
@@ -209,6 +215,7 @@ def _base(contraction: Contraction, dtype: str, target: Target) -> tuple[Plan, S
     most = lanes_of(target, dtype)
     if not contraction.size(*range(len(contraction.sizes))):
         return None
+    # The axis that an instruction sums in groups is the innermost step of the sum, whatever stood last in the definition.
     found = dot_product_of(contraction, dtype, target)
     dot, last = found if found is not None else (None, contraction.summed[-1])
     contraction = replace(contraction, summed=(*(axis for axis in contraction.summed if axis != last), last))
@@ -216,9 +223,11 @@ def _base(contraction: Contraction, dtype: str, target: Target) -> tuple[Plan, S
     if blocks is not None:
         contraction = replace(contraction, batch=tuple(axis for axis in contraction.batch if axis != blocks))
     # A result narrower than a vector has vectors of the power of two that holds a row of it.
+    # Example: 10 columns with 16 lanes: vectors of 16, of which 6 lanes are masked or padded; 4 columns: vectors of 4.
     lanes = most if dot is not None else min(most, 1 << (contraction.size(*contraction.columns) - 1).bit_length())
     plan = Plan(contraction, RegisterTile((1,), 1), lanes, Pack.NONE, False, dot=dot, blocks=blocks)
     shape = _shape_of(plan, target.machine)
+    # A quarter of the lanes or less: sums over lanes, or the other axis in them, waste less than such a tile.
     if lanes < most // 4 or lanes == 1:
         return None
     steps = shape.batch * shape.repeats * shape.rows * shape.depth * -(-shape.columns // lanes)
@@ -239,9 +248,12 @@ def _block_of(plan: Plan, width: int, target: Target) -> int:
     """How many terms a panel of so many columns may have: it fills half of the second cache at most, if it is used often; 0 for all."""
     contraction = plan.contraction
     depth, rows = contraction.size(*contraction.summed), contraction.size(*contraction.rows)
+    # The other half is left to the rows and results that stream past.
     blocks = -(-2 * depth * width * contraction.right.bytes // target.l2_cache_size_bytes)
-    if blocks < 2 or rows < _WORTH_A_COPY or len(contraction.summed) > 1 or not contraction.can_be_packed or plan.blocks is not None:
+    has_panels = contraction.can_be_packed and plan.blocks is None and len(contraction.summed) == 1
+    if blocks < 2 or rows < _WORTH_A_COPY or not has_panels:
         return 0
+    # Parts of equal length to one step, as nothing needs them to divide the sum; groups of an instruction have to be whole in each.
     if plan.dot is None:
         return -(-depth // blocks)
     whole = (count for count in range(blocks, depth // plan.dot.group + 1) if depth % (count * plan.dot.group) == 0)
@@ -269,6 +281,7 @@ def _streamed(plan: Plan, target: Target) -> Plan | None:
     if not is_plain or not is_far or not plan.tile.rows < rows < _WORTH_A_COPY:
         return None
     # rows of sums and of the operand, as wide as a part, in half of the second cache
+    # The factor 2: what is kept may fill half of the cache; the rest is what passes through.
     kept = 2 * (rows + block) * columns * contraction.right.bytes
     cores = target.num_cores if plan.parallel else 1
     parts = cores * -(-kept // (cores * target.l2_cache_size_bytes))
@@ -281,6 +294,7 @@ def _shape_of(plan: Plan, machine: Machine) -> Shape:
     rows, repeats = contraction.size(contraction.row), contraction.size(*contraction.rows[:-1])
     columns = contraction.size(*contraction.columns) * (1 if plan.blocks is None else contraction.size(plan.blocks))
     depth = contraction.size(*contraction.summed)
+    # The innermost summed axis of more than one step is the one that each step of a tile moves along.
     stride = next((contraction.right.step(axis) for axis in reversed(contraction.summed) if contraction.sizes[axis] > 1), 0)
     # A copy of a panel that lies on more pages than are translated at once is worth its time if many rows use it; three times
     # as many where a page serves several steps, and the second level keeps the rows of a panel from one tile to the next. 768 rows of
@@ -289,6 +303,7 @@ def _shape_of(plan: Plan, machine: Machine) -> Shape:
     is_late = stride >= machine.page_bytes or waits_for_rows(machine, machine.tile_rows(2), 2, depth, stride)
     users = _WORTH_A_COPY if is_late else 3 * _WORTH_A_COPY
     far = pages > machine.translations and rows * repeats >= users and contraction.can_be_packed
+    # Where a row isn't a multiple of a vector, vectors lie across two lines of the cache, each of which takes two accesses.
     whole = stride % (lanes * contraction.right.bytes) == 0
     packed = plan.blocks is None and (plan.is_transposed or dot is not None or far)
     return Shape(

@@ -22,10 +22,10 @@ from ..te.affine_access import Access, access_of
 from ..te.contraction import recognise
 from ..te.operation import ComputeOp
 from ..te.tensor import Tensor
-from ..tir.expr import IterVar, ProducerLoad, Reduce
+from ..tir.expr import IterVar, ProducerLoad, Reduce, Var
 from ..tir.rewriting import variables
 from .access import element_bytes, stage_reads
-from .reduction import constant_extents
+from .stages import constant_extents
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,6 +149,7 @@ def contraction_of(tree: ScheduleTree, stage: StageNode, column: int | None = No
     extents = constant_extents((*op.axis, *op.reduce_axis))
     if extents is None:
         return Refused("its extents are no constants")
+    # Example: a sum over k of X[i, k] reads each element once, so that no register tile has anything to reuse.
     operands = operands_of(tree, stage)
     if len(operands) < 2:
         return Refused("it reads one tensor, whose elements are used once")
@@ -160,16 +161,20 @@ def _with_roles(op: ComputeOp, sizes: tuple[int, ...], operands: Sequence[Operan
     name = op.axis[column].name
     along = [operand for operand in operands if operand.moves_with(column)]
     # read across memory: a copy in panels mends that, and one operand alone gets one
+    # Example: C[i, j] += A[i, k] * B[j, k] with j in the lanes reads B down its columns, a line for each lane.
     apart = [operand for operand in along if not operand.lies_along(column)]
     if not along or len(apart) > 1 or len(along) == len(operands):
         return Refused(f"the axis {name} indexes {'all factors' if along else 'none of them'}, not one")
     # What is read along the lanes: of several operands the one that has to be packed, or that most axes have vectors in common with.
+    # Fewest axes: of X[i, k] * Y[k, j] * Z[j] the vector Z serves all rows and steps, and Y is what has to be loaded for each step.
     right = apart[0] if apart else min(along, key=lambda operand: sum(map(operand.moves_with, range(len(op.axis)))))
     left = tuple(operand for operand in operands if operand is not right)
     others = [axis for axis in range(len(op.axis)) if axis != column]
     rows = tuple(axis for axis in others if not right.moves_with(axis) and any(operand.moves_with(axis) for operand in left))
+    # An axis of one iteration moves nothing anyhow; as a batch it costs no register, as rows it would be the tile's only row.
     batch = tuple(axis for axis in others if right.moves_with(axis) or (axis not in rows and sizes[axis] == 1))
     found = Contraction(op, sizes, left, right, column, batch, rows, tuple(range(len(op.axis), len(sizes))))
+    # A sum that one operand alone has, of (sum_k A[i, k]) * B[j], is done once outside; tiles would do it again for each column.
     for axis in found.summed:
         shared = right.moves_with(axis) and any(operand.moves_with(axis) for operand in left)
         if not shared:
@@ -188,6 +193,7 @@ def contractions_of(tree: ScheduleTree, stage: StageNode) -> list[Contraction]:
     """A stage with each axis in the lanes that may be there: the last one first, of the others, which are tiled with it, the longest."""
     place = len(stage.spatial) - 1
     last, *others = (contraction_of(tree, stage, axis) for axis in (place, *range(place)))
+    # With the last axis as rows, a tile is stored by columns, a transpose in registers; any other would be stored element by element.
     fitting = [one for one in others if isinstance(one, Contraction) and one.row == place]
     return [one for one in (last,) if isinstance(one, Contraction)] + sorted(fitting, key=lambda one: -one.size(one.column))
 
@@ -195,7 +201,7 @@ def contractions_of(tree: ScheduleTree, stage: StageNode) -> list[Contraction]:
 def operands_of(tree: ScheduleTree, stage: StageNode) -> list[Operand]:
     """The loads of a stage, each once."""
     op = stage.compute
-    numbers = {axis.var: number for number, axis in enumerate((*op.axis, *op.reduce_axis))}
+    numbers = axis_numbers(op)
     product = recognise(op.body[0]) if isinstance(op.body[0], Reduce) else None
     casts = {} if product is None or product.scale != 1 else {factor.load: factor.casts for factor in product.factors}
     behind = [access_of(access.load, numbers.get) for access in stage_reads(tree, stage).accesses]
@@ -204,10 +210,22 @@ def operands_of(tree: ScheduleTree, stage: StageNode) -> list[Operand]:
         if isinstance(load.producer, Tensor):
             access = access_of(load, numbers.get)
             own = {numbers[var] for index in load.indices for var in variables(index) if var in numbers}
+            # Reads behind inlined stages aren't tied to the read they came from; that over no other axes, and of most of these, is the one.
             inner = [one for one in behind if one.is_affine and one.strides.keys() <= own]
             memory = max(inner, key=lambda one: len(one.strides), default=None)
-            found.append(Operand(load, access.forms, access.partial, access.moved, load.producer, memory, casts.get(load)))
+            found.append(operand_at(access, memory, casts.get(load)))
     return found
+
+
+def axis_numbers(op: ComputeOp) -> dict[Var, int]:
+    """The axes of a definition by number, the reduction's after the others."""
+    return {axis.var: number for number, axis in enumerate((*op.axis, *op.reduce_axis))}
+
+
+def operand_at(access: Access[int], memory: Access[int] | None, casts: tuple[str, ...] | None = None) -> Operand:
+    """The operand of a load; see `Operand`."""
+    assert isinstance(access.load.producer, Tensor)
+    return Operand(access.load, access.forms, access.partial, access.moved, access.load.producer, memory, casts)
 
 
 def inline_moves(s: Schedule, stage: StageNode) -> None:
@@ -221,6 +239,7 @@ def inline_moves(s: Schedule, stage: StageNode) -> None:
         for load in s.tree.reads(waiting.pop()):
             producer = s.tree.producer(load)
             readers = {reader.id for reader in s.tree.consumers(producer)}
+            # With two readers the elements would be moved twice, where a stored copy is made once.
             if producer.is_placeholder or producer.is_output or not isinstance(producer.op, ComputeOp) or len(readers) > 1:
                 continue
             moves = len(producer.op.body) == 1 and isinstance(producer.op.body[0], ProducerLoad)

@@ -34,10 +34,12 @@ from .convolutions import Convolution, convolution_of
 def dense(convolution: Convolution, plan: Plan, target: Target) -> Convolution | None:
     """The convolution as it reads a copy of the pixels that it needs; None unless a copy saves the plan more than it takes."""
     steps = _steps(convolution)
+    # Rows that are skipped whole leave no gap in a line, so they cost nothing to leave where they are.
     leaves_gaps = steps.get(len(convolution.data.load.indices) - 1, 1) > 1  # a line of the cache has pixels that no window reads
     if not leaves_gaps or convolution.is_transposed or plan.order is Order.ROWS or is_peeled(convolution):
         return None
     kept, lines = _bytes_read(convolution, steps, target)
+    # With images outside, only one of them is met again by the next panel.
     if plan.order is Order.BATCHES:
         images = convolution.size(*convolution.batch)
         kept, lines = kept // images, lines // images

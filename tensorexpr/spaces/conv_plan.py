@@ -64,10 +64,12 @@ def convolution_plans(convolution: Convolution, target: Target) -> list[Plan]:
     a tile has is left to the search.
     """
     # Channels last, vectors of anything else would be gathered: even a few lanes of a vector of channels are better.
+    # Example: 3 channels of results with 8 lanes: `window` puts pixels in the lanes instead, of which there are enough.
     few = convolution.size(convolution.column) < channel_lanes(convolution, target) // 2 and not convolution.is_column_last
     phases = dict(zip(convolution.rows, convolution.phases, strict=True))
     if few or convolution.depth < 2:
         return []
+    # Of windows of one pixel a whole plane is one axis: 7 x 7 is 49 pixels, cut into 9 tiles of 5 or 6 instead of 14 of 3 or 4.
     merged = convolution.merged_rows()
     left = [pixel for pixel in convolution.rows if pixel not in merged]
     pixels = [-(-convolution.size(pixel) // phases[pixel]) for pixel in left]
@@ -76,6 +78,7 @@ def convolution_plans(convolution: Convolution, target: Target) -> list[Plan]:
         pixels.append(convolution.size(*merged))
         live.append([range(pixels[-1])])
     tiles = register_tiles(convolution, pixels, target)
+    # Counted for one core: what all tiles cost together doesn't depend on who does them, and the share comes with the plan.
     timed = [replace(tile, cycles=tile_cycles(convolution, tile, pixels, live, target)) for tile in tiles]
     best: dict[tuple[int, ...], tuple[float, Plan]] = {}
     for tile in sorted(timed, key=lambda tile: (tile.cycles, tile.sizes, tile.vectors)):
@@ -104,6 +107,7 @@ def written_plan(convolution: Convolution, target: Target) -> Plan | None:
         bodies = min(height // rows, 3 if is_peeled(convolution) else 1)
         for tile in register_tiles(convolution, [*outer, rows * width], target):
             size = tile.sizes[-1]
+            # Running on over row ends has to save a tile; else loops do the same with less code.
             fewer = -(-rows * width // size) < rows * -(-width // size)
             if not fewer or bodies * rows * width * tile.vectors * len(live) > _WRITTEN or prod(tile.sizes[:-1]) > 1:
                 continue
@@ -119,6 +123,7 @@ def written_plan(convolution: Convolution, target: Target) -> Plan | None:
 
 def _written_cycles(convolution: Convolution, live: list[list[bool]], group: int, tile: RegisterTile, target: Target) -> float:
     """Cycles on one core with tiles that are balanced in each group of so many pixels."""
+    # Which pixels of a tile are live under a tap follows no pattern once tiles cross row ends, so each tile and tap is counted.
     sizes, begin, bordered = Counter[int](), 0, not is_peeled(convolution)
     tiles = [size for size, count in balanced_sizes(group, tile.sizes[-1]) for _ in range(count)] * (len(live[0]) // group)
     for size in tiles:
@@ -145,6 +150,7 @@ def in_blocks(plan: Plan, target: Target) -> Plan | None:
     convolution, machine = plan.contraction, target.machine
     assert isinstance(convolution, Convolution)
     channels, tiles = convolution.channels, convolution.size(*convolution.rows) // plan.tile.rows
+    # NCHW: a line has pixels of one channel. NHWC: a line has channels of one pixel, all of which the sum takes while it is there.
     by_pixels = convolution.rows[-1] in convolution.data.moved[-1]  # else a line has channels, which follow each other in the sum
     outside = plan.order in (Order.PANELS, Order.BATCHES) and plan.tile.chunks == 1 and convolution.size(*convolution.batch) == 1
     # what is left in `Tiles` to build: tiles along one axis of pixels, whose taps are written out, and one axis of channels
@@ -155,6 +161,7 @@ def in_blocks(plan: Plan, target: Target) -> Plan | None:
     count, taps, rows, vectors = convolution.size(*channels), convolution.size(*convolution.taps), plan.tile.rows, plan.tile.vectors
     data, of_panel = bytes_of(convolution.data.tensor) // count, taps * plan.width * convolution.right.bytes
     sums = convolution.size(*convolution.rows) * plan.width * convolution.bytes
+    # sums + block * (pixels of a channel + a panel's rows for it) <= first level.
     most = max(0, machine.caches[0].size - sums) // (data + of_panel)
     block = max((size for size in range(1, most + 1) if count % size == 0), default=count)
     around = 2 * rows * vectors + LOOP * taps  # cycles for sums to be loaded and stored, and to start the loops of a block
@@ -169,6 +176,7 @@ def _variants(plan: Plan) -> list[Plan]:
 
 def reordered(plan: Plan) -> Plan:
     """The plan with pixels outside of panels, or panels outside of pixels if they aren't."""
+    # With pixels outside, a panel is met once for each row of them; packed inside of that loop it would be packed as often.
     order = Order.BATCHES if plan.order is Order.ROWS else Order.ROWS
     pack = Pack.ROOT if plan.pack is Pack.PANEL else plan.pack
     return replace(plan, order=order, pack=pack, tile=replace(plan.tile, chunks=1), prefetched=False)
@@ -225,6 +233,7 @@ def _order(convolution: Convolution, panels: int, pixels: list[int], cores: int,
         # All weights stay in the second level cache, and the data is read once. Border tiles of a parallel loop would choose their body in
         # every iteration.
         return Order.ROWS, cores if len(pixels) == 1 and is_peeled(convolution) and pixels[0] >= cores else 1
+    # Bytes that come from memory either way: all panels read their share of the data, or all images read all weights.
     share = data * convolution.per_group // convolution.size(convolution.column)  # a panel reads the channels of its group
     by_panels = batches == 1 or (_is_even(panels, cores) and panels * share < batches * weights)
     tasks = panels if by_panels else batches * panels
@@ -233,6 +242,7 @@ def _order(convolution: Convolution, panels: int, pixels: list[int], cores: int,
 
 def _is_even(tasks: int, cores: int) -> bool:
     """True if all cores get nearly as many of the tasks."""
+    # Example: 5 tasks on 4 cores take as long as 8; 33 take as long as 36, which is within a tenth.
     return tasks % cores == 0 or tasks >= _EVEN * cores
 
 
@@ -273,6 +283,7 @@ def _worth_copy(convolution: Convolution, tile: RegisterTile, target: Target) ->
 
 def _packing(convolution: Convolution, width: int, is_used: bool) -> Pack:
     """Where the weights are packed, if a core uses each panel often enough for a copy."""
+    # Weights that lie in panels already need no copy; a panel that is full and whose rows are near needs none either.
     if panel_of(convolution):
         return Pack.NONE
     if _has_channels_last(convolution) and convolution.size(convolution.column) % width == 0:

@@ -32,6 +32,7 @@ USES = 8  # tiles for which a panel is worth its copy
 
 def channel_lanes(convolution: Convolution, target: Target) -> int:
     """The lanes of a vector of channels: of few that are neighbours in the result, the power of two that holds them."""
+    # Where pixels are neighbours in the result, a vector of few channels may stay a full one: what isn't a channel is padding of the panel.
     most, channels = lanes_of(target, convolution.op.output_dtype(0)), convolution.size(convolution.column)
     return most if not convolution.is_column_last else min(most, 1 << (channels - 1).bit_length())
 
@@ -51,6 +52,7 @@ def register_tiles(convolution: Convolution, pixels: list[int], target: Target) 
         # below half of the most, two tiles fit as one, which loads the weights once for both
         for columns in range(max(1, min(most, pixels[-1]) // 2), min(most, pixels[-1]) + 1):
             yield RegisterTile((*[1] * (len(pixels) - 1), columns), vectors)
+        # A row of 7 pixels leaves most of 32 registers idle, so a tile has several rows of such a plane.
         if len(pixels) > 1 and 2 * pixels[-1] <= most:
             rows = min(most // pixels[-1], pixels[-2])
             yield RegisterTile((*[1] * (len(pixels) - 2), rows, pixels[-1]), vectors)
@@ -82,6 +84,7 @@ def has_taps_inside(convolution: Convolution, tile: RegisterTile, target: Target
     """
     pixel = convolution.rows[-1]
     taps, is_last = convolution.taps_of(pixel), pixel in convolution.data.moved[-1]
+    # Each tap that is written out is a copy of the step on a whole tile.
     if convolution.is_transposed or not is_last or len(taps) != 1 or not 1 < convolution.size(*taps) <= _MOST_TAPS:
         return False
     if convolution.size(*convolution.channels) <= FEW_SUMMED or prod(tile.sizes[:-1]) > 1:
@@ -103,6 +106,7 @@ def waits_for_pixels(convolution: Convolution, tile: RegisterTile, target: Targe
 
 def _lines(convolution: Convolution, pixels: int, target: Target) -> float:
     """About how many lines of the cache so many pixels side by side lie in, of one channel."""
+    # Where the first pixel lies in its line is open, so on average one more line than the pixels would fill is touched.
     span = ((pixels - 1) * convolution.stride_of(convolution.rows[-1]) + 1) * convolution.bytes
     return 1 + (span - 1) / target.machine.line_bytes
 
@@ -115,6 +119,7 @@ def is_near(convolution: Convolution, block: int, target: Target) -> bool:
 def tile_cycles(convolution: Convolution, tile: RegisterTile, pixels: list[int], live: list[list[range]], target: Target) -> float:
     """Cycles of all tiles on one core; `live` are the pixels of each axis that each tap has terms for."""
     # along each axis a tap has its live pixels of a tile; in the tile it has their product
+    # Tap and tile pairs of all axes are independent, so that their counts multiply: a product of histograms, not a loop over all tiles.
     sizes = Counter({1: 1})
     for extent, size, taps in zip(pixels, tile.sizes, live, strict=True):
         sizes = _products(sizes, _live_sizes(extent, size, taps))
@@ -139,13 +144,16 @@ def all_cycles(
     lanes, batches = channel_lanes(convolution, target), convolution.size(*convolution.batch)
     block = vectors * lanes
     phases, channels = prod(convolution.phases), convolution.size(*convolution.channels)
+    # A line of a panel is shared by the vectors in it; where weights are used too seldom for a copy, each vector is a line of its own.
     far = _FAR_PANEL * block / vectors * convolution.bytes / target.machine.line_bytes if tiles * batches >= USES else _FAR_WEIGHTS
     load = _WEIGHTS if is_near(convolution, block, target) else far
     cycles = channels * steps_cycles(sizes, vectors, load, target.machine)
     if convolution.size(*convolution.taps) == 1 and 2 * convolution.data.step(convolution.summed[-1]) > target.machine.page_bytes:
         pixels = convolution.size(*convolution.rows) // tiles
+        # Windows of one pixel over planes of half a page or more: each channel is on another page, at whose end prefetchers stop.
         cycles += target.machine.far_line * channels * tiles * _lines(convolution, pixels, target)
     if channels > FEW_SUMMED:
+        # The first loop of each tile is in what it takes to start a tile.
         cycles += LOOP * max(0, sum(count for size, count in sizes.items() if size) / together - tiles)
     if stored:
         cycles += 2 * vectors * sum(count * size for size, count in sizes.items())

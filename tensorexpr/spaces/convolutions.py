@@ -24,8 +24,8 @@ from ..tir.expr import Add, Call, Cast, FloatImm, FloorDiv, IntImm, Mul, PrimExp
 from ..tir.reduction_laws import operator_of
 from ..tir.rewriting import variables
 from .access import bordered, element_bytes
-from .contractions import Contraction, Operand
-from .reduction import constant_extents, extents_of
+from .contractions import Contraction, Operand, axis_numbers, operand_at
+from .stages import constant_extents, extents_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,8 +86,10 @@ class Convolution(Contraction):
         """
         place, extent, taps = self.index_of(pixel), self.size(pixel), self.taps_of(pixel)
         phase, count, stride = self.phases[self.rows.index(pixel)], self.size(*taps), self.stride_of(pixel)
+        # Terms are left out only where the index is one tap and one pixel: with two taps in it no range of pixels says which are zero.
         border, form = self._border(place), linear_form(self.data.load.indices[place])
-        if bordered or border is None or phase > 1 or len(taps) != 1 or stride < 1:
+        is_one_tap = len(taps) == 1 and phase == 1 and stride > 0
+        if bordered or border is None or not is_one_tap:
             return [range(-(-extent // phase))] * (count // phase)
         # A tap's term reads data, not border, at pixels with first <= stride * pixel < first + length: both ends round up.
         firsts = [border[0] - form.constant - tap * form.terms[self.axis(taps[0]).var] for tap in range(count)]
@@ -130,6 +132,7 @@ def convolution_of(op: object) -> Convolution | None:
     if factors is None:
         return None
     left, right, partial = factors
+    # A product commutes, so either factor may be the data; the window tells which.
     for data, weights in ((left, right), (right, left)):
         found = _roles(op, data, weights)
         # Zeros by a condition are the remainders of a transposed convolution; either without the other is something else.
@@ -146,6 +149,7 @@ def _factors(body: PrimExpr) -> tuple[ProducerLoad, ProducerLoad, bool] | None:
     match term:
         case Select(_, product, FloatImm(_, 0.0)) | Call(op="tir.if_then_else", args=(_, product, FloatImm(_, 0.0))):
             term, partial = product, True
+    # A sum of products alone: padding a maximum of sums with zeros would change it.
     if operator_of(body.combiner) is not Add or not isinstance(term, Mul) or not body.condition.value:
         return None
     left, right = _without_casts(term.a), _without_casts(term.b)
@@ -183,6 +187,7 @@ def _roles(op: ComputeOp, data: ProducerLoad, weights: ProducerLoad) -> Convolut
         return None
     # Of several axes of channels the last lies along memory; those before it are in the weights alone, or groups of their own.
     column = channels[-1]
+    # Example: depthwise, D[n, c, y + r, x + s] with c in the lanes: each channel sees its own data, nothing is broadcast.
     per_group = _per_group(op, data, column)
     if per_group is None:
         return None
@@ -204,14 +209,13 @@ def _roles(op: ComputeOp, data: ProducerLoad, weights: ProducerLoad) -> Convolut
 
 def _operand(op: ComputeOp, load: ProducerLoad) -> Operand:
     """A load by the numbers of the axes, as it stands in the definition."""
-    assert isinstance(load.producer, Tensor)
-    numbers = {axis.var: number for number, axis in enumerate((*op.axis, *op.reduce_axis))}
-    access = access_of(load, numbers.get)
-    return Operand(load, access.forms, access.partial, access.moved, load.producer, access if access.is_affine else None, None)
+    access = access_of(load, axis_numbers(op).get)
+    return operand_at(access, access if access.is_affine else None)
 
 
 def _phase(index: PrimExpr) -> int | None:
     """1 for an affine index, n for one that is such an index // n; None for any other."""
+    # Example: (y + r) // 2 of a transposed convolution of stride 2: results 0 and 2 meet the same taps, 0 and 1 don't.
     inner, phase = index, 1
     if isinstance(index, FloorDiv) and isinstance(index.b, IntImm):
         inner, phase = index.a, index.b.value

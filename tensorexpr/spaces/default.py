@@ -18,9 +18,9 @@ from .injective import schedule_injective
 from .machine import is_parallel
 from .products import schedule_contractions, schedule_convolutions
 from .recurrence import schedule_steps
-from .reduction import constant_extents, contiguous_axis, schedule_root_reduction
+from .reduction import contiguous_axis, schedule_root_reduction
 from .rows import common_rows, has_known_rows, schedule_rows
-from .stages import is_untouched
+from .stages import constant_extents, is_untouched
 from .window import schedule_sums_of_windows, schedule_windows
 
 
@@ -49,10 +49,12 @@ def scheduled_by_plans(s: Schedule, target: Target, alternative: int = 0) -> Non
         alternative: which plan contractions get: 0 the one of the fewest cycles, 1 the next one, and the last one if there are
             no more.
     """
+    # First, as what is inlined decides where operands of everything below lie.
     inline_cheap_stages(s)
     schedule_steps(s, target)
     scheduled_contractions(s, target, alternative)
     left = untouched_stages(s)
+    # Last, as rows are for whatever is left: a softmax behind a product shares no loop with the product's tiles.
     rows = rows_of_program(s, left, target)
     if rows:
         schedule_rows(s, left[-1].origin.output(0), left[:-1], rows, target)
@@ -100,6 +102,7 @@ def _is_made_of(s: Schedule, last: StageNode, others: Sequence[StageNode]) -> bo
             if producer.id not in seen:
                 seen.add(producer.id)
                 waiting.append(producer)
+    # An output that the last stage isn't made of has no reader inside of the loop over rows, and so no place there.
     return all(stage.id in seen for stage in others if stage.is_output)
 
 
@@ -129,6 +132,7 @@ def _elements(stage: StageNode) -> float:
 
 def _has_enough_rows(last: StageNode, inner: Sequence[StageNode], rows: int, target: Target) -> bool:
     """True unless a few rows, each a lot of work, would leave threads idle that could share the reductions, or the results, of one row."""
+    # Example: a softmax over 4 rows of a million on 16 cores: 12 would wait, so each reduction is cut over all of them instead.
     count = constant_extents(last.compute.axis[:rows])
     depth = [constant_extents((*stage.compute.axis, *stage.compute.reduce_axis)) for stage in (*inner, last)]
     work = max((prod(extents) for extents in depth if extents is not None), default=0)

@@ -57,6 +57,7 @@ def dot_product_of(contraction: Contraction, dtype: str, target: Target) -> tupl
 
     Of several axes the one of which groups lie side by side in the left operand, if there is one, and the longest.
     """
+    # The instruction takes two operands, one of them packed; a third factor would have to be multiplied in first.
     if len(contraction.left) != 1 or not contraction.can_be_packed:
         return None
     (left,), right = contraction.left, contraction.right
@@ -64,6 +65,7 @@ def dot_product_of(contraction: Contraction, dtype: str, target: Target) -> tupl
     if found is None or left.casts != (dtype,) or right.casts != (dtype,) or contraction.size(contraction.column) < found.outputs:
         return None
     whole = [axis for axis in contraction.summed if contraction.size(axis) >= found.group]
+    # Groups are cut from an index that is the axis alone: of `A[i, 2 * k + 1]` neighbours along k aren't a word in memory.
     grouped = [axis for axis in whole if left.index_of(axis) is not None and right.index_of(axis) is not None]
     last = max(grouped, key=lambda axis: (left.lies_along(axis), contraction.size(axis)), default=None)
     return None if last is None else (found, last)

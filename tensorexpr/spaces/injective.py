@@ -8,15 +8,12 @@ from ..schedule.te_schedule import Schedule
 from ..target import Target
 from ..te.tensor import Tensor
 from ..tir.expr import IterVar
-from .access import Loop, bytes_of, merged_loops, stage_reads
-from .machine import is_parallel, lanes_of, operations, outgrows_cache, parallel_from
-from .reduction import constant_extents, rows_together
+from .access import Loop, is_streamed, merged_loops, stage_reads
+from .machine import is_parallel, lanes_of, operations, parallel_from
+from .reduction import rows_together
 from .sizes import vector_of
-from .stages import compute_of
+from .stages import compute_of, constant_extents
 from .transpose import schedule_transpose, transposed_axis
-
-# Registers of one vector operation: enough to hide the latency of loads.
-_REGISTERS = 4
 
 
 def schedule_injective(s: Schedule, tensor: Tensor, target: Target) -> None:
@@ -28,10 +25,11 @@ def schedule_injective(s: Schedule, tensor: Tensor, target: Target) -> None:
     if constant_extents(axes) is None:
         _symbolic(s, tensor, target)
         return
+    # Loops that are one walk through memory become one loop: of 3 x 5 x 7 elements no row fills a vector of 8, and all of them fill 13.
     reads = stage_reads(s.tree, s.tree[s[tensor].id])
     loops = merged_loops(s, tensor, axes, reads)
     across = transposed_axis(loops)
-    streamed = s.tree[s[tensor].id].is_output and outgrows_cache(target, bytes_of(tensor))
+    streamed = is_streamed(s, tensor, target)
     outer = _rows(s, tensor, loops, target) if across is None else schedule_transpose(s, tensor, loops, across, target, streamed)
     if outer and is_parallel(target, operations(op.body, prod([loop.extent for loop in loops]))):
         s[tensor].parallel(s[tensor].fuse(*outer))
@@ -45,7 +43,7 @@ def _rows(s: Schedule, tensor: Tensor, loops: list[Loop], target: Target) -> lis
     The loop over vectors stays serial if there are enough rows: what only the row decides is then computed once for each.
     """
     last = loops[-1]
-    outer, inner = s[tensor].split(last.axis, factor=vector_of(s[tensor], last.axis, last.extent, _REGISTERS, target))
+    outer, inner = s[tensor].split(last.axis, factor=vector_of(s[tensor], last.axis, last.extent, target))
     s[tensor].vectorize(inner)
     rows = [loop.axis for loop in loops[:-1]]
     return rows if prod([loop.extent for loop in loops[:-1]]) >= 8 * target.num_cores else [*rows, outer]

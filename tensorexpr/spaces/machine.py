@@ -13,12 +13,15 @@ from ..tir.rewriting import walk
 
 # Bytes that an operation moves: two numbers are read, one is written to a line that is fetched first.
 _MOVED = 16
+# Registers of one vector operation: enough to hide the latency of loads.
+VECTORS = 4
 # Operations in whose time exp, tanh or their like is computed of a number that is there.
 _POLYNOMIAL = 5
 
 
 def lanes_of(target: Target, dtype: str) -> int:
     """How many elements of a dtype a vector register holds."""
+    # At least 8 bits: a bool is a byte in memory, and vectors of it are loaded as bytes.
     return max(1, target.vector_bits // max(8, parse_dtype(dtype).bits))
 
 
@@ -29,6 +32,7 @@ def accumulators(target: Target, values: int = 1) -> int:
     which divides most extents. Those of all values together take half of the registers at most.
     """
     machine = target.machine
+    # Example: latency 4, two a cycle: 8 sums are under way. Zen 3 and Skylake alike.
     wanted = math.ceil(machine.fma_latency * machine.fma_per_cycle)
     return max(1, min(1 << (wanted - 1).bit_length(), machine.vector_registers // 2 // values))
 
@@ -41,6 +45,7 @@ def is_parallel(target: Target, work: float) -> bool:
     """
     machine = target.machine
     cycles = work * _MOVED / machine.caches[0].fill_bytes
+    # n cores save 1 - 1/n of the cycles; to start them costs the same however little they do.
     return target.num_cores > 1 and cycles * (1 - 1 / target.num_cores) >= machine.fork_join_cycles
 
 
@@ -67,7 +72,7 @@ def outgrows_cache(target: Target, size: int) -> bool:
     return 2 * size >= target.l3_cache_size_bytes
 
 
-def vector_factor(extent: int, lanes: int, most: int) -> int:
+def vector_factor(extent: int, lanes: int, most: int = VECTORS) -> int:
     """The part of an axis to vectorise: up to `most` registers, a number that divides the extent if one does.
 
     An extent below one register is a vector by itself.

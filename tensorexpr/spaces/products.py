@@ -33,6 +33,7 @@ def schedule_contractions(s: Schedule, target: Target, alternative: int = 0, by_
         if is_untouched(s.tree[stage.id]) and planned(s, stage, target, by_dots):
             inline_moves(s, stage)
             # asked again, as inlined moves change where operands lie
+            # A plan made before would pack from the transposed copy that isn't there any more.
             if plans := planned(s, stage, target, by_dots):
                 Tiles(s, tiled_result(s, stage), stage.origin.output(0), plans[min(alternative, len(plans) - 1)], target).build()
 
@@ -57,6 +58,7 @@ def schedule_convolutions(s: Schedule, target: Target, alternative: int = 0) -> 
         convolution = convolution_of(node.op) if is_untouched(node) else None
         if convolution is None:
             continue
+        # Asked before the copy is made, which adds a stage between the data and its reader.
         tensor, result = node.origin.output(0), tiled_result(s, node)
         plans, copy = plans_of(convolution, s.tree, node, target), None
         of_copy = dense(convolution, plans[0], target) if plans else None
@@ -94,6 +96,7 @@ def flat_plan(convolution: Convolution, tree: ScheduleTree, stage: StageNode, ta
 
 def _is_worth_code(written: Plan, loops: Plan, target: Target) -> bool:
     """True if tiles that are written out save more than noise: a part of the whole, and more than starting threads takes."""
+    # Cycles are of the busiest core; the difference that code for each tile has to make up for is that of all cores.
     one, other, cores = written.cycles(target), loops.cycles(target), target.num_cores if loops.parallel else 1
     return one < _WORTH_CODE * other and (other - one) * cores > target.machine.fork_join_cycles
 

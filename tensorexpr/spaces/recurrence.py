@@ -21,11 +21,8 @@ from ..te.operation import ComputeOp
 from .contraction_plan import Order, Pack, Plan, contraction_plans
 from .contractions import Contraction, contraction_of
 from .machine import is_parallel, lanes_of, operations, vector_factor
-from .reduction import constant_extents
+from .stages import constant_extents
 from .tiles import Tiles
-
-# Registers of one vector operation, as for operators outside of scans.
-_REGISTERS = 4
 
 
 def schedule_steps(s: Schedule, target: Target) -> None:
@@ -63,6 +60,7 @@ def _is_read_once(s: Schedule, stage: StageNode) -> bool:
 
 def _plan(s: Schedule, stage: StageNode, target: Target) -> Plan | None:
     """Register tiles for the product of a step, if time is neither cut nor in the lanes and its panels can be packed before time."""
+    # Rows of a step alone are known when the step is computed; those of other steps depend on them.
     found, times = contraction_of(s.tree, stage), time_axes(s.tree, stage)
     if not isinstance(found, Contraction) or times & {*found.columns, *found.batch} or found.row in times:
         return None
@@ -86,7 +84,7 @@ def _in_vectors(s: Schedule, stage: StageNode, target: Target) -> None:
     sizes = constant_extents(axes)
     if not axes or sizes is None or len(stage.compute.axis) - 1 in times:
         return
-    outer, lane = s[tensor].split(axes[-1], factor=vector_factor(sizes[-1], lanes_of(target, tensor.dtype), _REGISTERS))
+    outer, lane = s[tensor].split(axes[-1], factor=vector_factor(sizes[-1], lanes_of(target, tensor.dtype)))
     s[tensor].vectorize(lane)
     if is_parallel(target, operations(stage.compute.body, prod(sizes))):
         s[tensor].parallel(axes[0] if len(axes) > 1 else outer)

@@ -12,7 +12,7 @@ from math import prod
 
 from ..arith.analyzer import Analyzer
 from ..schedule.domain import axis_extents
-from ..schedule.te_schedule import Schedule
+from ..schedule.te_schedule import Schedule, Stage
 from ..schedule.tree import LoopKind
 from ..target import Target
 from ..te.combiner_laws import is_componentwise, refuted_law
@@ -23,8 +23,8 @@ from ..tir.expr import IterVar, ProducerLoad, Reduce, Var
 from ..tir.rewriting import walk
 from .access import flat_access, stage_reads
 from .machine import accumulators, is_parallel, lanes_of, operations, parallel_from
-from .sizes import decided, registers, vector_of, written_rows
-from .stages import compute_of
+from .sizes import Factor, decided, registers, vector_of, written_rows
+from .stages import compute_of, constant_extents, extents_of
 
 # Rows added to a row of results that is loaded and stored once for all of them: half as many took up to a third longer, twice as many
 # twice as long, whether or not the rows' lines share a set of the cache.
@@ -43,23 +43,10 @@ def contiguous_axis(op: ComputeOp) -> IterVar | None:
     for load in loads(op):
         for var, stride in flat_access(load).strides.items():
             if stride == 1:
+                # Reads of more dimensions weigh more: the matrix of a matrix and vector product moves all the bytes.
                 votes[var] = votes.get(var, 0) + len(load.indices)
     axes = [axis for axis in (*op.axis, *op.reduce_axis) if axis.var in votes]
     return max(axes, key=lambda axis: votes[axis.var], default=None)
-
-
-def constant_extents(axes: Sequence[IterVar]) -> list[int] | None:
-    """The extents of some axes, or None if one isn't a constant."""
-    found = [as_int(axis.dom.extent) if axis.dom is not None else None for axis in axes]
-    known = [extent for extent in found if extent is not None]
-    return known if len(known) == len(axes) else None
-
-
-def extents_of(axes: Sequence[IterVar]) -> list[int]:
-    """The extents of axes that are known to be constants."""
-    found = constant_extents(axes)
-    assert found is not None
-    return found
 
 
 def schedule_reduction(s: Schedule, tensor: Tensor, target: Target) -> list[Tensor]:
@@ -69,7 +56,7 @@ def schedule_reduction(s: Schedule, tensor: Tensor, target: Target) -> list[Tens
     if constant_extents((*op.axis, *op.reduce_axis)) is None or not isinstance(body, Reduce):
         return []
     axis = contiguous_axis(op)
-    if axis is not None and any(axis is other for other in op.reduce_axis):
+    if axis is not None and axis in op.reduce_axis:
         return _lanes_over_reduction(s, tensor, axis, body, target)
     spatial = axis if axis is not None else (op.axis[-1] if op.axis else None)
     if spatial is None:
@@ -84,20 +71,29 @@ def _lanes_over_reduction(s: Schedule, tensor: Tensor, axis: IterVar, body: Redu
         return []
     whole = _continued(s, tensor, axis)
     extent = prod(extents_of(whole))
+    # Fewer terms than lanes: a tree of lanes would cost as much as the sum.
     if extent < lanes:
         return []
     axis = s[tensor].fuse(*whole) if len(whole) > 1 else axis
-    most = accumulators(target, len(body.source))
-    _, inner = s[tensor].split(axis, factor=vector_of(s[tensor], axis, extent, most, target))
+    return [_in_lanes(s, tensor, axis, vector_of(s[tensor], axis, extent, target, accumulators(target, len(body.source))))]
+
+
+def _in_lanes(s: Schedule, tensor: Tensor, axis: IterVar, width: Factor) -> Tensor:
+    """Partial sums of so many neighbours along a reduction axis, which are combined by a tree of lanes; returns their stage."""
+    _, inner = s[tensor].split(axis, factor=width)
     partial = _factored(s, tensor, inner, -1)
-    stage = s[partial]
     lane = partial.op.axis[-1]
-    stage.reorder(*[a for a in stage.leaf_iter_vars if a is not lane], lane)
-    stage.vectorize(lane)
+    _with_innermost(s[partial], lane)
+    s[partial].vectorize(lane)
     # what rfactor has left to reduce: the lanes
     (combined,) = s[tensor].op.reduce_axis
     s[tensor].vectorize(combined)
-    return [partial]
+    return partial
+
+
+def _with_innermost(stage: Stage, *inside: IterVar) -> None:
+    """Put some loops inside of all others, which stay in their order."""
+    stage.reorder(*[axis for axis in stage.leaf_iter_vars if axis not in inside], *inside)
 
 
 def _continued(s: Schedule, tensor: Tensor, axis: IterVar) -> list[IterVar]:
@@ -133,12 +129,10 @@ def _factored(s: Schedule, tensor: Tensor, axis: IterVar, place: int) -> Tensor:
 
 def _lanes_over_results(s: Schedule, tensor: Tensor, axis: IterVar, target: Target) -> None:
     (extent,) = extents_of((axis,))
-    outer, inner = s[tensor].split(axis, factor=vector_of(s[tensor], axis, extent, 4, target))
     stage = s[tensor]
-    reductions = [a for a in stage.leaf_iter_vars if any(a is r for r in s[tensor].op.reduce_axis)]
-    others = [a for a in stage.leaf_iter_vars if a is not inner and a is not outer and all(a is not r for r in reductions)]
+    outer, inner = stage.split(axis, factor=vector_of(stage, axis, extent, target))
     # the sum inside of the loop over vectors: each has its results in registers from the first term to the last
-    stage.reorder(*others, outer, *reductions, inner)
+    _with_innermost(stage, outer, *[one for one in stage.leaf_iter_vars if one in stage.op.reduce_axis], inner)
     stage.vectorize(inner)
 
 
@@ -152,9 +146,10 @@ def schedule_root_reduction(s: Schedule, tensor: Tensor, target: Target) -> None
     results, depth = prod(spatial), prod(reduced)
     work = results * depth
     axis = contiguous_axis(op)
-    along = axis is not None and any(axis is other for other in op.reduce_axis)
+    along = axis is not None and axis in op.reduce_axis
     # where the lanes are results, their last axis makes no work for threads
     rows = results if along else results // max(1, spatial[-1])
+    # Example: the sum of a million numbers has one result, so no loop over results has work for a second core.
     if is_parallel(target, work) and rows < target.num_cores and _can_cut(op, reduced, target):
         _over_threads(s, tensor, target)
         return
@@ -162,6 +157,7 @@ def schedule_root_reduction(s: Schedule, tensor: Tensor, target: Target) -> None
     outer = leading_loops(s, tensor)
     if not outer:
         return
+    # One loop, so that 3 x 50 rows are shared as 150.
     place = s[tensor].fuse(*outer)
     if is_parallel(target, work):
         s[tensor].parallel(place)
@@ -180,7 +176,7 @@ def _symbolic(s: Schedule, tensor: Tensor, target: Target) -> None:
         return
     # The 3 taps of a row are no vector: strided windows have results in lanes, which are apart in what they read.
     long = axis is not None and axis.dom is not None and (as_int(axis.dom.extent) or lanes) >= lanes
-    along = long and any(axis is other for other in op.reduce_axis)
+    along = long and axis in op.reduce_axis
     if along and not _is_regrouped(body):
         return
     # Sizes that aren't known count as a vector: threads start later than they could, never too early.
@@ -188,19 +184,11 @@ def _symbolic(s: Schedule, tensor: Tensor, target: Target) -> None:
     added = list[Tensor]()
     if along:
         assert axis is not None
-        _, inner = s[tensor].split(axis, factor=lanes)
-        partial = _factored(s, tensor, inner, -1)
-        lane = partial.op.axis[-1]
-        s[partial].reorder(*[a for a in s[partial].leaf_iter_vars if a is not lane], lane)
-        s[partial].vectorize(lane)
-        (combined,) = s[tensor].op.reduce_axis
-        s[tensor].vectorize(combined)
-        added, each, outer = [partial], 1, None
+        added, each, outer = [_in_lanes(s, tensor, axis, lanes)], 1, None
     else:
         if not op.axis:
             return
-        along_results = next((one for one in op.axis if one is axis), op.axis[-1])
-        each, outer = _tile_of_results(s, tensor, along_results, target)
+        each, outer = _tile_of_results(s, tensor, axis if axis is not None and axis in op.axis else op.axis[-1], target)
     # A tile's sums are computed at the loop over vectors, which therefore stays one of its own.
     loops = list(takewhile(lambda one: one is not outer, leading_loops(s, tensor)))
     found = rows_together(s, tensor, loops, target)
@@ -233,11 +221,12 @@ def rows_together(s: Schedule, tensor: Tensor, loops: Sequence[IterVar], target:
     wide = [(axis, sizes[id(axis)]) for axis in loops if sizes[id(axis)] != 1]
     if not wide:
         return None
+    # Known extents make work that can be counted now; an open one joins them only where they alone are too few tasks.
     fixed = list(takewhile(lambda one: one[1] is not None, wide))
     opened = [one for one in wide if one[1] is None]
     enough = prod(extent or 1 for _, extent in fixed) >= _ROWS_FOR_A_CORE * target.num_cores
     together = [axis for axis, _ in (fixed if enough or not opened else [opened[0], *fixed])]
-    s[tensor].reorder(*together, *[axis for axis in loops if all(axis is not one for one in together)])
+    s[tensor].reorder(*together, *[axis for axis in loops if axis not in together])
     return s[tensor].fuse(*together)
 
 
@@ -253,20 +242,20 @@ def _tile_of_results(s: Schedule, tensor: Tensor, axis: IterVar, target: Target)
         extent = as_int(one.dom.extent) if one.dom is not None else None
         shared = extent is not None and one is not axis and any(one.var not in flat_access(load).strides for load in loads(op))
         # A divisor, so that no row of the tile is half a row: 12 channels are two tiles of 6.
+        # No more rows than sums hide the latency of a multiply-add: the other half of the registers is for what they read.
         fitting = [n for n in range(2, accumulators(target) + 1) if extent is not None and extent % n == 0] if shared else []
         if fitting and fitting[-1] > factor:
             rows, factor = place, fitting[-1]
-    along = next(n for n, one in enumerate(op.axis) if one is axis)
+    along = op.axis.index(axis)
     # Sums in an array of their own: in the result, whose rows are apart by open strides, they would be loaded and stored for each term.
     kept = s.cache_write(tensor, "local")
     stage, sums = s[tensor], s[kept]
     outer, inner = stage.split(stage.op.axis[along], factor=lanes)
-    inside = [outer, *([] if rows is None else [stage.split(stage.op.axis[rows], factor=factor)[1]]), inner]
-    stage.reorder(*[a for a in stage.leaf_iter_vars if all(a is not b for b in inside)], *inside)
+    _with_innermost(stage, outer, *([] if rows is None else [stage.split(stage.op.axis[rows], factor=factor)[1]]), inner)
     stage.vectorize(inner)
     sums.compute_at(stage, outer)
     last = [sums.op.axis[n] for n in (rows, along) if n is not None]
-    sums.reorder(*[a for a in sums.op.axis if all(a is not b for b in last)], *sums.op.reduce_axis, *last)
+    _with_innermost(sums, *sums.op.reduce_axis, *last)
     for one in last[:-1]:
         sums.unroll(one)
     sums.vectorize(last[-1])
@@ -286,6 +275,7 @@ def leading_loops(s: Schedule, tensor: Tensor) -> list[IterVar]:
 
 def _can_cut(op: ComputeOp, reduced: Sequence[int], target: Target) -> bool:
     body = op.body[0]
+    # Four terms of the outermost axis for each core at least, so that one that gets a term more has a quarter more to do at most.
     return isinstance(body, Reduce) and reduced[0] >= 4 * target.num_cores and _is_regrouped(body)
 
 
@@ -297,7 +287,7 @@ def _over_threads(s: Schedule, tensor: Tensor, target: Target) -> None:
     lanes = lanes_of(target, tensor.dtype)
     parts = compute_of(s, partial)
     axis = contiguous_axis(parts)
-    if axis is not None and any(axis is other for other in parts.reduce_axis):
+    if axis is not None and axis in parts.reduce_axis:
         added = schedule_reduction(s, partial, target)
         each = s[partial].fuse(*s[partial].op.axis)
         s[partial].parallel(each)
@@ -319,7 +309,6 @@ def _rows_at_once(s: Schedule, partial: Tensor, target: Target) -> None:
     rows = partial.op.reduce_axis[0]
     several, each = stage.split(rows, factor=decided(stage, rows, _ROWS_AT_ONCE, written_rows(target)))
     outer, inner = stage.split(partial.op.axis[-1], factor=lanes_of(target, partial.dtype))
-    others = [a for a in stage.leaf_iter_vars if all(a is not b for b in (several, each, outer, inner))]
-    stage.reorder(*others, several, outer, each, inner)
+    _with_innermost(stage, several, outer, each, inner)
     stage.unroll(each)
     stage.vectorize(inner)

@@ -6,7 +6,7 @@ rows run in parallel and every stage in vectors.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from math import prod
 
@@ -18,13 +18,13 @@ from ..te.operation import ComputeOp
 from ..te.tensor import Tensor
 from ..tir.expr import IterVar, ProducerLoad, Var
 from ..tir.rewriting import variables, walk
-from .access import bytes_of, element_bytes, stage_reads
-from .machine import is_parallel, operations, outgrows_cache, parallel_from
-from .reduction import constant_extents, schedule_reduction
+from .access import element_bytes, is_streamed, stage_reads
+from .machine import is_parallel, operations, parallel_from
+from .reduction import schedule_reduction
 from .sizes import decided, several, vector_of
-from .stages import compute_of
+from .stages import compute_of, constant_extents
 
-_REGISTERS = 4
+_ENOUGH = 1 << 30  # operations for all threads, where a call says how many there are
 # Rows whose trees of lanes overlap: four of them hide the latency of one.
 _MOST_ROWS = 4
 
@@ -40,23 +40,35 @@ def common_rows(s: Schedule, output: Tensor, inner: Sequence[StageNode]) -> int:
     element of a line (1 x 4096 x 4096 with a ReLU: 90 times as long, two cores of Zen 3).
     """
     rows = len(output.op.axis) if isinstance(output.op, ComputeOp) else 0
-    bodies = inline_stages(s.tree)
+    # A stage behind that reads `m[j]` where the row's loop is i would need all rows before the first is done.
     wanted = {stage.id for stage in inner}
-    for reader in (s.tree[number] for number in bodies):
-        axes = [axis.var for axis in reader.compute.axis]
-        summed = {axis.var for axis in reader.compute.reduce_axis}
-        loads = [node for body in bodies[reader.id] for node in walk(body) if isinstance(node, ProducerLoad)]
-        for load in loads:
-            if reader.id in wanted and load.indices:
-                *outer, along = (variables(index) for index in load.indices)
-                if any(summed & moved for moved in outer) and not summed & along:
-                    rows = min([rows, *(place for place, axis in enumerate(axes) if axis in along)])
-            if s.tree.producer(load).id in wanted:
-                if reader.id not in wanted and reader.origin is not output.op:
-                    return 0
-                same = takewhile(lambda pair: pair[0] is pair[1], zip(load.indices, axes, strict=False))
-                rows = min(rows, len(list(same)))
+    for reader, load in _reads(s):
+        if reader.id in wanted:
+            rows = min(rows, _first_column(reader.compute, load))
+        if s.tree.producer(load).id in wanted:
+            if reader.id not in wanted and reader.origin is not output.op:
+                return 0
+            same = takewhile(lambda pair: pair[0] is pair[1].var, zip(load.indices, reader.compute.axis, strict=False))
+            rows = min(rows, len(list(same)))
     return rows
+
+
+def _first_column(op: ComputeOp, load: ProducerLoad) -> int:
+    """The first axis of the results along which what a sum reads is contiguous; their number if it is none of them.
+
+    Example:
+        Y[i, j] = sum over k of A[i, k] * B[k, j]: 1 by B, 2 by A.
+    """
+    summed = {axis.var for axis in op.reduce_axis}
+    *outer, along = (set[Var](), *(variables(index) for index in load.indices))
+    goes_down = any(summed & moved for moved in outer) and not summed & along
+    return next((place for place, axis in enumerate(op.axis) if goes_down and axis.var in along), len(op.axis))
+
+
+def _reads(s: Schedule) -> Iterator[tuple[StageNode, ProducerLoad]]:
+    """All reads of a program, inlined stages a part of what reads them, each with the stage that it stands in."""
+    for number, bodies in inline_stages(s.tree).items():
+        yield from ((s.tree[number], node) for body in bodies for node in walk(body) if isinstance(node, ProducerLoad))
 
 
 def has_known_rows(s: Schedule, stages: Sequence[StageNode], rows: int) -> bool:
@@ -67,13 +79,12 @@ def has_known_rows(s: Schedule, stages: Sequence[StageNode], rows: int) -> bool:
         it for any n is 2^31, and so much memory would be kept for each row.
     """
     kept = {stage.id for stage in stages}
-    for body in (body for number, bodies in inline_stages(s.tree).items() if number in kept for body in bodies):
-        for load in (node for node in walk(body) if isinstance(node, ProducerLoad)):
-            producer = s.tree.producer(load)
-            if producer.id in kept:
-                inside = zip(load.indices[rows:], producer.compute.axis[rows:], strict=True)
-                if any(constant_extents((axis,)) is None and not isinstance(index, Var) for index, axis in inside):
-                    return False
+    for reader, load in _reads(s):
+        producer = s.tree.producer(load)
+        if reader.id in kept and producer.id in kept:
+            inside = zip(load.indices[rows:], producer.compute.axis[rows:], strict=True)
+            if any(constant_extents((axis,)) is None and not isinstance(index, Var) for index, axis in inside):
+                return False
     return True
 
 
@@ -83,7 +94,7 @@ def schedule_rows(s: Schedule, output: Tensor, inner: Sequence[StageNode], rows:
     extents = constant_extents(op.axis)
     loops, columns = list(op.axis[:rows]), list(op.axis[rows:])
     if extents is not None and columns:
-        width = vector_of(s[output], columns[-1], extents[-1], _REGISTERS, target)
+        width = vector_of(s[output], columns[-1], extents[-1], target)
         *columns[-1:], lane = s[output].split(columns[-1], factor=width)
         s[output].vectorize(lane)
         columns.append(lane)
@@ -95,12 +106,13 @@ def schedule_rows(s: Schedule, output: Tensor, inner: Sequence[StageNode], rows:
         else:
             s[output].reorder(*loops, *some, *columns)
     place = s[output].fuse(*loops)
-    if is_parallel(target, _work(s, s.tree[s[output].id], inner)):
+    stages = (s.tree[s[output].id], *inner)
+    work, each = _work(stages), _work(stages, rows)
+    if is_parallel(target, _ENOUGH if work is None else work):
         s[output].parallel(place)
-        each = _work_of_row(s.tree[s[output].id], inner, rows)
         if each and constant_extents(op.axis[:rows]) is None:
             s[output].pragma(place, "parallel_from", parallel_from(target, each))
-    if extents is not None and s.tree[s[output].id].is_output and outgrows_cache(target, bytes_of(output)):
+    if extents is not None and is_streamed(s, output, target):
         s[output].store_nontemporal()
     for stage in reversed(inner):
         if not isinstance(s.tree[stage.id].attach, Inline):
@@ -111,26 +123,11 @@ def schedule_rows(s: Schedule, output: Tensor, inner: Sequence[StageNode], rows:
             s[tensor].compute_at(s[output], place)
 
 
-def _work(s: Schedule, last: StageNode, inner: Sequence[StageNode]) -> float:
-    """Operations of all stages; of symbolic extents, enough for all threads."""
-    total = 0
-    for stage in (last, *inner):
-        extents = constant_extents((*stage.compute.axis, *stage.compute.reduce_axis))
-        if extents is None:
-            return 1 << 30
-        total += operations(stage.compute.body, prod(extents))
-    return total
-
-
-def _work_of_row(last: StageNode, inner: Sequence[StageNode], rows: int) -> float:
-    """Operations of all stages in one row; 0 if they are unknown."""
-    total = 0
-    for stage in (last, *inner):
-        extents = constant_extents((*stage.compute.axis[rows:], *stage.compute.reduce_axis))
-        if extents is None:
-            return 0
-        total += operations(stage.compute.body, prod(extents))
-    return total
+def _work(stages: Sequence[StageNode], rows: int = 0) -> float | None:
+    """Operations of all stages inside of so many leading axes; None if an extent is symbolic."""
+    extents = [constant_extents((*stage.compute.axis[rows:], *stage.compute.reduce_axis)) for stage in stages]
+    known = [operations(stage.compute.body, prod(own)) for stage, own in zip(stages, extents, strict=True) if own is not None]
+    return sum(known) if len(known) == len(stages) else None
 
 
 def _several(s: Schedule, output: Tensor, axis: IterVar, count: int) -> tuple[list[IterVar], list[IterVar]]:
@@ -161,6 +158,7 @@ def _rows_at_once(s: Schedule, output: Tensor, inner: Sequence[StageNode], exten
     kept = sum(len(stage.compute.axis) > rows for stage in inner if not isinstance(s.tree[stage.id].attach, Inline))
     size = width * (2 + kept) * element_bytes(output.dtype)  # what is read, what is written, what is kept
     for count in range(_MOST_ROWS, 1, -1):
+        # Groups of rows are fewer tasks: at least four for each core, or one of them waits for another's last group.
         balanced = prod(extents[:rows]) >= 4 * count * target.num_cores
         if extents[rows - 1] % count == 0 and balanced and 2 * count * size <= target.l1_cache_size_bytes:
             return count
@@ -173,6 +171,6 @@ def _schedule_one(s: Schedule, tensor: Tensor, target: Target) -> list[Tensor]:
         return schedule_reduction(s, tensor, target)
     extents = constant_extents(op.axis[-1:]) if op.axis else None
     if extents is not None and extents[0] > 1:
-        _, lane = s[tensor].split(op.axis[-1], factor=vector_of(s[tensor], op.axis[-1], extents[0], _REGISTERS, target))
+        _, lane = s[tensor].split(op.axis[-1], factor=vector_of(s[tensor], op.axis[-1], extents[0], target))
         s[tensor].vectorize(lane)
     return []

@@ -13,17 +13,16 @@ Whatever size such a split has, the program is legal and computes the same. Size
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ..arith.analyzer import Analyzer
 from ..schedule.domain import axis_extents
 from ..schedule.steps import SampleCategorical, Sampled, SampleTile, Sampling, Step
 from ..schedule.te_schedule import Schedule, Stage
-from ..schedule.trace import Trace
 from ..target import Target
 from ..tir.arithmetic import as_int
 from ..tir.expr import IterVar
-from .machine import lanes_of, vector_factor
+from .machine import VECTORS, lanes_of, vector_factor
 
 Factor = int | Sampled
 Candidates = Callable[[int], Iterable[int]]
@@ -42,6 +41,7 @@ def decided(stage: Stage, axis: IterVar, value: int, candidates: Candidates) -> 
     node = schedule.tree[stage.id]
     place = stage._axis(axis, "split")
     extent = as_int(axis_extents(node, Analyzer())[place])
+    # An open extent has no list of candidates that all fit it, and one iteration has no other size.
     if extent is None or extent < 2:
         return value
     # the preferred size is a candidate even above the extent
@@ -49,6 +49,7 @@ def decided(stage: Stage, axis: IterVar, value: int, candidates: Candidates) -> 
     if len(sizes) < 2:
         return value
     # The sizes of a root axis are ordered; those of a part of one are any numbers.
+    # A tile of 6 is like one of 7, and mutation may walk; of the part of a part the extent depends on another decision.
     of_root = (place in node.spatial or place in node.reduction) and sizes[-1] <= extent
     step = SampleTile(stage.id, place, sizes, value) if of_root else SampleCategorical(sizes, sizes.index(value))
     schedule.apply_step(step)
@@ -65,7 +66,7 @@ def written_rows(target: Target) -> Candidates:
     return lambda _: [count for count in (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 24, 28, 32) if count <= target.vector_registers]
 
 
-def vector_of(stage: Stage, axis: IterVar, extent: int, most: int, target: Target) -> Factor:
+def vector_of(stage: Stage, axis: IterVar, extent: int, target: Target, most: int = VECTORS) -> Factor:
     """The part of an axis to vectorise: up to `most` registers (see `vector_factor`); one register is no decision."""
     lanes = lanes_of(target, stage.op.output_dtype(0))
     value = vector_factor(extent, lanes, most)
@@ -103,16 +104,8 @@ def parts(extent: int) -> Iterable[int]:
     return [-(-extent // count) for count in (1, 2, 3, 4, 8)]
 
 
-@dataclass(frozen=True)
-class Opened:
-    """A program with open sizes, and for each of them in order the one that the rule prefers."""
-
-    trace: Trace
-    preferred: tuple[tuple[int, ...], ...]
-
-
-def opened(steps: Iterable[Step]) -> Opened:
-    """Steps of a schedule with their decisions open again."""
+def opened(steps: Iterable[Step]) -> tuple[list[Step], list[tuple[int, ...]]]:
+    """Steps of a schedule with their decisions open again, and for each of these in order what the rule prefers."""
     found: list[Step] = []
     preferred: list[tuple[int, ...]] = []
     for step in steps:
@@ -120,7 +113,7 @@ def opened(steps: Iterable[Step]) -> Opened:
             preferred.append(_value(step, step.decision))
             step = replace(step, decision=None)
         found.append(step)
-    return Opened(Trace(tuple(found)), tuple(preferred))
+    return found, preferred
 
 
 def _value(step: Sampling, decision: int | tuple[int, ...]) -> tuple[int, ...]:

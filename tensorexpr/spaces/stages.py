@@ -22,6 +22,20 @@ def compute_of(s: Schedule, tensor: Tensor) -> ComputeOp:
     return s.tree[s[tensor].id].compute
 
 
+def constant_extents(axes: Sequence[IterVar]) -> list[int] | None:
+    """The extents of some axes, or None if one isn't a constant."""
+    found = [as_int(axis.dom.extent) if axis.dom is not None else None for axis in axes]
+    known = [extent for extent in found if extent is not None]
+    return known if len(known) == len(axes) else None
+
+
+def extents_of(axes: Sequence[IterVar]) -> list[int]:
+    """The extents of axes that are known to be constants."""
+    found = constant_extents(axes)
+    assert found is not None
+    return found
+
+
 def elementwise_consumer(tree: ScheduleTree, stage: StageNode) -> StageNode | None:
     """The only stage with loops that reads `stage`, through inlined ones, if every read on all ways is elementwise and the shapes agree.
 
@@ -33,6 +47,7 @@ def elementwise_consumer(tree: ScheduleTree, stage: StageNode) -> StageNode | No
     # the list grows while it is walked
     for current in waiting:
         readers = tree.consumers(current)
+        # One reader at other indices, a sum of what was computed say, needs elements that a tile of this stage doesn't have yet.
         if not readers or not all(_reads_elementwise(tree, reader, current) for reader in readers):
             return None
         for reader in readers:
@@ -56,6 +71,7 @@ def tiled_result(s: Schedule, stage: StageNode, finished: Container[int] = ()) -
     """What is computed in tiles of a stage: where its elements end up, if nothing was said of that yet; else itself."""
     own, result = stage.origin.output(0), result_of(s, stage)
     reader = s.tree[s[result].id]
+    # Another rule's loops can't be cut again: then the product keeps a tile of its own, which its reader reads from memory.
     found: Tensor = result if is_untouched(reader) and reader.id not in finished else own
     return found
 

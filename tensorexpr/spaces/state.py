@@ -61,17 +61,18 @@ class SketchState:
 
     def scheduled(self, stage: int, target: Target) -> SketchState:
         """This program with a stage at the root scheduled by itself, the sizes open."""
+        # A rule works on a schedule, which changes; only its trace comes back, replayed on this state, which doesn't.
         s = Schedule.going_on(self.tree)
         schedule_alone(s, s.tree[stage], target)
         return self.opened(s.trace, stage, *range(len(self.tree.stages), len(s.tree.stages)))
 
     def opened(self, trace: Trace, *finished: int) -> SketchState:
         """This program after the steps of a schedule that goes on from it, their decisions open."""
-        program = opened(trace)
+        steps, preferred = opened(trace)
         made = self
-        for step in program.trace:
+        for step in steps:
             made = made.add(step)
-        return replace(made, preferred=(*self.preferred, *program.preferred), finished=self.finished | set(finished))
+        return replace(made, preferred=(*self.preferred, *preferred), finished=self.finished | set(finished))
 
     def stage(self, number: int) -> StageNode:
         """A stage."""

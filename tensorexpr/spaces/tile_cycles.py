@@ -88,6 +88,7 @@ def ranked_tiles(shape: Shape, target: Target, cores: int) -> list[RegisterTile]
     candidates = [replace(tile, cycles=_cycles(tile, shape, target.machine, cores)) for tile in fitting]
     # Of equal cycles the tile with fewer loads in a step, rows + vectors. Sorted, so the first of each kind is its best.
     candidates.sort(key=lambda tile: (tile.cycles, tile.rows + tile.vectors))
+    # A search changes rows; vectors and chunks are structure, so that each pair of them is a program of its own.
     best: dict[tuple[int, int], RegisterTile] = {}
     for tile in candidates:
         best.setdefault((tile.vectors, tile.chunks), tile)
@@ -111,6 +112,7 @@ def _fitting(shape: Shape, target: Target) -> Iterator[tuple[int, int]]:
 
 def _cycles(tile: RegisterTile, shape: Shape, machine: Machine, cores: int) -> float:
     """Cycles of the core that has most to do, all rounded up to whole tiles, panels and shares."""
+    # Rounded up: the last panel takes as long as a whole one, whatever part of it is columns.
     panels = -(-shape.columns // (shape.lanes * tile.vectors))
     loads = 1 if shape.aligned else 2
     rows = -(-shape.rows // tile.chunks)

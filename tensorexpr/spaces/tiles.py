@@ -28,9 +28,8 @@ from .contractions import Operand
 from .conv_tile import FEW_SUMMED, has_free_register
 from .convolutions import Convolution
 from .dot_products import has_whole_groups
-from .reduction import extents_of
 from .sizes import Factor, balanced_rows, decided, parts, several
-from .stages import compute_of
+from .stages import compute_of, extents_of
 
 
 class Tiles:
@@ -55,6 +54,7 @@ class Tiles:
     def build(self) -> None:
         """Schedule everything."""
         s, plan = self.s, self.plan
+        # The order matters: each step below sees the definitions and layouts that the ones before have made.
         tile = accumulators_of(s, self.tensor, self.result, "global" if plan.block else "local")
         data = None if self.windows is None else self._without_border(tile, self.windows)
         # Before the accumulators: what pads their last vector then has columns of the panel to be computed from.
@@ -74,6 +74,7 @@ class Tiles:
     def _without_border(self, tile: Tensor, windows: Convolution) -> Tensor:
         """Leave out the terms that a border or a phase makes zero; returns what is read instead of the data with its border."""
         s, data = self.s, windows.data.tensor if self.copy is None else self.copy
+        # To leave terms out is the same as to add their zeros unless a weight is infinite or NaN, which `assume_finite` rules out.
         if self.plan.peeled:
             s[data].compute_inline()
             data = s[data].op.input_tensors[0]
@@ -107,6 +108,7 @@ class Tiles:
     def _copied(self, operand: Operand, tile: Tensor) -> Tensor:
         """The stage that copies an operand: what was to be inlined does it itself, of anything else a copy is made."""
         node = self.s.tree[self.s[operand.tensor].id]
+        # An inlined transpose becomes the packing itself: elements are moved once, from where they lie to the panel.
         if isinstance(node.attach, Inline) and len(self.s.tree.consumers(node)) == 1:
             self.s[operand.tensor].compute_root()
             return operand.tensor
@@ -146,6 +148,7 @@ class Tiles:
         # A panel's layout is made of the tile's vectors; without one any number will do.
         is_open = plan.pack is Pack.NONE and self.windows is None
         width: Factor = decided(stage, vectors, plan.tile.vectors, several) if is_open else plan.tile.vectors
+        # Panels in memory can't be padded: tiles of two sizes instead of a guard in the hot loop.
         panel, vector = stage.split(vectors, factor=width, balanced=plan.blocks is not None)
         tiles, each, size = self._tiles_of_rows(stage, rows)
         packed, innermost = panel, tiles[-1]
@@ -271,6 +274,7 @@ class Tiles:
             groups, within = stage.split(step, factor=plan.dot.group)
             stage.reorder(*outer, groups, *others, vector, lane, within)
             stage.tensorize(lane, TensorIntrin.get(plan.dot.intrinsic))
+        # Constant indices after unrolling are what lets lowering keep the tile in registers.
         for axis in (*(steps[one] for one in unrolled), *others, vector):
             stage.unroll(axis)
         for one in inside:  # or pixels that several taps read would stay in registers, of which there are too few
@@ -319,6 +323,7 @@ def pack(
         lane = steps[-1]
     elif outer and list(summed) == sorted(summed):  # a copy runs through them without caring which is which
         outer = [stage.fuse(*outer)]
+    # Read along memory, written along lanes: without the block each lane is a load of a line of its own.
     if transposed and group == 1 and len(outer) > 1 and column < min(summed):
         _runs_through(stage, panels, [outer[summed.index(n)] for n in sorted(summed)], vector, lane, lanes)
     elif transposed and group == 1 and outer:  # as many steps as lanes make a block that is transposed in registers

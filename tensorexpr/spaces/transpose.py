@@ -28,6 +28,7 @@ def transposed_axis(loops: Sequence[Loop]) -> int | None:
     if not loops:
         return None
     votes = [0] * len(loops)
+    # A read whose elements are neighbours along the last loop, or the same one, is a vector load or a broadcast already.
     for read, apart in enumerate(loops[-1].strides):
         if abs(apart) < 2:
             continue
@@ -46,6 +47,7 @@ def _block(target: Target, dtype: str) -> int:
     block rows * (block * bytes / line) lines of each <= lines of the cache: 64 floats, 128 bytes with 32 or 48 KB.
     """
     first, size = target.machine.caches[0], element_bytes(dtype)
+    # At least a line's worth, or every line would be loaded for each part of it that a block takes.
     block = max(lanes_of(target, dtype), first.line // size)
     while 2 * block * -(-2 * block * size // first.line) <= first.size // first.line:
         block *= 2

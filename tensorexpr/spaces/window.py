@@ -29,12 +29,11 @@ from ..target import Target
 from ..te.operation import ComputeOp, loads
 from ..te.tensor import Tensor
 from ..tir.expr import IterVar, Reduce, Var
-from .access import bordered, bytes_of, element_bytes, flat_access
+from .access import bordered, bytes_of, element_bytes, flat_access, is_streamed
 from .convolutions import convolution_of
-from .machine import is_parallel, lanes_of, outgrows_cache
-from .reduction import constant_extents, extents_of
+from .machine import is_parallel, lanes_of
 from .sizes import decided, registers, written_rows
-from .stages import is_untouched, result_of
+from .stages import constant_extents, extents_of, is_untouched, result_of
 
 # Terms of one window that are written out, and of all windows of a tile: code that is lowered and compiled up to nine times, once
 # for each combination of borders.
@@ -53,7 +52,7 @@ def schedule_windows(s: Schedule, target: Target) -> None:
     What was scheduled is inlined, computed at a loop of another stage, or has vector loops afterwards.
     """
     for stage in list(s.tree.in_order()):
-        if isinstance(stage.op, ComputeOp) and isinstance(stage.attach, Inline) is False and is_window(s, stage):
+        if not isinstance(stage.attach, Inline) and is_window(s, stage):
             _schedule(s, stage, target)
 
 
@@ -78,6 +77,7 @@ def is_window(s: Schedule, stage: StageNode) -> bool:
 
 def is_sum_of_windows(op: ComputeOp, target: Target) -> bool:
     """True for a convolution whose channels fill less than half a vector, where its rows of pixels fill more."""
+    # Example: 32 channels of data to 3 of results: a vector of 8 would have 5 lanes that compute nothing.
     convolution = convolution_of(op) if _is_one_sum(op) else None
     if convolution is None or convolution.is_transposed or convolution.is_column_last:
         return False
@@ -114,6 +114,7 @@ def _moved_axes(op: ComputeOp) -> dict[Var, Var]:
     for load in loads(op):
         for form in flat_access(load).partial:
             along = [var for var in form if var in spatial]
+            # y + r moves the window along y; y + x + r moves it along neither.
             if len(along) == 1:
                 moved.update({var: along[0] for var in form if var in reduced})
     return moved
@@ -200,11 +201,12 @@ def _tile_result(s: Schedule, result: Tensor, op: ComputeOp, target: Target) -> 
         shared = [*outer, tiles[innermost][0]] if groups < 4 * target.num_cores else outer
         outermost = stage.fuse(*shared)
         stage.parallel(outermost)
+    # With mask registers a masked load costs what a plain one does, so that bodies of their own would be code for nothing.
     if not target.machine.mask_registers:
         stage.pragma(outermost, "loop_partition_hint")
     # A line of which but a part is stored before others are goes to memory in parts (Ice Lake server, two: 10 ms instead of 2.4).
     whole_lines = width * element_bytes(result.dtype) % target.machine.line_bytes == 0
-    if whole_lines and s.tree[stage.id].is_output and outgrows_cache(target, bytes_of(result)):
+    if whole_lines and is_streamed(s, result, target):
         stage.store_nontemporal()
     return column
 

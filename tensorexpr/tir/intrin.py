@@ -63,7 +63,7 @@ def fused_multiply_add(a: Array, b: Array, c: Array) -> Array:
 
 
 def _exact_fma(a: float, b: float, c: float) -> float:
-    if not (math.isfinite(a) and math.isfinite(b) and math.isfinite(c)) or a == 0 or b == 0:
+    if not all(map(math.isfinite, (a, b, c))) or 0 in (a, b):
         # Zero, infinity or NaN leave one rounding at most; and infinity is no fraction.
         return float(np.float64(a) * np.float64(b) + np.float64(c))
     from fractions import Fraction  # which brings decimals and more, for an operation that hardly anybody interprets

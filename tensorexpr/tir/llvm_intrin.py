@@ -226,7 +226,8 @@ def _call(op: str, dtype: str, name: str, args: tuple[Any, ...]) -> PrimExpr:
     count = len(row.operands) if row is not None and row.operands else None
     if row is None and name.startswith("llvm."):  # one that code generation will refuse by name
         return Call(dtype, op, (StringImm(name), *operands))
-    if operands and isinstance(operands[0], IntImm) and operands[0].dtype == "uint32" and (count is None or len(operands) == count + 1):
+    has_one_more = count is None or len(operands) == count + 1
+    if has_one_more and operands and isinstance(operands[0], IntImm) and operands[0].dtype == "uint32":
         operands = operands[1:]  # the number of operands that overload the name, which the name itself spells
     call = Call(dtype, op, (StringImm(name), *operands))
     intrinsic_operands(call)

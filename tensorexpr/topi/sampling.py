@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 from itertools import product as combinations
 from typing import Any
 
@@ -86,63 +89,17 @@ def grid_sample(
     Raises:
         DeclarationError: for other ranks, a layout or a method that doesn't exist.
     """
-    where, dims = "grid_sample", data.ndim - 2
-    if layout != ("NCHW", "NCDHW")[dims == 3] or dims not in (2, 3):
-        raise DeclarationError(f'{where}: layout is {layout!r} and data has {data.ndim} dimensions; it takes "NCHW" of 4 or "NCDHW" of 5')
-    if method not in _METHODS or padding_mode not in _PADDINGS or (dims == 3 and method == "bicubic"):
-        raise DeclarationError(
-            f"{where}: method {method!r}, padding_mode {padding_mode!r}; there are {', '.join(_METHODS)} (bicubic for images only) "
-            f"and {', '.join(_PADDINGS)}"
-        )
-    need_rank(where, "the grid", grid, data.ndim)
-    need_equal(where, "extent 1 of the grid and the dimensions of the data", grid.shape[1], dims)
-    extents = data.shape[2:]
-
-    def whole(x: PrimExpr, extent: Any) -> PrimExpr:
-        size = cast(extent, "float32")
-        return (x + 1.0) * (size - 1.0) * 0.5 if align_corners else ((x + 1.0) * size - 1.0) * 0.5
-
-    def padded(x: PrimExpr, extent: Any) -> PrimExpr:
-        if padding_mode == "border":
-            return _held(x, extent)
-        return _reflected(x, extent, align_corners) if padding_mode == "reflection" else x
-
-    def extent_of(d: Var) -> PrimExpr:
-        found = arithmetic.convert(extents[0])
-        for number, extent in enumerate(extents[1:], 1):
-            found = intrin.select(arithmetic.convert(d == number), arithmetic.convert(extent), found)
-        return found
-
-    def place(n: Var, d: Var, *i: Var) -> PrimExpr:
-        # Coordinates are x, y, z, and axes the other way round.
-        x = whole(cast(grid(n, dims - 1 - d, *i), "float32"), extent_of(d))
-        # Of the cubic kernel elements are padded: coordinates that were folded first would weigh the wrong neighbours, two elements far.
-        return x if method == "bicubic" else padded(x, extent_of(d))
-
-    def index(n: Var, d: Var, tap: Var, *i: Var) -> PrimExpr:
-        """The element of a tap along an axis; -1 of zeros beyond the border."""
-        x, extent = places(n, d, *i), extent_of(d)
-        at = cast(intrin.nearbyint(x) if method == "nearest" else intrin.floor(x), "int32") + tap
-        if method == "bicubic":
-            at = cast(padded(cast(at - 1, "float32"), extent), "int32")
-        held = arithmetic.maximum(arithmetic.minimum(at, extent - 1), 0)
-        return intrin.select(arithmetic.all(at >= 0, at < extent), held, const(-1)) if padding_mode == "zeros" else held
-
-    def weight(n: Var, d: Var, tap: Var, *i: Var) -> PrimExpr:
-        fraction = places(n, d, *i) - intrin.floor(places(n, d, *i))
-        choices = _cubic_weights(fraction) if method == "bicubic" else [1.0 - fraction, fraction]
-        found = choices[0]
-        for number, choice in enumerate(choices[1:], 1):
-            found = intrin.select(arithmetic.convert(tap == number), choice, found)
-        return found
-
+    _check_sampling(data, grid, method, layout, padding_mode)
+    dims, taps = data.ndim - 2, {"nearest": 1, "bicubic": 4}.get(method, 2)
+    sampling = _Sampling(data.shape[2:], method, padding_mode, align_corners)
     # Once for each point, and not for each channel of it.
-    points, taps = (grid.shape[0], dims), {"nearest": 1, "bicubic": 4}.get(method, 2)
-    places = compute((*points, *grid.shape[2:]), place, "grid_places")
-    indices = compute((*points, taps, *grid.shape[2:]), index, "grid_indices")
-    weights = compute((*points, taps, *grid.shape[2:]), weight, "grid_weights")
+    points, pixels = (grid.shape[0], dims), grid.shape[2:]
+    places = compute((*points, *pixels), partial(sampling.place, grid), "grid_places")
+    indices = compute((*points, taps, *pixels), partial(sampling.index, places), "grid_indices")
+    weights = compute((*points, taps, *pixels), partial(sampling.weight, places), "grid_weights")
 
-    def body(n: Var, c: Var, *i: Var) -> PrimExpr:
+    def body(*element: Var) -> PrimExpr:
+        n, c, *i = element
         total: PrimExpr = const(0, data.dtype)
         for choice in combinations(range(taps), repeat=dims):
             at = [indices(n, d, tap, *i) for d, tap in enumerate(choice)]
@@ -158,7 +115,69 @@ def grid_sample(
             total = total + found * cast(factor, data.dtype)
         return total
 
-    return compute((*data.shape[:2], *grid.shape[2:]), lambda *i: body(i[0], i[1], *i[2:]), "grid_sample", "grid_sample")
+    return compute((*data.shape[:2], *pixels), body, "grid_sample", "grid_sample")
+
+
+def _check_sampling(data: Tensor, grid: Tensor, method: str, layout: str, padding_mode: str) -> None:
+    where, dims = "grid_sample", data.ndim - 2
+    if layout != ("NCHW", "NCDHW")[dims == 3] or dims not in (2, 3):
+        raise DeclarationError(f'{where}: layout is {layout!r} and data has {data.ndim} dimensions; it takes "NCHW" of 4 or "NCDHW" of 5')
+    if method not in _METHODS or padding_mode not in _PADDINGS or (dims == 3 and method == "bicubic"):
+        raise DeclarationError(
+            f"{where}: method {method!r}, padding_mode {padding_mode!r}; there are {', '.join(_METHODS)} (bicubic for images only) "
+            f"and {', '.join(_PADDINGS)}"
+        )
+    need_rank(where, "the grid", grid, data.ndim)
+    need_equal(where, "extent 1 of the grid and the dimensions of the data", grid.shape[1], dims)
+
+
+@dataclass(frozen=True)
+class _Sampling:
+    """Where the points of a grid lie in data of some extents, and which elements (taps) of an axis they weigh by how much."""
+
+    extents: tuple[Any, ...]
+    method: str
+    padding_mode: str
+    align_corners: bool
+
+    def place(self, grid: Tensor, n: Var, d: Var, *i: Var) -> PrimExpr:
+        """The coordinate of a point along axis d, in elements."""
+        extent = _chosen(d, self.extents)
+        # Coordinates are x, y, z, and axes the other way round.
+        x = self._whole(cast(grid(n, len(self.extents) - 1 - d, *i), "float32"), extent)
+        # Of the cubic kernel elements are padded: coordinates that were folded first would weigh the wrong neighbours, two elements far.
+        return x if self.method == "bicubic" else self._padded(x, extent)
+
+    def index(self, places: Tensor, n: Var, d: Var, tap: Var, *i: Var) -> PrimExpr:
+        """The element of a tap along an axis; -1 of zeros beyond the border."""
+        x, extent = places(n, d, *i), _chosen(d, self.extents)
+        at = cast(intrin.nearbyint(x) if self.method == "nearest" else intrin.floor(x), "int32") + tap
+        if self.method == "bicubic":
+            at = cast(self._padded(cast(at - 1, "float32"), extent), "int32")
+        held = arithmetic.maximum(arithmetic.minimum(at, extent - 1), 0)
+        return intrin.select(arithmetic.all(at >= 0, at < extent), held, const(-1)) if self.padding_mode == "zeros" else held
+
+    def weight(self, places: Tensor, n: Var, d: Var, tap: Var, *i: Var) -> PrimExpr:
+        """How much a tap counts along an axis."""
+        fraction = places(n, d, *i) - intrin.floor(places(n, d, *i))
+        return _chosen(tap, _cubic_weights(fraction) if self.method == "bicubic" else [1.0 - fraction, fraction])
+
+    def _whole(self, x: PrimExpr, extent: Any) -> PrimExpr:
+        size = cast(extent, "float32")
+        return (x + 1.0) * (size - 1.0) * 0.5 if self.align_corners else ((x + 1.0) * size - 1.0) * 0.5
+
+    def _padded(self, x: PrimExpr, extent: Any) -> PrimExpr:
+        if self.padding_mode == "border":
+            return _held(x, extent)
+        return _reflected(x, extent, self.align_corners) if self.padding_mode == "reflection" else x
+
+
+def _chosen(number: Var, choices: Sequence[Any]) -> PrimExpr:
+    """The choice of a number: an index that is a loop's can't pick from a list."""
+    found = arithmetic.convert(choices[0])
+    for n, choice in enumerate(choices[1:], 1):
+        found = intrin.select(arithmetic.convert(number == n), arithmetic.convert(choice), found)
+    return found
 
 
 def _cubic_weights(fraction: PrimExpr) -> list[PrimExpr]:

@@ -152,38 +152,49 @@ def non_max_suppression(
         boxes, valid, origin, by_score = (ib.buffer_ptr(buffer) for buffer in ins[:4])
         most, limit = scalar(max_output_size, ins, ib, "int32"), scalar(iou_threshold, ins, ib, data.dtype)
         with ib.for_range(0, batch, "b", kind="parallel") as b:
-            suppresses = limit > const(0, data.dtype)
-            looked_at = valid[b] if top_k < 0 else intrin.select(suppresses, arithmetic.minimum(valid[b], const(top_k, "int32")), valid[b])
+            selects = limit > const(0, data.dtype)
+            looked_at = valid[b] if top_k < 0 else intrin.select(selects, arithmetic.minimum(valid[b], const(top_k, "int32")), valid[b])
             alive = ib.allocate("bool", (count,), "alive")
-            kept = ib.allocate("int32", (1,), "kept", scope="local")
-            kept[0] = 0
-            with ib.for_range(0, count, "i") as i:
-                alive[i] = i < looked_at
-            with ib.for_range(0, looked_at, "i") as i, ib.if_scope(arithmetic.all(suppresses, alive[i])):
-                with ib.if_scope(arithmetic.all(most >= 0, kept[0] >= most)):
-                    # Beyond the limit a box isn't written, and so suppresses none.
-                    alive[i] = const(False, "bool")
-                with ib.else_scope():
-                    kept[0] = kept[0] + 1
-                    with ib.for_range(i + 1, looked_at, "j") as j, ib.if_scope(alive[j]):
-                        # Best first: a box that is alive when its turn comes can't be suppressed any more.
-                        first, other = (b, by_score[b, i]), (b, by_score[b, j])
-                        suppressed = [_overlap(boxes, first, other, coord_start) >= limit]
-                        if not force_suppress and id_index >= 0:
-                            classes = [(*box, id_index) for box in (first, other)]
-                            suppressed.append(arithmetic.convert(boxes[classes[0]] == boxes[classes[1]]))
-                        with ib.if_scope(arithmetic.all(*suppressed)):
-                            alive[j] = const(False, "bool")
 
-            def place(i: Var) -> PrimExpr:
-                return intrin.select(suppresses, by_score[b, i], i)
+            def suppresses(i: Var, j: Var, b: Var = b) -> PrimExpr:
+                first, other = (b, by_score[b, i]), (b, by_score[b, j])
+                conditions = [_overlap(boxes, first, other, coord_start) >= limit]
+                if not force_suppress and id_index >= 0:
+                    own, others = (*first, id_index), (*other, id_index)
+                    conditions.append(arithmetic.convert(boxes[own] == boxes[others]))
+                return arithmetic.all(*conditions)
 
+            def place(i: Var, b: Var = b, is_ordered: PrimExpr = selects) -> PrimExpr:
+                return intrin.select(is_ordered, by_score[b, i], i)
+
+            _keep_best(ib, alive, looked_at, selects, most, suppresses)
             _write_kept(ib, b, looked_at, alive, boxes, origin, place, outs, elements, return_indices, invalid_to_bottom)
 
     inputs = [data, valid_count, indices, order, *scalars]
     if return_indices:
         return in_loops([(batch, count), (batch, 1)], inputs, body, "non_max_suppression", ["int32", "int32"])
     return in_loops([data.shape], inputs, body, "non_max_suppression", [data.dtype])[0]
+
+
+def _keep_best(
+    ib: IRBuilder, alive: BufferVar, looked_at: PrimExpr, selects: PrimExpr, most: PrimExpr, suppresses: Callable[[Var, Var], PrimExpr]
+) -> None:
+    """Mark the boxes that stay, all that are looked at unless it `selects`: best first, at most `most` of them if that isn't negative, and
+    none that a better one suppresses.
+    """
+    kept = ib.allocate("int32", (1,), "kept", scope="local")
+    kept[0] = 0
+    with ib.for_range(0, alive.buffer.shape[0], "i") as i:
+        alive[i] = i < looked_at
+    with ib.for_range(0, looked_at, "i") as i, ib.if_scope(arithmetic.all(selects, alive[i])):
+        with ib.if_scope(arithmetic.all(most >= 0, kept[0] >= most)):
+            # Beyond the limit a box isn't written, and so suppresses none.
+            alive[i] = const(False, "bool")
+        with ib.else_scope():
+            kept[0] = kept[0] + 1
+            # Best first: a box that is alive when its turn comes can't be suppressed any more.
+            with ib.for_range(i + 1, looked_at, "j") as j, ib.if_scope(alive[j]), ib.if_scope(suppresses(i, j)):
+                alive[j] = const(False, "bool")
 
 
 def _write_kept(

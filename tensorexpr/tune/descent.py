@@ -73,6 +73,7 @@ class Descent:
         first = _fastest(known)[:_STARTS]
         if not first:
             return
+        # Their times were taken minutes apart; the wrong first centre costs a whole walk.
         timed = self.contest(first) if len(first) > 1 else [()]
         costs = [median(row) if row else known[candidate] for candidate, row in zip(first, timed, strict=True)]
         self.cost, place = min((cost, place) for place, cost in enumerate(costs))
@@ -103,6 +104,7 @@ class Descent:
     def _restart(self) -> None:
         """Go on from the fastest program that was no centre yet; nowhere if it is much slower."""
         assert self.centre is not None
+        # A centre whose neighbours were all measured has nothing more to say, and would be chosen again, as it is the fastest.
         self._closed.add(self.centre)
         left = self._others()
         self.centre, self._axes = (left[0] if left else None), ()
@@ -114,6 +116,7 @@ class Descent:
         rows, axes = sketch.neighbours(centre.row)
         own = float(self.score(centre.sketch, np.array([centre.row], np.int64))[0])
         scores = np.asarray(self.score(centre.sketch, rows), float) if len(rows) else np.zeros(0)
+        # Tile sizes depend on each other: 6 x 2 -> 4 x 3 is two moves, each of which alone is slower.
         pairs = _pair_moves(rows, axes, scores, centre.row)
         pair_scores = np.asarray(self.score(centre.sketch, pairs), float) if len(pairs) else np.zeros(0)
         order = [*_by_axis(axes, scores, self._axes), *np.argsort(-pair_scores, kind="stable") + len(rows)]
@@ -133,6 +136,7 @@ class Descent:
         self._known.update(measured)
         if self.centre is None:
             return False
+        # A first timing is off by a few per cent, so one a little slower than the centre may win in turn with it.
         challengers = _fastest({candidate: cost for candidate, cost in measured.items() if cost < _NEARLY * self.cost})[:_CHALLENGERS]
         if not challengers:
             return False
@@ -185,6 +189,7 @@ def _by_axis(axes: IntArray, scores: Array, first: Sequence[int]) -> list[int]:
     for axis in dict.fromkeys(axes.tolist()):
         found = np.flatnonzero(axes == axis)
         queues.append(found[np.argsort(-scores[found], kind="stable")].tolist())
+    # What moved last goes first: where one step along a slope was good, the next one often is.
     queues.sort(key=lambda queue: (axes[queue[0]] not in first, -scores[queue[0]]))
     most = max(map(len, queues), default=0)
     return [queue[place] for place in range(most) for queue in queues if place < len(queue)]

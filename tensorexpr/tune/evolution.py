@@ -112,6 +112,7 @@ def _start(sketch: Space, seeds: IntArray | None, count: int, rng: Rng) -> IntAr
 
 def _best_of(rows: IntArray, scores: Array, count: int) -> tuple[IntArray, Array]:
     """The best distinct rows with their scores; ties go to the earlier row. What may not be built scores -inf and is left out."""
+    # -inf sorts last, so that the finite ones are a prefix.
     order = np.argsort(-scores, kind="stable")[: np.isfinite(scores).sum()]
     rows, scores = rows[order], scores[order]
     if rows.shape[1]:
@@ -129,6 +130,7 @@ def _shares(scores: Sequence[Array], population: int) -> list[int]:
     tops = np.array([np.sort(values)[-8:].mean() if len(values) else -np.inf for values in finite])
     # By rank, not by score: scores of different sketches may be far apart before the model has learned from both.
     rank = np.argsort(np.argsort(-tops))
+    # Half as many rows for each place further down, and a tenth of the first's for all: no sketch is given up on a model's word.
     weights = 0.5**rank + 0.1
     return [max(16, int(n)) for n in weights / weights.sum() * population]
 
@@ -136,6 +138,7 @@ def _shares(scores: Sequence[Array], population: int) -> list[int]:
 def _children(sketch: Space, rows: IntArray, scores: Array, count: int, options: EvolutionOptions, rng: Rng) -> IntArray:
     if not len(rows):
         return rows
+    # By rank and not by score, which has no scale before the model has learned: one high guess would be every child's parent.
     parents = rows[_by_rank(scores, count, rng)]
     others = rows[_by_rank(scores, count, rng)]
     draw = rng.random(count)

@@ -49,6 +49,7 @@ class Learner:
         if self.program_model is not None:
             return np.asarray(self.program_model.score([self.sketches[number].program(row) for row in rows]), float)
         made = self.sketches[number].features(rows, self.target)
+        # The prior's cycles as a logarithm: what is learned is how far a program is off from it, a factor.
         return np.where(made.valid, self.model.predict(made.features, -np.log(made.cycles)), -np.inf)
 
     def predicted(self, candidates: Sequence[Candidate | None]) -> list[float | None]:

@@ -45,6 +45,7 @@ class Decision:
         categorical it is any other choice.
         """
         if self.ordered:
+            # Two steps either way: where 6 and 7 rows do about the same, 8 may be the next that differs.
             lists = [[c for c in (own - 2, own - 1, own + 1, own + 2) if 0 <= c < self.count] for own in range(self.count)]
         elif self.values.shape[1] == 1:
             lists = [[c for c in range(self.count) if c != own] for own in range(self.count)]
@@ -54,6 +55,7 @@ class Decision:
         most = max(1, max(map(len, lists)))
         padded = np.zeros((self.count, most), np.int64)
         for own, found in enumerate(lists):
+            # Repeated to the same length, so that a table serves a whole population; `counts` keeps the repeats out of the draw.
             padded[own] = np.resize(found, most) if found else own
         return padded, np.array([max(1, len(found)) for found in lists], np.int64)
 
@@ -61,6 +63,7 @@ class Decision:
 def _moves(value: tuple[int, ...], numbers: dict[tuple[int, ...], int]) -> list[int]:
     found: dict[int, None] = {}
     for source, amount in enumerate(value):
+        # Products stay what they were: 4 x 8 -> 2 x 16, so that every move is a tiling of the same extent.
         for factor in divisors(amount)[1:]:
             for sink in range(len(value)):
                 if sink != source:
@@ -102,6 +105,7 @@ def mutate(space: Decided, rows: IntArray, rng: Rng) -> IntArray:
     """Each row with one decision moved to a neighbouring candidate; decisions with more candidates move more often."""
     if not space.decisions or not len(rows):
         return np.array(rows)
+    # A decision of one candidate weighs nothing; one of 1,000 ten times as much as one of two.
     weights = np.log2(np.array([decision.count for decision in space.decisions], float))
     # decisions with one candidate each: there is nowhere to move
     if not weights.any():
@@ -119,6 +123,7 @@ def mutate(space: Decided, rows: IntArray, rng: Rng) -> IntArray:
 
 def crossover(first: IntArray, second: IntArray, rng: Rng) -> IntArray:
     """Rows that take each decision from one of two parents [n, d]."""
+    # Decision by decision, as columns mean the same in both parents; one cut through the row would keep the first columns together.
     return np.asarray(np.where(rng.random(first.shape) < 0.5, first, second), np.int64)
 
 

@@ -75,12 +75,14 @@ class Proposals:
         # were all that were seen the best of a sketch, there would still be four times as many as are wanted
         limit, starts = 4 * count + len(seen), _seeds(known, options.evolution.seeds)
         found = evolve(self.sketches, self.learner.score, starts, limit, options.evolution, self.rng, self.observer)
+        # Evolution keeps what was seen, as parents; only what comes out of it has to be new.
         fresh = [candidate for _, candidate in found if candidate not in seen]
         explored = max(1, round(options.eps_greedy * count)) if count > 1 and options.eps_greedy > 0 else 0
         chosen = _spread(fresh, count - explored) if is_first else supported(found, seen, known, count - explored, may_wait)
         count = len(chosen) + explored if may_wait and chosen else count
         chosen += self._explored(count - len(chosen) if explored else 0, {*seen, *chosen})
         taken = set(chosen)
+        # Where the spaces have fewer random rows left than wanted, evolution's next best fill the round: workers are never idle.
         chosen += [c for c in fresh if c not in taken][: count - len(chosen)]
         self.observer.evolved(len(chosen), time.perf_counter() - start)
         return chosen
@@ -123,6 +125,7 @@ def supported(
         known: candidates that ran, and their seconds.
         may_wait: where more would be guesses, there are fewer, down to half as many.
     """
+    # By the best program of each: one good program shows that a sketch is good, ten bad ones show nothing.
     fastest: dict[int, float] = {}
     for candidate, cost in known.items():
         fastest[candidate.sketch] = min(cost, fastest.get(candidate.sketch, math.inf))
@@ -131,6 +134,7 @@ def supported(
     fresh = [(score, candidate) for score, candidate in found if candidate not in seen]
     likely = [candidate for score, candidate in fresh if score >= least]
     ours = [candidate for candidate in likely if candidate.sketch in near]
+    # In turn, as ten programs of one sketch that the model overrates would say the same ten times.
     others = _in_turn([candidate for candidate in likely if candidate.sketch not in near])
     looks = min(len(others), count // _OTHERS)
     chosen = ours[: count - looks] + others[:looks]

@@ -133,10 +133,12 @@ class Sketch:
 
     def sample(self, count: int, rng: Rng) -> IntArray:
         """`count` uniformly drawn rows [count, d]; all rows if there are no more."""
+        # A space of 100 programs is known whole after one population; drawing would leave out a third of it.
         return sample(self, count, rng) if self.size > count else every_row(self)
 
     def drawn(self, count: int, rng: Rng, target: Target) -> IntArray:
         """All different rows of some random ones that may be built."""
+        # Validity is known only once features are computed, and one pass over many rows costs little more than one over a few.
         rows = unique_rows(sample(self, _DRAWN * count, rng))
         return np.asarray(rows[self.features(rows, target).valid], np.int64)
 
@@ -170,6 +172,7 @@ class Sketch:
 
     def trace_of(self, row: Sequence[int] | IntArray) -> Trace:
         """The trace with all decisions made as in one row of a population."""
+        # The sketch's trace with numbers in place of open values: no step is applied here, so that a trace of a row costs microseconds.
         steps: list[Step] = list(self.trace.steps)
         for choice, decision in zip(row, self.decisions, strict=True):
             step: Any = steps[decision.step]

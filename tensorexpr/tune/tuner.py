@@ -79,6 +79,7 @@ class Tuner:
         self._learner = Learner(self.sketches, self.target, self.model, self.program_model)
         self._proposals = Proposals(self._learner, self.options, self.observer, np.random.default_rng(self.seed))
         self._strategy: Strategy = self.strategy or self._proposals
+        # What an old log measured counts as known and is not paid for again.
         self._seen = {candidate for candidate, _ in self.preloaded}
         self._first: list[Candidate | None] = []
         self._told: dict[Candidate, float] = {}
@@ -100,6 +101,7 @@ class Tuner:
             all trials, in the order they were measured.
         """
         self._budget.start(started)
+        # All ends go through `finish`: whatever ends a search, the best few are timed in turn before one is called the best.
         while len(self.trials) < self.options.trials:
             if not self.round(self._round_size()):
                 if self.options.budget_s is not None and self._budget.is_over:
@@ -157,11 +159,13 @@ class Tuner:
         # the unscheduled program may take longest: last, when there is a best to stop it by
         places = max(0, count - len(baseline))
         first, self._first = self._first[:places], self._first[places:]
+        # Seen before evolution looks, which would otherwise propose them in the same round.
         self._seen.update(candidate for candidate in first if candidate is not None)
         start = time.perf_counter()
         found = self._next(places - len(first), may_wait)
         self._spent("search", start)
         self._seen.update(found)
+        # What sketches prefer stands first: a search that is cut short has at least the schedules by rules.
         return [*first, *found, *baseline]
 
     def draw(self, count: int) -> list[Candidate]:
@@ -199,6 +203,7 @@ class Tuner:
     def _costs(self) -> dict[Candidate, float]:
         """Seconds of all candidates that ran, now or before."""
         ran = {t.candidate: t.result.median for t in self.trials if t.candidate is not None and t.result.is_success}
+        # A time of this search goes before one of a log: that was another day, and perhaps another load.
         return ran | {candidate: cost for candidate, cost in self._known() if math.isfinite(cost) and candidate not in ran}
 
     def _known(self) -> list[tuple[Candidate, float]]:
@@ -237,8 +242,10 @@ class Tuner:
         """Measure a batch; every result is recorded the moment it is there, so that nothing finished is ever lost."""
         start = time.perf_counter()
         self.observer.measuring(len(batch))
+        # One that makes no program is measured all the same: its error is a result, from which the model learns, and is in the log.
         programs = [self._program(len(self.trials) + n, candidate) for n, candidate in enumerate(batch)]
         sources = {program.number: (candidate, program) for candidate, program in zip(batch, programs, strict=True)}
+        # Before measuring, so that a trial says what the model thought when it didn't know yet.
         predicted = dict(zip(sources, self._learner.predicted(batch), strict=True))
         done: list[Trial] = []
         if self.measurer is None:
@@ -270,6 +277,7 @@ class Tuner:
         again = self._time_again(good, OFFSETS)
         if any(result.is_success for result in again):
             self._final = {trial.candidate for trial, result in zip(good, again, strict=True) if result.is_success}
+            # Later trials, if a search goes on after all, were timed by themselves and are told apart by their place.
             self._compared = len(self.trials)
 
     def finalists(self) -> list[Trial]:
@@ -277,6 +285,7 @@ class Tuner:
 
         They are chosen by what each took alone, also where it was timed in turn with others since, in other weather.
         """
+        # In turn all programs of a contest share the weather; against programs outside of it only what each took alone is fair.
         alone = {trial.candidate: self._alone.get(trial.candidate, trial.result.median) for trial in self.trials if trial.result.is_success}
         good = sorted((t for t in self.trials if t.candidate in alone), key=lambda t: alone[t.candidate])
         plans, few = preferred(self.sketches)[:1], self.options.remeasured
@@ -288,6 +297,7 @@ class Tuner:
         results = list(self.measurer.remeasure(programs, offsets=offsets)) if self.measurer is not None else []
         for trial, result in zip(trials, results, strict=self.measurer is not None):
             if result.is_success:
+                # The first time only: a second contest must not replace what the program took alone by what it took in the first.
                 self._alone.setdefault(trial.candidate, trial.result.median)
                 again = replace(trial, result=result)
                 # by identity: what stands for a program of an old log is no trial of this search
@@ -316,4 +326,5 @@ class Tuner:
         if limit is None or limit <= 0 or len(self.trials) <= limit:
             return False
         costs = [trial.result.median if trial.result.is_success else np.inf for trial in self.trials]
+        # No better in the last `limit` trials than before them; failed ones count, as they cost time too.
         return min(costs[:-limit]) <= min(costs[-limit:])

@@ -157,7 +157,7 @@ def _joins(divisor: PrimExpr, c: int) -> bool:
 def _quotients(x: PrimExpr, c: int) -> list[PrimExpr]:
     """The shapes that x // c takes when it is simplified."""
     found: list[PrimExpr] = [FloorDiv(x, IntImm(x.dtype, c))]
-    if isinstance(x, FloorDiv) and isinstance(x.b, IntImm) and x.b.value > 0 and c > 0 and x.b.value * c <= int_limits(x.dtype)[1]:
+    if isinstance(x, FloorDiv) and isinstance(x.b, IntImm) and min(x.b.value, c) > 0 and x.b.value * c <= int_limits(x.dtype)[1]:
         found.append(FloorDiv(x.a, IntImm(x.dtype, x.b.value * c)))  # (y // a) // c == y // (a*c)
     return found
 

@@ -62,6 +62,7 @@ def generate_sketches(
             raise TuningError(f"the sketch rules make more than {MAX_SKETCHES} programs; give fewer rules or a smaller computation")
     finished: dict[Trace, SketchState] = {}  # rules may make the same program, the plan of a single sum for one
     for state in done:
+        # After all rules, as a stage that no rule took may still have been inlined or moved by a rule for its reader.
         final = _with_simple_stages(state, options)
         finished.setdefault(final.trace, final)
     if not finished:
@@ -143,5 +144,6 @@ def _is_little_work(tree: ScheduleTree) -> bool:
 
 def _on_one_thread(trace: Trace) -> Trace | None:
     """The same program without parallel loops; None if it has none."""
+    # Marks alone are left out, so that samples keep their numbers and what sketches prefer still fits.
     steps = tuple(step for step in trace if not (isinstance(step, Annotate) and step.kind == "parallel"))
     return Trace(steps) if len(steps) < len(trace) else None

@@ -25,6 +25,7 @@ def tile_stage(state: SketchState, stage: int, options: RuleOptions) -> tuple[Sk
         count = options.structure.count(kind)
         for axis in axes:
             state, samples[axis] = state.sample_tile(stage, axis, count, options.max_innermost)
+            # The outermost part follows from the others: a tiling is a factorisation of the extent, so nothing is left over.
             factors: tuple[Factor, ...] = (None, *((samples[axis], part) for part in range(1, count)))
             state, parts[axis] = state.split(stage, axis, factors)
     seen = {"S": 0, "R": 0}
@@ -75,6 +76,7 @@ def finish_tiled(state: SketchState, stage: int, tiling: Tiling, parallel: bool)
     if parallel:
         state, outer = state.fuse(stage, tiling.levels[0])
         state = state.add(Annotate(stage, outer, "parallel"))
+    # The last level is spatial, and its last axis the one along which results are neighbours.
     state = state.add(Annotate(stage, tiling.levels[-1][-1], "vectorize"))
     sample = len(state.tree.samples)
     state = state.add(SampleCategorical(UNROLL_STEPS))

@@ -184,37 +184,16 @@ def _tuner(name: str, task: Any) -> Any:
 
 
 def tune_model(
-    tvmc_model: TVMCModel,
-    target: TargetLike,
-    tuning_records: str | os.PathLike[str] | None = None,
-    prior_records: str | os.PathLike[str] | None = None,
-    enable_autoscheduler: bool = True,
-    rpc_key: str | None = None,
-    hostname: str | None = None,
-    port: int | str = 9090,
-    trials: int | None = None,
-    target_host: TargetLike | None = None,
-    tuner: str = "xgb",
-    min_repeat_ms: int | None = None,
-    early_stopping: int | None = None,
-    timeout: int = 10,
-    repeat: int = _REPEAT,
-    number: int = _NUMBER,
-    parallel: int = _PARALLEL,
-    hardware_params: Any = None,
-    include_simple_tasks: bool = False,
-    log_estimated_latency: bool = False,
-    additional_target_options: Mapping[str, Mapping[str, Any]] | None = None,
-    tasks_filter: str = "all",
-    desired_layout: str | None = None,
-    desired_layout_ops: Sequence[str] | None = None,
-    mixed_precision: bool = False,
-    mixed_precision_ops: Sequence[str] | None = None,
-    mixed_precision_calculation_type: str | None = None,
-    mixed_precision_acc_type: str | None = None,
-    budget_s: float | None = None,
-    by: str | None = None,
-) -> str:
+    tvmc_model: TVMCModel, target: TargetLike, tuning_records: str | os.PathLike[str] | None = None,
+    prior_records: str | os.PathLike[str] | None = None, enable_autoscheduler: bool = True, rpc_key: str | None = None,
+    hostname: str | None = None, port: int | str = 9090, trials: int | None = None, target_host: TargetLike | None = None,
+    tuner: str = "xgb", min_repeat_ms: int | None = None, early_stopping: int | None = None, timeout: int = 10, repeat: int = _REPEAT,
+    number: int = _NUMBER, parallel: int = _PARALLEL, hardware_params: Any = None, include_simple_tasks: bool = False,
+    log_estimated_latency: bool = False, additional_target_options: Mapping[str, Mapping[str, Any]] | None = None,
+    tasks_filter: str = "all", desired_layout: str | None = None, desired_layout_ops: Sequence[str] | None = None,
+    mixed_precision: bool = False, mixed_precision_ops: Sequence[str] | None = None, mixed_precision_calculation_type: str | None = None,
+    mixed_precision_acc_type: str | None = None, budget_s: float | None = None, by: str | None = None,
+) -> str:  # fmt: skip
     """Tune a network; what was measured stays in the log, whenever it is interrupted.
 
     Args:
@@ -259,10 +238,9 @@ def tune_model(
     mod, params = tvmc_model.mod, tvmc_model.params
     if by is None:
         tasks = autotvm_get_tuning_tasks(mod, params, chosen, target_host, transforms)
-        weights = [1] * len(tasks)
+        counts = [1] * len(tasks)
     else:
-        tasks, weights = autoscheduler_get_tuning_tasks(mod, params, chosen, target_host, transforms, hardware_params, include_simple_tasks)
-    counts = {id(task): weight for task, weight in zip(tasks, weights, strict=True)}
+        tasks, counts = autoscheduler_get_tuning_tasks(mod, params, chosen, target_host, transforms, hardware_params, include_simple_tasks)
     selected, is_list = filter_tasks(tasks, tasks_filter)
     if is_list:
         print(gen_task_list(selected, by is not None))
@@ -279,9 +257,10 @@ def tune_model(
     known = log if os.path.exists(log) else None
     if by is None:
         tune_tasks(selected, log, measuring.of_autotvm(), tuner, trials or 10_000, early_stopping, known)
-        return log
-    options = measuring.of_trials(trials if trials is not None else 10_000, early_stopping, log)
-    schedule_tasks(selected, [counts[id(task)] for task in selected], options, known, log_estimated_latency, by)
+    else:
+        weight_of = {id(task): count for task, count in zip(tasks, counts, strict=True)}
+        options = measuring.of_trials(trials if trials is not None else 10_000, early_stopping, log)
+        schedule_tasks(selected, [weight_of[id(task)] for task in selected], options, known, log_estimated_latency, by)
     return log
 
 

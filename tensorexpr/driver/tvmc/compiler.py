@@ -221,36 +221,16 @@ def _names(given: Any) -> list[str]:
 
 
 def compile_model(
-    tvmc_model: TVMCModel,
-    target: TargetLike,
-    opt_level: int = 3,
-    executor: Any = None,
-    runtime: Any = None,
-    tuning_records: str | os.PathLike[str] | None = None,
-    package_path: str | os.PathLike[str] | None = None,
-    cross: Any = None,
-    cross_options: str | None = None,
-    output_format: str = "so",
-    dump_code: Any = None,
-    dump_offloads: str = "",
-    target_host: TargetLike | None = None,
-    disabled_pass: Any = None,
-    pass_context_configs: Sequence[str] | None = None,
-    additional_target_options: Mapping[str, Mapping[str, Any]] | None = None,
-    use_vm: bool = False,
-    mod_name: str | None = "default",
-    workspace_pools: Any = None,
-    print_pass_times: bool = False,
-    print_ir_before: Any = None,
-    print_ir_after: Any = None,
-    instruments: Sequence[Any] | None = None,
-    desired_layout: str | None = None,
-    desired_layout_ops: Sequence[str] | None = None,
-    mixed_precision: bool = False,
-    mixed_precision_ops: Sequence[str] | None = None,
-    mixed_precision_calculation_type: str | None = None,
+    tvmc_model: TVMCModel, target: TargetLike, opt_level: int = 3, executor: Any = None, runtime: Any = None,
+    tuning_records: str | os.PathLike[str] | None = None, package_path: str | os.PathLike[str] | None = None, cross: Any = None,
+    cross_options: str | None = None, output_format: str = "so", dump_code: Any = None, dump_offloads: str = "",
+    target_host: TargetLike | None = None, disabled_pass: Any = None, pass_context_configs: Sequence[str] | None = None,
+    additional_target_options: Mapping[str, Mapping[str, Any]] | None = None, use_vm: bool = False, mod_name: str | None = "default",
+    workspace_pools: Any = None, print_pass_times: bool = False, print_ir_before: Any = None, print_ir_after: Any = None,
+    instruments: Sequence[Any] | None = None, desired_layout: str | None = None, desired_layout_ops: Sequence[str] | None = None,
+    mixed_precision: bool = False, mixed_precision_ops: Sequence[str] | None = None, mixed_precision_calculation_type: str | None = None,
     mixed_precision_acc_type: str | None = None,
-) -> TVMCPackage:
+) -> TVMCPackage:  # fmt: skip
     """Compile a model to a package.
 
     Args:

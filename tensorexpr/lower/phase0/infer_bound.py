@@ -69,9 +69,11 @@ class _Inference:
         domain = stage_domain(stage, region, self.analyzer)
         for var, bounds in domain.loops().items():
             self.analyzer.bind(var, bounds)
+        # Before guards of borders are made: terms that are left out read nothing, and a read that isn't there needs no guard.
         domain = without_neutral_terms(domain, self.bodies[stage.id], self.tree, self.analyzer)
         short = self._short_tiles(domain) if isinstance(stage.attach, At) else {}
         domain = replace(domain, guards=(*domain.guards, *short.values()))
+        # Where it is harmless to compute past the border, into room that the box has anyhow, no test is made in the loop.
         borders = Overcompute(domain, self.bodies[stage.id], self.tree, self.analyzer).needed(tuple(self._border_guards(domain, short)))
         self.domains[stage.id] = replace(domain, guards=(*domain.guards, *borders))
 
@@ -99,6 +101,7 @@ class _Inference:
         region = full_region(stage)
         for axis in stage.spatial:
             intervals = [box[axis] for box in boxes]
+            # One read of which nothing is known makes the axis a whole one: the others can't narrow it.
             found = self._cover([i for i in intervals if i is not None], shape[axis]) if None not in intervals else None
             if found is not None:
                 region[axis] = found
@@ -120,6 +123,7 @@ class _Inference:
     def _loops_inside(self, reader: StageNode, stage: StageNode) -> dict[Var, Range]:
         end = (stage.attach.stage, stage.attach.axis) if isinstance(stage.attach, At) else None
         inside: dict[Var, Range] = {}
+        # From the innermost loop outwards: all before the one that the stage is attached to run within a visit, so that the box spans them.
         own = ((reader, axis) for axis in reversed(reader.leaf))
         passed = False
         for target, axis in (*own, *enclosing_loops(self.tree, reader)):
@@ -148,6 +152,7 @@ class _Inference:
         return None if variables(symbolic) & loops else Range.from_min_extent(low, symbolic)
 
     def _pick(self, a: PrimExpr, b: PrimExpr, smaller: bool) -> PrimExpr:
+        # A bound that is proved needs no min at run time, and boxes of plain sums stay affine for the passes behind.
         if self.analyzer.known_less_equal(a, b):
             return a if smaller else b
         if self.analyzer.known_less_equal(b, a):
@@ -203,6 +208,7 @@ def _run_whole(domain: StageDomain, inside: Mapping[Var, Range]) -> dict[Var, Ra
     for axis, whole in domain.region.items():
         if axis in domain.stage.leaf:  # its variable counts from the start of the box
             continue
+        # Example: i of 10 in tiles of 4, all loops inside: i.o * 4 + i.i reaches 11, but its guard says i < 10, so the box is i in 0..9.
         loops, ends = variables(domain.values[axis]), variables(whole.min) | variables(whole.extent)
         if loops and loops <= inside.keys() and ends.isdisjoint(inside):
             found[domain.stage.axes[axis].var] = whole

@@ -62,7 +62,9 @@ def _is_neutral(
                 for before, index, extent in zip(load.indices, indices, producer.origin.output_shape(0), strict=True)
             )
             op = producer.op
-            if not inside or not isinstance(op, ComputeOp) or len(op.body) != 1 or op.reduce_axis or producer.store_predicate is not None:
+            if not inside or producer.store_predicate is not None:
+                return False
+            if not isinstance(op, ComputeOp) or len(op.body) != 1 or op.reduce_axis:
                 return False
             values[load] = _settled(op.element(0, indices), analyzer)
         return analyzer.simplify(post_order_rewrite(source, lambda node: _known(node, values))) is identity

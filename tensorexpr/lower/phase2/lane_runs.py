@@ -62,7 +62,9 @@ def in_runs(load: BufferLoad) -> PrimExpr | None:
     runs = _pieces(elements)
     is_conditional = any(known[lane] is None for lane in live) and load.predicate is not None
     # An element has one predicate: two lanes that read it could have different ones.
-    if not live or len(runs) > _MOST or len(elements) < 2 * len(runs) or (is_conditional and len(elements) < len(live)):
+    is_torn = is_conditional and len(elements) < len(live)
+    has_long_runs = len(runs) <= _MOST and len(elements) >= 2 * len(runs)
+    if not live or is_torn or not has_long_runs:
         return None
     users = {offsets[lane]: lane for lane in live}
     vectors = [_loaded(load, base, run, users if is_conditional else None) for run in runs]

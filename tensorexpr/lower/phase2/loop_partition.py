@@ -337,7 +337,8 @@ class _Partitioner:
             tests = {guard: test for guard, test in tests.items() if guard in found.upper}
             return _Cut((*found.always, *tests), None, high, tuple(tests.values()), again=True)
         # Bounds that may cross would make an extent below 0, and the rests would overlap.
-        if tests and (growth > self._growth or (low is not None and high is not None and not self._analyzer.known_less(low, high))):
+        may_cross = low is not None and high is not None and not self._analyzer.known_less(low, high)
+        if tests and (growth > self._growth or may_cross):
             tests, low, high = {}, None, None
         if tests:
             self._growth -= growth

@@ -132,7 +132,9 @@ class _Search:
         digits: list[tuple[int, int]] = []
         for atom, stride in form.terms.items():
             loop = inner.get(atom) if isinstance(atom, Var) else None
-            if loop is None or stride <= 0 or not isinstance(loop.extent, IntImm) or not isinstance(loop.min, IntImm) or loop.min.value:
+            if loop is None or stride <= 0:
+                return None
+            if not isinstance(loop.extent, IntImm) or not isinstance(loop.min, IntImm) or loop.min.value:
                 return None
             digits.append((stride, loop.extent.value))
         digits.sort()

@@ -66,6 +66,7 @@ def HoistExpression() -> Pass:
 
 def hoisted(func: PrimFunc, ctx: PassContext, conditionals: HoistedConditionals, bindings: HoistedLetBindings) -> PrimFunc:
     """`func` with what `conditionals` and `bindings` name outside its loops, simplified and without what does nothing then."""
+    # Planned first, moved afterwards: a condition further in may need a binding that the walk has passed already.
     plan = _Plan(conditionals, bindings)
     plan.stmt(func.body)
     return without_no_ops(simplified(func.with_body(_Mover(plan).stmt(func.body)), ctx), ctx)

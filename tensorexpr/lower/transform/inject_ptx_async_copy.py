@@ -48,7 +48,8 @@ def _copy(store: BufferStore) -> Call | None:
     into, source = _start(store.indices), _start(value.indices)
     kind = parse_dtype(value.dtype)
     size = kind.bits * kind.lanes // 8
-    if into is None or source is None or size not in _WIDTHS or store.predicate is not None or value.predicate is not None:
+    is_masked = store.predicate is not None or value.predicate is not None
+    if into is None or source is None or size not in _WIDTHS or is_masked:
         return None
     args = (store.buffer.data, into, value.buffer.data, source, IntImm("int32", size), *condition)
     return Call(store.buffer.dtype, "tir.ptx_cp_async", args)

@@ -27,6 +27,7 @@ from ..rebuild import map_stmt, pointer_like
 
 _ALLREDUCE = "tir.tvm_thread_allreduce"
 _SHUFFLING = ("cuda", "rocm", "metal")
+# Neighbours in a warp are neighbours in x, then y, then z: that is how hardware numbers threads of a block.
 _ORDER = ("threadIdx.x", "threadIdx.y", "threadIdx.z")
 TRUE, ZERO = IntImm("bool", 1), IntImm("int32", 0)
 
@@ -81,6 +82,7 @@ class _Lowerer:
         """The statement without reductions over threads."""
         match stmt:
             case AttrStmt() if stmt.attr_key == "thread_extent" and isinstance(stmt.node, IterVar):
+                # Kernels of one function may launch other numbers of threads under the same names.
                 outer = dict(self._threads)
                 self._threads[stmt.node.thread_tag] = (stmt.node.var, stmt.value)
                 self._analyzer.bind(stmt.node.var, Range(IntImm(stmt.value.dtype, 0), stmt.value), allow_override=True)
@@ -218,6 +220,7 @@ class _Step:
         if len(values) == 1:
             return BufferStore(into[0].buffer, values[0], into[0].indices)
         # A reducer of several values, as argmax, reads all of the old ones for each new one.
+        # argmax's new index depends on the old value, which the store of the new value would have overwritten.
         names = [Var(f"combined{number}", value.dtype) for number, value in enumerate(values)]
         body = seq(*(BufferStore(load.buffer, name, load.indices) for load, name in zip(into, names, strict=True)))
         for name, value in reversed(list(zip(names, values, strict=True))):

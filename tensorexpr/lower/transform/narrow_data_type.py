@@ -82,6 +82,7 @@ class Needs:
         # By bits, too: a shared expression may stand once more where it needs more of them.
         self._done.add((expr, bits))
         if parse_dtype(expr.dtype).code == "int":
+            # Needs go downwards: where i * n overflows 32 bits, i and n are computed in 64, or the product would wrap before it is widened.
             own = self._target if bits_of(expr) <= self._target or self._fits(expr) else 64
             bits = max(bits, own)
         if isinstance(expr, Var) and expr in self._extents:
@@ -106,6 +107,7 @@ class Needs:
                 last = expr.base + expr.stride * (lanes - 1)
                 return self._fits(expr.base) and self._fits(last)
             return False
+        # By constants: a symbolic extent has the bounds of its dtype, so that a product of two stays wide.
         bound = self._analyzer.const_int_bound(expr)
         return bool(low <= bound.min_value and bound.max_value <= high)
 
@@ -189,6 +191,7 @@ class Narrower:
         ranges = []
         for bound in region.region:
             low, extent = self.index(bound.min), self.index(bound.extent)
+            # A range adds both, so they have one dtype.
             wide = max(low.dtype, extent.dtype, key=lambda dtype: parse_dtype(dtype).bits)
             ranges.append(Range.from_min_extent(cast(low, wide), cast(extent, wide)))
         return BufferRegion(region.buffer, tuple(ranges))
@@ -217,6 +220,7 @@ class Narrower:
             case Cast():
                 return self._cast(expr, narrow)
             case BinaryExpr() | CmpExpr():
+                # A comparison's result is a bool whatever its operands are, so that these may be narrowed even where a value is kept.
                 inside = narrow or isinstance(expr, CmpExpr)
                 a, b = _matched(self._rewritten(expr.a, inside), self._rewritten(expr.b, inside))
                 return expr if a is expr.a and b is expr.b else type(expr)(a, b)

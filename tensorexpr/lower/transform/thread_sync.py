@@ -77,6 +77,7 @@ class _Kernel:
         if not terms or None in steps:
             return None
         numbers = [step or 0 for step in steps]
+        # A negative step turns the range round.
         ends = [sorted(step * end for end in self.loops[var]) for step, var in zip(numbers[len(self.threads) :], loops, strict=True)]
         base, shift = terms[-1], as_int(terms[-1]) or 0
         low, high = (shift + sum(end[side] for end in ends) for side in (0, 1))
@@ -90,6 +91,7 @@ class _Kernel:
 
     def are_apart(self, one: _Place, other: _Place) -> bool:
         """Whether different threads access different elements at two places."""
+        # Other steps or another base: which thread meets which element isn't told by the constants alone.
         if one.steps != other.steps or one.base is not other.base:
             return False
         # Smallest step first: one beyond all that the smaller ones reach keeps threads apart (x + 4 * y with 4 threads x: 3 < 4).
@@ -196,6 +198,7 @@ class _Planner:
         self._open |= own
         before = set(self._open)
         body = self._stmt(loop.body)
+        # Planned twice where it clashes: the barrier at the start changes what is open for all behind it.
         if self._clashes(self._first(body)):  # the next iteration's start meets this one's end
             self._open = before
             body = seq(self._barrier(), self._stmt(loop.body))
@@ -251,6 +254,7 @@ class _Planner:
                 if isinstance(node, BufferLoad) and pointer_scope(node.buffer.data) == self._scope:
                     found.add(_Access(node.buffer.data, False, self._kernel.place(node.indices)))
                 elif isinstance(node, Call) and node.op in ("tir.tvm_access_ptr", "tir.address_of"):
+                    # An address may be written through by whoever gets it, anywhere.
                     pointers = {n for n in walk(node) if isinstance(n, Var) and n.dtype == "handle" and pointer_scope(n) == self._scope}
                     found.update(_Access(pointer, True) for pointer in pointers)
         return found

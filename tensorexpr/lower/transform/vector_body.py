@@ -56,6 +56,7 @@ class VectorBody:
         lanes: Any = loop.extent.value if isinstance(loop.extent, IntImm) else loop.extent
         self._lanes = lanes
         self._ramp = Ramp(loop.min, IntImm(loop.loop_var.dtype, 1), lanes)
+        # A walk replaces the loop's variable by 0, 1, 2, .. and lets lanes spread from there: what doesn't depend on it stays a scalar.
         self._vectors: dict[Var, PrimExpr] = {loop.loop_var: self._ramp}
         self._widened: dict[Var, Var] = {}
         self._slots: set[Var] = set()  # pointers of storage that every lane has its own of
@@ -73,6 +74,7 @@ class VectorBody:
         """One statement; where it has no vector form, a serial loop around it."""
         try:
             return self._stmt(stmt)
+        # The smallest statement around what has no form becomes the loop, so that its neighbours stay vectors.
         except NoVectorFormError:
             return self._scalar_loop(stmt)
 
@@ -135,6 +137,7 @@ class VectorBody:
         self._check_scalable(stmt, value)
         per_element, own = lane_count(buffer.dtype), lane_count(value.dtype)
         if not any(map(is_vector, indices)) and own not in (1, per_element):
+            # The value differs by lane and the index doesn't: all lanes store to one element, as iterations of the loop did.
             indices = (*indices[:-1], to_lanes(indices[-1], self._ramp.lanes, self._ramp.dtype))
         wide = indices[_vector_axis(indices)]
         wanted = buffer.access_dtype(indices)
@@ -157,6 +160,7 @@ class VectorBody:
         """Storage inside the loop: one more dimension, the lane, which is the innermost."""
         for extent in (*stmt.extents, stmt.condition):
             self._scalar_only(extent)
+        # Innermost, so that the same element of all lanes is one vector load.
         self._slots.add(stmt.buffer_var)
         extents = (*stmt.extents[:-1], binary(Mul, stmt.extents[-1], convert(self._loop.extent))) if stmt.extents else stmt.extents
         return replace(stmt, extents=extents, body=self.stmt(stmt.body))
@@ -241,6 +245,8 @@ class VectorBody:
             return expr
         op = type(expr)
         if not is_vector(a) and isinstance(b, Ramp):
+            # Ramps are kept as such through sums and products: a load at base + stride * lane with stride 1 is one instruction, a vector of
+            # any indices a gather.
             stride = b.stride if op is Add else binary(Sub, IntImm(b.stride.dtype, 0), b.stride)
             return Ramp(binary(op, a, b.base), stride, b.lanes)
         if isinstance(a, Ramp) and not is_vector(b):
@@ -252,6 +258,7 @@ class VectorBody:
         if a is expr.a and b is expr.b:
             return expr
         for ramp, factor in ((b, a), (a, b)):
+            # A product of 0, or a sign that isn't known, would be a ramp that goes nowhere or backwards, which accesses don't expect.
             if isinstance(ramp, Ramp) and not is_vector(factor) and _positive(factor):
                 return Ramp(binary(Mul, ramp.base, factor), binary(Mul, ramp.stride, factor), ramp.lanes)
         return _folded(Mul, *self._same_lanes([a, b]))
@@ -282,12 +289,15 @@ class VectorBody:
 
     def _call(self, call: Call) -> PrimExpr:
         if call.op == "tir.if_then_else":
+            # An if_then_else may guard a read out of bounds: both arms are evaluated in a vector, so its condition has to be the same in
+            # all lanes.
             condition = self._scalar_only(call.args[0])
             arms = [self.expr(arm) for arm in call.args[1:]]
             if condition is call.args[0] and all(a is b for a, b in zip(arms, call.args[1:], strict=True)):
                 return call
             arms = self._same_lanes(arms)
             return Call(arms[0].dtype, call.op, (condition, *arms))
+        # The first argument of these is the number of LLVM's intrinsic, which has no lanes.
         first = 1 if call.op in ("tir.call_llvm_pure_intrin", "tir.call_llvm_intrin") else 0
         kept, parts = call.args[:first], list(call.args[first:])
         new = [self.expr(part) for part in parts]

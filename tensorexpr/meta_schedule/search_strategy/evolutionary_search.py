@@ -49,6 +49,7 @@ class _Search:
 
     def population_share(self) -> float:
         """The share of a round that comes from spaces that explore themselves."""
+        # Of one kind alone there is nothing to share.
         if self.traces is None or not self.populations:
             return 1.0 if self.populations else 0.0
         traces, evolved = self.best[False], self.best[True]
@@ -68,6 +69,7 @@ class _Search:
             # 8 programs of 3 spaces: 3, 3 and 2
             found += self._from(space, asked // len(spaces) + (place < asked % len(spaces)))
         if self.traces is not None:
+            # The time limit of a round is shared as its programs are.
             self.traces.share = 1.0 - share
             # traces take what the others left of the round, too
             found += self._from(self.traces, wanted - len(found))
@@ -79,6 +81,7 @@ class _Search:
         rows += [*space.sample(wanted - len(rows))] if len(rows) < wanted else []
         found = []
         for row in rows:
+            # A row may make no program, where a decision breaks what a postprocessor asks for; and two rows may make the same one.
             sch = space.to_schedule(row)
             if sch is None or sch.trace is None or (key := trace_key(sch.trace)) in self.seen:
                 continue

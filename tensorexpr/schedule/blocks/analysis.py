@@ -88,7 +88,9 @@ def get_tensorize_loop_mapping(sch: Schedule, block: BlockRV, desc_func: PrimFun
         at = next((loop for loop in loops if _step(realized(node).iter_values[place], loop.loop_var, analyzer)), None)
         whole, part = (None if loop is None else as_int(loop.extent) for loop in (at, own))
         sref = None if at is None else sch.state.get_sref(at)
-        if sref is None or whole is None or part is None or (whole % part and not allow_padding):
+        if sref is None or whole is None or part is None:
+            return None
+        if whole % part and not allow_padding:
             return None
         paddings[place] = part if whole % part else 1
         found[sref] = own

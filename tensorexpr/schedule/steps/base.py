@@ -12,6 +12,7 @@ from ..naming import PythonNames
 from ..scans import check_scan_primitive
 from ..tree import Inline, ScheduleTree, StageNode
 
+# Filled by subclasses as they are defined: a record of a log names steps by these codes, so a code is never given a new meaning.
 REGISTRY: dict[str, type[Step]] = {}
 JsonText = str  # of any length that a log may have
 
@@ -85,6 +86,7 @@ def _is_int(value: Any) -> bool:
 # Declared field type -> (what JSON must hold, how it becomes the field)
 _FIELD_TYPES: dict[str, Any] = {
     "int": (_is_int, int),
+    # Lengths are bounded, as logs come from anywhere: a record may be wrong, but not eat the memory of whoever reads it.
     "str": (lambda v: isinstance(v, str) and len(v) <= 256, str),
     "JsonText": (lambda v: isinstance(v, str) and len(v) <= 1 << 20, str),
     "bool": (lambda v: isinstance(v, bool), bool),

@@ -77,6 +77,7 @@ class CacheWrite(StageStep):
         op = stage.compute
         check_nothing_inside(tree, stage, "; cache_write comes before compute_at")
         axis = tuple(IterVar(a.dom, Var(f"{a.name}.c", a.dtype), a.iter_type) for a in op.axis)
+        # New axes: the copy keeps the old ones, and two stages never share an axis, as an axis is told by identity.
         renamed: Mapping[Var, PrimExpr] = {old.var: new.var for old, new in zip(op.axis, axis, strict=True)}
         cached = replace(
             op, name=tree.unique_name(f"{op.name}.{self.scope}"), axis=axis, body=tuple(substitute(body, renamed) for body in op.body)
@@ -129,6 +130,7 @@ class CacheRead(StageStep):
         check_scope(stage, self.scope)
         if stage.origin.num_outputs != 1:
             raise stage.refused("cache_read takes a stage with one output")
+        # Only the listed ones: others go on reading the original, so that each group of readers may have a copy of its own.
         readers = self._readers(tree, stage)
         copy = copy_of(stage.origin.output(0), self._name(tree, stage))
         for reader in readers:

@@ -21,6 +21,7 @@ from .base import StageStep, loops_of
 PragmaValue = int | bool | str | tuple[int, ...]
 
 
+# A stage is attached to an axis by number: once that is no loop any more, there is no place to compute it at.
 def _check_nothing_attached(tree: ScheduleTree, stage: StageNode, axis: int, primitive: str) -> None:
     for other in tree.attached_to(stage.id):
         if isinstance(other.attach, At) and other.attach.axis == axis:
@@ -34,6 +35,7 @@ def _derived(name: str, like: IterVar) -> IterVar:
     return IterVar(None, Var(name, like.dtype), like.iter_type)
 
 
+# Names are for people: the parts of three-way splits are called what two splits by hand would call them, so that printed nests agree.
 def split_names(name: str, parts: int) -> list[str]:
     """Names of the parts of a split, outermost first, as a chain of two-way splits gives them: x.outer.outer, x.outer.inner, x.inner."""
     return [f"{name}{'.outer' * (parts - 1)}"] + [f"{name}{'.outer' * (parts - 1 - level)}.inner" for level in range(1, parts)]
@@ -140,6 +142,7 @@ class Fuse(StageStep):
             _check_nothing_attached(tree, stage, axis, "fuse")
         self._check(stage)
         # Of the widest one's dtype, and of the kind of the first, which all have.
+        # The product of an int32 and an int64 extent needs the wider one.
         widest = max((stage.axes[axis] for axis in self.axes), key=lambda axis: parse_dtype(axis.dtype).bits)
         fused = len(stage.axes)
         place = stage.leaf.index(self.axes[0])
@@ -208,6 +211,7 @@ class Reorder(StageStep):
             listed = ", ".join(stage.axes[axis].name for axis in self.axes)
             raise stage.refused(f"reorder names an axis twice: {listed}")
         wanted = iter(self.axes)
+        # Example: of loops i j k l reorder(k, i) gives k j i l: places 0 and 2 are exchanged, j and l stay.
         moved = set(self.axes)
         return tree.with_stage(replace(stage, leaf=tuple(next(wanted) if axis in moved else axis for axis in stage.leaf)))
 
@@ -237,6 +241,7 @@ class Annotate(StageStep):
             ScheduleError: for an unknown kind, or one that the loop can't have: a reduction, bound to threads, inside a vector.
         """
         stage = loops_of(tree, self.stage, (self.axis,), self.kind)
+        # Bound and tensorized loops come from `bind` and `tensorize`, which say what they are bound to.
         kinds = {kind.value: kind for kind in LoopKind if kind is not LoopKind.BIND}
         name = stage.axes[self.axis].name
         if self.kind not in _ANNOTATIONS:
@@ -319,6 +324,7 @@ class Pragma(StageStep):
         if self.key == "auto_unroll_max_step" and (isinstance(value, bool) or (isinstance(value, int) and not 0 <= value <= 1 << 20)):
             raise stage.refused(f"auto_unroll_max_step takes 0 to {1 << 20} steps, not {value!r}")
         mark = stage.mark(self.axis)
+        # The last one of a name holds, as if the earlier had never been said; a trace keeps both steps.
         others = tuple(item for item in mark.pragmas if item[0] != self.key)
         return tree.with_stage(replace(stage, marks={**stage.marks, self.axis: replace(mark, pragmas=(*others, (self.key, value)))}))
 

@@ -48,6 +48,7 @@ class ComputeAt(StageStep):
         # the target, or a stage around it, is computed at this one's loops: each would wait for the other
         if any(around.id == stage.id for around in (target, *(host for host, _ in enclosing_loops(tree, target)))):
             raise stage.refused(f"compute_at {target.name}, which is computed inside {stage.name} itself")
+        # The order of stages is enough: producers stand before consumers, so one behind the target can't feed it.
         _check_reads(tree, stage, target)
         return tree.with_stage(replace(stage, attach=At(self.target, self.axis)))
 
@@ -86,6 +87,7 @@ class ComputeInline(StageStep):
         if any(isinstance(body, Reduce) for body in stage.compute.body):
             raise stage.refused("a reduction can't be inlined; use compute_at to bring it next to its consumer")
         check_nothing_inside(tree, stage, ", so it can't be inlined; move that first")
+        # Nothing would be left of them without a word; pragmas are hints, and go quietly.
         if stage.relations or any(mark.kind is not LoopKind.SERIAL for mark in stage.marks.values()):
             raise stage.refused("its loops are scheduled already, so it can't be inlined; inline it first, or use compute_at")
         return tree.with_stage(replace(stage, attach=Inline()))
@@ -102,6 +104,7 @@ class ComputeRoot(StageStep):
 
     def apply(self, tree: ScheduleTree) -> ScheduleTree:
         stage = stage_of(tree, self.stage, "compute_root")
+        # A scan's step has no root of its own: what depends on a state exists only while time runs.
         return tree.with_stage(replace(stage, attach=tree.home(stage.id)))
 
 

@@ -50,6 +50,7 @@ class RFactor(StageStep):
         position = _position(stage, self.factor_axis)
         domain = stage_domain(stage, full_region(stage), Analyzer())
         partial = _partial(tree, domain, self.axis, position)
+        # The stage keeps its number, so that handles and later steps about it go on holding.
         tree = tree.with_stage(_final(domain, self.axis, position, partial.compute))
         return tree.with_new_stage(partial, before=stage.id)
 
@@ -86,6 +87,7 @@ def _check_loops(tree: ScheduleTree, stage: StageNode, axis: int) -> None:
     check_nothing_inside(tree, stage, ", which rfactor gives to a new stage; rfactor comes before compute_at")
     if stage.prefetches:
         raise stage.refused("its loops prefetch already, and rfactor makes others; rfactor comes before prefetch")
+    # The factored loop becomes an axis of another stage, and a mark of it would have to mean something there.
     mark = stage.mark(axis)
     if mark != LoopMark():
         said = mark.kind.value if mark.kind is not LoopKind.SERIAL else mark.pragmas[0][0]
@@ -95,6 +97,8 @@ def _check_loops(tree: ScheduleTree, stage: StageNode, axis: int) -> None:
 
 
 def _check_combiner(stage: StageNode, reduce: Reduce) -> None:
+    # Partial results are combined in another order than the terms, and each starts from the identity: floats' rounding apart, that takes
+    # laws.
     broken = refuted_law(reduce.combiner, any_start=bool(reduce.init))
     if broken is not None:
         raise stage.refused(
@@ -119,12 +123,14 @@ def _as_root(domain: StageDomain, axis: int, kind: int) -> IterVar:
 def _untouched(stage: StageNode, axis: int) -> tuple[int, ...]:
     """The root reduction axes that `axis` is not made of."""
     touched = related_axes(stage, axis)
+    # These come along as they are, root axes of the new stage with all that was split from them.
     return tuple(root for root in stage.reduction if root not in touched)
 
 
 def _rest(stage: StageNode, axis: int) -> tuple[int, ...]:
     """The other loops that are made of what `axis` is made of."""
     touched = related_axes(stage, axis)
+    # Example: of k split in ko, ki and ki factored, ko: a root of the new stage, as k is no axis there.
     return tuple(leaf for leaf in stage.leaf if leaf in touched and leaf != axis)
 
 

@@ -164,8 +164,9 @@ def _check_computed(stage: StageNode) -> None:
 def _check_untouched(tree: ScheduleTree, stage: StageNode) -> None:
     """Nothing refers to the axes that disappear."""
     check_nothing_inside(tree, stage, ", which transform_layout replaces; transform_layout comes before compute_at")
-    hinted = any(mark.pragmas for mark in stage.marks.values())
-    if hinted or stage.aligns or stage.prefetches or stage.store_predicate is not None or stage.rolling_buffer:
+    is_hinted = any(mark.pragmas for mark in stage.marks.values()) or bool(stage.prefetches)
+    is_stored_otherwise = bool(stage.aligns) or stage.store_predicate is not None or stage.rolling_buffer
+    if is_hinted or is_stored_otherwise:
         raise stage.refused(
             "transform_layout replaces the axes that pragma, storage_align, prefetch, set_store_predicate "
             "or rolling_buffer spoke of; it comes before them"

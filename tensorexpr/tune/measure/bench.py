@@ -85,8 +85,11 @@ class Bench:
     def __init__(self, arrays: Sequence[StoredArray], folder: Path, policy: TimingPolicy, threads: int) -> None:
         self._policy = policy
         self._stored, self._folder = arrays, folder
+        # Frozen, so that a candidate that writes to an input, or to what is expected, is caught by the page and not by a wrong result
+        # later.
         self._expected = [frozen_copy(array.load(folder)) if array.is_output and array.file else None for array in arrays]
         self._arrays: dict[int, Arrays] = {}
+        # Before the first candidate, so that its time has no page faults of arrays that nobody touched.
         self._arrays_at(OFFSET)
         self._sweep = Sweep(threads, policy.swept_bytes) if policy.swept_bytes else None
         self._probe = Probe(threads) if policy.patience_s else None
@@ -169,6 +172,7 @@ class Bench:
             WrongAnswer: if they differ from the definition's, or it wrote beside its arrays.
             TuningError: if it reports an error itself.
         """
+        # NaN and the like: a candidate that leaves elements out must not find the right ones there, left by the one before.
         for output in kernel.outputs:
             output.memory.poison()
         limit = self._policy.first_call_limit(best)
@@ -197,6 +201,7 @@ class Bench:
     def _run_swept(self, kernel: Kernel, number: int) -> float:
         assert self._sweep is not None
         costs = []
+        # One call after each sweep: the second in a row would find what the first has brought into the caches.
         for _ in range(number):
             self._sweep()
             costs.append(self._called(kernel, 1))
@@ -227,6 +232,7 @@ def _relaid(output: _Output, argument: ArrayArgument, offset: int) -> _Output:
 
 def _compare(outputs: Sequence[_Output]) -> None:
     for output in outputs:
+        # First: what was written beside an array explains wrong results in another.
         if not output.memory.is_intact:
             raise WrongAnswer(f"{output.name}: bytes beside the array were written")
         if output.expected is None:
@@ -238,6 +244,7 @@ def _compare(outputs: Sequence[_Output]) -> None:
 
 def _unwritten(output: _Output) -> str:
     array = output.memory.array
+    # Integers have no value that can't be a result, so that poison doesn't show in them.
     if output.expected is None or array.dtype.kind in "iub":
         return ""
     count = int(np.count_nonzero(np.isnan(array) & ~np.isnan(output.expected.array)))

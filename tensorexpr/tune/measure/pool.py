@@ -106,6 +106,7 @@ class WorkerPool:
         if greeting is self._greeting:
             return
         self._greeting = greeting
+        # Frames come back in order, but one of another task would be taken for an answer to this one's job of the same number.
         if self.is_busy:  # whoever had these jobs has given up
             self.close()
         self._remove_dead()
@@ -164,6 +165,7 @@ class WorkerPool:
             assert seat.worker is not None
             seat.job, seat.since = job, time.monotonic()
             seat.deadline = seat.since + job.limit_s
+            # The key goes along and comes back, so that a late frame of a job that was given up can't answer the next.
             seat.worker.send(Frame({**job.request.header, "key": job.key}, job.request.blobs))
         starting = sum(seat.is_starting for seat in self._seats)
         for seat in self._seats:
@@ -175,6 +177,7 @@ class WorkerPool:
     def _step(self) -> Iterator[Answer]:
         """Wait for the next event or deadline, and deal with whatever happened."""
         seats = [seat for seat in self._seats if seat.worker is not None]
+        # One wait for all workers, until the first of them has something to say or is late.
         deadline = min((seat.deadline for seat in seats), default=math.inf)
         wait([seat.worker for seat in seats if seat.worker is not None], min(deadline - time.monotonic(), _LONGEST_WAIT_SECONDS))
         for seat in seats:
@@ -206,6 +209,7 @@ class WorkerPool:
         if frame.type != "ready":
             self.close()  # whoever uses them next gets fresh ones
             raise TuningError(f"{self._launch.module} can't work on this task: {frame.header.get('message', frame.type)}")
+        # A worker may be greeted again before it has answered: it is ready when it has answered all of them.
         seat.greetings -= 1
         if not seat.greetings:
             seat.deadline = math.inf
@@ -233,6 +237,7 @@ class WorkerPool:
         seat.worker, seat.job, seat.greetings, seat.deadline = None, None, 0, math.inf
 
     def _note_failed_start(self, death: Death) -> None:
+        # Counted over all workers, and from 0 again once one is ready: a broken installation fails each time, a full machine now and then.
         self._failed_starts += 1
         if self._failed_starts >= (_MAX_KILLED_STARTS if death.signal == SIGKILL else _MAX_FAILED_STARTS):
             raise TuningError(f"{self._launch.module} doesn't start: {death.reason}. It printed: {death.output or 'nothing'}")

@@ -130,9 +130,9 @@ def test_ansor_has_no_plans() -> None:
 
 def test_opening_leaves_a_trace_without_sizes_as_it_is() -> None:
     s = te.create_schedule(matmul(8, 8, 8)[2].op)
-    made = opened(s.trace)
-    assert made.trace == s.trace
-    assert made.preferred == ()
+    steps, preferred = opened(s.trace)
+    assert steps == list(s.trace)
+    assert preferred == []
 
 
 def test_a_pixel_of_a_window_is_loaded_once_for_all_that_read_it() -> None:

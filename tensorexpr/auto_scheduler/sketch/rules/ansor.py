@@ -85,6 +85,7 @@ class AddRfactor(SketchRule):
 def needs_rfactor(node: StageNode, cores: int) -> bool:
     """True where the reduction is long and the results are few."""
     results, length = prod(extents(node, list(node.spatial))), prod(extents(node, list(node.reduction)))
+    # Of products only those with few results, each a long sum: where there are many, tiles make work for all cores without a second pass.
     if needs_multi_level_tiling(node.op):
         return results <= length and results <= cores * RESULTS_PER_CORE
     return length > 1 and length > cores
@@ -93,6 +94,7 @@ def needs_rfactor(node: StageNode, cores: int) -> bool:
 def _factored(state: SketchState, stage: int, over_lanes: bool) -> SketchState:
     node = state.stage(stage)
     length = prod(extents(node, list(node.reduction)))
+    # One axis, so that a single sampled length cuts the whole reduction, wherever in it that falls.
     state, whole = state.fuse(stage, tuple(node.reduction))
     sample = len(state.tree.samples)
     state = state.add(SampleCategorical(divisors(length)))
