@@ -1,6 +1,6 @@
 """What a fleet costs: `python examples/benchmarks/fleet.py overhead`, `devices 1 8 64`, `kills`, `memory`.
 
-overhead   trials of one search on one local worker, against the same trials by the local measuring process, in turn
+overhead   trials on one local worker, against the same trials by the local measuring process, in turn
 devices    candidates a second on devices that sleep 50 ms, as a share of what they could do without any cost
 kills      workers are killed at random while candidates run: what is lost, what comes twice, what stays behind
 memory     the client's memory while many candidates run
@@ -20,17 +20,28 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import ExitStack
+from itertools import islice
 from typing import overload
 
+import numpy as np
+
 from tensorexpr import auto_scheduler, te
+from tensorexpr.auto_scheduler.measure import measure_options, measure_task
 from tensorexpr.fleet import Fleet
 from tensorexpr.fleet.running import FleetRunning
 from tensorexpr.fleet.simulated import SECONDS
+from tensorexpr.lower.phase0.inline_stages import inline_stages
+from tensorexpr.schedule.trace import Trace
 from tensorexpr.target import Target
 from tensorexpr.te.tensor import Tensor
-from tensorexpr.tune.measure import MeasureOptions, MeasureTask
+from tensorexpr.tune.features import extract
+from tensorexpr.tune.measure import Measurer, MeasureOptions, MeasureTask, Program
 from tensorexpr.tune.measure.compiled import CompiledCandidate
+from tensorexpr.tune.measure.places import Places
+from tensorexpr.tune.population import sample
 
+_BATCH = 64
 DEVICE = "tensorexpr.fleet.simulated:sleeping"
 CANDIDATE = CompiledCandidate(bytes(20_000), "entry", (), (), {}, 0, 0)
 
@@ -69,23 +80,43 @@ def running(fleet: Fleet) -> FleetRunning:
     return FleetRunning(fleet, fleet.key(), task, MeasureOptions())
 
 
+def some_programs(task: auto_scheduler.SearchTask, count: int) -> list[Program]:
+    """Programs drawn uniformly from what may be built, of all sketches in turn."""
+    random, found = np.random.default_rng(0), dict[str, Trace]()
+    sketches = auto_scheduler.SketchPolicy(task, verbose=0).generate_sketches()
+    while len(found) < count:
+        for sketch in sketches:
+            rows = sample(sketch, 16, random)
+            for row in rows[extract(sketch, inline_stages(sketch.tree), rows, task.target).valid][:4]:
+                trace = sketch.trace_of(row)
+                found.setdefault(str(trace.to_json()), trace)
+    return [Program(number, trace) for number, trace in enumerate(list(found.values())[:count])]
+
+
 def overhead(trials: int, rounds: int) -> None:
-    """Searches with equal seeds, in turn: the seconds of measuring alone, and of all."""
+    """The same programs by both, in turn, a batch of 64 at a time: the seconds of compiling and measuring."""
+    task = auto_scheduler.SearchTask(matmul, (256,), target="llvm")
+    batches = [[*islice(some_programs(task, trials), start, start + _BATCH)] for start in range(0, trials, _BATCH)]
+    options = measure_options(auto_scheduler.LocalBuilder(), auto_scheduler.LocalRunner())
+    ratios = []
     with Fleet.local(workers=1) as fleet:
-        seconds: dict[str, list[float]] = {"local": [], "fleet": []}
-        for _ in range(rounds):
-            for name in seconds:
-                parts = {} if name == "local" else {"builder": fleet.builder(), "runner": fleet.runner()}
-                task = auto_scheduler.SearchTask(matmul, (256,), target="llvm")
-                options = auto_scheduler.TuningOptions(trials, verbose=0, **parts)  # type: ignore[arg-type]
-                start = time.perf_counter()
-                auto_scheduler.SketchPolicy(task, seed=0, verbose=0).search(options)
-                seconds[name].append(time.perf_counter() - start)
-                print(f"{name}: {trials} trials in {seconds[name][-1]:.1f} s", flush=True)
-    ratios = [there / here for here, there in zip(seconds["local"], seconds["fleet"], strict=True)]
-    print(
-        f"fleet / local: {', '.join(f'{ratio:.3f}' for ratio in ratios)}; best of each {min(seconds['fleet']) / min(seconds['local']):.3f}"
-    )
+        builder, runner = (auto_scheduler.LocalBuilder.of(fleet.builder()), auto_scheduler.LocalRunner.of(fleet.runner()))
+        places = {"local": Places(), "fleet": Places(builder.building, runner.running)}
+        for number in range(rounds):
+            seconds = dict.fromkeys(places, 0.0)
+            with ExitStack() as stack:
+                measurers = {name: stack.enter_context(Measurer(measure_task(task, 0), options, places=places[name])) for name in places}
+                for measurer in measurers.values():
+                    list(measurer.measure(batches[0][:2]))  # processes start
+                for turn, batch in enumerate(batches):
+                    for name in list(measurers)[:: 1 if (turn + number) % 2 else -1]:
+                        start = time.perf_counter()
+                        failed = sum(not result.is_success for result in measurers[name].measure(batch))
+                        taken = time.perf_counter() - start
+                        seconds[name] += taken
+                        print(f"{name}: {len(batch)} trials in {taken:.1f} s, {failed} failed", flush=True)
+            ratios.append(seconds["fleet"] / seconds["local"])
+    print(f"fleet / local over {trials} trials: {', '.join(f'{ratio:.3f}' for ratio in ratios)}")
 
 
 def throughput(count: int, seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""Kernels for AArch64 run under an emulator and give what the reference gives: of every suite in reduced sizes, and of a search's choice."""
+"""Kernels for AArch64 run under an emulator and give what the reference gives: of every suite in reduced sizes, and of a model's choice."""
 
 from __future__ import annotations
 
