@@ -36,7 +36,7 @@ from tensorexpr.schedule.trace import Trace
 from tensorexpr.target import Target
 from tensorexpr.te.tensor import Tensor
 from tensorexpr.tune.features import extract
-from tensorexpr.tune.measure import Measurer, MeasureOptions, MeasureTask, Program
+from tensorexpr.tune.measure import MeasureOptions, Measurer, MeasureTask, Program
 from tensorexpr.tune.measure.compiled import CompiledCandidate
 from tensorexpr.tune.measure.places import Places
 from tensorexpr.tune.population import sample

@@ -13,6 +13,7 @@ from ..tune.measure.builder import Failure
 from ..tune.measure.compiled import CompiledCandidate
 from ..tune.measure.places import Ran, Subject
 from ..tune.measure.results import THROTTLED, MeasureOptions
+from ..tune.measure.timing import SPEED
 from . import calls
 from .devices import CPU
 from .dispatch import Dispatcher, Job
@@ -75,6 +76,7 @@ class FleetRunning:
         self._jobs = Dispatcher(fleet, calls.run, run_subject(subject.spec(), options), run_on(key), priority)
         self._fleet, self._key, self._options = fleet, key, options
         self._spent, self._count = 0.0, 0
+        self._fastest: float | None = None
 
     @property
     def pids(self) -> list[int]:
@@ -124,7 +126,7 @@ class FleetRunning:
                 number = jobs_made[0] = jobs_made[0] + 1
                 under_way[number] = chosen
                 least = best()
-                data = run_job([arrivals[place] for place in chosen], least if math.isfinite(least) else None)
+                data = run_job([arrivals[place] for place in chosen], least if math.isfinite(least) else None, self._speed())
                 yield Job(number, data, self._limit(len(chosen)))
 
         jobs_made = [0]
@@ -134,6 +136,8 @@ class FleetRunning:
                 outcomes = outcomes_of(answer.header["outcomes"])
                 for place, (outcome, seconds) in zip(under_way.pop(job.number), outcomes, strict=True):
                     self._spent, self._count = self._spent + seconds, self._count + 1
+                    if not isinstance(outcome, Failure):
+                        self._fastest = max(self._speed(), float(outcome.get(SPEED, 0.0)))
                     if _is_throttled(outcome) and tries.setdefault(place, 0) < _MOST_AGAIN:
                         tries[place] += 1
                         again.append(place)
@@ -155,6 +159,12 @@ class FleetRunning:
     def close(self) -> None:
         """Let the devices end their processes."""
         self._jobs.close()
+
+    def _speed(self) -> float:
+        """That of the fastest device, when it started or since."""
+        if self._fastest is None:
+            self._fastest = max((worker.speed for worker in self._fleet.workers() if self._key in worker.keys), default=0.0)
+        return self._fastest
 
     def _size(self, left: int) -> int:
         """How many candidates the next job takes: as many as last a while, and few enough that all devices have some."""

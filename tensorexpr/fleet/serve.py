@@ -18,6 +18,8 @@ from .. import __version__, processor
 from ..errors import TuningError
 from ..runtime import engine
 from ..target import Target
+from ..tune.measure.native import calibrated
+from .cores import Cores
 from .devices import CPU, device_named
 from .resources import offered
 from .security import check_listening, distributed_package, host_of, is_loopback
@@ -50,7 +52,7 @@ def describe(options: WorkerOptions) -> dict[str, Any]:
     """What the worker says of itself; see `messages.WorkerDescription`.
 
     Raises:
-        TuningError: if there is no such device.
+        TuningError: if there is no such device, or nothing can be timed here.
     """
     device_named(options.device)
     target = Target("llvm").resolved()
@@ -63,7 +65,16 @@ def describe(options: WorkerOptions) -> dict[str, Any]:
         "cores": options.jobs or processor.usable_cores(),
         "host": socket.gethostname(),
         "versions": versions,
+        "speed": _speed(options),
     }
+
+
+def _speed(options: WorkerOptions) -> float:
+    """How fast the CPU is now, if it is what is measured on."""
+    if options.device != CPU or not options.devices:
+        return 0.0
+    with Cores().to_measure():
+        return calibrated(processor.usable_cores())
 
 
 def serve(options: WorkerOptions) -> int:
@@ -81,8 +92,10 @@ def serve(options: WorkerOptions) -> int:
     host = options.host or ("127.0.0.1" if is_loopback(reached) else _address_towards(reached))
     check_listening(host, options.security, options.insecure)
     said = describe(options)
+    speed = f", {said['speed'] / 1e6:.1f} million steps of the probe a second" if said["speed"] else ""
     print(
-        f"worker of {options.scheduler}: {said['devices']} x {said['device']}, keys {', '.join(said['keys'])}, {said['target']}", flush=True
+        f"worker of {options.scheduler}: {said['devices']} x {said['device']}, keys {', '.join(said['keys'])}{speed}, {said['target']}",
+        flush=True,
     )
     return asyncio.run(_serve(options, host, said))
 
