@@ -13,6 +13,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 from .. import __version__, processor
 from ..errors import TuningError
@@ -29,6 +30,7 @@ logger = logging.getLogger(__name__)
 STATION = "TENSOREXPR_STATION"
 _PAUSE_SECONDS = 1.0
 _START_SECONDS = 60.0
+_LISTENS_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -109,14 +111,27 @@ async def _serve(options: WorkerOptions, host: str, said: dict[str, Any]) -> int
         try:
             async with _nanny(options, host, said) as nanny:
                 await _first(nanny.finished(), ended.wait())
-            # it had a scheduler until now
+            # it had a scheduler until now, or still has: a nanny also ends when its worker took too long to start again
             away_since = time.monotonic()
+            is_there = not ended.is_set() and await _is_there(options.scheduler)
         except (OSError, TimeoutError, RuntimeError) as error:
             logger.warning("no scheduler at %s: %s", options.scheduler, error)
-        if time.monotonic() - away_since >= options.retry_s:
+            is_there = False
+        if not is_there and time.monotonic() - away_since >= options.retry_s:
             break
         await _first(asyncio.sleep(_PAUSE_SECONDS), ended.wait())
     return 0
+
+
+async def _is_there(scheduler: str) -> bool:
+    """Whether somebody listens at an address."""
+    parts = urlsplit(scheduler if "://" in scheduler else f"tcp://{scheduler}")
+    try:
+        _, writer = await asyncio.wait_for(asyncio.open_connection(parts.hostname, parts.port), _LISTENS_SECONDS)
+    except (OSError, TimeoutError, ValueError, asyncio.TimeoutError):
+        return False
+    writer.close()
+    return True
 
 
 def _nanny(options: WorkerOptions, host: str, said: dict[str, Any]) -> Any:
