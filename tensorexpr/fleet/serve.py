@@ -29,7 +29,8 @@ logger = logging.getLogger(__name__)
 # How the worker's process, which the nanny starts, learns what it offers.
 STATION = "TENSOREXPR_STATION"
 _PAUSE_SECONDS = 1.0
-_START_SECONDS = 60.0
+# A machine that others use may take a minute to start a process.
+_START_SECONDS = 180.0
 _LISTENS_SECONDS = 5.0
 
 
@@ -114,8 +115,9 @@ async def _serve(options: WorkerOptions, host: str, said: dict[str, Any]) -> int
             # it had a scheduler until now, or still has: a nanny also ends when its worker took too long to start again
             away_since = time.monotonic()
             is_there = not ended.is_set() and await _is_there(options.scheduler)
-        except (OSError, TimeoutError, RuntimeError) as error:
-            logger.warning("no scheduler at %s: %s", options.scheduler, error)
+        # a nanny whose worker isn't there in time fails an assertion when it tidies up
+        except (OSError, TimeoutError, RuntimeError, AssertionError) as error:
+            logger.warning("no worker of %s was started: %s: %s", options.scheduler, type(error).__name__, error)
             is_there = False
         if not is_there and time.monotonic() - away_since >= options.retry_s:
             break
