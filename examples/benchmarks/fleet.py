@@ -246,7 +246,7 @@ def main() -> None:
     elif options.what == "kills":
         kills(options.kills, options.trials or 2000, options.seconds or 0.2, options.pause, options.device)
     elif options.what == "beside":
-        beside(options.trials or 64, options.rounds, *(options.numbers or [4]), options.seconds or 0.2)
+        beside(options.trials or 64, options.rounds, (options.numbers or [4])[0], options.seconds or 0.2)
     else:
         memory(options.trials or 100_000, 64, options.seconds or 0.002)
 

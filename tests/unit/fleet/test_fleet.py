@@ -67,7 +67,8 @@ def positions(place: FleetRunning, candidates: Sequence[CompiledCandidate]) -> l
 
 
 def test_a_device_learns_how_fast_others_of_its_key_are(boards: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
-    place, sent = running(boards), []
+    place = running(boards)
+    sent: list[float] = []
     answers = place._jobs.answers
 
     def noting(jobs: Iterable[Job | None]) -> Iterator[tuple[Job, Frame]]:
