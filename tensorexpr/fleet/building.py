@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 from ..tune.measure.builder import Build
@@ -29,6 +29,7 @@ class FleetBuilding:
     """
 
     def __init__(self, fleet: Fleet, task: Mapping[str, Any], options: MeasureOptions) -> None:
+        self._fleet = fleet
         self._jobs = Dispatcher(fleet, calls.build, build_subject(task, options), BUILD)
         self._limit_s = options.build_timeout_s + _START_SECONDS
 
@@ -47,9 +48,19 @@ class FleetBuilding:
         Raises:
             TuningError: if there is no worker for too long.
         """
-        jobs = (Job(position, build_job(program, opt_level), self._limit_s) for position, program in enumerate(programs))
-        for job, answer in self._jobs.answers(jobs):
-            yield job.number, build_of(answer)
+        return ((job.number, build_of(answer)) for job, answer in self._jobs.answers(self._made(programs, opt_level)))
+
+    def arriving(self, programs: Sequence[Program], opt_level: int) -> Iterator[tuple[int, Build] | None]:
+        """`build` that waits for nothing: None each time that none is done."""
+        found = self._jobs.arriving(self._made(programs, opt_level), wait_s=0.0)
+        return (None if made is None else (made[0].number, build_of(made[1])) for made in found)
+
+    def hosts(self) -> Set[str]:
+        """The names of the machines that compile now."""
+        return {worker.host for worker in self._fleet.workers()}
+
+    def _made(self, programs: Sequence[Program], opt_level: int) -> Iterator[Job]:
+        return (Job(position, build_job(program, opt_level), self._limit_s) for position, program in enumerate(programs))
 
     def close(self) -> None:
         """Let the workers end their processes."""

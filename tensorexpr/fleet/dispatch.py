@@ -27,6 +27,8 @@ _AHEAD = 2
 # A worker that dies took no job along on purpose; a job that takes down so many of them did.
 _MOST_LOST = 10
 _LOOK_SECONDS = 1.0
+# Whoever makes jobs is asked so soon again if there was none.
+_SOON_SECONDS = 0.02
 # A job that takes this many times its limit is on a worker that hangs: the limit holds for what the worker's own processes do.
 _STRAGGLES = 2.0
 _MOST_COPIES = 3
@@ -95,16 +97,20 @@ class Dispatcher:
         self._known = None
         self._fleet.tell(calls.release, digest_of(self._subject))
 
-    def answers(self, jobs: Iterable[Job]) -> Iterator[tuple[Job, Frame]]:
-        """Each job with its answer, in the order in which they come. Jobs are taken as there is room for them.
+    def answers(self, jobs: Iterable[Job | None]) -> Iterator[tuple[Job, Frame]]:
+        """Each job with its answer, in the order in which they come. Jobs are taken as there is room for them; None is none yet.
 
         Raises:
             TuningError: if there is no worker for them for too long, the scheduler is gone, or a worker refuses the subject.
         """
+        return (found for found in self.arriving(jobs, _LOOK_SECONDS / 4) if found is not None)
+
+    def arriving(self, jobs: Iterable[Job | None], wait_s: float) -> Iterator[tuple[Job, Frame] | None]:
+        """`answers`, and None each time that there was none for some seconds."""
         pending: dict[int, _Pending] = {}
         owners: dict[Any, _Pending] = {}
         done: SimpleQueue[Any] = SimpleQueue()
-        source = iter(jobs)
+        source = _Source(iter(jobs))
         alone_since = looked = time.monotonic()
 
         def call(items: Sequence[_Pending], workers: Sequence[str] | None = None) -> None:
@@ -118,12 +124,14 @@ class Dispatcher:
             while True:
                 room = _AHEAD * self.places()
                 # many at once: what a message to the scheduler costs hardly depends on how many jobs it holds
-                while fresh := _taken(source, room - len(pending)):
+                while fresh := source.taken(room - len(pending)):
                     items = [pending.setdefault(job.number, _Pending(job, 0.0)) for job in fresh]
                     call(items)
-                if not pending and room:
+                if not pending and source.is_over:
                     return
-                finished = _drained(done)
+                finished = _drained(done, min(wait_s, _SOON_SECONDS) if source.waits else wait_s)
+                if not finished:
+                    yield None
                 for future, answer in self._gathered([future for future in finished if future in owners]):
                     item = owners.pop(future)
                     item.futures.remove(future)
@@ -200,21 +208,37 @@ class Dispatcher:
         item.futures.clear()
 
 
-def _taken(source: Iterator[Job], room: int) -> list[Job]:
-    """The next jobs, as many as there is room for and one message may hold."""
-    taken: list[Job] = []
-    size = 0
-    while len(taken) < room and size < _MESSAGE_BYTES and (job := next(source, None)) is not None:
-        taken.append(job)
-        size += len(job.data)
-    return taken
+_END = Job(-1, b"", 0.0)
 
 
-def _drained(done: SimpleQueue[Any]) -> list[Any]:
-    """All calls that are over; waits a moment if there are none."""
+@dataclass
+class _Source:
+    """Jobs to come; `waits` if there is none yet."""
+
+    jobs: Iterator[Job | None]
+    is_over: bool = False
+    waits: bool = False
+
+    def taken(self, room: int) -> list[Job]:
+        """The next jobs, as many as there is room for and one message may hold."""
+        taken: list[Job] = []
+        size = 0
+        self.waits = False
+        while len(taken) < room and size < _MESSAGE_BYTES:
+            job = next(self.jobs, _END)
+            if job is None or job is _END:
+                self.waits, self.is_over = job is None, job is _END
+                break
+            taken.append(job)
+            size += len(job.data)
+        return taken
+
+
+def _drained(done: SimpleQueue[Any], wait_s: float) -> list[Any]:
+    """All calls that are over; waits some seconds if there are none."""
     found = []
     try:
-        found.append(done.get(timeout=_LOOK_SECONDS / 4))
+        found.append(done.get(timeout=wait_s) if wait_s else done.get_nowait())
         while True:
             found.append(done.get_nowait())
     except Empty:

@@ -33,6 +33,7 @@ class WorkerDescription:
         cores: programs that it compiles at the same time.
         host: the name of its machine.
         versions: of tensorexpr, LLVM and Python.
+        speed: of its cores when it started, as `tune.measure.native.calibrated` says it; 0 if nothing was timed.
     """
 
     address: str
@@ -43,6 +44,7 @@ class WorkerDescription:
     cores: int
     host: str
     versions: Mapping[str, str]
+    speed: float
 
     @staticmethod
     def of(data: Mapping[str, Any]) -> WorkerDescription:
@@ -132,10 +134,10 @@ def build_of(frame: Frame) -> Build:
     return Build(made, float(frame.header["seconds"]))
 
 
-def run_job(candidates: Sequence[CompiledCandidate], best: float | None) -> bytes:
-    """Candidates to run; `best` is the least cost so far, None if nothing ran."""
+def run_job(candidates: Sequence[CompiledCandidate], best: float | None, speed: float = 0.0) -> bytes:
+    """Candidates to run; `best` is the least cost so far, None if nothing ran, `speed` that of the fastest device of the key."""
     kernels = [candidate.header() for candidate in candidates]
-    return encode(Frame({"type": "run", "kernels": kernels, "best": best}, tuple(candidate.object_code for candidate in candidates)))
+    return encode(Frame({"type": "run", "kernels": kernels, "best": best, "speed": speed}, tuple(one.object_code for one in candidates)))
 
 
 def interleave_job(candidates: Sequence[CompiledCandidate], costs: Sequence[float], rounds: int, offsets: Sequence[int]) -> bytes:

@@ -13,11 +13,14 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 from .. import __version__, processor
 from ..errors import TuningError
 from ..runtime import engine
 from ..target import Target
+from ..tune.measure.native import calibrated
+from .cores import Cores
 from .devices import CPU, device_named
 from .resources import offered
 from .security import check_listening, distributed_package, host_of, is_loopback
@@ -26,7 +29,9 @@ logger = logging.getLogger(__name__)
 # How the worker's process, which the nanny starts, learns what it offers.
 STATION = "TENSOREXPR_STATION"
 _PAUSE_SECONDS = 1.0
-_START_SECONDS = 60.0
+# A machine that others use may take a minute to start a process.
+_START_SECONDS = 180.0
+_LISTENS_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -50,7 +55,7 @@ def describe(options: WorkerOptions) -> dict[str, Any]:
     """What the worker says of itself; see `messages.WorkerDescription`.
 
     Raises:
-        TuningError: if there is no such device.
+        TuningError: if there is no such device, or nothing can be timed here.
     """
     device_named(options.device)
     target = Target("llvm").resolved()
@@ -63,7 +68,16 @@ def describe(options: WorkerOptions) -> dict[str, Any]:
         "cores": options.jobs or processor.usable_cores(),
         "host": socket.gethostname(),
         "versions": versions,
+        "speed": _speed(options),
     }
+
+
+def _speed(options: WorkerOptions) -> float:
+    """How fast the CPU is now, if it is what is measured on."""
+    if options.device != CPU or not options.devices:
+        return 0.0
+    with Cores().to_measure():
+        return calibrated(processor.usable_cores())
 
 
 def serve(options: WorkerOptions) -> int:
@@ -81,8 +95,10 @@ def serve(options: WorkerOptions) -> int:
     host = options.host or ("127.0.0.1" if is_loopback(reached) else _address_towards(reached))
     check_listening(host, options.security, options.insecure)
     said = describe(options)
+    speed = f", {said['speed'] / 1e6:.1f} million steps of the probe a second" if said["speed"] else ""
     print(
-        f"worker of {options.scheduler}: {said['devices']} x {said['device']}, keys {', '.join(said['keys'])}, {said['target']}", flush=True
+        f"worker of {options.scheduler}: {said['devices']} x {said['device']}, keys {', '.join(said['keys'])}{speed}, {said['target']}",
+        flush=True,
     )
     return asyncio.run(_serve(options, host, said))
 
@@ -96,14 +112,28 @@ async def _serve(options: WorkerOptions, host: str, said: dict[str, Any]) -> int
         try:
             async with _nanny(options, host, said) as nanny:
                 await _first(nanny.finished(), ended.wait())
-            # it had a scheduler until now
+            # it had a scheduler until now, or still has: a nanny also ends when its worker took too long to start again
             away_since = time.monotonic()
-        except (OSError, TimeoutError, RuntimeError) as error:
-            logger.warning("no scheduler at %s: %s", options.scheduler, error)
-        if time.monotonic() - away_since >= options.retry_s:
+            is_there = not ended.is_set() and await _is_there(options.scheduler)
+        # a nanny whose worker isn't there in time fails an assertion when it tidies up
+        except (OSError, TimeoutError, RuntimeError, AssertionError) as error:
+            logger.warning("no worker of %s was started: %s: %s", options.scheduler, type(error).__name__, error)
+            is_there = False
+        if not is_there and time.monotonic() - away_since >= options.retry_s:
             break
         await _first(asyncio.sleep(_PAUSE_SECONDS), ended.wait())
     return 0
+
+
+async def _is_there(scheduler: str) -> bool:
+    """Whether somebody listens at an address."""
+    parts = urlsplit(scheduler if "://" in scheduler else f"tcp://{scheduler}")
+    try:
+        _, writer = await asyncio.wait_for(asyncio.open_connection(parts.hostname, parts.port), _LISTENS_SECONDS)
+    except (OSError, TimeoutError, ValueError, asyncio.TimeoutError):
+        return False
+    writer.close()
+    return True
 
 
 def _nanny(options: WorkerOptions, host: str, said: dict[str, Any]) -> Any:

@@ -19,6 +19,7 @@ from ..tune.measure.folder import SharedFolder
 from ..tune.measure.places import Running
 from ..tune.measure.protocol import Frame, encode
 from ..tune.measure.results import THROTTLED
+from ..tune.measure.timing import SPEED
 from .cores import Cores
 from .devices import CPU, device_named
 from .loans import Loans
@@ -26,7 +27,7 @@ from .messages import Outcome, built, candidates_of, digest_of, frame_of, option
 
 # Of a client that is gone without a word, processes and folders stay so long.
 _IDLE_SECONDS = 120.0
-# A device whose multiply-adds take this many times what they took at best is throttled, or somebody else's.
+# A device whose multiply-adds take this many times what they took at best, or take on another one, is throttled, or somebody else's.
 _THROTTLED = 1.5
 
 
@@ -126,7 +127,7 @@ class Station:
             return device(subject, options_from_json(subject.header["options"]), folder)
 
         self._builders = _Seats(_open_builder, [_Seat() for _ in range(description["cores"])])
-        self._devices = _Seats(open_device, [_Seat() for _ in range(description["devices"])])
+        self._devices = _Seats(open_device, [_Seat(fastest=description["speed"]) for _ in range(description["devices"])])
         # devices that are elsewhere don't use this machine's cores
         self._is_here = description["device"] == CPU
         self._cores = cores or Cores()
@@ -198,12 +199,13 @@ def _ran(seat: _Seat[Running], running: Running, frame: Frame) -> Frame:
     given = frame.header["best"]
     best = [math.inf if given is None else float(given)]
     outcomes: list[tuple[Outcome, float]] = []
+    others = float(frame.header["speed"])
     for _, outcome, seconds in running.run(candidates_of(frame), lambda: best[0]):
         if not isinstance(outcome, Failure):
             best[0] = min(best[0], median(outcome["costs"]))
-            seat.fastest = max(seat.fastest, speed := float(outcome.pop("speed", 0.0)))
+            seat.fastest = max(seat.fastest, speed := float(outcome.get(SPEED, 0.0)))
             # a task that doesn't wait for quiet cores doesn't probe either
-            outcome[THROTTLED] = 0 < _THROTTLED * speed < seat.fastest
+            outcome[THROTTLED] = 0 < _THROTTLED * speed < max(seat.fastest, others)
         outcomes.append((outcome, seconds))
     return Frame({"type": "ran", "outcomes": outcomes_to_json(outcomes)})
 

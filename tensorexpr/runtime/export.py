@@ -182,19 +182,30 @@ def link_objects(
         raise TensorExprError(f"{file_name}: fcompile was called as fcompile({file_name!r}, [object], ...) and wrote no such file")
 
 
-def c_compiler(file_name: str, options: Mapping[str, Any]) -> str:
-    """The C compiler for a file: of the option "cc", of the environment's CC, or one that is found.
+def c_compiler(file_name: str, options: Mapping[str, Any], target: Target) -> str:
+    """The C compiler for a file: of the option "cc", or one that is found; for this machine's platform that of the environment's CC, too.
 
     Raises:
         TensorExprError: if there is none.
     """
-    found: str | None = options.get("cc") or os.environ.get("CC") or next((p for name in _COMPILERS if (p := shutil.which(name))), None)
+    names = _COMPILERS if target.is_host_platform else _cross_compilers(target.triple)
+    given: str | None = options.get("cc") or (os.environ.get("CC") if target.is_host_platform else None)
+    found = given or next((path for name in names if (path := shutil.which(name))), None)
     if found is None:
+        what = "a C compiler" if target.is_host_platform else f"a C compiler for {target.triple}"
+        setting = "set CC" if target.is_host_platform else "name one with cc="
         raise TensorExprError(
-            f"{file_name}: linking a shared library needs a C compiler, and there is no {', '.join(_COMPILERS)}; "
-            "install one, set CC, pass fcompile=, or write an object file with module.save('x.o')"
+            f"{file_name}: linking a shared library needs {what}, and there is no {', '.join(names)}; "
+            f"install one, {setting}, pass fcompile=, or write an object file with module.save('x.o')"
         )
     return found
+
+
+def _cross_compilers(triple: str) -> tuple[str, ...]:
+    """What compilers for a platform are called: Debian's leave the vendor out."""
+    words = triple.split("-")
+    without_vendor = [words[0], *words[2:]] if len(words) > 3 else words
+    return tuple(f"{name}-gcc" for name in dict.fromkeys((triple, "-".join(without_vendor))))
 
 
 def _link(target: Target, objects: Sequence[str], file_name: str, options: Mapping[str, Any]) -> None:
@@ -203,9 +214,7 @@ def _link(target: Target, objects: Sequence[str], file_name: str, options: Mappi
         raise ArgumentError(
             f"export_library: no option {', '.join(sorted(unknown))}; known: options=[words for the C compiler], cc=its name"
         )
-    if not target.is_host_platform:
-        raise TensorExprError(f"{file_name}: linking for {target.triple} needs that platform's linker: pass fcompile=, or save an .o")
-    compiler = c_compiler(file_name, options)
+    compiler = c_compiler(file_name, options, target)
     # The OpenMP library becomes a dependency only of code that calls it.
     parallel = ["-fopenmp"] if any(_PARALLEL_SYMBOL in undefined_symbols(_read(name)) for name in objects) else []
     # CC may hold options, such as "ccache gcc"; no shell is involved.

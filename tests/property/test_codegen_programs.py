@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from hypothesis import given, settings
@@ -14,6 +15,7 @@ from tensorexpr.tir import arithmetic as ops
 from tensorexpr.tir import intrin
 from tensorexpr.tir.buffer import Buffer, decl_buffer
 from tensorexpr.tir.expr import Broadcast, IntImm, PrimExpr, Var
+from tensorexpr.tir.function import PrimFunc
 from tensorexpr.tir.interpreter import interpret
 from tensorexpr.tir.stmt import Allocate, For, ForKind, IfThenElse, LetStmt, Stmt, seq
 
@@ -135,19 +137,24 @@ def _allocations(draw: st.DrawFn, scope: Scope, depth: int) -> Stmt:
     return Allocate(buffer.data, "int32", (IntImm("int32", size),), TRUE, seq(init, draw(statements(inner, depth - 1))))
 
 
-@settings(deadline=None, derandomize=True, max_examples=120)
-@given(st.data())
-def test_compiled_programs_equal_interpreted_ones(data: st.DataObject) -> None:
+@st.composite
+def programs(draw: st.DrawFn) -> tuple[PrimFunc, list[Any], int]:
+    """A function of three arrays and a number, and what to call it with."""
     a, b, out = (flat(name, SIZE, "int32") for name in ("a", "b", "out"))
     n = Var("n", "int32")
-    body = data.draw(statements(Scope((n,), (a, b, out), (b, out)), 3))
-    func = primfunc([a, b, out, n], body, noalias=data.draw(st.booleans()))
+    body = draw(statements(Scope((n,), (a, b, out), (b, out)), 3))
+    func = primfunc([a, b, out, n], body, noalias=draw(st.booleans()))
     rng = np.random.default_rng(0)
-    arrays = [rng.integers(-20, 20, SIZE).astype(np.int32) for _ in range(3)]
-    count = data.draw(st.integers(0, 7))
+    return func, [rng.integers(-20, 20, SIZE).astype(np.int32) for _ in range(3)], draw(st.integers(0, 7))
+
+
+@settings(deadline=None, derandomize=True, max_examples=120)
+@given(programs(), st.booleans())
+def test_compiled_programs_equal_interpreted_ones(drawn: tuple[PrimFunc, list[Any], int], optimise: bool) -> None:
+    func, arrays, count = drawn
     expected, got = ([x.copy() for x in arrays] for _ in range(2))
     interpret(func, [*expected, count])
-    assert compile_function(func, optimise=data.draw(st.booleans()))(*got, count) == 0
+    assert compile_function(func, optimise=optimise)(*got, count) == 0
     for have, want in zip(got, expected, strict=True):
         assert (have == want).all(), func
 

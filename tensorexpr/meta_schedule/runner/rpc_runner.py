@@ -12,7 +12,7 @@ from ...contrib.utils import tempdir
 from ...errors import RPCError
 from ...fleet.shared import running_at
 from ...rpc.client import RPCSession
-from ...rpc.tracker import connect_tracker
+from ...rpc.tracker import TrackerSession, connect_tracker
 from ..utils import get_global_func_with_default_on_worker as named
 from .config import EvaluatorConfig
 from .in_process import AllocArgument, RunEvaluator, alloc_argument_common, run_evaluator_common
@@ -50,6 +50,16 @@ class RPCConfig(NamedTuple):
                 "TVM_TRACKER_KEY; to measure here without a tracker use LocalRunner()"
             )
         return found._replace(tracker_host=host, tracker_port=int(port), tracker_key=key)
+
+    def connect_tracker(self) -> TrackerSession:
+        """A connection to the tracker.
+
+        Raises:
+            ValueError: if nothing says where it is.
+            TuningError: if it doesn't answer.
+        """
+        found = RPCConfig._normalized(self)
+        return connect_tracker(str(found.tracker_host), int(found.tracker_port or 0))
 
 
 class RPCRunner(LocalRunner, kind="rpc"):
@@ -147,8 +157,8 @@ class _Calls:
 
 def default_create_session(rpc_config: RPCConfig) -> RPCSession:
     """A session with a device of the tracker."""
-    host, port, key, priority, seconds = rpc_config
-    return connect_tracker(str(host), int(port or 0)).request(str(key), priority, seconds)
+    _, _, key, priority, seconds = RPCConfig._normalized(rpc_config)
+    return rpc_config.connect_tracker().request(str(key), priority, seconds)
 
 
 def default_upload_module(session: Any, local_path: str, remote_path: str) -> Any:

@@ -55,7 +55,7 @@ def export_c(executable: Executable, file_name: str | os.PathLike[str], name: st
     constants = Constants()
     for one in plain.stretch.constants:
         constants.number(one)
-    compiler = export.c_compiler(str(path), {}).split()
+    compiler = export.c_compiler(str(path), {}, executable.target).split()
     with tempfile.TemporaryDirectory(prefix="tensorexpr-") as folder:
         weights, source, glue = (os.path.join(folder, part) for part in ("weights.bin", "glue.c", "glue.o"))
         with open(weights, "wb") as file:

@@ -96,9 +96,8 @@ class Bench:
         self.quiet = Quiet(self._probe or (lambda: 0.0), policy.patience_s)
 
     def speed(self) -> float:
-        """How fast the cores were at best lately, in steps of the probe a second; 0 if nobody probed."""
-        seconds = self.quiet.fastest()
-        return self._probe.iterations / seconds if self._probe is not None and seconds else 0.0
+        """How fast the cores were at best lately, as `Probe.speed` says it; 0 if nobody probed."""
+        return 0.0 if self._probe is None else self._probe.speed(self.quiet.fastest())
 
     def _arrays_at(self, offset: int) -> Arrays:
         """The arguments so many bytes into a cache line; made when they are asked for first."""

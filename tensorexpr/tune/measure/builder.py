@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import socket
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from signal import SIGALRM, SIGKILL
 from typing import Any
 
 from .compiled import CompiledCandidate
 from .errors import MeasureErrorNo
-from .pool import Answer, Job, WorkerPool
+from .pool import LONGEST_WAIT_SECONDS, Answer, Job, WorkerPool
 from .process import Death, Launch
 from .protocol import Frame
 from .results import MeasureOptions, Program
@@ -59,6 +60,10 @@ class Builder:
         """The process ids of the workers."""
         return self._workers.pids
 
+    def hosts(self) -> Set[str]:
+        """This machine's name."""
+        return {socket.gethostname()}
+
     def start(self) -> None:
         """Start the workers, without waiting for them."""
         self._pool.start()
@@ -69,18 +74,32 @@ class Builder:
         Raises:
             TuningError: if no worker can be started.
         """
+        return (made for made in self._made(programs, opt_level, LONGEST_WAIT_SECONDS) if made is not None)
+
+    def arriving(self, programs: Sequence[Program], opt_level: int) -> Iterator[tuple[int, Build] | None]:
+        """`build` that waits for nothing: None each time that none is done."""
+        return self._made(programs, opt_level, 0.0)
+
+    def _made(self, programs: Sequence[Program], opt_level: int, wait_s: float) -> Iterator[tuple[int, Build] | None]:
         jobs = [Job(n, _request(program, opt_level), self._timeout_s) for n, program in enumerate(programs)]
         retried: set[int] = set()
         pool = self._pool
         for job in jobs:
             pool.submit(job)
-        for answer in pool.answers():
-            # once only: a program that takes down every worker it meets must end
-            if isinstance(answer.reply, Death) and is_bystander(answer, answer.reply) and answer.key not in retried:
-                retried.add(answer.key)
-                pool.submit(jobs[answer.key])
-            else:
-                yield answer.key, Build(_outcome(answer), answer.seconds)
+        try:
+            for answer in pool.arriving(wait_s):
+                if answer is None:
+                    yield None
+                # once only: a program that takes down every worker it meets must end
+                elif isinstance(answer.reply, Death) and is_bystander(answer, answer.reply) and answer.key not in retried:
+                    retried.add(answer.key)
+                    pool.submit(jobs[answer.key])
+                else:
+                    yield answer.key, Build(_outcome(answer), answer.seconds)
+        finally:
+            # whoever asked has given up: the numbers of these jobs would be taken for those of the next ones
+            if pool.is_busy:
+                pool.close()
 
     def close(self) -> None:
         """Kill the workers, unless others use them too."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...errors import TuningError
@@ -15,7 +15,7 @@ from .compiled import CompiledCandidate
 from .errors import MeasureErrorNo
 from .folder import SharedFolder
 from .memory import OFFSET
-from .places import Building, Places, Running
+from .places import Building, Places, Ran, Running, RunningElsewhere
 from .results import FAILED_COST, STOPPED, THROTTLED, TIMED_AGAIN, MeasureObserver, MeasureOptions, MeasureResult, Program, SilentObserver
 from .task import MeasureTask
 from .workers import Workers
@@ -24,6 +24,33 @@ from .workers import Workers
 _KEPT_OBJECTS = 32
 _BUILT = MeasureErrorNo.NO_ERROR
 _CLOSED = "this Measurer is closed; use it within `with Measurer(task) as measurer:`"
+
+
+@dataclass(eq=False)
+class _Batch:
+    """Programs that are measured together: what compiling made of them, by position, and the positions of candidates as they run."""
+
+    programs: Sequence[Program]
+    builds: dict[int, Build] = field(default_factory=dict)
+    able: list[int] = field(default_factory=list)
+    told: set[int] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        refused = {place: program.refused for place, program in enumerate(self.programs) if program.refused}
+        self.builds |= {place: Build(Failure(MeasureErrorNo.INSTANTIATION_ERROR, why), 0.0) for place, why in refused.items()}
+
+    def candidate(self, number: int) -> CompiledCandidate:
+        """The candidate that runs as number `number`."""
+        made = self.builds[self.able[number]].made
+        assert isinstance(made, CompiledCandidate)
+        return made
+
+    def failures(self, before: int) -> list[int]:
+        """The positions before one of what didn't compile; each once."""
+        found = sorted(place for place, build in self.builds.items() if isinstance(build.made, Failure) and place < before)
+        new = [place for place in found if place not in self.told]
+        self.told.update(new)
+        return new
 
 
 class Measurer:
@@ -56,6 +83,7 @@ class Measurer:
         self._folder: SharedFolder | None = None
         self._building: Building | None = None
         self._running: Running | None = None
+        self._apart: bool | None = None
         self._kept: dict[str, tuple[MeasureResult, Build]] = {}
 
     def __enter__(self) -> Measurer:
@@ -172,54 +200,77 @@ class Measurer:
         built = {missing[n].key: build for n, build in self._the_building().build(missing, level)}
         return [built[p.key] if p.key in built else kept[p.key][1] for p in programs]
 
-    def _measure_batch(self, batch: Sequence[Program]) -> Iterator[MeasureResult]:
-        builds = {n: Build(Failure(MeasureErrorNo.INSTANTIATION_ERROR, p.refused), 0.0) for n, p in enumerate(batch) if p.refused}
-        for position in builds:
-            self._observer.built(batch[position].number, MeasureErrorNo.INSTANTIATION_ERROR)
-        places = [place for place in range(len(batch)) if place not in builds]
-        for number, build in self._the_building().build([batch[place] for place in places], self.options.opt_level):
-            self._the_running().prepare()  # while the others compile
-            position = places[number]
-            builds[position] = build
-            self._observer.built(batch[position].number, build.made.error_no if isinstance(build.made, Failure) else _BUILT)
-        # only now: compiling beside them would take cores from the programs that are timed
-        failed = [position for position in range(len(batch)) if isinstance(builds[position].made, Failure)]
-        for position, result in self._run_builds(batch, builds, lambda: self.best_cost):
-            while failed and failed[0] < position:
-                yield self._refused(batch, builds, failed.pop(0))
+    def _measure_batch(self, programs: Sequence[Program]) -> Iterator[MeasureResult]:
+        batch = _Batch(programs)
+        for position in batch.builds:
+            self._observer.built(programs[position].number, MeasureErrorNo.INSTANTIATION_ERROR)
+        for position, result in self._results(batch, self._ran(batch)):
+            for failed in batch.failures(before=position):
+                yield self._refused(batch, failed)
             self._observer.measured(result)
             yield result
-        for position in failed:
-            yield self._refused(batch, builds, position)
+        for failed in batch.failures(before=len(programs)):
+            yield self._refused(batch, failed)
 
-    def _refused(self, batch: Sequence[Program], builds: Mapping[int, Build], position: int) -> MeasureResult:
-        failure = builds[position].made
-        assert isinstance(failure, Failure)
-        return self._failed(batch[position], failure, builds[position].seconds)
+    def _ran(self, batch: _Batch) -> Iterator[Ran]:
+        """Compile and run a batch. Where the machine that compiles is the one that runs, one after the other: else the one would take
+        cores from programs of the other that are timed."""
+        building, running = self._the_building(), self._the_running()
+        level, positions = self.options.opt_level, [place for place in range(len(batch.programs)) if place not in batch.builds]
+        programs = [batch.programs[place] for place in positions]
+        if self._is_apart():
+            assert isinstance(running, RunningElsewhere)
+            made = building.arriving(programs, level)
+            coming = (None if found is None else self._built(batch, positions[found[0]], found[1]) for found in made)
+            yield from running.run_arriving(coming, lambda: self.best_cost)
+            return
+        for number, build in building.build(programs, level):
+            running.prepare()  # while the others compile
+            self._built(batch, positions[number], build)
+        batch.able.sort()
+        if batch.able:
+            yield from running.run([batch.candidate(number) for number in range(len(batch.able))], lambda: self.best_cost)
+
+    def _is_apart(self) -> bool:
+        """Whether some compile where nobody is timed; looked up once."""
+        if self._apart is None:
+            running = self._the_running()
+            self._apart = isinstance(running, RunningElsewhere) and not self._the_building().hosts() <= running.hosts()
+        return self._apart
+
+    def _built(self, batch: _Batch, position: int, build: Build) -> CompiledCandidate | None:
+        """Note what became of a program; its code, if there is any."""
+        batch.builds[position] = build
+        self._observer.built(batch.programs[position].number, build.made.error_no if isinstance(build.made, Failure) else _BUILT)
+        if isinstance(build.made, Failure):
+            return None
+        batch.able.append(position)
+        return build.made
+
+    def _refused(self, batch: _Batch, position: int) -> MeasureResult:
+        build = batch.builds[position]
+        assert isinstance(build.made, Failure)
+        return self._failed(batch.programs[position], build.made, build.seconds)
 
     def _measure_one(self, program: Program, build: Build) -> MeasureResult:
         """The result of a program that runs to the end, however slow it is."""
         if isinstance(build.made, Failure):
             return self._failed(program, build.made, build.seconds)
-        ((_, result),) = self._run_builds([program], {0: build}, lambda: math.inf)
+        ((_, result),) = self._results(_Batch([program], {0: build}, [0]), self._the_running().run([build.made], lambda: math.inf))
         return result
 
-    def _run_builds(
-        self, programs: Sequence[Program], builds: Mapping[int, Build], best: Callable[[], float]
-    ) -> Iterator[tuple[int, MeasureResult]]:
-        """The results of what was compiled, each with its position."""
-        able = [(place, build) for place in range(len(programs)) if not isinstance((build := builds[place]).made, Failure)]
-        candidates = [build.made for _, build in able if isinstance(build.made, CompiledCandidate)]
-        for number, outcome, seconds in self._the_running().run(candidates, best) if candidates else ():
-            place, build = able[number]
-            made = candidates[number]
+    def _results(self, batch: _Batch, ran: Iterable[Ran]) -> Iterator[tuple[int, MeasureResult]]:
+        """The results of what ran, each with its position."""
+        for number, outcome, seconds in ran:
+            place, made = batch.able[number], batch.candidate(number)
+            build, program = batch.builds[place], batch.programs[place]
             total = build.seconds + seconds
             if isinstance(outcome, Failure):
-                result = self._failed(programs[place], outcome, total)
+                result = self._failed(program, outcome, total)
                 yield place, replace(result, spills=made.spills, ir_lines=made.ir_lines, timings=made.timings)
                 continue
-            result = self._succeeded(programs[place], made, outcome, total)
-            self._note(programs[place], result, build)
+            result = self._succeeded(program, made, outcome, total)
+            self._note(program, result, build)
             yield place, result
 
     def _succeeded(self, program: Program, made: CompiledCandidate, outcome: dict[str, Any], seconds: float) -> MeasureResult:

@@ -25,6 +25,7 @@ _CHAINS = 10
 _PRODUCTS, _PRODUCT_CYCLES = 16, 4
 _CLOCK_ITERATIONS = 20_000
 _PROBE_SECONDS = 1e-3
+_CALIBRATING_PROBES = 20
 _FIRST_PROBE_ITERATIONS = 20_000
 
 # Lines are written back and dropped from the caches of all cores.
@@ -211,10 +212,19 @@ class Probe:
         """Probe now."""
         return repeat(_helpers().code["tx_probe"], self._words, 1)[0]
 
-    @property
-    def iterations(self) -> int:
-        """Steps of the chains of multiply-adds that a probe takes."""
-        return int(self._words[0])
+    def speed(self, seconds: float) -> float:
+        """How fast the cores are that take so many seconds for it: steps of each thread a second."""
+        return self._words[0] / seconds if seconds else 0.0
+
+
+def calibrated(threads: int) -> float:
+    """`Probe.speed` of some threads on this machine, the fastest of some milliseconds.
+
+    Raises:
+        TuningError: if the helpers can't be compiled or loaded here.
+    """
+    probe = Probe(threads)
+    return probe.speed(min(probe() for _ in range(_CALIBRATING_PROBES)))
 
 
 @lru_cache(maxsize=1)

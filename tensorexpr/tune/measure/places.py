@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from ...target import Target
 from .arrays import StoredArray
@@ -32,6 +32,12 @@ class Building(Protocol):
 
     def build(self, programs: Sequence[Program], opt_level: int) -> Iterator[tuple[int, Build]]:
         """Compile programs; each comes with its position, in the order in which they are done."""
+
+    def arriving(self, programs: Sequence[Program], opt_level: int) -> Iterator[tuple[int, Build] | None]:
+        """`build` that waits for nothing: None each time that none is done."""
+
+    def hosts(self) -> Set[str]:
+        """The names of the machines that compile."""
 
     def close(self) -> None:
         """End all that works for it. Safe to call again."""
@@ -63,6 +69,17 @@ class Running(Protocol):
 
     def close(self) -> None:
         """End all that works for it. Safe to call again."""
+
+
+@runtime_checkable
+class RunningElsewhere(Running, Protocol):
+    """A `Running` whose devices may go on while others compile."""
+
+    def run_arriving(self, candidates: Iterator[CompiledCandidate | None], best: Callable[[], float]) -> Iterator[Ran]:
+        """`run` of candidates as they come, each known by how many came before it; None where none has come yet."""
+
+    def hosts(self) -> Set[str]:
+        """The names of the machines whose cores the devices are."""
 
 
 class Subject(Protocol):

@@ -21,7 +21,7 @@ from .protocol import Frame
 _MAX_FAILED_STARTS = 3
 _MAX_KILLED_STARTS = 20
 # poll takes milliseconds as a C int: neither infinity nor a month fits
-_LONGEST_WAIT_SECONDS = 3600.0
+LONGEST_WAIT_SECONDS = 3600.0
 
 
 @dataclass(frozen=True)
@@ -129,11 +129,16 @@ class WorkerPool:
         Raises:
             TuningError: if workers can't be started or refuse the greeting.
         """
+        return (answer for answer in self.arriving(LONGEST_WAIT_SECONDS) if answer is not None)
+
+    def arriving(self, wait_s: float) -> Iterator[Answer | None]:
+        """`answers`, and None each time that there was none for some seconds."""
         # a pipe into a dead worker takes a job without a word, which then would count as the cause of its death
         self._remove_dead()
         while self._queue or any(seat.job is not None for seat in self._seats):
             self._hand_out()
-            yield from self._step()
+            found = list(self._step(wait_s))
+            yield from found or (None,)
 
     def close(self) -> None:
         """Kill all workers and forget all jobs."""
@@ -174,12 +179,12 @@ class WorkerPool:
                 self._fill(seat)
                 starting += 1
 
-    def _step(self) -> Iterator[Answer]:
-        """Wait for the next event or deadline, and deal with whatever happened."""
+    def _step(self, wait_s: float) -> Iterator[Answer]:
+        """Wait for the next event or deadline, at most some seconds, and deal with whatever happened."""
         seats = [seat for seat in self._seats if seat.worker is not None]
         # One wait for all workers, until the first of them has something to say or is late.
         deadline = min((seat.deadline for seat in seats), default=math.inf)
-        wait([seat.worker for seat in seats if seat.worker is not None], min(deadline - time.monotonic(), _LONGEST_WAIT_SECONDS))
+        wait([seat.worker for seat in seats if seat.worker is not None], min(deadline - time.monotonic(), wait_s))
         for seat in seats:
             yield from self._advance(seat)
 

@@ -17,7 +17,7 @@ from .compiled import ArrayArgument, check_arguments
 from .errors import MeasureErrorNo
 from .memory import OFFSET
 from .protocol import Frame
-from .timing import TimingPolicy, calls_per_repeat, calmest, interleave
+from .timing import SPEED, TimingPolicy, calls_per_repeat, calmest, interleave
 
 
 class RunService:
@@ -60,7 +60,7 @@ class RunService:
             "raced": timing.raced,
             "disturbed": timing.disturbed,
             "verified": result.verified,
-            "speed": self._bench.speed(),
+            SPEED: self._bench.speed(),
             "timings": {"load": loaded, **result.seconds},
         }
         return Frame({"type": "measured", **answer})

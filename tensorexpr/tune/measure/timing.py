@@ -35,6 +35,8 @@ _MOST_CALLS_OF_RACE = 200
 _FAR, _PAUSE_SECONDS = 10.0, 0.1
 # About what a measuring process takes to start and to load its arrays.
 _PROCESS_SECONDS = 0.5
+# How fast the cores were beside a candidate, among what the measuring process says of it; see `native.Probe.speed`.
+SPEED = "speed"
 Run = Callable[[int], float]  # how many calls in a row -> seconds per call
 Clock = Callable[[], float]
 

@@ -51,7 +51,8 @@ def _reference(name: str) -> Callable[..., Array]:
     return found
 
 
-def _intrinsic(name: str, *args: PrimExpr) -> PrimExpr:
+def intrinsic(name: str, *args: PrimExpr) -> PrimExpr:
+    """A call of an intrinsic by its name."""
     return Call(args[0].dtype, f"tir.{name}", args)
 
 
@@ -78,7 +79,11 @@ def _ulps(got: Array, exact: Array) -> Array:
 
 
 def _check(name: str, args: tuple[Array, ...], target: Target, lanes: int) -> None:
-    got = apply(lambda *xs: _intrinsic(name, *xs), "float32", *args, lanes=lanes, target=target)
+    check_results(name, args, apply(lambda *xs: intrinsic(name, *xs), "float32", *args, lanes=lanes, target=target))
+
+
+def check_results(name: str, args: tuple[Array, ...], got: Array) -> None:
+    """Compare what code for an intrinsic gave with the exact results, and with the bound that is promised."""
     with np.errstate(all="ignore"):
         exact = _reference(name)(*(a.astype(np.float64) for a in args))
     errors = _ulps(got, exact)
@@ -112,6 +117,11 @@ def _pairs() -> tuple[Array, Array]:
     return first, second
 
 
+def samples(name: str) -> tuple[Array, ...]:
+    """Arguments of one of `UNARY` or `BINARY`."""
+    return (_samples(),) if name in UNARY else _pairs()
+
+
 @pytest.mark.parametrize(("cpu", "lanes"), PLACES)
 @pytest.mark.parametrize("name", BINARY)
 def test_accuracy_of_two_arguments(name: str, cpu: str, lanes: int) -> None:
@@ -123,7 +133,7 @@ def test_accuracy_of_two_arguments(name: str, cpu: str, lanes: int) -> None:
 def test_exact_functions_of_two_arguments(name: str, lanes: int) -> None:
     for dtype in ("float32", "float64"):
         a, b = (x[:3000].astype(dtype) for x in _pairs())
-        got = apply(lambda x, y: _intrinsic(name, x, y), dtype, a, b, lanes=lanes)
+        got = apply(lambda x, y: intrinsic(name, x, y), dtype, a, b, lanes=lanes)
         with np.errstate(all="ignore"):
             expected = getattr(np, name)(a, b)
         assert np.array_equal(got, expected, equal_nan=True)
@@ -141,7 +151,7 @@ def test_rounding(name: str, dtype: str, lanes: int) -> None:
     assert evaluate is not None
     with np.errstate(invalid="ignore"):
         expected = evaluate(a.astype(np.float64))
-    got = apply(lambda x: _intrinsic(name, x), dtype, a, lanes=lanes).astype(np.float64)
+    got = apply(lambda x: intrinsic(name, x), dtype, a, lanes=lanes).astype(np.float64)
     assert np.array_equal(got, expected, equal_nan=True), name
     assert (np.signbit(got) == np.signbit(expected))[~np.isnan(expected)].all()
 
@@ -185,7 +195,7 @@ def test_doubles_with_formulas_of_our_own(name: str, allowed: float, cpu: str, l
     if name in ("log", "rsqrt"):
         a = np.abs(a)
     a = np.concatenate([a, [5e-324, 1e-310]]) if name != "rsqrt" else a
-    got = apply(lambda x: _intrinsic(name, x), "float64", a, lanes=lanes, target=Target(cpu))
+    got = apply(lambda x: intrinsic(name, x), "float64", a, lanes=lanes, target=Target(cpu))
     with mpmath.workprec(140):
         for x, y in zip(a.tolist(), got.tolist(), strict=True):
             exact = _EXACT[name](mpmath.mpf(x))
@@ -194,7 +204,7 @@ def test_doubles_with_formulas_of_our_own(name: str, allowed: float, cpu: str, l
     special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, -1.0, 710.0, -746.0, 1e308, -1e308])
     with np.errstate(all="ignore"):
         expected = _reference(name)(special)
-    got = apply(lambda x: _intrinsic(name, x), "float64", special, lanes=lanes, target=Target(cpu))
+    got = apply(lambda x: intrinsic(name, x), "float64", special, lanes=lanes, target=Target(cpu))
     np.testing.assert_allclose(got, expected, rtol=1e-15)
 
 
@@ -224,9 +234,9 @@ def test_a_vector_gives_what_its_lanes_give() -> None:
     """Whatever the lane count, padded or split."""
     a = np.linspace(-9, 9, 96).astype(np.float32)
     for name in ("exp", "tanh", "sin", "erf"):
-        alone = apply(lambda x, name=name: _intrinsic(name, x), "float32", a)
+        alone = apply(lambda x, name=name: intrinsic(name, x), "float32", a)
         for lanes in (2, 3, 24, 32):
-            together = apply(lambda x, name=name: _intrinsic(name, x), "float32", a, lanes=lanes)
+            together = apply(lambda x, name=name: intrinsic(name, x), "float32", a, lanes=lanes)
             assert (alone == together).all(), (name, lanes)
 
 
@@ -256,7 +266,7 @@ def test_exponentials_without_clamps_are_as_exact_up_to_their_limit(dtype: str, 
     """One lane beyond the limit, or NaN, takes its whole vector the other way, and changes no lane's result."""
     x = np.linspace(-limit, limit, 1024).astype(dtype)
     plain, beside = (
-        apply(lambda x: _intrinsic("exp", x), dtype, a, lanes=8, target=Target("llvm -mcpu=haswell"))
+        apply(lambda x: intrinsic("exp", x), dtype, a, lanes=8, target=Target("llvm -mcpu=haswell"))
         for a in (x, np.where(np.arange(1024) % 8 == 5, np.resize([limit * 2, np.nan, -np.inf], 1024), x).astype(dtype))
     )
     exact = np.array([mpmath.exp(mpmath.mpf(float(value))) for value in x])

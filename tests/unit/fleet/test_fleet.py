@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -21,6 +21,8 @@ from tensorexpr.auto_scheduler.records import load_records
 from tensorexpr.driver.report.live import LivePage
 from tensorexpr.errors import TuningError
 from tensorexpr.fleet import Fleet
+from tensorexpr.fleet.dispatch import Job
+from tensorexpr.fleet.messages import frame_of
 from tensorexpr.fleet.running import FleetRunning
 from tensorexpr.relax.tuning import searching
 from tensorexpr.schedule.trace import Trace
@@ -29,6 +31,7 @@ from tensorexpr.te.tensor import Tensor
 from tensorexpr.tune.measure import MeasureErrorNo, MeasureOptions, Measurer, MeasureTask, Program, TimingPolicy, Workers
 from tensorexpr.tune.measure.compiled import CompiledCandidate
 from tensorexpr.tune.measure.places import Places
+from tensorexpr.tune.measure.protocol import Frame
 from tests.unit.fleet import devices
 from tests.unit.tune.programs import elementwise, matmul, tiled
 
@@ -63,7 +66,25 @@ def positions(place: FleetRunning, candidates: Sequence[CompiledCandidate]) -> l
     return sorted(position for position, _, _ in place.run(candidates, lambda: math.inf))
 
 
+def test_a_device_learns_how_fast_others_of_its_key_are(boards: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = running(boards)
+    sent: list[float] = []
+    answers = place._jobs.answers
+
+    def noting(jobs: Iterable[Job | None]) -> Iterator[tuple[Job, Frame]]:
+        taken = [job for job in jobs if job is not None]
+        sent.extend(frame_of(job.data).header["speed"] for job in taken)
+        return answers(taken)
+
+    monkeypatch.setattr(place._jobs, "answers", noting)
+    for _ in range(2):
+        assert positions(place, [devices.candidate("runs")]) == [0]
+    assert sent == [0.0, 2.0]
+    place.close()
+
+
 def test_workers_describe_their_machine(fleet: Fleet) -> None:
+    assert sorted(worker.speed > 0 for worker in fleet.workers()) == [False, True]  # one of them measures
     assert fleet.devices() == {"here": 1}
     assert fleet.target("here") == Target("llvm").resolved()
     assert sorted(worker.devices for worker in fleet.workers()) == [0, 1]

@@ -26,7 +26,7 @@ BUILD, RUN = build_subject(TASK.to_json(), OPTIONS), run_subject(TASK.spec(), OP
 
 
 def station_of(device: str, folder: Path) -> Station:
-    return Station({"device": device, "devices": 1, "cores": 1, "keys": ["k"]}, Cores(folder))
+    return Station({"device": device, "devices": 1, "cores": 1, "keys": ["k"], "speed": 0.0}, Cores(folder))
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +65,21 @@ def test_code_that_is_none_is_an_outcome_and_harms_nothing(station: Station) -> 
     bad = CompiledCandidate(b"no object code", good.entry, good.arguments, good.errors, {}, 0, 0)
     first, second = outcomes(station, bad, good)
     assert isinstance(first, Failure) and second["verified"]
+
+
+def test_a_device_that_is_slower_than_others_or_than_itself_is_throttled(tmp_path: Path) -> None:
+    made, job = devices.candidate(f"slow {tmp_path / 'met'}"), devices.candidate("runs")
+    station = station_of(devices.DEVICE, tmp_path)
+
+    def marks(*candidates: CompiledCandidate, speed: float) -> list[bool]:
+        answer = frame_of(station.run(RUN, run_job(candidates, None, speed)))
+        return [outcome["throttled"] for outcome, _ in outcomes_of(answer.header["outcomes"]) if not isinstance(outcome, Failure)]
+
+    # it goes at 2, and once at 1
+    assert marks(job, speed=2.9) == [False]
+    assert marks(job, job, speed=3.1) == [True, True]
+    assert marks(made, job, speed=0.0) == [True, False]
+    station.close()
 
 
 @pytest.mark.parametrize("job", [b"", b"garbage", run_job([], None)[:10]])

@@ -151,6 +151,7 @@ def test_the_three_runners_measure_on_its_devices(address: Address, tmp_path: Pa
     assert all(result.error_no == 0 for _, result in auto_scheduler.load_records(str(log)))
 
     config = RPCConfig(*address, "board")
+    assert "board" in config.connect_tracker().text_summary()
     evaluator = EvaluatorConfig(number=1, min_repeat_ms=1)
     func = te.create_prim_func(list(matmul(32)))
     functions: tuple[dict[str, Any], ...] = ({}, {"f_cleanup": lambda session, path: session.remove(path)})

@@ -120,10 +120,22 @@ def test_without_a_compiler(add_one: Module, tmp_path: Path, monkeypatch: pytest
     assert list(tmp_path.iterdir()) == []
 
 
-def test_linking_for_another_platform(add_one: Module, tmp_path: Path) -> None:
+def test_linking_for_another_platform(add_one: Module, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code = add_one._source()
     there = Target("llvm -mtriple=aarch64-unknown-none -mcpu=generic")
-    with pytest.raises(TensorExprError, match="linking for aarch64-unknown-none needs that platform's linker"):
+    cross = Module(dataclasses.replace(code, target=there))
+    # CC is this machine's: it makes no libraries for others
+    monkeypatch.setenv("CC", "cc")
+    with pytest.raises(TensorExprError, match=r"a C compiler for aarch64-unknown-none, .* no aarch64-unknown-none-gcc; .* one with cc="):
+        cross.export_library(tmp_path / "x.so")
+    cross.export_library(tmp_path / "x.o")
+    assert (tmp_path / "x.h").exists()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    there = Target("llvm -mtriple=aarch64-unknown-linux-gnu -mcpu=neoverse-n1")
+    compiler = tmp_path / "aarch64-linux-gnu-gcc"
+    compiler.write_text("#!/bin/sh\nexec /bin/false\n")
+    compiler.chmod(0o755)
+    with pytest.raises(TensorExprError, match=r"/aarch64-linux-gnu-gcc -shared .* failed"):
         Module(dataclasses.replace(code, target=there)).export_library(tmp_path / "x.so")
 
 
