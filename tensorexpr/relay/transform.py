@@ -22,9 +22,11 @@ from ..relax.expr import owned
 from ..relax.transform.passes import pass_decorator
 from ..tir.function import GlobalVar, IRModule
 from ..tir.op_registry import Op
+from .alter_layout import AlterOpLayout
 from .build_module import build_config
 from .expr import Call, Constant, Function, If, Let, Tuple, Var
 from .from_graph import from_graph
+from .gradient import FirstOrderGradient, gradient
 from .ops.elementwise import add, multiply, ones_like, rsqrt, subtract
 from .ops.transform import expand_dims
 from .partitioning import AnnotateTarget, MergeCompilerRegions, MergeComposite, PartitionGraph
@@ -380,16 +382,11 @@ def FakeQuantizationToInteger(hard_fail: bool = False, use_qat: bool = False, op
     return _on_graph("FakeQuantizationToInteger", 0, on_graphs.FakeQuantizationToInteger())
 
 
-def AlterOpLayout() -> ModulePass:
-    """No change: building chooses the layout of each value, by what kernels read (`relax.build`)."""
-    return _each("AlterOpLayout", lambda func, mod: func, 3)
-
-
 __all__ = [
     "AlterOpLayout", "AnnotateTarget", "BackwardFoldScaleAxis", "CanonicalizeOps", "CombineParallelBatchMatmul", "CombineParallelConv2D",
     "CombineParallelDense", "ConvertLayout", "DeadCodeElimination", "DefuseOps", "DynamicToStatic", "EliminateCommonSubexpr",
-    "FakeQuantizationToInteger", "FastMath", "FoldConstant", "FoldConstantExpr", "FoldScaleAxis", "ForwardFoldScaleAxis", "FuseOps",
+    "FakeQuantizationToInteger", "FastMath", "FirstOrderGradient", "FoldConstant", "FoldConstantExpr", "FoldScaleAxis", "ForwardFoldScaleAxis", "FuseOps",
     "InferType", "Legalize", "MergeCompilerRegions", "MergeComposite", "PartitionGraph", "PassContext", "PassInstrument",
     "RemoveUnusedFunctions", "Sequential", "SimplifyExpr", "SimplifyInference", "ToANormalForm", "ToGraphNormalForm", "ToMixedPrecision",
-    "build_config", "function_pass", "module_pass",
+    "build_config", "function_pass", "gradient", "module_pass",
 ]  # fmt: skip

@@ -268,7 +268,10 @@ def tune_model(
         print(gen_task_list(selected, by is not None))
         return log
     if not selected:
-        raise TVMCException("nothing to tune: no products or convolutions of known sizes; include_simple_tasks takes what else there is")
+        raise TVMCException(
+            "nothing to tune: no products or convolutions of known sizes; --input-shapes states sizes that a model leaves open, "
+            "--include-simple-tasks takes pools and elementwise chains"
+        )
     measuring = _Measuring(number, repeat, timeout, min_repeat_ms, parallel, there)
     if by is not None and budget_s is not None:
         changed = apply_graph_transforms(mod, transforms)
