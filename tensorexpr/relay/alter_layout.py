@@ -20,6 +20,8 @@ from ..tir.op_registry import Op
 from ..topi.transform import parse_layout
 from .expr import Call, Function, Tuple
 from .kinds import kind_of
+from .ops.elementwise import add
+from .ops.row import ROWS
 from .ops.transform import expand_dims, layout_transform
 from .ty import type_of
 from .visitor import ExprMutator
@@ -72,6 +74,8 @@ class _Altering(ExprMutator):
         new = None if rule is None else rule(made.attrs, made.args, [type_of(one.struct_info) for one in made.args], type_of(call.struct_info))
         if new is not None:
             return self._by_rule(made, new)
+        if made.op == "nn.bias_add" and id(made.args[0]) in self._known:
+            made = as_sum(made)
         altered = next((self._known[id(one)] for one in _operands(made) if id(one) in self._known), None)
         found = None if altered is None else self._followed(made, altered)
         return made if found is None or altered is None else self._plain(found, altered.layout, altered.plain)
@@ -142,6 +146,18 @@ class _Altering(ExprMutator):
         return self._in(expand_dims(value, 0, missing) if missing else value, altered.plain, altered.layout)
 
 
+def as_sum(call: Any) -> Any:
+    """`bias_add` as a sum, which takes any layout."""
+    behind = len(call.args[0].checked_type.shape) - 1
+    behind -= call.attrs["axis"] % (behind + 1)
+    return add(call.args[0], expand_dims(call.args[1], 1, behind) if behind else call.args[1])
+
+
+def has_rules() -> bool:
+    """Whether programs registered any."""
+    return any(Op.of(name).get_attr(_RULE) is not None for name in ROWS)
+
+
 def _splits_planes(layout: str) -> bool:
     return any(size and name.upper() in "DHW" for name, size in parse_layout(layout))
 
@@ -181,4 +197,4 @@ def AlterOpLayout() -> ModulePass:
     return ModulePass("AlterOpLayout", lambda func, ctx: func, 3, by_user=False, module_func=on_module)
 
 
-__all__ = ["AlterOpLayout"]
+__all__ = ["AlterOpLayout", "as_sum", "has_rules"]

@@ -22,7 +22,7 @@ from ..relax.expr import owned
 from ..relax.transform.passes import pass_decorator
 from ..tir.function import GlobalVar, IRModule
 from ..tir.op_registry import Op
-from .alter_layout import AlterOpLayout
+from .alter_layout import AlterOpLayout, as_sum
 from .build_module import build_config
 from .expr import Call, Constant, Function, If, Let, Tuple, Var
 from .from_graph import from_graph
@@ -155,17 +155,9 @@ def SimplifyInference() -> ModulePass:
     return _calls("SimplifyInference", _normalised)
 
 
-def _biased(call: Any) -> Any:
-    if call.op != "nn.bias_add":
-        return None
-    ndim = len(call.args[0].checked_type.shape)
-    behind = ndim - 1 - call.attrs["axis"] % ndim
-    return add(call.args[0], expand_dims(call.args[1], 1, behind) if behind else call.args[1])
-
-
 def CanonicalizeOps() -> ModulePass:
     """`bias_add` as a sum."""
-    return _calls("CanonicalizeOps", _biased, 3)
+    return _calls("CanonicalizeOps", lambda call: as_sum(call) if call.op == "nn.bias_add" else None, 3)
 
 
 _FAST = {"exp": "fast_exp", "erf": "fast_erf", "tanh": "fast_tanh", "nn.softmax": "nn.fast_softmax"}
