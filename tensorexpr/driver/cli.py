@@ -32,9 +32,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _add(commands, name)
         else:
             commands.add_parser(name, help=about)
-    options = parser.parse_args(given)
-    options.arguments = given
+    verbose = False
     try:
+        options = parser.parse_args(given)
+        options.arguments, verbose = given, options.verbose
         code: int = options.func(options)
         sys.stdout.flush()  # what nobody reads is known by now
     except BrokenPipeError:
@@ -42,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _UNREAD
     except (TensorExprError, OSError) as error:
-        if options.verbose:
+        if verbose:
             raise
         print(f"error: {error}", file=sys.stderr)
         return _code(error)

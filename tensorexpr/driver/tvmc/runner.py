@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from time import perf_counter
@@ -92,11 +93,12 @@ def read_inputs(inputs: Inputs) -> Mapping[str, Any] | None:
     if inputs is None or isinstance(inputs, Mapping):
         return inputs
     try:
-        with np.load(os.fspath(inputs), allow_pickle=False) as archive:
-            if isinstance(archive, np.ndarray):
-                raise ValueError("it holds one array without a name")
+        found: Any = np.load(os.fspath(inputs), allow_pickle=False)
+        if isinstance(found, np.ndarray):
+            raise ValueError("it holds one array without a name; np.savez(path, x=array) names it")
+        with found as archive:
             return {name: archive[name] for name in archive.files}
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise TVMCException(f"{inputs} is no .npz file of inputs: {error}") from None
 
 

@@ -221,7 +221,7 @@ TABLE: dict[str, Adjoint] = {
     "broadcast_to": lambda c, r, g: [collapsed(g, c.args[0])],
     "concat": _concat,
     "take": _taken_parts,
-    **dict.fromkeys(("floor", "ceil", "round", "trunc", "sign", "ones_like", "zeros_like", "shape_of"), lambda c, r, g: [None]),
+    **dict.fromkeys(("ceil", "floor", "round", "sign", "ones_like", "zeros_like"), lambda c, r, g: [None]),
     **window_gradients.ROWS,
     "astype": lambda c, r, g: [op.astype(g, c.args[0].struct_info.dtype)],
 }  # fmt: skip

@@ -121,6 +121,15 @@ def test_inputs_that_do_not_fit(folder: Path) -> None:
         tvmc.run(package, inputs={"y": X})
     with pytest.raises(tvmc.TVMCException, match=r"input 'x' has shape \(4, 3\); the network has"):
         tvmc.run(package, inputs={"x": X.T})
+    np.save(folder / "one.npy", X)
+    (folder / "cut.npz").write_bytes((folder / "in.npz").read_bytes()[:100])
+    for name, reason in (("one.npy", "it holds one array without a name; np.savez"), ("cut.npz", "is not a zip file")):
+        with pytest.raises(tvmc.TVMCException, match=f"{name} is no .npz file of inputs: .*{reason}"):
+            tvmc.run(package, inputs=folder / name)
+    for name, length in (("cut.so", 1000), ("empty.so", 0)):
+        (folder / name).write_bytes((folder / "net.so").read_bytes()[:length])
+        with pytest.raises(tvmc.TVMCException, match=f"{name} is no package that compile wrote, or was cut"):
+            tvmc.run(TVMCPackage(folder / name))
     with pytest.raises(tvmc.TVMCException, match="fill mode 'sevens': there are zeros, ones, random"):
         tvmc.run(package, fill_mode="sevens")
     with pytest.raises(tvmc.TVMCException, match="no output 'output_1'; there are output_0"):
@@ -247,6 +256,10 @@ def test_a_budget_of_seconds_is_that_of_the_network(
     assert asked["by"] == "auto_scheduler" and [asked["builder"].n_parallel, asked["runner"].number] == [None, None]
     assert main(["tune", "net.relay", "-o", "r.json", "--budget", "2.5", "--by", "meta_schedule", "--number", "3", "--parallel", "2"]) == 0
     assert asked["by"] == "meta_schedule" and [asked["runner"].number, asked["builder"].n_parallel] == [3, 2]
+    assert asked["inputs"] is None
+    assert main(["tune", "net.relay", "-o", "r.json", "--budget", "2.5", "-i", "in.npz", "--input-shapes", "x:[3,4]", "--target", "llvm -O2"]) == 0
+    np.testing.assert_array_equal(asked["inputs"]["w"], W)
+    assert "--input-shapes x:'[3,4]' --target 'llvm -O2'" in capsys.readouterr().out.replace("'x:[3,4]'", "x:'[3,4]'")
     assert main(["tune", "net.relay", "-o", "r.json", "--budget", "2.5", "--trials", "3"]) == 4
 
 
