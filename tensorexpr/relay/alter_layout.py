@@ -71,7 +71,11 @@ class _Altering(ExprMutator):
         if not isinstance(made.op, Op):
             return made
         rule = made.op.get_attr(_RULE)
-        new = None if rule is None else rule(made.attrs, made.args, [type_of(one.struct_info) for one in made.args], type_of(call.struct_info))
+        new = (
+            None
+            if rule is None
+            else rule(made.attrs, made.args, [type_of(one.struct_info) for one in made.args], type_of(call.struct_info))
+        )
         if new is not None:
             return self._by_rule(made, new)
         if made.op == "nn.bias_add" and id(made.args[0]) in self._known:
@@ -183,8 +187,8 @@ def altered(func: Function) -> Any:
 def AlterOpLayout() -> ModulePass:
     """Calls as rules of programs have them: `relay.op.register_alter_op_layout("nn.conv2d", f)`, f(attrs, inputs, types, result type).
 
-    A rule returns a call in another layout, such as `relay.nn.conv2d(*inputs, data_layout="NCHW16c", ...)`, or None for no change. There are
-    no rules but those: building a graph chooses layouts by what kernels read.
+    A rule returns a call in another layout, such as `relay.nn.conv2d(*inputs, data_layout="NCHW16c", ...)`, or None for no change. There
+    are no rules but those: building a graph chooses layouts by what kernels read.
     """
 
     def on_module(mod: IRModule, ctx: Any) -> IRModule:

@@ -10,7 +10,8 @@ ATTRIBUTE = "TOpPattern"
 # The operators of graphs that are known by other names there, and those that only Relay has.
 _TWINS = {
     "cast": "astype", "cast_like": "astype", "concatenate": "concat", "stack": "concat", "transpose": "permute_dims",
-    "nn.batch_flatten": "flatten", "nn.batch_matmul": "matmul", "nn.dense": "matmul", "nn.matmul": "matmul", "nn.leaky_relu": "nn.leakyrelu",
+    "nn.batch_flatten": "flatten", "nn.batch_matmul": "matmul", "nn.dense": "matmul", "nn.matmul": "matmul",
+    "nn.leaky_relu": "nn.leakyrelu",
     "nn.contrib_conv2d_NCHWc": "nn.conv2d", "nn.contrib_dense_pack": "matmul", "nn.contrib_depthwise_conv2d_NCHWc": "nn.conv2d",
     "nn.global_avg_pool2d": "nn.avg_pool2d", "nn.global_max_pool2d": "nn.max_pool2d", "reverse": "flip", "reshape_like": "reshape",
 }  # fmt: skip

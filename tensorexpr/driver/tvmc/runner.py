@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ...relay.graph_executor import GraphModule, GraphModuleDebug
 from ...relax.runtime.machine import Report
+from ...relay.graph_executor import GraphModule, GraphModuleDebug
 from ...runtime.device import Device, cpu, device
 from ...tir.dtype import to_numpy
 from .model import TVMCException, TVMCPackage, TVMCResult

@@ -193,7 +193,7 @@ def _by_evaluator(graph: Any, arrays: Sequence[Any]) -> list[Any]:
 
 
 def _judged(reference: str, own: Row) -> str:
-    """Who is off where a result isn't that of another runtime: its sigmoids, say, may have an absolute error of 1e-7, beside numbers of 1e-5."""
+    """Who is off where a result isn't that of another runtime: a sigmoid may have an absolute error of 1e-7 beside numbers of 1e-5."""
     agrees = f", which agrees with the evaluator within {own.error:.3g}: it is {reference}'s result that is off"
     return agrees if own.is_equal else f", by {own.error:.3g} from the evaluator, too"
 

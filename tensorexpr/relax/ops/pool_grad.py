@@ -57,7 +57,9 @@ def _backward(kind: str) -> Callable[..., Call]:
         planes(where, x, layout, out_layout, 2)
         own = Pool(where, 2, pool_size, strides, padding, dilation, ceil_mode, count_include_pad, layout, out_layout)
         if list(own.dilation) != [1, 1]:
-            raise DeclarationError(f"relax.op.{where}: windows whose elements stand apart, dilation {tuple(own.dilation)}, have no gradient")
+            raise DeclarationError(
+                f"relax.op.{where}: windows whose elements stand apart, dilation {tuple(own.dilation)}, have no gradient"
+            )
         if given.dtype != x.dtype:
             raise DeclarationError(f"relax.op.{where}: data of {x.dtype} has no gradient of {given.dtype}")
         return x.info

@@ -31,7 +31,9 @@ def conv2d(call: Call, result: Any, adjoint: Any) -> Sequence[Any]:
     data, weight = call.args
     given: Any = call.attrs
     if (given["data_layout"], given["kernel_layout"]) != ("NCHW", "OIHW") or given["out_layout"] not in (None, "", "NCHW"):
-        raise DeclarationError(f"Gradient: convolutions of the layouts NCHW and OIHW have derivatives; ConvertLayout changes others: {call}")
+        raise DeclarationError(
+            f"Gradient: convolutions of the layouts NCHW and OIHW have derivatives; ConvertLayout changes others: {call}"
+        )
     strides, dilation = sizes(given["strides"], 2, "strides"), sizes(given["dilation"], 2, "dilation")
     front, back = paddings(given["padding"], 2)
     x, w, y = (_numbers(one, call) for one in (data, weight, result))

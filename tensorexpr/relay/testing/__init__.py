@@ -36,6 +36,7 @@ def count_ops(expr: Any) -> dict[str, int]:
 
 
 __all__ = [
-    "TempOpAttr", "check_grad", "count_ops", "create_workload", "dcgan", "densenet", "inception_v3", "init", "layers", "lstm", "mlp", "mobilenet", "resnet",
+    "TempOpAttr", "check_grad", "count_ops",
+    "create_workload", "dcgan", "densenet", "inception_v3", "init", "layers", "lstm", "mlp", "mobilenet", "resnet",
     "run_infer_type", "run_opt_pass", "squeezenet", "vgg",
 ]  # fmt: skip

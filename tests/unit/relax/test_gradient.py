@@ -74,7 +74,8 @@ CASES: dict[str, Any] = {
     "nn.avg_pool2d": (lambda a: op.nn.avg_pool2d(a * a, (2, 3), 2, (1, 0, 0, 1), ceil_mode=True), (1, 2, 5, 4)),
     "nn.max_pool2d": (lambda a: op.nn.max_pool2d(a * a, 3, 2, 1), (1, 2, 5, 4)),
     **{name: (partial(_stepped, getattr(op, name)), A) for name in ("ceil", "floor", "round", "sign")},
-    **{name: (lambda a, make=getattr(op, name): make(a) * a, A) for name in ("ones_like", "zeros_like")},
+    "ones_like": (lambda a: op.ones_like(a) * a, A),
+    "zeros_like": (lambda a: op.zeros_like(a) * a, A),
     "astype": (lambda a: op.astype(op.astype(a, "float32") * op.astype(a, "float32"), "float64"), A),
 }  # fmt: skip
 

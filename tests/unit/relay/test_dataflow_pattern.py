@@ -201,8 +201,10 @@ def test_kinds_of_operators_that_graphs_call_otherwise() -> None:
     out = relay.nn.relu(relay.nn.relu(x)) + relay.nn.leaky_relu(x)
     elementwise = wildcard().has_attr({"TOpPattern": relay.op.OpPattern.ELEMWISE})(wildcard())
     assert dp.dominates(is_var("x"), elementwise, is_op("add")(wildcard(), wildcard())).match(out)
-    assert wildcard().has_attr({"TOpPattern": relay.op.OpPattern.BROADCAST})(wildcard(), wildcard()).match(
-        relay.nn.bias_add(x, relay.var("b", shape=(2,)))
+    assert (
+        wildcard()
+        .has_attr({"TOpPattern": relay.op.OpPattern.BROADCAST})(wildcard(), wildcard())
+        .match(relay.nn.bias_add(x, relay.var("b", shape=(2,))))
     )
 
 
