@@ -13,6 +13,7 @@ from typing import Any
 from ..errors import DeclarationError
 from ..lower.passes import ModulePass, deep_recursion
 from ..relax import expr as graph
+from ..relax.relations import struct_info_base_check
 from ..relax.struct_info import TensorStructInfo
 from ..tir.arithmetic import as_int
 from ..tir.function import IRModule
@@ -28,6 +29,7 @@ from .visitor import ExprMutator
 
 _RULE = "FTVMAlterOpLayout"
 _SIMPLE = 1  # the kinds ELEMWISE and BROADCAST
+_SAME = 2  # as far as shapes are known
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,10 @@ class _Altering(ExprMutator):
             else rule(made.attrs, made.args, [type_of(one.struct_info) for one in made.args], type_of(call.struct_info))
         )
         if new is not None:
-            return self._by_rule(made, new)
+            found = self._by_rule(made, new)
+            if struct_info_base_check(call.struct_info, found.struct_info) < _SAME:
+                raise DeclarationError(f"{found.struct_info} for {call.op}, where {call.struct_info} was")
+            return found
         if made.op == "nn.bias_add" and id(made.args[0]) in self._known:
             made = as_sum(made)
         altered = next((self._known[id(one)] for one in _operands(made) if id(one) in self._known), None)

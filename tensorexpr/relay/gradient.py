@@ -51,9 +51,13 @@ def gradient(expr: Any, mod: IRModule | None = None, mode: str = "higher_order")
     if not isinstance(expr, Function):
         raise TypeMismatchError(f"gradient takes a function, not a {type(expr).__name__}")
     whole = IRModule() if mod is None else mod.clone()
-    loss = _total(expr.body, expr.body.struct_info)
+    whole.update_func(GlobalVar(_MAIN), expr)
+    # What functions of the module return is known to the graph alone.
+    graph_main: Any = None if mod is None else to_graph(whole)[_MAIN]
+    info = expr.body.struct_info if graph_main is None else graph_main.ret_struct_info
+    loss = _total(expr.body, info)
     if loss is None:
-        raise TypeMismatchError(f"gradient: the function returns {expr.body.struct_info}, which has no floats to derive")
+        raise TypeMismatchError(f"gradient: the function returns {info}, which has no floats to derive")
     whole.update_func(GlobalVar(_MAIN), Function(expr.params, Tuple([loss, expr.body])))
     before = on_graphs.Normalize(), on_graphs.InlinePrivateFunctions(), on_graphs.ConvertToDataflow(1)
     made = to_graph(whole)

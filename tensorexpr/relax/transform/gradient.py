@@ -140,8 +140,12 @@ def _reshaped(call: Call, result: Any, adjoint: Any) -> Sequence[Any]:
 
 
 def _clipped(call: Call, result: Any, adjoint: Any) -> Sequence[Any]:
-    x, low, high = call.args
-    inside = op.logical_and(op.greater_equal(x, _number(low.value, x)), op.less_equal(x, _number(high.value, x)))
+    x, *ends = call.args
+    known: list[Any] = [getattr(getattr(one, "value", None), "value", None) for one in ends]
+    if None in known:
+        raise DeclarationError(f"Gradient: the ends of a clip are no constants: {call}")
+    low, high = (_number(float(one), x) for one in known)
+    inside = op.logical_and(op.greater_equal(x, low), op.less_equal(x, high))
     return [op.where(inside, adjoint, op.zeros_like(adjoint))]
 
 
