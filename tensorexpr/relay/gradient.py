@@ -9,6 +9,7 @@ from ..lower.passes import ModulePass
 from ..relax import expr as graph
 from ..relax import transform as on_graphs
 from ..relax.struct_info import TensorStructInfo, TupleStructInfo
+from ..relax.transform.inline import inline_functions
 from ..tir.dtype import parse_dtype
 from ..tir.function import GlobalVar, IRModule
 from .expr import Function, Tuple, TupleGetItem
@@ -59,11 +60,13 @@ def gradient(expr: Any, mod: IRModule | None = None, mode: str = "higher_order")
     if loss is None:
         raise TypeMismatchError(f"gradient: the function returns {info}, which has no floats to derive")
     whole.update_func(GlobalVar(_MAIN), Function(expr.params, Tuple([loss, expr.body])))
-    before = on_graphs.Normalize(), on_graphs.InlinePrivateFunctions(), on_graphs.ConvertToDataflow(1)
     made = to_graph(whole)
-    for one in before:
+    others = {var.name_hint: func for var, func in made.functions_items() if isinstance(func, graph.Function) and var.name_hint != _MAIN}
+    main: Any = made[_MAIN]
+    # What is called is derived, too: its body stands where it is called.
+    made.update_func(GlobalVar(_MAIN), inline_functions(main, others))
+    for one in (on_graphs.Normalize(), on_graphs.ConvertToDataflow(1), on_graphs.Gradient(_MAIN)):
         made = one(made)
-    made = on_graphs.Gradient(_MAIN)(made)
     derived: Any = function_from_graph(made[f"{_MAIN}_adjoint"])
     # Parameters keep their places, and the sum goes.
     params = dict(zip(derived.params, expr.params, strict=True))
