@@ -281,10 +281,10 @@ def test_a_budget_of_seconds_is_that_of_the_network(
     assert main(["tune", "net.relay", "-o", "r.json", "--budget", "2.5", "--by", "meta_schedule", "--number", "3", "--parallel", "2"]) == 0
     assert asked["by"] == "meta_schedule" and [asked["runner"].number, asked["builder"].n_parallel] == [3, 2]
     assert asked["inputs"] is None
-    given = ["-i", "in.npz", "--input-shapes", "x:[3,4]", "--target", "llvm -O2"]
+    given = ["-i", "in.npz", "--input-shapes", "x:[3,4]", "--target", "llvm -num-cores=2"]
     assert main(["tune", "net.relay", "-o", "r.json", "--budget", "2.5", *given]) == 0
     np.testing.assert_array_equal(asked["inputs"]["w"], W)
-    assert "--input-shapes 'x:[3,4]' --target 'llvm -O2'" in capsys.readouterr().out
+    assert "--input-shapes 'x:[3,4]' --target 'llvm -num-cores=2'" in capsys.readouterr().out
     assert main(["tune", "net.relay", "-o", "r.json", "--budget", "2.5", "--trials", "3"]) == 4
 
 
