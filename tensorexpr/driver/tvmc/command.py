@@ -43,9 +43,3 @@ class _Named:
         """A parser by the name."""
         made: argparse.ArgumentParser = self._subparsers.add_parser(self._name, help=ABOUT[self._name])
         return made
-
-
-def run(options: argparse.Namespace) -> int:
-    """Run one of them; returns the exit code."""
-    code: int = options.func(options)
-    return code
