@@ -51,7 +51,7 @@ def gradient(expr: Any, mod: IRModule | None = None, mode: str = "higher_order")
         raise DeclarationError(f"gradient: mode {mode!r}; there are {', '.join(_MODES)}")
     if not isinstance(expr, Function):
         raise TypeMismatchError(f"gradient takes a function, not a {type(expr).__name__}")
-    whole = IRModule() if mod is None else mod.clone()
+    whole: Any = IRModule() if mod is None else mod.clone()
     whole.update_func(GlobalVar(_MAIN), expr)
     # What functions of the module return is known to the graph alone.
     graph_main: Any = None if mod is None else to_graph(whole)[_MAIN]
@@ -67,7 +67,8 @@ def gradient(expr: Any, mod: IRModule | None = None, mode: str = "higher_order")
     made.update_func(GlobalVar(_MAIN), inline_functions(main, others))
     for one in (on_graphs.Normalize(), on_graphs.ConvertToDataflow(1), on_graphs.Gradient(_MAIN)):
         made = one(made)
-    derived: Any = function_from_graph(made[f"{_MAIN}_adjoint"])
+    adjoint: Any = made[f"{_MAIN}_adjoint"]
+    derived: Any = function_from_graph(adjoint)
     # Parameters keep their places, and the sum goes.
     params = dict(zip(derived.params, expr.params, strict=True))
     body = substitute(derived.body, params)

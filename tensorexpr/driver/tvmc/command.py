@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import importlib
+from collections.abc import Callable
 from typing import Any
 
 ABOUT = {
@@ -14,20 +16,15 @@ ABOUT = {
     "profile": "run a package, and show what each kernel takes",
 }
 
+_MODULES = {
+    "compile": ".compiler", "tune": ".autotuner", "run": ".runner", "verify": ".verifier", "quantize": ".quantizer", "profile": ".runner",
+}  # fmt: skip
+
 
 def add_subcommand(subparsers: Any, name: str) -> None:
     """Add one of them, whose modules are loaded then."""
-    match name:
-        case "compile":
-            from .compiler import add_compile_parser as add
-        case "tune":
-            from .autotuner import add_tune_parser as add
-        case "verify":
-            from .verifier import add_verify_parser as add
-        case "quantize":
-            from .quantizer import add_quantize_parser as add
-        case _:
-            from .runner import add_run_parser as add
+    module = importlib.import_module(_MODULES[name], __package__)
+    add: Callable[[Any], argparse.ArgumentParser] = getattr(module, f"add_{'run' if name == 'profile' else name}_parser")
     parser = add(_Named(subparsers, name))
     if name == "profile":
         parser.set_defaults(profile=True)

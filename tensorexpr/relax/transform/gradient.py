@@ -155,9 +155,12 @@ def _taken_parts(call: Call, result: Any, adjoint: Any) -> Sequence[Any]:
     own, places = extents(x), extents(indices)
     axis = int(call.attrs["axis"] or 0) % len(own)
     before, behind = product(own[:axis]), product(own[axis + 1 :])
+    last = as_int(own[axis])
+    if last is None:
+        raise DeclarationError(f"Gradient: how many elements are taken from isn't known: {call}")
     # As [before, axis, behind], with an index for each element of the adjoint; those beyond an end were the ones there.
     whole = op.zeros((before, own[axis], behind), x.struct_info.dtype)
-    inside = op.minimum(op.maximum(indices, _number(0, indices)), _number(as_int(own[axis]) - 1, indices))
+    inside = op.minimum(op.maximum(indices, _number(0, indices)), _number(last - 1, indices))
     each = [before, product(places), behind]
     spread = op.broadcast_to(op.reshape(inside, [1, each[1], 1]), each)
     return [op.reshape(op.scatter_elements(whole, spread, op.reshape(adjoint, each), 1, "add"), own)]

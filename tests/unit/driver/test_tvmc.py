@@ -283,7 +283,8 @@ def test_a_budget_of_seconds_is_that_of_the_network(
     assert asked["inputs"] is None
     given = ["-i", "in.npz", "--input-shapes", "x:[3,4]", "--target", "llvm -num-cores=2"]
     assert main(["tune", "net.relay", "-o", "r.json", "--budget", "2.5", *given]) == 0
-    np.testing.assert_array_equal(asked["inputs"]["w"], W)
+    read: Any = asked["inputs"]
+    np.testing.assert_array_equal(read["w"], W)
     assert "--input-shapes 'x:[3,4]' --target 'llvm -num-cores=2'" in capsys.readouterr().out
     assert main(["tune", "net.relay", "-o", "r.json", "--budget", "2.5", "--trials", "3"]) == 4
 

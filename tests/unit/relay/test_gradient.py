@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -41,7 +43,8 @@ def test_of_a_network_beside_differences() -> None:
 
 def test_functions_of_a_module() -> None:
     x, y = relay.var("x", shape=(2,), dtype=D), relay.var("y", shape=(2,), dtype=D)
-    mod = tvm.IRModule({"square": relay.Function((x,), x * x)})
+    mod: Any = tvm.IRModule()
+    mod["square"] = relay.Function((x,), x * x)
     mod["main"] = relay.Function((y,), relay.exp(mod.get_global_var("square")(y)))
     made = transform.FirstOrderGradient()(mod)
     value, (derivative,) = Evaluator(to_graph(made))("main", np.array([0.5, -1.0]))
