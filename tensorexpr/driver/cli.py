@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import importlib
+import os
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from .. import __version__
 from ..errors import TensorExprError
-from . import db, trackers, worker
-from .bench import command as bench
-from .conformance import command as conformance
-from .report import command as report
 from .tvmc import command as tvmc
-from .tvmc.model import TVMCException, TVMCImportError
+
+_FITS, _IMPORTS, _OTHER, _UNREAD = 4, 5, 2, 141
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -21,34 +21,64 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     The code is 2 for an error, and as of tvmc 4 for an option or file that doesn't fit and 5 for a package of an importer that is missing.
     """
+    given = list(sys.argv[1:] if arguments is None else arguments)
     parser = argparse.ArgumentParser(prog="tensorexpr", description="Compile, tune and measure tensor programs.")
     parser.add_argument("--version", action="version", version=f"tensorexpr {__version__}")
     parser.add_argument("-v", "--verbose", action="count", default=0, help="show the traceback of an error, too")
     commands = parser.add_subparsers(dest="command", required=True)
-    tvmc.add_subcommands(commands)
-    bench.add_arguments(commands.add_parser("bench", help="measure kernels against peers"))
-    report.add_arguments(commands.add_parser("report", help="show a tuning log as a page"))
-    db.add_arguments(commands.add_parser("db", help="list, merge and prune logs and databases of tuning"))
-    worker.add_arguments(commands.add_parser("worker", help="compile and measure programs for a fleet"))
-    trackers.add_commands(commands)
-    conformance.add_arguments(commands.add_parser("onnx-conformance", help="run the tests of the ONNX standard"))
-    options = parser.parse_args(arguments)
-    options.arguments = list(sys.argv[1:] if arguments is None else arguments)
+    chosen = next((one for one in given if not one.startswith("-")), None)
+    for name, about in _ABOUT.items():
+        if name == chosen:
+            _add(commands, name)
+        else:
+            commands.add_parser(name, help=about)
+    verbose = False
     try:
-        return _COMMANDS[options.command](options)
+        options = parser.parse_args(given)
+        options.arguments, verbose = given, options.verbose
+        code: int = options.func(options)
+        sys.stdout.flush()  # what nobody reads is known by now
+    except BrokenPipeError:
+        # `| head` has read enough. What is left in the buffer goes nowhere, also when Python flushes it at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _UNREAD
     except (TensorExprError, OSError) as error:
-        if options.verbose:
+        if verbose:
             raise
         print(f"error: {error}", file=sys.stderr)
-        return 5 if isinstance(error, TVMCImportError) else 4 if isinstance(error, TVMCException) else 2
+        return _code(error)
+    return code
 
 
-_COMMANDS = {
-    "bench": bench.run,
-    "db": db.run,
-    "onnx-conformance": conformance.run,
-    "report": report.run,
-    "worker": worker.run,
-    **trackers.COMMANDS,
-    **dict.fromkeys(tvmc.COMMANDS, tvmc.run),
+def _code(error: Exception) -> int:
+    from .tvmc.model import TVMCException, TVMCImportError
+
+    return _IMPORTS if isinstance(error, TVMCImportError) else _FITS if isinstance(error, TVMCException) else _OTHER
+
+
+_ABOUT = {
+    **tvmc.ABOUT,
+    "bench": "measure kernels against peers",
+    "report": "show a tuning log as a page",
+    "db": "list, merge and prune logs and databases of tuning",
+    "worker": "compile and measure programs for a fleet",
+    "rpc_tracker": "be the tracker of a fleet: a Dask scheduler",
+    "rpc_server": "serve sessions, or lend this machine's CPU to the clients of a tracker",
+    "query_rpc_tracker": "the servers of a tracker, and how many devices are free",
+    "onnx-conformance": "run the tests of the ONNX standard",
 }
+_MODULES = {
+    "bench": ".bench.command", "report": ".report.command", "db": ".db", "worker": ".worker", "onnx-conformance": ".conformance.command",
+    **dict.fromkeys(("rpc_tracker", "rpc_server", "query_rpc_tracker"), ".trackers"),
+}  # fmt: skip
+
+
+def _add(commands: Any, name: str) -> None:
+    """A subcommand with its options. Only the chosen one's modules are loaded: those of a search take longer than most runs."""
+    if name in tvmc.ABOUT:
+        tvmc.add_subcommand(commands, name)
+        return
+    module = importlib.import_module(_MODULES[name], __package__)
+    parser = commands.add_parser(name, help=_ABOUT[name])
+    module.add_arguments(parser)
+    parser.set_defaults(func=module.run)

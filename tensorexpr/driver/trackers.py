@@ -6,7 +6,6 @@ import argparse
 import signal
 import threading
 from collections.abc import Callable
-from typing import Any
 
 from ..errors import TuningError
 from ..fleet.security import security_of
@@ -18,19 +17,18 @@ from ..rpc.tracker import Tracker, connect_tracker
 _PORT, _PORT_END = 9190, 9199
 
 
-def add_commands(commands: Any) -> None:
-    """The three subcommands."""
-    tracker = commands.add_parser("rpc_tracker", help="be the tracker of a fleet: a Dask scheduler")
-    _add_listening(tracker, _PORT, _PORT_END)
-    _add_security(tracker)
-    server = commands.add_parser("rpc_server", help="serve sessions, or lend this machine's CPU to the clients of a tracker")
-    _add_listening(server, 9090, _PORT_END)
-    server.add_argument("--tracker", metavar="HOST:PORT", help="where to register; the server then is a worker of its fleet")
-    server.add_argument("--key", default="", help="what the device is known by; without a tracker what sessions have to know")
-    _add_security(server)
-    query = commands.add_parser("query_rpc_tracker", help="the servers of a tracker, and how many devices are free")
-    query.add_argument("--host", help="of the tracker; TVM_TRACKER_HOST")
-    query.add_argument("--port", type=int, help="its port; TVM_TRACKER_PORT")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of one of the three subcommands, by the parser's name."""
+    name = parser.prog.split()[-1]
+    if name == "query_rpc_tracker":
+        parser.add_argument("--host", help="of the tracker; TVM_TRACKER_HOST")
+        parser.add_argument("--port", type=int, help="its port; TVM_TRACKER_PORT")
+        return
+    _add_listening(parser, _PORT if name == "rpc_tracker" else 9090, _PORT_END)
+    if name == "rpc_server":
+        parser.add_argument("--tracker", metavar="HOST:PORT", help="where to register; the server then is a worker of its fleet")
+        parser.add_argument("--key", default="", help="what the device is known by; without a tracker what sessions have to know")
+    _add_security(parser)
 
 
 def _add_listening(parser: argparse.ArgumentParser, port: int, end: int) -> None:
@@ -85,4 +83,9 @@ def _wait() -> None:
     ended.wait()
 
 
-COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {"query_rpc_tracker": _query, "rpc_server": _serve, "rpc_tracker": _track}
+_COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {"query_rpc_tracker": _query, "rpc_server": _serve, "rpc_tracker": _track}
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the one that was chosen; returns the exit code."""
+    return _COMMANDS[options.command](options)

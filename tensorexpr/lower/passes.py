@@ -65,7 +65,7 @@ class Pass:
 
     name: as contexts and instruments know it ("tir.VectorizeLoop").
     run: the transformation; it may not change its argument and returns it as it is when there is nothing to do.
-    opt_level: contexts of a lower level leave the pass out.
+    opt_level: sequences leave the pass out in contexts of a lower level.
     by_user: a result that breaks the rules is then the user's error and not ours.
     """
 
@@ -86,9 +86,10 @@ class Pass:
         return _map_functions(self.name, mod, lambda func: self.run(func, ctx))
 
     def __call__(self, mod: IRModule) -> IRModule:
-        """`mod` transformed under the current context."""
+        """`mod` transformed under the current context, whatever its level: that chooses among the passes of a sequence."""
+        ctx = PassContext.current()
         with deep_recursion:
-            return run_pass(self, mod, PassContext.current())
+            return run_pass(self, mod, ctx, self.name not in ctx.disabled_pass)
 
 
 @dataclass(frozen=True)
@@ -135,12 +136,19 @@ def _map_functions(name: str, mod: IRModule, transform: Callable[[PrimFunc], Pri
     return IRModule({var.name_hint: changed.get(var.name_hint, func) for var, func in mod.functions.items()}, mod.attrs)
 
 
-def run_pass(one: Pass, mod: IRModule, ctx: PassContext) -> IRModule:
-    """Run a pass if the context enables it and every instrument agrees, with the instruments told before and after."""
+def run_pass(one: Pass, mod: IRModule, ctx: PassContext, enabled: bool | None = None) -> IRModule:
+    """Run a pass if the context enables it and every instrument agrees, with the instruments told before and after.
+
+    Args:
+        one: the pass.
+        mod: what it transforms.
+        ctx: the context.
+        enabled: whether it is enabled; by name and level in the context if None.
+    """
     if not isinstance(mod, IRModule):
         hint = '; make one of a function with tvm.IRModule({"main": func})' if isinstance(mod, PrimFunc) else ""
         raise PassError(f"the pass {one.name} takes an IRModule, not {type(mod).__name__}{hint}")
-    if not ctx.enables(one.name, one.opt_level):
+    if not (ctx.enables(one.name, one.opt_level) if enabled is None else enabled):
         return mod
     if not ctx.instruments:
         return one.transform(mod, ctx)

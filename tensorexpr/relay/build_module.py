@@ -17,6 +17,7 @@ from ..relax.transform.bind import BindParams
 from ..target import Target, TargetLike
 from ..tir.dtype import to_numpy
 from ..tir.function import IRModule
+from .alter_layout import AlterOpLayout, has_rules
 from .backend import Executor, Runtime
 from .backend.executor_factory import ExecutorFactoryModule
 from .expr import Function, as_expr, bind, const
@@ -69,7 +70,8 @@ def _bound(mod: Any, params: Mapping[str, Any] | None) -> IRModule:
     whole = as_module(mod).clone()
     if params and "main" in whole:
         whole.update_func("main", bind_params_by_name(whole["main"], params))
-    return whole
+    # Layouts that programs ask for; those of a build are chosen behind it.
+    return AlterOpLayout()(whole) if PassContext.current().enables("AlterOpLayout", 3) and has_rules() else whole
 
 
 def _chosen(target: Any, target_host: Any) -> Target:

@@ -22,9 +22,11 @@ from ..relax.expr import owned
 from ..relax.transform.passes import pass_decorator
 from ..tir.function import GlobalVar, IRModule
 from ..tir.op_registry import Op
+from .alter_layout import AlterOpLayout, as_sum
 from .build_module import build_config
 from .expr import Call, Constant, Function, If, Let, Tuple, Var
 from .from_graph import from_graph
+from .gradient import FirstOrderGradient, gradient
 from .ops.elementwise import add, multiply, ones_like, rsqrt, subtract
 from .ops.transform import expand_dims
 from .partitioning import AnnotateTarget, MergeCompilerRegions, MergeComposite, PartitionGraph
@@ -153,17 +155,9 @@ def SimplifyInference() -> ModulePass:
     return _calls("SimplifyInference", _normalised)
 
 
-def _biased(call: Any) -> Any:
-    if call.op != "nn.bias_add":
-        return None
-    ndim = len(call.args[0].checked_type.shape)
-    behind = ndim - 1 - call.attrs["axis"] % ndim
-    return add(call.args[0], expand_dims(call.args[1], 1, behind) if behind else call.args[1])
-
-
 def CanonicalizeOps() -> ModulePass:
     """`bias_add` as a sum."""
-    return _calls("CanonicalizeOps", _biased, 3)
+    return _calls("CanonicalizeOps", lambda call: as_sum(call) if call.op == "nn.bias_add" else None, 3)
 
 
 _FAST = {"exp": "fast_exp", "erf": "fast_erf", "tanh": "fast_tanh", "nn.softmax": "nn.fast_softmax"}
@@ -380,16 +374,12 @@ def FakeQuantizationToInteger(hard_fail: bool = False, use_qat: bool = False, op
     return _on_graph("FakeQuantizationToInteger", 0, on_graphs.FakeQuantizationToInteger())
 
 
-def AlterOpLayout() -> ModulePass:
-    """No change: building chooses the layout of each value, by what kernels read (`relax.build`)."""
-    return _each("AlterOpLayout", lambda func, mod: func, 3)
-
-
 __all__ = [
     "AlterOpLayout", "AnnotateTarget", "BackwardFoldScaleAxis", "CanonicalizeOps", "CombineParallelBatchMatmul", "CombineParallelConv2D",
     "CombineParallelDense", "ConvertLayout", "DeadCodeElimination", "DefuseOps", "DynamicToStatic", "EliminateCommonSubexpr",
-    "FakeQuantizationToInteger", "FastMath", "FoldConstant", "FoldConstantExpr", "FoldScaleAxis", "ForwardFoldScaleAxis", "FuseOps",
+    "FakeQuantizationToInteger", "FastMath", "FirstOrderGradient",
+    "FoldConstant", "FoldConstantExpr", "FoldScaleAxis", "ForwardFoldScaleAxis", "FuseOps",
     "InferType", "Legalize", "MergeCompilerRegions", "MergeComposite", "PartitionGraph", "PassContext", "PassInstrument",
     "RemoveUnusedFunctions", "Sequential", "SimplifyExpr", "SimplifyInference", "ToANormalForm", "ToGraphNormalForm", "ToMixedPrecision",
-    "build_config", "function_pass", "module_pass",
+    "build_config", "function_pass", "gradient", "module_pass",
 ]  # fmt: skip

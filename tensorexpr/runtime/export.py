@@ -174,7 +174,7 @@ def link_objects(
     Raises:
         TensorExprError: if there is no C compiler, it fails, or `fcompile` writes no file.
     """
-    if fcompile is None:
+    if not fcompile:  # programs of TVM say False for the system's
         _link(target, objects, file_name, options)
         return
     fcompile(file_name, list(objects), **options)

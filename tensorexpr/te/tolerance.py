@@ -125,6 +125,12 @@ def tolerance_of(tensor: Tensor, magnitude: float = 1.0) -> Tolerance:
     return Tolerance(0.0, 1.0 if kind.is_int and coarsest in EPSILON else 0.0)
 
 
+def is_rounded(tensor: Tensor) -> bool:
+    """Whether floats are made integers of 8 or 16 bits on the way to `tensor`, as where it is quantised."""
+    computed = {parse_dtype(dtype) for dtype in _computed_dtypes(tensor)}
+    return any(one.is_float for one in computed) and any(one.is_int and one.bits in (8, 16) for one in computed)
+
+
 def _computed_dtypes(tensor: Tensor) -> set[str]:
     """The scalar dtypes of everything that is computed on the way to `tensor`; what is only read is as exact as it was."""
     ops = [op for op in post_dfs_order([tensor.op]) if isinstance(op, (ComputeOp, ExternOp))]

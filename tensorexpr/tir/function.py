@@ -119,7 +119,7 @@ class GlobalVar(Object):
     def __call__(self, *args: Any) -> Any:
         """As `call_tir`; with values of a graph, its call of the function."""
         graph = next((arg for arg in args if hasattr(arg, "struct_info")), None)
-        return call_tir(self, *args) if graph is None else graph._by("call", self, args)
+        return call_tir(self, *args) if graph is None else graph._by("call", self, args, None)
 
     def astext(self, show_meta_data: bool = True, annotate: Any = None) -> str:
         """The name as Relay's text has it, `@main`; nothing of it is in other places, nor has remarks."""

@@ -9,24 +9,42 @@ frontends   which importer reads a file
 compiler    options of a build, and the build
 autotuner   records for it
 runner      inputs, runs, tables
-verify      a run against the evaluator of graphs or onnxruntime
+verifier    a run against the evaluator of graphs or onnxruntime
 profile     a page about a run
 quantizer   models of int8, with what that costs
 command     the command line
 """
 
-from __future__ import annotations
+from typing import TYPE_CHECKING
 
-from . import autotuner, compiler, frontends, model, runner
-from .autotuner import tune_model as tune
-from .compiler import compile_model as compile
-from .frontends import load_model as load
-from .model import TVMCException, TVMCImportError
-from .quantizer import quantize_model as quantize
-from .runner import run_module as run
-from .verify import verify
+from ...later import later
+
+if TYPE_CHECKING:
+    from . import autotuner, compiler, frontends, model, runner
+    from .autotuner import tune_model as tune
+    from .compiler import compile_model as compile
+    from .frontends import load_model as load
+    from .model import TVMCException, TVMCImportError
+    from .quantizer import quantize_model as quantize
+    from .runner import run_module as run
+    from .verifier import verify
 
 __all__ = [
     "TVMCException", "TVMCImportError", "autotuner", "compile", "compiler", "frontends", "load", "model", "quantize",
     "run", "runner", "tune", "verify",
 ]  # fmt: skip
+
+# `run` of a package needs no importers and no tuner.
+__getattr__, __dir__ = later(
+    __name__,
+    {
+        ".autotuner": "tune=tune_model",
+        ".compiler": "compile=compile_model",
+        ".frontends": "load=load_model",
+        ".model": "TVMCException TVMCImportError",
+        ".quantizer": "quantize=quantize_model",
+        ".runner": "run=run_module",
+        ".verifier": "verify",
+    },
+    submodules="autotuner compiler frontends model runner",
+)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shlex
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +32,7 @@ from .compiler import (
     target_from_cli,
 )
 from .model import TVMCException, TVMCModel
-from .runner import check_tracker, tracker_host_port_from_cli
+from .runner import Inputs, check_tracker, read_inputs, tracker_host_port_from_cli
 
 TUNERS = (
     "ga", "gridsearch", "random", "xgb", "xgb_knob", "xgb_itervar", "xgb_curve", "xgb_rank", "xgb_rank_knob", "xgb_rank_itervar",
@@ -192,7 +193,7 @@ def tune_model(
     log_estimated_latency: bool = False, additional_target_options: Mapping[str, Mapping[str, Any]] | None = None,
     tasks_filter: str = "all", desired_layout: str | None = None, desired_layout_ops: Sequence[str] | None = None,
     mixed_precision: bool = False, mixed_precision_ops: Sequence[str] | None = None, mixed_precision_calculation_type: str | None = None,
-    mixed_precision_acc_type: str | None = None, budget_s: float | None = None, by: str | None = None,
+    mixed_precision_acc_type: str | None = None, budget_s: float | None = None, by: str | None = None, inputs: Inputs = None,
 ) -> str:  # fmt: skip
     """Tune a network; what was measured stays in the log, whenever it is interrupted.
 
@@ -221,6 +222,7 @@ def tune_model(
         budget_s: seconds in all, of the auto-scheduler.
         by: what finds programs of kernels: "auto_scheduler" (the default), "autotvm", a template with knobs, or "meta_schedule". Builds
             follow the records of all of them.
+        inputs: arrays by name, or an `.npz` file, that the network is run on under a budget; the others are made up.
 
     Returns:
         The log's path; with a budget that of the programs that were chosen, which lies beside it.
@@ -246,13 +248,16 @@ def tune_model(
         print(gen_task_list(selected, by is not None))
         return log
     if not selected:
-        raise TVMCException("nothing to tune: no products or convolutions of known sizes; include_simple_tasks takes what else there is")
+        raise TVMCException(
+            "nothing to tune: no products or convolutions of known sizes; --input-shapes states sizes that a model leaves open, "
+            "--include-simple-tasks takes pools and elementwise chains"
+        )
     measuring = _Measuring(number, repeat, timeout, min_repeat_ms, parallel, there)
     if by is not None and budget_s is not None:
         changed = apply_graph_transforms(mod, transforms)
         names = "all" if tasks_filter == "all" else [task.desc for task in selected]
         given = () if prior_records is None else (prior_records,)
-        return _within(changed, params, _target(chosen, target_host), budget_s, log, names, given, measuring, by)
+        return _within(changed, params, _target(chosen, target_host), budget_s, log, names, given, measuring, by, read_inputs(inputs))
     _take_over(prior_records, log)
     known = log if os.path.exists(log) else None
     if by is None:
@@ -326,13 +331,15 @@ class _Measuring:
 
 
 def _within(
-    mod: Any, params: Any, target: Target, budget_s: float, log: str, tasks: Any, prior: Sequence[Any], measuring: _Measuring, by: str
-) -> str:
+    mod: Any, params: Any, target: Target, budget_s: float, log: str, tasks: Any, prior: Sequence[Any], measuring: _Measuring, by: str,
+    inputs: Mapping[str, Any] | None,
+) -> str:  # fmt: skip
     """Tune by seconds: see `relax.tune_network`. Prints the table, writes its page, and returns the log of the chosen programs."""
     builder, runner = measuring.within_a_network()
     made = tune_network(
-        mod, params, target, budget_s=budget_s, records=log, tasks=tasks, prior_records=prior, by=by, builder=builder, runner=runner
-    )
+        mod, params, target, budget_s=budget_s, records=log, tasks=tasks, prior_records=prior, by=by, inputs=inputs, builder=builder,
+        runner=runner,
+    )  # fmt: skip
     page = Path(log).with_suffix(".html")
     page.write_text(network_page(made), encoding="utf-8")
     print(f"{made}\n{page}")
@@ -359,6 +366,7 @@ def add_tune_parser(subparsers: Any, _: Any = None, json_params: Any = None) -> 
     add_model_args(parser)
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help="the records; a log that is there is continued")
     parser.add_argument("--budget", type=float, metavar="SECONDS", help="seconds in all; without --trials as many as there is time for")
+    parser.add_argument("-i", "--inputs", metavar="FILE", help="inputs by name, .npz, that the network is run on under a budget")
     parser.add_argument("--trials", type=int, help="programs that are measured in all; 1000 without a budget")
     parser.add_argument("--tuning-records", metavar="FILE", help="other records, which are taken over first")
     parser.add_argument("--prior-records", dest="tuning_records", metavar="FILE", help="the same")
@@ -402,7 +410,7 @@ def drive_tune(args: argparse.Namespace) -> int:
             args.trials if args.trials is not None or args.budget is not None else 1000, args.target_host, args.tuner or "xgb",
             args.min_repeat_ms, args.early_stopping, args.timeout, args.repeat, args.number, args.parallel,
             auto_scheduler.HardwareParams(**numbers, target=args.target) if numbers else None, args.include_simple_tasks,
-            args.log_estimated_latency, reconstruct_target_args(args), args.tasks, budget_s=args.budget, by=args.by,
+            args.log_estimated_latency, reconstruct_target_args(args), args.tasks, budget_s=args.budget, by=args.by, inputs=args.inputs,
             **parse_graph_transform_args(args),
         )  # fmt: skip
     except KeyboardInterrupt:
@@ -410,5 +418,22 @@ def drive_tune(args: argparse.Namespace) -> int:
         print(f"\ninterrupted: {count} records in {args.output}; the same command goes on from there")
         return 130
     if "list" not in args.tasks and "help" not in args.tasks:
-        print(f"{log}: python -m tensorexpr compile {args.FILE} --tuning-records {log}")
+        print(f"{log}: {_next_command(args, log)}")
     return 0
+
+
+def _next_command(args: argparse.Namespace, log: str) -> str:
+    """How the model is compiled with its records: records of other shapes, or of another precision, aren't those of its kernels."""
+    words = ["python", "-m", "tensorexpr", "compile", str(args.FILE), "--tuning-records", log]
+    if args.model_format:
+        words += ["--model-format", args.model_format]
+    if args.input_shapes:
+        words += ["--input-shapes", " ".join(f"{name}:{list(shape)}".replace(" ", "") for name, shape in args.input_shapes.items())]
+    if args.target != "llvm":
+        words += ["--target", args.target]
+    words += [word for name, value in reconstruct_target_args(args).get("llvm", {}).items() if value is not None
+              for word in (f"--target-llvm-{name}", str(value))]  # fmt: skip
+    for name, value in parse_graph_transform_args(args).items():
+        if value:
+            words += [f"--{name.replace('_', '-')}", *([] if value is True else value if isinstance(value, list) else [str(value)])]
+    return shlex.join(words)

@@ -22,6 +22,7 @@ from ...relay.expr import Function
 from ...relay.parser import parse
 from ...relay.text import module_text
 from ...runtime import BenchmarkResult, load_module
+from ...runtime.network import tail
 from ...runtime.params import load_param_dict, save_param_dict
 from ...tir.function import IRModule
 
@@ -219,16 +220,22 @@ class TVMCPackage:
             TargetError: for code that this machine can't run.
         """
         if Path(self.package_path).suffix not in _ARCHIVES:
-            found = load_module(self.package_path, "so")
+            found = self._loaded(self.package_path)
         else:
             with tempfile.TemporaryDirectory(prefix="tensorexpr-") as folder:
                 library = os.path.join(folder, _LIBRARY)
                 Path(library).write_bytes(self.library)
                 # What is mapped stays when its name is gone.
-                found = load_module(library)
+                found = self._loaded(library)
         if not isinstance(found, Executable):
             raise TVMCException(f"{self.package_path} holds functions, and no network")
         return found
+
+    def _loaded(self, library: str) -> Any:
+        # A library of functions has its description beside it, one with a network in it, behind its end.
+        if tail(library) is None and not os.path.exists(f"{library}.json"):
+            raise TVMCException(f"{self.package_path} is no package that compile wrote, or was cut: compile it again")
+        return load_module(library, "so")
 
 
 class TVMCResult:

@@ -47,7 +47,8 @@ def page(report: Report, title: str) -> str:
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{escape(title)}</title><style>{_STYLE}</style></head><body>
 <h1>{escape(title)}</h1>
-<p>{whole}. Each call is measured by itself, so that the sum is more than a run without a profile takes.</p>
+<p>{whole}. Each call is measured by itself, so that the sum is more than a run without a profile takes. Times are medians of several
+runs.</p>
 <div><table><tr>{head}</tr>
 {chr(10).join(lines)}
 </table></div></body></html>

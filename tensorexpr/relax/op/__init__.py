@@ -123,7 +123,7 @@ from ..ops.shape_values import shape_to_tensor, tensor_to_shape
 from ..ops.signal import dft
 from ..ops.strings import lookup, regex_full_match, string_concat, string_equal, string_normalize, string_split, tf_idf
 from ..struct_info import RelaxExpr
-from . import builtin, image, inspect, memory, nn, vm
+from . import builtin, grad, image, inspect, memory, nn, vm
 
 _PYTHON: dict[str, Callable[..., Any]] = {
     "add": add, "astype": astype, "call": call, "divide": divide, "element": element, "floor_divide": floor_divide,
@@ -138,7 +138,7 @@ __all__ = [
     "call_inplace_packed", "call_packed", "call_pure_packed", "call_tir", "call_tir_inplace", "ceil", "clip", "collapse_sum_like",
     "collapse_sum_to", "compress", "concat", "cos", "cosh", "cumprod", "cumsum", "dense", "dequantize", "det", "dft", "divide",
     "dynamic_strided_slice", "einsum", "equal", "erf", "ewise_fma", "exp", "expand_dims", "eye", "eye_like", "flatten", "flip",
-    "floor", "floor_divide", "floor_mod", "full", "full_like", "gather", "gather_elements", "gather_nd", "greater", "greater_equal",
+    "floor", "floor_divide", "floor_mod", "full", "full_like", "gather", "gather_elements", "gather_nd", "grad", "greater", "greater_equal",
     "has_value", "hint_on_device", "image", "inspect", "invoke_closure", "invoke_pure_closure", "isfinite", "isinf", "isnan",
     "layout_transform", "left_shift", "less", "less_equal", "linear", "log", "logical_and", "logical_not", "logical_or",
     "logical_xor", "lookup", "loop", "masked_fill", "matmul", "max", "maximum", "mean", "memory", "min", "minimum", "mod",

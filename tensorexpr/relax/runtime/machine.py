@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
@@ -295,6 +296,15 @@ class Report:
         return "\n".join("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in (head, *shown))
 
     __str__ = table
+
+    @classmethod
+    def median(cls, runs: Sequence[Report]) -> Report:
+        """One report of several runs of a network on the same inputs: the median of each call, and of the whole."""
+        first = runs[0]
+        same = [run for run in runs if len(run.calls) == len(first.calls)]
+        seconds = [statistics.median(run.calls[n][1] for run in same) for n in range(len(first.calls))]
+        calls = [(name, taken, shapes) for (name, _, shapes), taken in zip(first.calls, seconds, strict=True)]
+        return cls(calls, statistics.median(run.total for run in same), first.schedules)
 
 
 __all__ = ["Function", "Report", "VMInstrumentReturnKind", "VirtualMachine"]

@@ -5,6 +5,7 @@ Each operator of the table says what its operands' adjoints are by that of its r
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
@@ -16,8 +17,10 @@ from ...tir.function import IRModule
 from .. import op
 from ..analysis import remove_all_unused
 from ..expr import Binding, BindingBlock, Call, DataflowBlock, Function, SeqExpr, Tuple, TupleGetItem, Var, VarBinding, const
+from ..ops.manipulate import product
 from ..struct_info import StructInfo, TensorStructInfo
 from ..visitor import Mutator, walk
+from . import window_gradients
 from .passes import graph_pass
 from .rewriting import Rewriter
 
@@ -136,6 +139,33 @@ def _reshaped(call: Call, result: Any, adjoint: Any) -> Sequence[Any]:
     return [op.reshape(adjoint, extents(call.args[0]))]
 
 
+def _clipped(call: Call, result: Any, adjoint: Any) -> Sequence[Any]:
+    x, *ends = call.args
+    known: list[Any] = [getattr(getattr(one, "value", None), "value", None) for one in ends]
+    if None in known:
+        raise DeclarationError(f"Gradient: the ends of a clip are no constants: {call}")
+    low, high = (_number(float(one), x) for one in known)
+    inside = op.logical_and(op.greater_equal(x, low), op.less_equal(x, high))
+    return [op.where(inside, adjoint, op.zeros_like(adjoint))]
+
+
+def _taken_parts(call: Call, result: Any, adjoint: Any) -> Sequence[Any]:
+    """Each part's adjoint goes back to where it was taken from; to the sum of them if several were."""
+    x, indices = call.args
+    own, places = extents(x), extents(indices)
+    axis = int(call.attrs["axis"] or 0) % len(own)
+    before, behind = product(own[:axis]), product(own[axis + 1 :])
+    last = as_int(own[axis])
+    if last is None:
+        raise DeclarationError(f"Gradient: how many elements are taken from isn't known: {call}")
+    # As [before, axis, behind], with an index for each element of the adjoint; those beyond an end were the ones there.
+    whole = op.zeros((before, own[axis], behind), x.struct_info.dtype)
+    inside = op.minimum(op.maximum(indices, _number(0, indices)), _number(last - 1, indices))
+    each = [before, product(places), behind]
+    spread = op.broadcast_to(op.reshape(inside, [1, each[1], 1]), each)
+    return [op.reshape(op.scatter_elements(whole, spread, op.reshape(adjoint, each), 1, "add"), own)]
+
+
 def _of_x(make: Callable[[Any, Any], Any]) -> Adjoint:
     """For an operator on each element: from the operand and the result to the derivative."""
     return lambda call, result, adjoint: [op.multiply(adjoint, make(call.args[0], result))]
@@ -158,10 +188,25 @@ TABLE: dict[str, Adjoint] = {
     "square": _of_x(lambda x, r: op.multiply(_number(2, x), x)),
     "sin": _of_x(lambda x, r: op.cos(x)),
     "cos": _of_x(lambda x, r: op.negative(op.sin(x))),
+    "tan": _of_x(lambda x, r: op.add(_number(1, r), op.multiply(r, r))),
+    "asin": _of_x(lambda x, r: op.rsqrt(op.subtract(_number(1, r), op.multiply(x, x)))),
+    "acos": _of_x(lambda x, r: op.negative(op.rsqrt(op.subtract(_number(1, r), op.multiply(x, x))))),
+    "atan": _of_x(lambda x, r: op.divide(_number(1, r), op.add(_number(1, r), op.multiply(x, x)))),
+    "sinh": _of_x(lambda x, r: op.cosh(x)),
+    "cosh": _of_x(lambda x, r: op.sinh(x)),
     "tanh": _of_x(lambda x, r: op.subtract(_number(1, r), op.multiply(r, r))),
+    "erf": _of_x(lambda x, r: op.multiply(_number(2 / math.sqrt(math.pi), r), op.exp(op.negative(op.multiply(x, x))))),
+    "power": _each(
+        lambda c, r, g: op.multiply(op.multiply(g, c.args[1]), op.power(c.args[0], op.subtract(c.args[1], _number(1, r)))),
+        lambda c, r, g: op.multiply(g, op.multiply(r, op.log(c.args[0]))),
+    ),
+    "clip": _clipped,
     "sigmoid": _of_x(lambda x, r: op.multiply(r, op.subtract(_number(1, r), r))),
     "abs": _of_x(lambda x, r: op.sign(x)),
     "nn.relu": lambda c, r, g: [op.where(op.greater(c.args[0], _number(0, r)), g, op.zeros_like(g))],
+    "nn.leakyrelu": lambda c, r, g: [
+        op.where(op.greater(c.args[0], _number(0, r)), g, op.multiply(g, _number(float(c.attrs["alpha"]), r)))
+    ],
     "nn.silu": _of_x(lambda x, r: op.add(op.sigmoid(x), op.multiply(r, op.subtract(_number(1, r), op.sigmoid(x))))),
     "nn.softmax": _softmax,
     "nn.log_softmax": _log_softmax,
@@ -182,6 +227,9 @@ TABLE: dict[str, Adjoint] = {
     "flatten": _reshaped,
     "broadcast_to": lambda c, r, g: [collapsed(g, c.args[0])],
     "concat": _concat,
+    "take": _taken_parts,
+    **dict.fromkeys(("ceil", "floor", "round", "sign", "ones_like", "zeros_like"), lambda c, r, g: [None]),
+    **window_gradients.ROWS,
     "astype": lambda c, r, g: [op.astype(g, c.args[0].struct_info.dtype)],
 }  # fmt: skip
 

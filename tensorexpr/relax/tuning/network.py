@@ -17,7 +17,7 @@ from typing import Any
 from ...auto_scheduler.callbacks import RecordToFile
 from ...auto_scheduler.options import LocalBuilder, LocalRunner
 from ...auto_scheduler.records import load_records
-from ...errors import TuningError
+from ...errors import TensorExprError, TuningError
 from ...fleet.plugs import FleetBuilder, FleetRunner
 from ...target import Target, TargetLike
 from ..build import build
@@ -145,7 +145,16 @@ def _measured(mod: Any, params: Mapping[Any, Any] | None, target: Target, inputs
         raise TuningError('tune_network: a network is a function "main", and the module has none')
     given = inputs_of(main, inputs)
     untuned: Executable = build(graph, target, relax_pipeline=None, progress=False)
-    times = kernel_times([untuned], given, _PROFILE_PART * budget_s)[0]
+    try:
+        times = kernel_times([untuned], given, _PROFILE_PART * budget_s)[0]
+    except TensorExprError as error:
+        made_up = [one.name_hint for one in main.params if one.name_hint not in (inputs or {})]
+        if not made_up:
+            raise
+        raise TuningError(
+            f"tune_network: the network fails on the inputs that it is timed on: {error}\n  {', '.join(made_up)} are made up: normal "
+            "numbers, and zeros of integers. Give others: inputs={name: array}, or tune --inputs x.npz"
+        ) from error
     return Network(graph, target, untuned, given, times, timed_in_turn([untuned], given, _PROFILE_PART * budget_s)[0])
 
 

@@ -14,11 +14,12 @@ from ...relax import expr as graph
 from ...relax.dpl.matcher import Matcher
 from ...tir.op_registry import Op
 from ..expr import Function, If, Let
+from ..kinds import ATTRIBUTE as KIND
+from ..kinds import kind_of
 from ..ty import info_of
 
 # Operators whose operands may stand in either order.
 _COMMUTATIVE = ("add", "multiply")
-_PATTERN = "TOpPattern"
 
 
 class DFPattern(dpl.DFPattern):
@@ -105,11 +106,34 @@ class ExprPattern(DFPattern, dpl.ExprPattern):
 
 
 class WildcardPattern(DFPattern, dpl.WildcardPattern):
-    """Anything."""
+    """Anything; behind `redirect_to` what another pattern matches."""
+
+    target: DFPattern | None = None
 
     def redirect_to(self, pat: Any) -> None:
-        """Let it stand for a pattern that is made of it, for patterns that repeat."""
-        raise TypeMismatchError(f"wildcard().redirect_to({pat}): patterns that contain themselves aren't there; match each step by itself")
+        """Let it stand for a pattern that may be made of it: `w.redirect_to(is_op("cast")(w) | dense)` is any number of casts of dense."""
+        self.target = _pattern(pat)
+
+    def matches(self, expr: Any, matcher: Matcher) -> bool:
+        """Whether it is what it stands for."""
+        return self.target is None or matcher.match(Step(self.target), expr)
+
+
+class Step(DFPattern):
+    """One of the repetitions of a pattern: each is noted by itself, so that a match knows all of them."""
+
+    def __init__(self, target: DFPattern) -> None:
+        self.target, self.is_leaf = target, False
+
+    def matches(self, expr: Any, matcher: Matcher) -> bool:
+        """Whether the pattern matches once more, with nothing that is known of the last time."""
+        if not matcher.match(self.target, expr):
+            return False
+        matched: Any = self.target
+        while isinstance(matched, dpl.OrPattern):
+            matched = matched.left if matcher.found.get(matched.left) is expr else matched.right
+        self.is_leaf = not isinstance(matched, _COMPUTED)
+        return True
 
 
 class VarPattern(DFPattern, dpl.VarPattern):
@@ -162,17 +186,13 @@ class AttrPattern(DFPattern, dpl.AttrPattern):
         if isinstance(expr, Function):
             return all(key in expr.attrs and expr.attrs[key] == value for key, value in self.attrs.items())
         op = expr if isinstance(expr, Op) else getattr(expr, "op", None)
-        if _PATTERN in self.attrs and isinstance(op, Op):
-            others = {key: value for key, value in self.attrs.items() if key != _PATTERN}
-            return kind_of(op) == int(self.attrs[_PATTERN]) and (not others or dpl.AttrPattern(self.pattern, others).holds(expr))
+        if KIND in self.attrs and isinstance(op, Op):
+            others = {key: value for key, value in self.attrs.items() if key != KIND}
+            return kind_of(op) == int(self.attrs[KIND]) and (not others or dpl.AttrPattern(self.pattern, others).holds(expr))
         return super().holds(expr)
 
 
-def kind_of(op: Op) -> int | None:
-    """How the elements of an operator's result depend on its operands: what was registered, else as for the same operator of graphs."""
-    own = op.get_attr(_PATTERN)
-    found = Op.of(f"relax.{op}").get_attr(_PATTERN) if own is None else own
-    return None if found is None else int(found)
+_COMPUTED = (dpl.CallPattern, dpl.TuplePattern, dpl.TupleGetItemPattern)
 
 
 class IfPattern(DFPattern):

@@ -101,7 +101,9 @@ def match_of(pattern: Any, expr: Any) -> Match | None:
     found = Matcher().extract(pattern, expr)
     if found is None:
         return None
-    matched = {id(one) for part, one in found.items() if isinstance(part, _INNER)} | {id(expr)}
+    matched = {id(one) for part, one in found.items() if isinstance(part, _INNER) or (isinstance(part, dp.Step) and not part.is_leaf)} | {
+        id(expr)
+    }
     inner, inputs, waiting = dict[int, Any](), dict[int, Any](), [expr]
     while waiting:
         one = waiting.pop()

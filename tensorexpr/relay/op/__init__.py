@@ -172,7 +172,7 @@ def register_pattern(op_name: str, pattern: int, level: int = 10) -> Any:
 
 
 def register_alter_op_layout(op_name: str, alter_layout: Any = None, level: int = 10) -> Any:
-    """Accepted and kept as an attribute: layouts are chosen by value, from what kernels read."""
+    """State what stands in place of calls of an operator: `f(attrs, inputs, types, result type)` for `relay.transform.AlterOpLayout`."""
     return register_op_attr(op_name, "FTVMAlterOpLayout", alter_layout, level)
 
 

@@ -190,9 +190,13 @@ def _call(function: Any, args: Any, attrs: Any) -> Any:
     return Call(function, args, attrs)
 
 
+def _unknown(value: Any, name: str) -> Any:
+    raise AttributeError(f"a value of Relay has no {name}; expr.checked_type has it")
+
+
 Value._operators.update(
     add=_number(add), subtract=_number(subtract), multiply=_number(multiply), divide=_number(divide), negative=negative,
     floor_divide=_number(floor_divide), floor_mod=_number(floor_mod), power=_number(power), less=_number(less),
     less_equal=_number(less_equal), greater=_number(greater), greater_equal=_number(greater_equal), astype=cast, element=_element,
-    call=_call,
+    call=_call, of_tensor=_unknown,
 )  # fmt: skip

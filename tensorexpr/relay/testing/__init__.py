@@ -8,7 +8,9 @@ from ...tir.function import IRModule
 from ..analysis import list_op_freqs
 from ..transform import InferType
 from . import dcgan, densenet, inception_v3, init, layers, lstm, mlp, mobilenet, resnet, squeezenet, vgg
+from .gradients import check_grad
 from .init import create_workload
+from .temp_op_attr import TempOpAttr
 
 
 def run_opt_pass(expr: Any, opt_pass: Any, import_prelude: bool = False) -> Any:
@@ -34,6 +36,7 @@ def count_ops(expr: Any) -> dict[str, int]:
 
 
 __all__ = [
-    "count_ops", "create_workload", "dcgan", "densenet", "inception_v3", "init", "layers", "lstm", "mlp", "mobilenet", "resnet",
+    "TempOpAttr", "check_grad", "count_ops",
+    "create_workload", "dcgan", "densenet", "inception_v3", "init", "layers", "lstm", "mlp", "mobilenet", "resnet",
     "run_infer_type", "run_opt_pass", "squeezenet", "vgg",
 ]  # fmt: skip

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from configparser import ConfigParser
 from pathlib import Path
 
 import pytest
 
 import tensorexpr
+from tensorexpr.driver import cli
 from tensorexpr.driver.cli import main
 
 
@@ -27,6 +31,45 @@ def test_without_a_subcommand_they_are_listed(capsys: pytest.CaptureFixture[str]
     with pytest.raises(SystemExit):
         main([])
     assert "bench" in capsys.readouterr().err
+
+
+def test_a_subcommand_loads_what_it_needs() -> None:
+    """Searches and importers take longer to load than a network to run."""
+    program = (
+        "import sys; from tensorexpr.driver.cli import main\n"
+        "try: main(['run', '--help'])\n"
+        "except SystemExit: pass\n"
+        "names = 'onnx', 'sympy', 'llvmlite', 'tensorexpr.spaces', 'tensorexpr.auto_scheduler', 'tensorexpr.fleet'\n"
+        "print([name for name in names if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100, check=True)
+    assert "--fill-mode" in done.stdout and done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("name", cli._ABOUT)
+def test_each_subcommand_has_options(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([name, "--help"])
+    assert ended.value.code == 0 and f"usage: tensorexpr {name}" in capsys.readouterr().out
+
+
+def test_options_that_cannot_be_read(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compile", "net.onnx", "--input-shapes", "x=1,3"]) == 4
+    assert 'expected "name:[1,3,224,224]' in capsys.readouterr().err
+
+
+def test_output_that_nobody_reads() -> None:
+    """As by `| head`: no error of ours, and none of Python's at its end."""
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "wb") as pipe:
+        program = (
+            "from tensorexpr.driver import cli, worker\n"
+            "worker.run = lambda options: print('much') or 0\n"
+            "raise SystemExit(cli.main(['worker', 'tcp://127.0.0.1:1']))"
+        )
+        done = subprocess.run([sys.executable, "-c", program], stdout=pipe, stderr=subprocess.PIPE, text=True, timeout=100, check=False)
+    assert (done.returncode, done.stderr) == (141, "")
 
 
 def test_folders_that_are_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

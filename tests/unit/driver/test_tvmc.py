@@ -13,7 +13,7 @@ import tensorexpr as tvm
 from tensorexpr import relay
 from tensorexpr.driver import tvmc
 from tensorexpr.driver.cli import main
-from tensorexpr.driver.tvmc import autotuner, compiler, frontends, runner
+from tensorexpr.driver.tvmc import autotuner, compiler, frontends, runner, verifier
 from tensorexpr.driver.tvmc.model import TVMCModel, TVMCPackage, TVMCResult
 from tensorexpr.driver.tvmc.quantizer import samples_of
 from tensorexpr.errors import RecordError, TargetError
@@ -85,7 +85,7 @@ def test_a_wrong_result_is_found(folder: Path, capsys: pytest.CaptureFixture[str
         (["run", "net.so", "--rpc-tracker", "there:9000"], 4, "go together"),
         (["run", "net.so", "--rpc-tracker", "there:9000", "--rpc-key", "k", "--profile"], 4, "a profile is of a package that runs here"),
         (["tune", "net.relay", "-o", "r.json", "--rpc-tracker", "there:9000"], 4, "go together"),
-        (["run", "net.relay"], 2, "no library can be read|net.relay"),
+        (["run", "net.relay"], 4, "net.relay is no package that compile wrote, or was cut"),
         (["compile", "net.relay", "--model-format", "magic"], 4, "no model format 'magic'; there are keras, onnx"),
         (["compile", "net.relay", "--input-shapes", "x:[9,9]"], 4, r"the text has x: Tensor\[\(3, 4\), float32\]"),
         (["compile", "in.npz"], 4, "the ending tells no format"),
@@ -121,6 +121,15 @@ def test_inputs_that_do_not_fit(folder: Path) -> None:
         tvmc.run(package, inputs={"y": X})
     with pytest.raises(tvmc.TVMCException, match=r"input 'x' has shape \(4, 3\); the network has"):
         tvmc.run(package, inputs={"x": X.T})
+    np.save(folder / "one.npy", X)
+    (folder / "cut.npz").write_bytes((folder / "in.npz").read_bytes()[:100])
+    for name, reason in (("one.npy", "it holds one array without a name; np.savez"), ("cut.npz", "is not a zip file")):
+        with pytest.raises(tvmc.TVMCException, match=f"{name} is no .npz file of inputs: .*{reason}"):
+            tvmc.run(package, inputs=folder / name)
+    for name, length in (("cut.so", 1000), ("empty.so", 0)):
+        (folder / name).write_bytes((folder / "net.so").read_bytes()[:length])
+        with pytest.raises(tvmc.TVMCException, match=f"{name} is no package that compile wrote, or was cut"):
+            tvmc.run(TVMCPackage(folder / name))
     with pytest.raises(tvmc.TVMCException, match="fill mode 'sevens': there are zeros, ones, random"):
         tvmc.run(package, fill_mode="sevens")
     with pytest.raises(tvmc.TVMCException, match="no output 'output_1'; there are output_0"):
@@ -138,6 +147,30 @@ def test_a_package_of_another_machine(folder: Path) -> None:
     package = tvmc.compile(tvmc.load(folder / "net.relay"), other, package_path=folder / "foreign.so")
     with pytest.raises(TargetError, match=r"foreign.so: code for .* needs .*, which this machine .* lacks"):
         tvmc.run(package)
+
+
+def test_what_is_rounded_may_be_a_step_off() -> None:
+    """A value beside a half is rounded to either side; that is no wrong result, and two steps are one."""
+    whole = np.array([1, 2, 3], "int8")
+    for off, is_equal in ((0, True), (1, True), (2, False)):
+        assert verifier._row("k", whole, whole + np.int8(off), 0.0, 0.0, steps=1.0).is_equal is is_equal
+    assert not verifier._row("k", whole, whole + np.int8(1), 0.0, 0.0).is_equal
+    floats = np.linspace(1, 2, 2000, dtype="float32")
+    moved = floats.copy()
+    moved[7:9] += 0.5
+    row = verifier._row("k", moved, floats, 1e-5, 1e-5, spared=1e-3)
+    assert row.is_equal and "but for 2 of 2000, rounded on the way" in row.cells()[-1]
+    moved[9] += 0.5
+    assert verifier._row("k", moved, floats, 1e-5, 1e-5, spared=1e-3).cells()[-1] == "DIFFERS"
+
+
+def test_who_is_off_beside_another_runtime(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inputs = {"x": X, "w": W}
+    monkeypatch.setattr(verifier, "_by_onnxruntime", lambda path, given: [EXPECTED + 1])
+    found = tvmc.verify(tvmc.load(folder / "net.relay"), inputs=inputs, reference="onnxruntime")
+    assert not found and "DIFFERS, which agrees with the evaluator" in str(found) and "it is onnxruntime's result that is off" in str(found)
+    monkeypatch.setattr(verifier, "_by_evaluator", lambda graph, arrays: [EXPECTED + 2])
+    assert "from the evaluator, too" in str(tvmc.verify(tvmc.load(folder / "net.relay"), inputs=inputs, reference="onnxruntime"))
 
 
 def test_a_model_is_saved(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -247,6 +280,12 @@ def test_a_budget_of_seconds_is_that_of_the_network(
     assert asked["by"] == "auto_scheduler" and [asked["builder"].n_parallel, asked["runner"].number] == [None, None]
     assert main(["tune", "net.relay", "-o", "r.json", "--budget", "2.5", "--by", "meta_schedule", "--number", "3", "--parallel", "2"]) == 0
     assert asked["by"] == "meta_schedule" and [asked["runner"].number, asked["builder"].n_parallel] == [3, 2]
+    assert asked["inputs"] is None
+    given = ["-i", "in.npz", "--input-shapes", "x:[3,4]", "--target", "llvm -num-cores=2"]
+    assert main(["tune", "net.relay", "-o", "r.json", "--budget", "2.5", *given]) == 0
+    read: Any = asked["inputs"]
+    np.testing.assert_array_equal(read["w"], W)
+    assert "--input-shapes 'x:[3,4]' --target 'llvm -num-cores=2'" in capsys.readouterr().out
     assert main(["tune", "net.relay", "-o", "r.json", "--budget", "2.5", "--trials", "3"]) == 4
 
 

@@ -112,6 +112,18 @@ CASES: dict[str, Case] = {
     "max_pool2d_blocks": pool("max_pool2d", *BLOCKED, pool_size=3, strides=2, padding=1, layout="NCHW4c"),
     "max_pool_with_places": (lambda x: nn.max_pool_with_places(x, 3, 2, 1)[1], (((2, 2, 5, 6), F),)),
     "max_pool_with_places_by_columns": (lambda x: nn.max_pool_with_places(x, 2, 2, ceil_mode=True, storage_order=True)[1], ((PLANE, F),)),
+    "max_pool2d_backward": (
+        partial(op.grad.max_pool2d_backward, pool_size=3, strides=2, padding=1),
+        (((1, 2, 3, 4), F), ((1, 2, 5, 7), F)),
+    ),
+    "avg_pool2d_backward": (
+        partial(op.grad.avg_pool2d_backward, pool_size=(2, 3), strides=(2, 1), padding=(1, 0, 0, 2), ceil_mode=True, layout="NHWC"),
+        (((1, 3, 6, 4), F), ((1, 4, 6, 4), F)),
+    ),
+    "avg_pool2d_backward_of_all": (
+        partial(op.grad.avg_pool2d_backward, pool_size=2, padding=1, count_include_pad=True),
+        (((1, 2, 6, 5), F), ((1, 2, 5, 4), F)),
+    ),
     "max_pool3d": pool("max_pool3d", 1, 2, 5, 6, 7, pool_size=2, dilation=(1, 2, 3)),
     "pad": padded("constant", pad_value=2.5),
     "pad_circular": padded("circular"),

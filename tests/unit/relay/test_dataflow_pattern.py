@@ -176,11 +176,41 @@ class _Fused(dp.DFPatternCallback):
         return relay.zeros_like(post)
 
 
+def test_a_pattern_that_contains_itself() -> None:
+    x, w = relay.var("x", shape=(2, 3)), relay.var("w", shape=(4, 3))
+    again = wildcard()
+    casts = is_op("cast")(again)
+    again.redirect_to(casts | is_op("nn.dense")(wildcard(), wildcard()))
+    dense = relay.nn.dense(x, w)
+    once, thrice = relay.cast(dense, "float64"), relay.cast(relay.cast(relay.cast(dense, "float16"), "int32"), "float32")
+    assert casts.match(once) and casts.match(thrice) and again.match(dense)
+    assert not casts.match(dense) and not casts.match(relay.cast(relay.cast(x, "int32"), "float32"))
+    made = casts.partition(relay.nn.relu(thrice))
+    func = made.args[0].op
+    assert func.attrs["PartitionedFromPattern"] == "nn.dense_cast_cast_cast_" and len(func.params) == 2
+    # Where the repetition ends at anything, what is there isn't a part of it.
+    tail = wildcard()
+    chain = is_op("nn.relu")(tail)
+    tail.redirect_to(chain | wildcard())
+    found = chain.partition(relay.nn.relu(relay.nn.relu(relay.exp(x))))
+    assert found.op.attrs["PartitionedFromPattern"] == "nn.relu_nn.relu_" and found.args[0].op == "exp"
+
+
+def test_kinds_of_operators_that_graphs_call_otherwise() -> None:
+    x = relay.var("x", shape=(1, 2, 4, 4))
+    out = relay.nn.relu(relay.nn.relu(x)) + relay.nn.leaky_relu(x)
+    elementwise = wildcard().has_attr({"TOpPattern": relay.op.OpPattern.ELEMWISE})(wildcard())
+    assert dp.dominates(is_var("x"), elementwise, is_op("add")(wildcard(), wildcard())).match(out)
+    assert (
+        wildcard()
+        .has_attr({"TOpPattern": relay.op.OpPattern.BROADCAST})(wildcard(), wildcard())
+        .match(relay.nn.bias_add(x, relay.var("b", shape=(2,))))
+    )
+
+
 def test_wrong_patterns() -> None:
     with pytest.raises(TypeMismatchError, match="has_type takes a type"):
         wildcard().has_type(None)
-    with pytest.raises(TypeMismatchError, match="patterns that contain themselves"):
-        wildcard().redirect_to(is_var())
     with pytest.raises(TypeMismatchError, match="have no `&`"):
         wildcard() & is_var()
 

@@ -87,9 +87,12 @@ def test_what_passes_make() -> None:
 
 def test_common_expressions_once() -> None:
     x = relay.var("x", shape=(2,))
-    mod = transform.EliminateCommonSubexpr()(tvm.IRModule.from_expr(relay.Function((x,), relay.exp(x) + relay.exp(x))))
-    with tvm.transform.PassContext(opt_level=3):
-        mod = transform.EliminateCommonSubexpr()(mod)
+    given = tvm.IRModule.from_expr(relay.Function((x,), relay.exp(x) + relay.exp(x)))
+    # Levels choose among the passes of a sequence; one that is called runs, unless its name is forbidden.
+    mod = transform.EliminateCommonSubexpr()(given)
+    assert transform.Sequential([transform.EliminateCommonSubexpr()])(given) is given
+    with tvm.transform.PassContext(disabled_pass=["EliminateCommonSubexpr"]):
+        assert transform.EliminateCommonSubexpr()(given) is given
     assert analysis.list_op_freqs(mod) == {"exp": 1, "add": 1}
 
 

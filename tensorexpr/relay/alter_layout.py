@@ -1,0 +1,209 @@
+"""AlterOpLayout: calls in the layouts that programs registered for their operators, with as few transforms between them as there can be.
+
+A value in another layout is kept beside the transform that gives it back in its own. What takes any layout, such as a sum, is computed of
+the former; all else uses the latter, and transforms that nobody uses are gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import DeclarationError
+from ..lower.passes import ModulePass, deep_recursion
+from ..relax import expr as graph
+from ..relax.relations import struct_info_base_check
+from ..relax.struct_info import TensorStructInfo
+from ..tir.arithmetic import as_int
+from ..tir.function import IRModule
+from ..tir.op_registry import Op
+from ..topi.transform import parse_layout
+from .expr import Call, Function, Tuple
+from .kinds import kind_of
+from .ops.elementwise import add
+from .ops.row import ROWS
+from .ops.transform import expand_dims, layout_transform
+from .ty import type_of
+from .visitor import ExprMutator
+
+_RULE = "FTVMAlterOpLayout"
+_SIMPLE = 1  # the kinds ELEMWISE and BROADCAST
+_SAME = 2  # as far as shapes are known
+
+
+@dataclass(frozen=True)
+class _Layouts:
+    """Of the operands of a call, None for those that have none, and of its result."""
+
+    operands: tuple[str | None, ...]
+    result: str
+
+
+def _layouts(call: Any) -> _Layouts | None:
+    """What the attributes of a call say; None for an operator without layouts."""
+    given = call.attrs
+    if "data_layout" in given and "kernel_layout" in given:
+        return _Layouts((given["data_layout"], given["kernel_layout"]), given.get("out_layout") or given["data_layout"])
+    if call.op in ("nn.dense", "nn.contrib_dense_pack"):
+        return _Layouts(("NC", given.get("weight_layout", "NC")), "NC")
+    if "layout" in given and isinstance(given["layout"], str):
+        return _Layouts((given["layout"],), given.get("out_layout") or given["layout"])
+    return None
+
+
+@dataclass(frozen=True)
+class _Altered:
+    """A value in a layout of its own, and the layout that it stands for."""
+
+    value: Any
+    layout: str
+    plain: str
+
+
+class _Altering(ExprMutator):
+    def __init__(self) -> None:
+        super().__init__()
+        self._known: dict[int, _Altered] = {}
+        self._transforms: list[Any] = []  # ids are keys, so what they belong to must live
+
+    def visit_call(self, call: Any) -> Any:
+        """The call by its operator's rule; else of operands in another layout, if it takes any."""
+        made = super().visit_call(call)
+        if not isinstance(made.op, Op):
+            return made
+        rule = made.op.get_attr(_RULE)
+        new = (
+            None
+            if rule is None
+            else rule(made.attrs, made.args, [type_of(one.struct_info) for one in made.args], type_of(call.struct_info))
+        )
+        if new is not None:
+            found = self._by_rule(made, new)
+            if struct_info_base_check(call.struct_info, found.struct_info) < _SAME:
+                raise DeclarationError(f"{found.struct_info} for {call.op}, where {call.struct_info} was")
+            return found
+        if made.op == "nn.bias_add" and id(made.args[0]) in self._known:
+            made = as_sum(made)
+        altered = next((self._known[id(one)] for one in _operands(made) if id(one) in self._known), None)
+        found = None if altered is None else self._followed(made, altered)
+        return made if found is None or altered is None else self._plain(found, altered.layout, altered.plain)
+
+    def _by_rule(self, old: Any, new: Any) -> Any:
+        """What a rule made, with operands and result in the layouts that it states."""
+        had, wanted = _layouts(old), _layouts(new) if isinstance(new, graph.Call) and isinstance(new.op, Op) else None
+        if had is None or wanted is None:
+            return new
+        pairs = [*zip(had.operands, wanted.operands, strict=False), *[(None, None)] * len(new.args)]
+        args = [one if a is None or b is None else self._in(one, a, b) for one, (a, b) in zip(new.args, pairs, strict=False)]
+        return self._plain(Call(new.op, args, new.attrs), wanted.result, had.result)
+
+    def _plain(self, value: Any, layout: str, plain: str) -> Any:
+        """A value in its own layout, which remembers the one that it was computed in."""
+        if layout == plain:
+            return value
+        found = layout_transform(value, layout, plain)
+        self._known[id(found)] = _Altered(value, layout, plain)
+        self._transforms.append(found)
+        return found
+
+    def _in(self, value: Any, had: str, wanted: str) -> Any:
+        if had == wanted:
+            return value
+        known = self._known.get(id(value))
+        if known is None or known.plain != had:
+            return layout_transform(value, had, wanted)
+        return known.value if known.layout == wanted else layout_transform(known.value, known.layout, wanted)
+
+    def _followed(self, call: Any, altered: _Altered) -> Any:
+        """A call of values in another layout, which has its result in that; None if it needs its own layout."""
+        attrs = dict(call.attrs)
+        own = _layouts(call)
+        kind = kind_of(call.op)
+        if own is not None:
+            # Windows of H and W don't mind blocks of channels.
+            if len(call.args) != 1 or own.operands != (altered.plain,) or "pool" not in call.op or _splits_planes(altered.layout):
+                return None
+            attrs["layout"] = altered.layout
+        elif call.op == "concatenate":
+            letter = altered.plain[attrs["axis"]]
+            attrs["axis"] = [name for name, _ in parse_layout(altered.layout)].index(letter)
+        elif kind is None or kind > _SIMPLE or "axis" in attrs:
+            return None
+        operands = [self._beside(one, altered) for one in _operands(call)]
+        if any(one is None for one in operands):
+            return None
+        if call.op == "concatenate":
+            return Call(call.op, [Tuple(operands)], attrs)
+        return Call(call.op, operands, attrs)
+
+    def _beside(self, value: Any, altered: _Altered) -> Any:
+        """An operand in the layout of another one; None if it can't be: an axis of extent 1 has no blocks."""
+        info = value.struct_info
+        if not isinstance(info, TensorStructInfo) or info.extents is None or len(info.extents) > len(altered.plain):
+            return None
+        if not info.extents:
+            return value
+        known = self._known.get(id(value))
+        if known is not None and (known.layout, known.plain) == (altered.layout, altered.plain):
+            return known.value
+        missing = len(altered.plain) - len(info.extents)
+        extents = [1] * missing + [as_int(one) for one in info.extents]
+        blocks = {name.upper(): size for name, size in parse_layout(altered.layout) if size}
+        if any(extents[place] is None or (extents[place] or 0) % blocks.get(name, 1) for place, name in enumerate(altered.plain)):
+            return None
+        return self._in(expand_dims(value, 0, missing) if missing else value, altered.plain, altered.layout)
+
+
+def as_sum(call: Any) -> Any:
+    """`bias_add` as a sum, which takes any layout."""
+    behind = len(call.args[0].checked_type.shape) - 1
+    behind -= call.attrs["axis"] % (behind + 1)
+    return add(call.args[0], expand_dims(call.args[1], 1, behind) if behind else call.args[1])
+
+
+def has_rules() -> bool:
+    """Whether programs registered any."""
+    return any(Op.of(name).get_attr(_RULE) is not None for name in ROWS)
+
+
+def _splits_planes(layout: str) -> bool:
+    return any(size and name.upper() in "DHW" for name, size in parse_layout(layout))
+
+
+def _operands(call: Any) -> Sequence[Any]:
+    """The tensors that a call computes with, also those in a tuple."""
+    return [part for one in call.args for part in (one.fields if isinstance(one, graph.Tuple) else (one,))]
+
+
+def altered(func: Function) -> Any:
+    """A function with calls in the layouts that programs registered.
+
+    Raises:
+        DeclarationError: if what a rule returns doesn't fit, naming the rule.
+    """
+    try:
+        with deep_recursion:
+            return _Altering().visit(func)
+    except DeclarationError as error:
+        raise DeclarationError(f"AlterOpLayout: what a rule of {_RULE} returned doesn't fit: {error}") from None
+
+
+def AlterOpLayout() -> ModulePass:
+    """Calls as rules of programs have them: `relay.op.register_alter_op_layout("nn.conv2d", f)`, f(attrs, inputs, types, result type).
+
+    A rule returns a call in another layout, such as `relay.nn.conv2d(*inputs, data_layout="NCHW16c", ...)`, or None for no change. There
+    are no rules but those: building a graph chooses layouts by what kernels read.
+    """
+
+    def on_module(mod: IRModule, ctx: Any) -> IRModule:
+        made = mod.clone()
+        for var, func in mod.functions_items():
+            if isinstance(func, Function):
+                made.update_func(var, altered(func))
+        return made
+
+    return ModulePass("AlterOpLayout", lambda func, ctx: func, 3, by_user=False, module_func=on_module)
+
+
+__all__ = ["AlterOpLayout", "as_sum", "has_rules"]

@@ -1,0 +1,96 @@
+"""Derivatives of Relay's functions: those of graphs (`relax.transform.Gradient`), between `to_graph` and `from_graph`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import DeclarationError, TypeMismatchError
+from ..lower.passes import ModulePass
+from ..relax import expr as graph
+from ..relax import transform as on_graphs
+from ..relax.struct_info import TensorStructInfo, TupleStructInfo
+from ..relax.transform.inline import inline_functions
+from ..tir.dtype import parse_dtype
+from ..tir.function import GlobalVar, IRModule
+from .expr import Function, Tuple, TupleGetItem
+from .from_graph import function_from_graph
+from .ops.elementwise import add
+from .ops.reduce import sum as total_of
+from .to_graph import to_graph
+from .visitor import substitute
+
+_MAIN = "main"
+_MODES = ("higher_order", "first_order")
+
+
+def _total(value: Any, info: Any) -> Any:
+    """The sum of all elements of a value's tensors of floats; None if there are none."""
+    if isinstance(info, TupleStructInfo):
+        parts = [_total(TupleGetItem(value, n), one) for n, one in enumerate(info.fields)]
+        whole = None
+        for part in parts:
+            whole = part if whole is None else whole if part is None else add(whole, part)
+        return whole
+    is_float = isinstance(info, TensorStructInfo) and info.dtype and parse_dtype(info.dtype).is_float
+    return total_of(value) if is_float else None
+
+
+def gradient(expr: Any, mod: IRModule | None = None, mode: str = "higher_order") -> Any:
+    """A function that returns what a function does, and the derivatives of the sum of its results by its parameters, as a tuple.
+
+    Args:
+        expr: the function.
+        mod: with functions that it calls.
+        mode: "higher_order" or "first_order", which give the same here: gradients are functions, which can be derived again.
+
+    Raises:
+        DeclarationError: for another mode, and operators without a derivative.
+        TypeMismatchError: for what is no function of Relay, or returns no floats.
+    """
+    if mode not in _MODES:
+        raise DeclarationError(f"gradient: mode {mode!r}; there are {', '.join(_MODES)}")
+    if not isinstance(expr, Function):
+        raise TypeMismatchError(f"gradient takes a function, not a {type(expr).__name__}")
+    whole: Any = IRModule() if mod is None else mod.clone()
+    whole.update_func(GlobalVar(_MAIN), expr)
+    # What functions of the module return is known to the graph alone.
+    graph_main: Any = None if mod is None else to_graph(whole)[_MAIN]
+    info = expr.body.struct_info if graph_main is None else graph_main.ret_struct_info
+    loss = _total(expr.body, info)
+    if loss is None:
+        raise TypeMismatchError(f"gradient: the function returns {info}, which has no floats to derive")
+    whole.update_func(GlobalVar(_MAIN), Function(expr.params, Tuple([loss, expr.body])))
+    made = to_graph(whole)
+    others = {var.name_hint: func for var, func in made.functions_items() if isinstance(func, graph.Function) and var.name_hint != _MAIN}
+    main: Any = made[_MAIN]
+    # What is called is derived, too: its body stands where it is called.
+    made.update_func(GlobalVar(_MAIN), inline_functions(main, others))
+    for one in (on_graphs.Normalize(), on_graphs.ConvertToDataflow(1), on_graphs.Gradient(_MAIN)):
+        made = one(made)
+    adjoint: Any = made[f"{_MAIN}_adjoint"]
+    derived: Any = function_from_graph(adjoint)
+    # Parameters keep their places, and the sum goes.
+    params = dict(zip(derived.params, expr.params, strict=True))
+    body = substitute(derived.body, params)
+    results, derivatives = (_field(body, n) for n in (0, 1))
+    return Function(expr.params, Tuple([_field(results, 1), derivatives]), None, (), expr.attrs)
+
+
+def _field(value: Any, index: int) -> Any:
+    return value.fields[index] if isinstance(value, graph.Tuple) else TupleGetItem(value, index)
+
+
+def FirstOrderGradient() -> ModulePass:
+    """Each function as one that returns what it did and its derivatives; see `gradient`."""
+
+    def on_module(mod: IRModule, ctx: Any) -> IRModule:
+        made = mod.clone()
+        for var, func in mod.functions_items():
+            if isinstance(func, Function):
+                made.update_func(var, gradient(func, mod, "first_order"))
+        return made
+
+    return ModulePass("FirstOrderGradient", lambda func, ctx: func, 0, by_user=False, module_func=on_module)
+
+
+__all__ = ["FirstOrderGradient", "gradient"]
