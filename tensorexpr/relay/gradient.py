@@ -60,8 +60,9 @@ def gradient(expr: Any, mod: IRModule | None = None, mode: str = "higher_order")
     if loss is None:
         raise TypeMismatchError(f"gradient: the function returns {info}, which has no floats to derive")
     whole.update_func(GlobalVar(_MAIN), Function(expr.params, Tuple([loss, expr.body])))
-    made = to_graph(whole)
-    others = {var.name_hint: func for var, func in made.functions_items() if isinstance(func, graph.Function) and var.name_hint != _MAIN}
+    made: Any = to_graph(whole)
+    functions = ((var.name_hint, func) for var, func in made.functions_items() if isinstance(func, graph.Function))
+    others: dict[Any, Any] = {name: func for name, func in functions if name != _MAIN}
     main: Any = made[_MAIN]
     # What is called is derived, too: its body stands where it is called.
     made.update_func(GlobalVar(_MAIN), inline_functions(main, others))
