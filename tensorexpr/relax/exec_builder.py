@@ -265,4 +265,4 @@ def _same(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-__all__ = ["ExecBuilder", "Operand"]
+__all__ = ["ExecBuilder"]
