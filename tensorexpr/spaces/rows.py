@@ -37,7 +37,7 @@ def common_rows(s: Schedule, output: Tensor, inner: Sequence[StageNode]) -> int:
 
     0 if there are none, so that the stages can't share a loop; or if any other stage, which has its schedule, reads one of them. An axis
     along which a sum's operand is contiguous is a column and no row, as are all behind it: sums of X[k, j] over k would each read one
-    element of a line (1 x 4096 x 4096 with a ReLU: 90 times as long, two cores of Zen 3).
+    element of a line (1 x 4096 x 4096 with a ReLU: 289 instead of 1.3 ms, two cores of Zen 3).
     """
     rows = len(output.op.axis) if isinstance(output.op, ComputeOp) else 0
     # A stage behind that reads `m[j]` where the row's loop is i would need all rows before the first is done.

@@ -184,6 +184,12 @@ def _tuner(name: str, task: Any) -> Any:
     return autotvm.tuner.XGBTuner(task, feature_type=kind, loss_type=loss)
 
 
+_NOTHING = (
+    "nothing to tune: no products or convolutions of known sizes; --input-shapes states sizes that a model leaves open, "
+    "--include-simple-tasks takes pools and elementwise chains"
+)
+
+
 def tune_model(
     tvmc_model: TVMCModel, target: TargetLike, tuning_records: str | os.PathLike[str] | None = None,
     prior_records: str | os.PathLike[str] | None = None, enable_autoscheduler: bool = True, rpc_key: str | None = None,
@@ -248,10 +254,7 @@ def tune_model(
         print(gen_task_list(selected, by is not None))
         return log
     if not selected:
-        raise TVMCException(
-            "nothing to tune: no products or convolutions of known sizes; --input-shapes states sizes that a model leaves open, "
-            "--include-simple-tasks takes pools and elementwise chains"
-        )
+        raise TVMCException(_NOTHING)
     measuring = _Measuring(number, repeat, timeout, min_repeat_ms, parallel, there)
     if by is not None and budget_s is not None:
         changed = apply_graph_transforms(mod, transforms)
