@@ -288,6 +288,23 @@ def _streamed(plan: Plan, target: Target) -> Plan | None:
     return replace(plan, tile=replace(plan.tile, chunks=1), block=block, parts=parts)
 
 
+def _is_far(contraction: Contraction, stride: int, machine: Machine) -> bool:
+    """True if a copy of a panel, whose rows lie so many bytes apart, is worth its time: many rows use it, and wait for it where it lies."""
+    users, depth = contraction.size(*contraction.rows), contraction.size(*contraction.summed)
+    if not contraction.can_be_packed or users < _WORTH_A_COPY:
+        return False
+    # The next panel of a plane lies beside the last one, on the same pages, but lines that share sets are gone by the next tile. Of
+    # planes of 64 x 64, 16 KB apart, four sets hold 32: 448 to 640 channels in 16.4 ms with a copy, 22.6 without (two cores of Zen 3).
+    if contraction.plane:
+        return depth > machine.caches[1].rows(stride)
+    # A copy of a panel that lies on more pages than are translated at once is worth its time if many rows use it; three times
+    # as many where a page serves several steps, and the second level keeps the rows of a panel from one tile to the next. 768 rows of
+    # 3 KB share 64 sets of 1024: 128 x 768 x 768 in 1.20 ms with a copy and 1.43 without, 64 rows 0.54 of 0.75 (two cores of Zen 3).
+    pages = depth * min(stride, machine.page_bytes) // machine.page_bytes
+    is_late = stride >= machine.page_bytes or waits_for_rows(machine, machine.tile_rows(2), 2, depth, stride)
+    return pages > machine.translations and (is_late or users >= 3 * _WORTH_A_COPY)
+
+
 def _shape_of(plan: Plan, machine: Machine) -> Shape:
     """What the choice of a tile depends on."""
     contraction, dot, lanes = plan.contraction, plan.dot, plan.lanes
@@ -296,16 +313,9 @@ def _shape_of(plan: Plan, machine: Machine) -> Shape:
     depth = contraction.size(*contraction.summed)
     # The innermost summed axis of more than one step is the one that each step of a tile moves along.
     stride = next((contraction.right.step(axis) for axis in reversed(contraction.summed) if contraction.sizes[axis] > 1), 0)
-    # A copy of a panel that lies on more pages than are translated at once is worth its time if many rows use it; three times
-    # as many where a page serves several steps, and the second level keeps the rows of a panel from one tile to the next. 768 rows of
-    # 3 KB share 64 sets of 1024: 128 x 768 x 768 in 1.20 ms with a copy and 1.43 without, 64 rows 0.54 of 0.75 (two cores of Zen 3).
-    pages = depth * min(stride, machine.page_bytes) // machine.page_bytes
-    is_late = stride >= machine.page_bytes or waits_for_rows(machine, machine.tile_rows(2), 2, depth, stride)
-    users = _WORTH_A_COPY if is_late else 3 * _WORTH_A_COPY
-    far = pages > machine.translations and rows * repeats >= users and contraction.can_be_packed
     # Where a row isn't a multiple of a vector, vectors lie across two lines of the cache, each of which takes two accesses.
     whole = stride % (lanes * contraction.right.bytes) == 0
-    packed = plan.blocks is None and (plan.is_transposed or dot is not None or far)
+    packed = plan.blocks is None and (plan.is_transposed or dot is not None or _is_far(contraction, stride, machine))
     return Shape(
         batch=contraction.size(*contraction.batch),
         rows=rows,

@@ -100,8 +100,19 @@ class Contraction:
     @property
     def can_be_packed(self) -> bool:
         """True if a copy of the right operand may have panels of columns."""
-        whole = not self.plane and self.right.index_of(self.column) is not None
-        return whole and all(other.tensor is not self.right.tensor for other in self.left)
+        return bool(self.places) and all(other.tensor is not self.right.tensor for other in self.left)
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """The indices of the right operand that are columns, each of one axis and taps of one pixel; none if an axis has no such index."""
+        few, places = {axis for axis, size in enumerate(self.sizes) if size == 1}, list[int]()
+        for axis in self.columns:
+            moved = [place for place, axes in enumerate(self.right.moved) if axis in axes]
+            form = self.right.forms[moved[0]] if len(moved) == 1 else None
+            if form is None or form.get(axis) != 1 or form.keys() - few - {axis}:
+                return ()
+            places.append(moved[0])
+        return tuple(places)
 
     def over_rows(self) -> Contraction:
         """The contraction with vectors that run on over the ends of rows, of `right` and of the result, where nothing lies between.

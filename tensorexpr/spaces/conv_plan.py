@@ -195,7 +195,7 @@ def _plan_of(convolution: Convolution, tile: RegisterTile, pixels: list[int], ta
     pack = _packing(convolution, width, not stays and uses >= _worth_copy(convolution, tile, target))
     cycles = tile.cycles
     if pack is not Pack.NONE:
-        if len(convolution.right.load.indices) < 2 or convolution.right.index_of(convolution.column) is None:
+        if len(convolution.right.load.indices) < 2 or not convolution.places:
             return None
         pack = Pack.PANEL if order is Order.PANELS and chunks == 1 else Pack.ROOT
         cycles += _PACKED * convolution.depth * channels / lanes

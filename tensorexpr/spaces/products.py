@@ -8,7 +8,7 @@ from ..schedule.te_schedule import Schedule, create_schedule
 from ..schedule.tree import Inline, ScheduleTree, StageNode
 from ..target import Target
 from .access import bordered
-from .contraction_plan import Pack, Plan, contraction_plans
+from .contraction_plan import Plan, contraction_plans
 from .contractions import Contraction, Refused, contraction_of, contractions_of, inline_moves
 from .conv_packed import copied, dense
 from .conv_plan import convolution_plans, in_blocks, written_plan
@@ -85,13 +85,13 @@ def plans_of(convolution: Convolution, tree: ScheduleTree, stage: StageNode, tar
 
 
 def flat_plan(convolution: Convolution, tree: ScheduleTree, stage: StageNode, target: Target) -> Plan | None:
-    """Rows of channels by vectors of pixels, if windows are single pixels that lie side by side; nothing is packed or transposed."""
+    """Rows of channels by vectors of pixels, if windows are single pixels that lie side by side; nothing is transposed."""
     found = contraction_of(tree, stage)
     if isinstance(found, Refused) or not found.right.lies_along(found.column) or convolution.merged_rows() != convolution.rows:
         return None
     plane = found.over_rows()
     plans = contraction_plans(plane, convolution.op.output_dtype(0), target) if plane.columns == convolution.rows else []
-    return next((plan for plan in plans if plan.pack is Pack.NONE and plan.tile.chunks == 1), None)
+    return next((plan for plan in plans if plan.tile.chunks == 1), None)
 
 
 def _is_worth_code(written: Plan, loops: Plan, target: Target) -> bool:

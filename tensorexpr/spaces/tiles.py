@@ -218,17 +218,16 @@ class Tiles:
     def _packed(self, tile: Tensor) -> Tensor:
         """Bring a copy of the right operand into panels: by this program in its place, or by the caller."""
         s, plan, right = self.s, self.plan, self.contraction.right
-        panel, column = self._copied(right, tile), right.index_of(self.contraction.column)
-        assert column is not None
+        panel, columns = self._copied(right, tile), self.contraction.places
         depths = [self._depth(right, index) for index in range(len(right.forms))]
-        summed = [index for index in range(len(depths)) if depths[index] >= 0]
+        summed = [index for index in range(len(depths)) if depths[index] >= 0 and index not in columns]
         # In the order of the loops, so that the sum runs through a panel: in W[o, k, r, s] a step of one tap would go on nine vectors
         # further (3x3 of 576 channels on 15 x 15, 5.3 -> 4.1 ms, two cores of Zen 3). Otherwise windows are runs as they lie.
         windows = self.windows
         if windows is None or (plan.is_transposed and windows.size(*windows.channels) > FEW_SUMMED):
             summed.sort(key=lambda index: depths[index])
         group, on_all_cores = 1 if plan.dot is None else plan.dot.group, plan.pack is Pack.ROOT and plan.parallel
-        pack(s, panel, column, summed, (plan.tile.vectors, plan.lanes), plan.is_transposed, on_all_cores, group)
+        pack(s, panel, columns, summed, (plan.tile.vectors, plan.lanes), plan.is_transposed, on_all_cores, group)
         if plan.pack is Pack.GIVEN:
             s.apply_step(PreTransformed(s[panel].id))
         return panel
@@ -293,14 +292,21 @@ class Tiles:
 
 
 def pack(
-    s: Schedule, copy: Tensor, column: int, summed: Sequence[int], tile: tuple[int, int], transposed: bool, parallel: bool, group: int = 1
+    s: Schedule,
+    copy: Tensor,
+    columns: Sequence[int],
+    summed: Sequence[int],
+    tile: tuple[int, int],
+    transposed: bool,
+    parallel: bool,
+    group: int = 1,
 ) -> None:
     """Bring a copy into panels: summed axes outside, then the vectors of a panel, then the lanes of one, whatever the order in memory was.
 
     Args:
         s: the schedule.
         copy: of an operand.
-        column: which of its indices is that of columns.
+        columns: which of its indices are that of columns: several where these are one in memory.
         summed: those that are summed over, outermost first.
         tile: vectors of a panel, and lanes of a vector.
         transposed: columns are no neighbours in memory.
@@ -308,12 +314,14 @@ def pack(
         group: neighbours of the last summed axis that an instruction sums, innermost in the panel.
     """
     vectors, lanes = tile
-    others = [index for index in range(len(copy.shape)) if index != column and index not in summed]
+    others = [index for index in range(len(copy.shape)) if index not in columns and index not in summed]
+    extents = extents_of(copy.op.axis)
 
     def layout(*i: Var) -> list[PrimExpr]:
-        steps, within = [i[n] for n in summed], [i[column] // lanes % vectors, i[column] % lanes]
+        column = joined(i, columns, extents)
+        steps, within = [i[n] for n in summed], [column // lanes % vectors, column % lanes]
         inner = [*steps, *within] if group == 1 else [*steps[:-1], steps[-1] // group, *within, steps[-1] % group]
-        return [*(i[n] for n in others), i[column] // (vectors * lanes), *inner]
+        return [*(i[n] for n in others), column // (vectors * lanes), *inner]
 
     stage, axes = s[copy], s[copy].transform_layout(layout, pad_value=zero_of(copy))
     panels, steps = axes[: len(others) + 1], axes[len(others) + 1 :]
@@ -324,7 +332,7 @@ def pack(
     elif outer and list(summed) == sorted(summed):  # a copy runs through them without caring which is which
         outer = [stage.fuse(*outer)]
     # Read along memory, written along lanes: without the block each lane is a load of a line of its own.
-    if transposed and group == 1 and len(outer) > 1 and column < min(summed):
+    if transposed and group == 1 and len(outer) > 1 and columns[-1] < min(summed):
         _runs_through(stage, panels, [outer[summed.index(n)] for n in sorted(summed)], vector, lane, lanes)
     elif transposed and group == 1 and outer:  # as many steps as lanes make a block that is transposed in registers
         blocks, step = stage.split(outer.pop(), factor=lanes)

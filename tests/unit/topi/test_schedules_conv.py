@@ -12,7 +12,7 @@ import pytest
 import tensorexpr as tvm
 from tensorexpr import te, topi
 from tensorexpr.codegen.spills import count_spills
-from tensorexpr.spaces import products
+from tensorexpr.spaces import contraction_plan, products
 from tensorexpr.spaces.contraction_plan import Order, Pack, Plan
 from tensorexpr.spaces.conv_plan import convolution_plans, written_plan
 from tensorexpr.spaces.convolutions import Convolution, convolution_of
@@ -326,6 +326,33 @@ def test_vectors_of_pixels_are_chosen_where_they_fill_registers() -> None:
     for tensors, pixels in ((large, True), (small, False)):
         flat = flat_of(tensors)
         assert flat is not None and (flat.tile.cycles < plan_of(tensors).tile.cycles) is pixels
+
+
+@pytest.mark.parametrize("pack", [Pack.PANEL, Pack.NONE])
+@pytest.mark.parametrize("plane", [(8, 8), (7, 7), (3, 14)])
+def test_vectors_of_pixels_in_panels(monkeypatch: pytest.MonkeyPatch, plane: tuple[int, int], pack: Pack) -> None:
+    """Panels run on over row ends, and the last one is padded; blocks of channels read them where they lie."""
+    monkeypatch.setattr(products, "convolution_plans", lambda found, target: [])
+    monkeypatch.setattr(contraction_plan, "_is_far", lambda found, stride, machine: pack is Pack.PANEL)
+    monkeypatch.setattr(contraction_plan, "_streamed", lambda plan, target: replace(plan, block=4, parts=2) if pack is Pack.NONE else None)
+    tensors = bias_relu(2, 10, *plane, 20, 1)
+    plan = flat_of(tensors)
+    assert plan is not None and plan.pack is pack and (plan.parts > 0) is (pack is Pack.NONE)
+    check(tensors)
+
+
+@pytest.mark.parametrize(
+    "channels, plane, filters, packed",
+    [
+        (448, 64, 640, True),  # 448 planes 16 KB apart, of which the second level holds 32
+        (32, 64, 640, False),
+        (448, 64, 48, False),  # too few filters to pay for a copy
+        (448, 56, 640, False),  # planes of 56 x 56 are spread over all sets
+    ],
+)
+def test_pixels_whose_planes_share_sets_are_copied(channels: int, plane: int, filters: int, packed: bool) -> None:
+    flat = flat_of(bias_relu(1, channels, plane, plane, filters, 1), Target("llvm -mcpu=znver3 -num-cores=2"))
+    assert flat is not None and (flat.pack is Pack.PANEL) is packed
 
 
 def test_lines_of_a_few_pixels_far_apart_delay_what_a_machine_says() -> None:
