@@ -16,6 +16,7 @@ from ..target.machine import is_fused
 from .access import panel_along
 from .convolutions import Convolution
 from .machine import lanes_of
+from .sizes import tile_vectors
 from .tile_cycles import PLANES, RegisterTile, balanced_sizes, end_cycles, steps_cycles
 
 _WEIGHTS = 0.35  # cycles that loading a vector of weights, from the second level, delays the multiply-adds beside it
@@ -27,6 +28,8 @@ _TRANSPOSED = 4.0  # ... more to store a vector of a tile that is read by column
 FEW_SUMMED = 4
 _MOST_TAPS = 8  # of a row of the window that are written out: each is a step of the sum on a whole tile
 _REFILL = 0.22  # of a step's cycles, that bringing its pixels back from the second level may take
+_LOADS_BESIDE = 0.6  # loads of a step for each of its multiply-adds, where no register is free for those of the next one
+_BACK = 0.6  # of the time that pixels take back from the second level, that multiply-adds don't hide
 USES = 8  # tiles for which a panel is worth its copy
 
 
@@ -40,7 +43,7 @@ def channel_lanes(convolution: Convolution, target: Target) -> int:
 def register_tiles(convolution: Convolution, pixels: list[int], target: Target) -> Iterator[RegisterTile]:
     """Register tiles: MR*NV accumulators, NV vectors of weights and one broadcast in the registers."""
     per_group, panel, lanes = convolution.per_group, panel_of(convolution), channel_lanes(convolution, target)
-    for vectors in range(1, target.vector_registers // 8 + 1):
+    for vectors in range(1, max(tile_vectors(target), default=1) + 1):
         block = vectors * lanes
         # no tile reaches from the channels of one group, or from one panel in memory, into the next
         if (per_group < convolution.size(convolution.column) and per_group % block) or (panel and panel % block):
@@ -89,7 +92,10 @@ def has_taps_inside(convolution: Convolution, tile: RegisterTile, target: Target
         return False
     if convolution.size(*convolution.channels) <= FEW_SUMMED or prod(tile.sizes[:-1]) > 1:
         return False
-    return has_free_register(tile, target) and waits_for_pixels(convolution, tile, target)
+    # Without a register for the loads of the next tap these stand between multiply-adds, where there has to be time for them: 4 x 3 has
+    # 7 loads beside 12, and 256 channels of 56 x 56 to 48 take 4.3 ms with taps inside and 5.8 without; 14 x 1 has 15, 6.8 and 6.0 (Zen 3).
+    has_time = tile.rows + tile.vectors <= _LOADS_BESIDE * tile.rows * tile.vectors
+    return (has_free_register(tile, target) or has_time) and waits_for_pixels(convolution, tile, target)
 
 
 def waits_for_pixels(convolution: Convolution, tile: RegisterTile, target: Target) -> bool:
@@ -102,6 +108,16 @@ def waits_for_pixels(convolution: Convolution, tile: RegisterTile, target: Targe
     machine, rows = target.machine, tile.sizes[-1]
     refill = _lines(convolution, rows, target) * machine.line_bytes / machine.caches[0].fill_bytes
     return refill > _REFILL * machine.step_cycles(rows * tile.vectors, rows + tile.vectors)
+
+
+def _refill(convolution: Convolution, tile: RegisterTile, target: Target) -> float:
+    """Cycles of a step that its pixels take to come back from the second level, where the tap before has met those of all channels."""
+    lines, first = _lines(convolution, tile.sizes[-1], target), target.machine.caches[0]
+    # Channels last, a line has channels, which the sum takes one after the other; tiles of several rows are for planes of a few lines.
+    is_plane = convolution.rows[-1] in convolution.data.moved[-1] and convolution.size(*convolution.taps) > 1 and prod(tile.sizes[:-1]) == 1
+    stay = convolution.size(*convolution.channels) * lines * first.line <= first.size
+    waits = is_plane and not stay and waits_for_pixels(convolution, tile, target)
+    return _BACK * lines * first.line / first.fill_bytes if waits else 0.0
 
 
 def _lines(convolution: Convolution, pixels: int, target: Target) -> float:
@@ -125,11 +141,19 @@ def tile_cycles(convolution: Convolution, tile: RegisterTile, pixels: list[int],
         sizes = _products(sizes, _live_sizes(extent, size, taps))
     tiles = prod(-(-extent // size) for extent, size in zip(pixels, tile.sizes, strict=True))
     together = convolution.size(*convolution.taps_of(convolution.rows[-1])) if has_taps_inside(convolution, tile, target) else 1
-    return all_cycles(convolution, sizes, tiles, tile.vectors, target, together)
+    back = _refill(convolution, tile, target) / together
+    return all_cycles(convolution, sizes, tiles, tile.vectors, target, together, back=back)
 
 
 def all_cycles(
-    convolution: Convolution, sizes: Counter[int], tiles: int, vectors: int, target: Target, together: int = 1, stored: bool = False
+    convolution: Convolution,
+    sizes: Counter[int],
+    tiles: int,
+    vectors: int,
+    target: Target,
+    together: int = 1,
+    stored: bool = False,
+    back: float = 0.0,
 ) -> float:
     """Cycles of all panels and batches on one core.
 
@@ -140,6 +164,7 @@ def all_cycles(
         target: that it is for.
         together: taps that one loop over the channels has inside.
         stored: each loop over the channels loads and stores its accumulators.
+        back: cycles of a step that its pixels take to come back.
     """
     lanes, batches = channel_lanes(convolution, target), convolution.size(*convolution.batch)
     block = vectors * lanes
@@ -147,7 +172,7 @@ def all_cycles(
     # A line of a panel is shared by the vectors in it; where weights are used too seldom for a copy, each vector is a line of its own.
     far = _FAR_PANEL * block / vectors * convolution.bytes / target.machine.line_bytes if tiles * batches >= USES else _FAR_WEIGHTS
     load = _WEIGHTS if is_near(convolution, block, target) else far
-    cycles = channels * steps_cycles(sizes, vectors, load, target.machine)
+    cycles = channels * (steps_cycles(sizes, vectors, load, target.machine) + back * sum(count for size, count in sizes.items() if size))
     if convolution.size(*convolution.taps) == 1 and 2 * convolution.data.step(convolution.summed[-1]) > target.machine.page_bytes:
         pixels = convolution.size(*convolution.rows) // tiles
         # Windows of one pixel over planes of half a page or more: each channel is on another page, at whose end prefetchers stop.

@@ -73,12 +73,18 @@ def schedule_convolutions(s: Schedule, target: Target, alternative: int = 0) -> 
 
 def plans_of(convolution: Convolution, tree: ScheduleTree, stage: StageNode, target: Target) -> list[Plan]:
     """The ways to compute a convolution, the preferred one first."""
+
+    def cycles(plan: Plan) -> float:
+        return plan.cycles(target)
+
     plans = convolution_plans(convolution, target)
     flat, written = flat_plan(convolution, tree, stage, target), written_plan(convolution, target)
-    if written is not None and (not plans or _is_worth_code(written, plans[0], target)):
-        plans.insert(0, written)
-    if plans and (blocked := in_blocks(plans[0], target)) is not None:
+    blocks = [found for plan in plans if (found := in_blocks(plan, target)) is not None]
+    if blocks and (blocked := min(blocks, key=cycles)).cycles(target) < plans[0].cycles(target):
         plans.insert(0, blocked)
+    if written is not None:
+        code = [found for found in (in_blocks(written, target), written) if found is not None]
+        plans = [*code, *plans] if not plans or _is_worth_code(code[0], plans[0], target) else plans
     if flat is not None:
         plans.insert(0 if not plans or flat.cycles(target) < plans[0].cycles(target) else 1, flat)
     return plans
