@@ -312,6 +312,26 @@ def test_pixels_that_come_back_late_meet_all_taps_at_once() -> None:
     assert not plan_of(bias_relu(1, 3, 56, 56, 64, 7, 2, 3), AVX2).taps_inside
 
 
+@pytest.mark.parametrize(
+    "args, sizes, vectors, inside",
+    [
+        ((384, 96, 24), (1, 4), 3, True),  # 24 channels fill three vectors; 384 channels of a tile are behind the first level
+        ((64, 112, 24), (1, 4), 3, True),
+        ((4, 112, 24), (1, 14), 1, False),  # few steps: starting and storing more tiles takes longer
+        ((64, 56, 64), (1, 6), 2, True),  # 64 channels would leave half a panel of three vectors empty
+    ],
+)
+def test_tiles_of_three_vectors_with_16_registers(args: tuple[int, int, int], sizes: tuple[int, int], vectors: int, inside: bool) -> None:
+    channels, plane, filters = args
+    plan = plan_of(bias_relu(1, channels, plane, plane, filters, 3, 1, 1), Target("llvm -mcpu=znver3 -num-cores=2"))
+    assert (plan.tile.sizes, plan.tile.vectors, plan.taps_inside) == (sizes, vectors, inside)
+
+
+def test_tiles_of_three_vectors_compute_the_same() -> None:
+    check(bias_relu(1, 6, 3, 9, 24, 3, 1, 1), AVX2)
+    check(operators.conv2d(1, 3, 9, 6, 40, 3, 1, 1), AVX2)
+
+
 @pytest.mark.parametrize("plane", [(8, 8), (7, 7), (3, 14)])
 def test_vectors_of_pixels(monkeypatch: pytest.MonkeyPatch, plane: tuple[int, int]) -> None:
     monkeypatch.setattr(products, "convolution_plans", lambda found, target: [])
