@@ -327,6 +327,19 @@ def test_tiles_of_three_vectors_with_16_registers(args: tuple[int, int, int], si
     assert (plan.tile.sizes, plan.tile.vectors, plan.taps_inside) == (sizes, vectors, inside)
 
 
+@pytest.mark.parametrize(
+    "channels, filters, kernel, pack",
+    [
+        (256, 128, 3, Pack.PANEL),  # 2,304 rows 512 bytes apart, on 1,024 lines of the second level
+        (64, 128, 3, Pack.NONE),  # 576 of them stay
+        (512, 96, 3, Pack.NONE),  # 384 bytes apart they fall on all sets
+    ],
+)
+def test_rows_of_weights_that_share_sets_are_copied(channels: int, filters: int, kernel: int, pack: Pack) -> None:
+    found = found_in(operators.conv2d(1, 14, 14, channels, filters, kernel, 1, kernel // 2))
+    assert convolution_plans(found, Target("llvm -mcpu=znver3 -num-cores=2"))[0].pack is pack
+
+
 def test_tiles_of_three_vectors_compute_the_same() -> None:
     check(bias_relu(1, 6, 3, 9, 24, 3, 1, 1), AVX2)
     check(operators.conv2d(1, 3, 9, 6, 40, 3, 1, 1), AVX2)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 
 from tensorexpr import te, topi
+from tensorexpr.spaces import window
 from tensorexpr.spaces.default import default_schedule
 from tensorexpr.spaces.explain import explain_default
 from tensorexpr.target import Target
 from tensorexpr.te.tensor import Tensor
 from tensorexpr.testing import assert_schedule_correct
 from tensorexpr.testing.machine_code import assembly, hot_loop
+from tensorexpr.workloads import operators
 
 AVX512 = Target("llvm -mcpu=skylake-avx512 -num-cores=2")
 AVX2 = Target("llvm -mcpu=haswell -num-cores=2")
@@ -68,3 +70,13 @@ def test_the_loop_over_channels_has_vectors_of_sums_in_registers() -> None:
     loop = hot_loop(assembly(default_schedule(tensors, AVX512), tensors, AVX512))
     assert loop is not None and loop.bits == 512 and loop.multiply_adds >= 9 * 4, loop
     assert (loop.gathers, loop.lane_loads) == (0, 0) and 10 * loop.spills <= loop.multiply_adds, loop.text
+
+
+@pytest.mark.parametrize("cpu, images, columns", [("znver3", 1, 2), ("znver3", 16, 1), ("icelake-server", 1, 1), ("icelake-server", 16, 1)])
+def test_tiles_along_columns_are_for_data_that_multiply_adds_wait_for(cpu: str, images: int, columns: int) -> None:
+    """One image of 3.2 MB stays in a third level that answers within 46 cycles; one that takes 70 wants prefetchers to follow."""
+    target = Target(f"llvm -mcpu={cpu} -num-cores=2")
+    op = operators.depthwise(images, 112, 112, 32, 3, 1, 1)[-1].op
+    assert isinstance(op, te.ComputeOp)
+    _, sizes = window._tile(op, [images, 112, 112, 32], target.vector_bits // 32, target)
+    assert sizes[2] == columns
