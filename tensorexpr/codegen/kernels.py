@@ -172,7 +172,8 @@ def _dynamic_shared(ctx: FunctionContext, var: Var, size: int) -> None:
     if ctx.name in ctx.module.dynamic:
         raise CodegenError(f"In {ctx.name}: {var.name} is a second allocation of dynamic shared memory; run MergeSharedMemoryAllocations")
     if size + ctx.module.shared.get(ctx.name, 0) > limit:
-        raise CodegenError(f"In {ctx.name}: {var.name} takes {size} bytes of shared memory, and a block of {ctx.module.target.arch} has {limit}")
+        arch = ctx.module.target.arch
+        raise CodegenError(f"In {ctx.name}: {var.name} takes {size} bytes of shared memory, and a block of {arch} has {limit}")
     ctx.module.dynamic[ctx.name] = size
     name = f"@{ctx.name}_dynamic"
     ctx.module.text.constants.append(f"{name} = external addrspace(3) global [0 x i8], align {_SHARED_ALIGNMENT}")

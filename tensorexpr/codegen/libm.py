@@ -21,7 +21,7 @@ def by_lane(ctx: FunctionContext, function: str, kind: str, lanes: int, values: 
         CodegenError: on a device, which has no C library.
     """
     if ctx.module.is_device:
-        wanted = "float64 has no formula of it: compute in float32" if kind == "double" else "no formula of it: make it of exp, log and the like"
+        wanted = "compute in float32, which has a formula of it" if kind == "double" else "make it of exp, log and the like"
         raise CodegenError(f"In {ctx.name}: {function} is a function of the C library, which a device hasn't; {wanted}")
     # memory(none): nobody looks at errno, so equal calls may be merged and unused ones dropped.
     called = ctx.module.declare(function, kind, *[kind] * len(values), attributes=" nounwind willreturn memory(none)")
@@ -51,7 +51,10 @@ def _lane_function(ctx: FunctionContext, function: str, called: str, kind: str, 
 
 
 def patched(rare: Lanes, function: str, x: Lanes, usual: Lanes) -> Lanes:
-    """`usual`, but where the mask `rare` holds the C function of x (where there is a C library); its branch is not taken as long as no lane needs it."""
+    """`usual`, but where the mask `rare` holds the C function of x, if there is a C library.
+
+    Its branch is not taken as long as no lane needs it.
+    """
     ctx, text = x.ctx, x.ctx.text
     if ctx.module.is_device:
         return usual

@@ -39,7 +39,7 @@ def emit_barrier(ctx: FunctionContext, call: Call) -> str:
     elif scope == "warp":
         emit_call(ctx, "llvm.nvvm.bar.warp.sync", "void", _ALL_THREADS)
     else:
-        raise CodegenError(f"In {ctx.name}: no barrier of scope {scope!r}: blocks can't wait for each other; use shared, shared.dyn or warp")
+        raise CodegenError(f"In {ctx.name}: no barrier of scope {scope!r}: blocks can't wait for each other; use shared or warp")
     _effect(ctx)
     return "0"
 

@@ -9,6 +9,7 @@ from typing import Any
 from ..codegen.signature import Signature, describe
 from ..errors import ArgumentError
 from ..lower.context import PassContext
+from ..lower.device.split_host_device import split_host_device
 from ..target import Target
 from ..tir.expr import BufferLoad
 from ..tir.function import IRModule, PrimFunc
@@ -20,11 +21,11 @@ from .device_module import DeviceCode, DeviceFunctionCode, DeviceModule, KernelI
 _LLVM_LEVEL = 3
 
 
-def build_for_device(inputs: Any, args: Sequence[Any] | None, target: Target, name: str | None, binds: Mapping[Any, Any] | None) -> DeviceModule:
+def build_for_device(
+    inputs: Any, args: Sequence[Any] | None, target: Target, name: str | None, binds: Mapping[Any, Any] | None
+) -> DeviceModule:
     """Compile to kernels; arguments and errors as for `build`."""
-    # Not loaded by programs that only run what was built.
-    from ..lower.device.split_host_device import split_host_device
-    from ..lower.pipeline import lower
+    from ..lower.pipeline import lower  # not loaded by programs that only run what was built
 
     symbol = str((isinstance(inputs, PrimFunc) and inputs.attrs.get("global_symbol")) or name or "default_function")
     start = time.perf_counter()
@@ -33,14 +34,25 @@ def build_for_device(inputs: Any, args: Sequence[Any] | None, target: Target, na
     functions = {str(var.name_hint): func for var, func in module.functions_items() if isinstance(func, PrimFunc)}
     if not functions:
         raise ArgumentError("build: the module holds no function to compile")
-    parts = {key: split_host_device(key, func, target) for key, func in functions.items()}
-    kernels = {kernel: func for _, made in parts.values() for kernel, func in made.items()}
-    lowered = _finished(IRModule(kernels))
+    hosts, kernels = hosts_of(module, target)
+    finished = _finished(IRModule(kernels))
     lowered_at = time.perf_counter()
-    code = _emit(lowered, target)
+    code = _emit(finished, target)
     code.timings.update(lower=lowered_at - start)
-    hosts = {key: DeviceFunctionCode(_signature(key, functions[key]), host, _pointers(functions[key])) for key, (host, _) in parts.items()}
-    return DeviceModule(code, hosts, target)
+    return DeviceModule(code, hosts, target, module)
+
+
+def hosts_of(lowered: IRModule, target: Target) -> tuple[dict[str, DeviceFunctionCode], dict[str, PrimFunc]]:
+    """The host's part of each function of a lowered module, and the kernels of all, by name."""
+    hosts: dict[str, DeviceFunctionCode] = {}
+    kernels: dict[str, PrimFunc] = {}
+    for var, func in lowered.functions_items():
+        name = str(var.name_hint)
+        if isinstance(func, PrimFunc):
+            host, made = split_host_device(name, func, target)
+            hosts[name] = DeviceFunctionCode(_signature(name, func), host, _pointers(func))
+            kernels.update(made)
+    return hosts, kernels
 
 
 def _finished(kernels: IRModule) -> IRModule:

@@ -89,7 +89,7 @@ class DeviceFunction:
     def __init__(self, made: DeviceFunctionCode, code: DeviceCode) -> None:
         self.name = made.signature.name
         self.signature = made.signature
-        self._made, self._code = made, code
+        self.made, self._code = made, code
         self._checker = ArgumentChecker(made.signature)
 
     def __call__(self, *args: Any) -> None:
@@ -129,10 +129,11 @@ class DeviceFunction:
         numbers: dict[Var, PrimExpr] = {}
         places: dict[Any, Any] = {}
         memory = []
-        for param, pointer, value, word in zip(self.signature.params, self._made.pointers, held, words, strict=False):
+        for param, pointer, value, word in zip(self.signature.params, self.made.pointers, held, words, strict=False):
             if isinstance(param, BufferParam):
                 if word % _ALIGNMENT and value.size:
-                    raise ArgumentError(f"{self.name}: argument {param.name} starts at {word:#x}, needs a multiple of {_ALIGNMENT}: copy it")
+                    where = f"{self.name}: argument {param.name} starts at {word:#x}"
+                    raise ArgumentError(f"{where}, needs a multiple of {_ALIGNMENT}: copy it")
                 places[pointer] = np.uint64(word)
                 memory.append((word, value.nbytes))
             else:
@@ -142,14 +143,14 @@ class DeviceFunction:
             places[var] = word
             numbers[var] = const(word, var.dtype)
         kept = []
-        for space in self._made.host.workspaces:
+        for space in self.made.host.workspaces:
             parsed = parse_dtype(space.dtype)
             size = max(1, int(np.prod([_number(extent, numbers) for extent in space.extents]))) * parsed.itemsize * parsed.lanes
             address, keep = device.allocate(size)
             kept.append(keep)
             places[space.pointer] = np.uint64(address)
             memory.append((address, size))
-        for launch in self._made.host.launches:
+        for launch in self.made.host.launches:
             extents = {tag: _number(extent, numbers) for tag, extent in launch.extents.items()}
             check_launch(launch.kernel, extents, self._code.target)
             if 0 in extents.values():
@@ -203,8 +204,8 @@ class DeviceModule:
 
     type_key = "llvm"
 
-    def __init__(self, code: DeviceCode, functions: Mapping[str, DeviceFunctionCode], target: Target) -> None:
-        self._code, self.target = code, target
+    def __init__(self, code: DeviceCode, functions: Mapping[str, DeviceFunctionCode], target: Target, lowered: Any = None) -> None:
+        self._code, self.target, self.lowered = code, target, lowered
         self._functions = {name: DeviceFunction(made, code) for name, made in functions.items()}
         self.imported_modules = [KernelModule(code)]
 

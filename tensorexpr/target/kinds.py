@@ -1,6 +1,7 @@
 """The kinds of targets: the device that their code runs on, the labels that schedules are chosen by, options and defaults.
 
-Code is built for "llvm", and kernels for "cuda". The other kinds are there so that programs can name them, ask for their limits, and choose by their labels.
+Code is built for "llvm", and kernels for "cuda".
+The other kinds are there so that programs can name them, ask for their limits, and choose by their labels.
 """
 
 from __future__ import annotations

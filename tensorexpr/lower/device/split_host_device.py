@@ -18,10 +18,10 @@ from ...target import Target
 from ...target.chips import chip_of
 from ...tir.arithmetic import as_int, const
 from ...tir.attrs import FrozenMap
-from ...tir.expr import IterVar, PrimExpr, Range, Var
+from ...tir.expr import IntImm, IterVar, PrimExpr, Range, Var
 from ...tir.function import PrimFunc
 from ...tir.rewriting import variables
-from ...tir.stmt import Allocate, AttrStmt, DeclBuffer, For, LetStmt, SeqStmt, Stmt
+from ...tir.stmt import Allocate, AttrStmt, DeclBuffer, Evaluate, For, SeqStmt, Stmt
 from ...tir.stmt_functor import Renaming, renew_defs
 from ...tir.thread import HARDWARE_TAGS, bound_tag
 from ..rebuild import map_stmt, pointer_scope, walk_statements
@@ -106,7 +106,7 @@ class _Splitter:
                 self.host(stmt.body)
             case AttrStmt() | DeclBuffer():
                 self.host(stmt.body)
-            case _ if not _starts(stmt) and not isinstance(stmt, (For, LetStmt)) and _is_nothing(stmt):
+            case Evaluate(IntImm()):
                 pass
             case _:
                 where = "a loop or condition around kernels" if _starts(stmt) else "a statement that is in no kernel"
@@ -176,12 +176,6 @@ def _begins(stmt: Stmt) -> bool:
     return scope.split(".")[0] in _OWN_SCOPES and _starts(stmt)
 
 
-def _is_nothing(stmt: Stmt) -> bool:
-    from ...tir.stmt import Evaluate
-
-    return isinstance(stmt, Evaluate)
-
-
 # Kernels as one launch
 
 
@@ -197,7 +191,9 @@ def _launched(region: Stmt) -> Stmt:
                 raise LoweringError(f"the loop over {var.name}, bound to {tag}, starts at {low}; threads count from 0")
             kept = found.setdefault(tag, (Var(tag.replace(".", "_"), var.dtype), extent))
             if kept[1] is not extent and as_int(kept[1]) != as_int(extent):
-                raise LoweringError(f"{tag} is bound with extent {kept[1]} and with {extent} in one kernel; a kernel has one number of threads")
+                raise LoweringError(
+                    f"{tag} is bound with extent {kept[1]} and with {extent} in one kernel, which has one number of threads"
+                )
             if kept[0].dtype != var.dtype:
                 raise LoweringError(f"{tag} is bound to variables of {kept[0].dtype} and {var.dtype} in one kernel; use one dtype")
             renamed[var] = kept[0]

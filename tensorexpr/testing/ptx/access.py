@@ -40,7 +40,7 @@ def _address(kernel: Kernel, text: str) -> Callable[[Block, Array | None], Array
     place = symbol_address(kernel, inner)
     if place is not None:
         return lambda block, lanes: np.full(block.count(lanes), place(block), np.uint64)
-    register, sign, more = inner.partition("+") if "+" in inner else (inner, "", "0")
+    register, _, more = inner.partition("+") if "+" in inner else (inner, "", "0")
     if not register.startswith("%"):
         address = int(register) + int(more)
         return lambda block, lanes: np.full(block.count(lanes), address, np.uint64)
@@ -288,7 +288,8 @@ def _barrier_of_warp(kernel: Kernel, one: Instruction) -> Step | None:
 def _padded(block: Block, lanes: Array | None, value: Array) -> tuple[Array, Array]:
     """Values as rows of 32 lanes; of warps that are not full, or have lost threads, the others hold zero. And where each thread is."""
     threads = block.threads if lanes is None else lanes
-    if len(threads) % 32 == 0 and (lanes is None or bool((threads[::32] % 32 == 0).all() and (threads.reshape(-1, 32)[:, -1] % 32 == 31).all())):
+    whole = len(threads) % 32 == 0 and (lanes is None or bool((threads[::32] % 32 == 0).all() and (threads[31::32] % 32 == 31).all()))
+    if whole:
         return value.reshape(-1, 32), np.arange(len(threads))
     numbers, row = np.unique(threads // 32, return_inverse=True)
     rows = np.zeros((len(numbers), 32), value.dtype)
@@ -388,7 +389,8 @@ def _atomic(kernel: Kernel, one: Instruction) -> Step | None:
             old[lane : lane + 1] = had
             added = values[lane : lane + 1]
             with np.errstate(all="ignore"):
-                new = added if operation == "exch" else alu.binary(operation, one.words, form.kind, alu.seen(had, form.kind), alu.seen(added, form.kind))
+                pair = alu.seen(had, form.kind), alu.seen(added, form.kind)
+                new = added if operation == "exch" else alu.binary(operation, one.words, form.kind, *pair)
             if space == "shared":
                 block.shared.write(within.astype(np.int64), form.width, [alu.bits(new, form.kind)])
             else:

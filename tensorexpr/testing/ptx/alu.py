@@ -48,11 +48,11 @@ def _divided(a: Array, b: Array, kind: str) -> Array:
         signed = np.where((a < 0) != (b < 0), -quotient, quotient)
         return np.array([int(x) & (2**64 - 1) for x in signed], np.uint64).view(KIND[kind])
     wide_a, wide_b = a.astype(np.int64), safe.astype(np.int64)
-    return (np.sign(wide_a) * np.sign(wide_b) * (np.abs(wide_a) // np.abs(wide_b))).astype(KIND[kind])
+    return np.asarray((np.sign(wide_a) * np.sign(wide_b) * (np.abs(wide_a) // np.abs(wide_b))).astype(KIND[kind]))
 
 
 def _remainder(a: Array, b: Array, kind: str) -> Array:
-    return a - _divided(a, b, kind) * b
+    return np.asarray(a - _divided(a, b, kind) * b)
 
 
 def _fma(a: Array, b: Array, c: Array) -> Array:
@@ -79,7 +79,7 @@ def _shift(a: Array, b: Array, left: bool) -> Array:
         return np.where(amount >= width, 0, a << np.minimum(amount, width - 1).astype(a.dtype)).astype(a.dtype)
     small = np.minimum(amount, width - 1).astype(a.dtype)
     if np.issubdtype(a.dtype, np.signedinteger):
-        return a >> small
+        return np.asarray(a >> small)
     return np.where(amount >= width, 0, a >> small).astype(a.dtype)
 
 
@@ -93,7 +93,7 @@ def binary(op: str, words: tuple[str, ...], kind: str, a: Array, b: Array) -> Ar
         case "mul":
             if "hi" in words:
                 wide = _wide(kind)
-                return ((a.astype(wide) * b.astype(wide)) >> (8 * a.dtype.itemsize)).astype(a.dtype)
+                return np.asarray(((a.astype(wide) * b.astype(wide)) >> (8 * a.dtype.itemsize)).astype(a.dtype))
             return a * b
         case "div":
             return _divided(a, b, kind)
@@ -135,7 +135,7 @@ def _reversed(a: Array) -> Array:
 
 
 def _bit_count(a: Array) -> Array:
-    return sum(((a >> a.dtype.type(bit)) & a.dtype.type(1)).astype(np.uint32) for bit in range(a.dtype.itemsize * 8))  # type: ignore[return-value]
+    return np.asarray(sum(((a >> a.dtype.type(bit)) & a.dtype.type(1)).astype(np.uint32) for bit in range(a.dtype.itemsize * 8)))
 
 
 UNARY: Mapping[str, Callable[[Array], Array]] = {
@@ -197,7 +197,7 @@ def converted(value: Array, words: tuple[str, ...], want: str, have: str) -> Arr
             if word in words:
                 a = function(a)
         if want == "tf32":
-            return (a.view(np.uint32) + np.uint32(0x1000)) & np.uint32(0xFFFFE000)
+            return np.asarray((a.view(np.uint32) + np.uint32(0x1000)) & np.uint32(0xFFFFE000))
         return bits(np.clip(a, 0, 1).astype(KIND[want]) if "sat" in words else a.astype(KIND[want]), want)
     if floating:
         whole = np.rint(a.astype(np.float64)) if "rni" in words else np.trunc(a.astype(np.float64))

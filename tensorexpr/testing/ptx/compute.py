@@ -136,10 +136,7 @@ def _move(kernel: Kernel, one: Instruction) -> Step:
     into, source = one.operands
     if into.startswith("{") or source.startswith("{"):
         return _packing(kernel, kind, into, source)
-    if source in kernel.local:  # its address as a generic one needs cvta, which follows
-        get = operand(kernel, source, kind)
-    else:
-        get = operand(kernel, source, kind)
+    get = operand(kernel, source, kind)
     return lambda block, lanes: block.write(into, lanes, np.array(get(block, lanes)))
 
 
@@ -295,7 +292,10 @@ def _dot(kernel: Kernel, one: Instruction) -> Step:
     a, b, c = (operand(kernel, text, "u32") for text in one.operands[1:4])
 
     def run(block: Block, lanes: Array | None) -> None:
-        left, right = (np.ascontiguousarray(get(block, lanes)).view(kind).reshape(-1, 4).astype(np.int64) for get, kind in zip((a, b), kinds, strict=True))
+        left, right = (
+            np.ascontiguousarray(get(block, lanes)).view(kind).reshape(-1, 4).astype(np.int64)
+            for get, kind in zip((a, b), kinds, strict=True)
+        )
         total = (left * right).sum(axis=1) + c(block, lanes).view(np.int32)
         block.write(into, lanes, total.astype(np.int32).view(np.uint32))
 

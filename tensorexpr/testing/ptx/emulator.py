@@ -79,10 +79,9 @@ class Emulator(Device):
         """Run a kernel's blocks one after the other."""
         info = code.kernels[kernel]
         chip = chip_of(code.target.arch)
-        if info.static_shared > STATIC_SHARED or info.static_shared + info.dynamic_shared > chip.shared_bytes:
-            raise TargetError(
-                f"{kernel} takes {info.static_shared + info.dynamic_shared} bytes of shared memory; {code.target.arch} has {chip.shared_bytes}"
-            )
+        size = info.static_shared + info.dynamic_shared
+        if info.static_shared > STATIC_SHARED or size > chip.shared_bytes:
+            raise TargetError(f"{kernel} takes {size} bytes of shared memory; {code.target.arch} has {chip.shared_bytes}")
         self.run_text(code.assembly, kernel, grid, block, arguments, memory, info.dynamic_shared)
 
     def run_text(

@@ -20,6 +20,7 @@ from .parser import Instruction, Kernel
 Array = np.ndarray[Any, np.dtype[Any]]
 Step = Callable[["Block", "Array | None"], None]
 _WARP = 32
+_CONTROL = {"bra": "bra", "ret": "ret", "exit": "ret"}
 
 
 @dataclass
@@ -44,7 +45,7 @@ def prepare(kernel: Kernel) -> Program:
     targets, kinds = [], []
     for one in kernel.instructions:
         op = one.words[0]
-        kind = "bra" if op == "bra" else "ret" if op in ("ret", "exit") else "bar" if _is_barrier(one) else "warp" if _is_of_warp(one) else ""
+        kind = _CONTROL.get(op, "bar" if _is_barrier(one) else "warp" if _is_of_warp(one) else "")
         kinds.append(kind)
         targets.append(kernel.labels[one.operands[0]] if kind == "bra" else -1)
         steps.append(None if kind in ("bra", "ret", "bar") else _step(kernel, one))
@@ -245,8 +246,8 @@ class Block:
             at, lanes = next(iter(held.items()))
             self.at = at
             raise DivergentBarrier(
-                f"{self.where()}: threads {_some(lanes)} wait for the rest of their warp, which never gets there; all threads of a warp have "
-                "to take the same way to it"
+                f"{self.where()}: threads {_some(lanes)} wait for the rest of their warp, which never gets there; all threads of a warp "
+                "have to take the same way to it"
             )
         arrived = np.sort(np.concatenate(list(waiting.values())))
         if len(waiting) > 1 or len(arrived) < self.size:
@@ -254,8 +255,8 @@ class Block:
             places = ", ".join(f"{len(lanes)} threads at line {self.kernel.instructions[at].line}" for at, lanes in waiting.items())
             ended = self.size - len(arrived)
             raise DivergentBarrier(
-                f"{self.where()}: the threads of the block don't meet at one barrier: {places}, {ended} have ended; put the barrier outside "
-                "the condition on which they disagree"
+                f"{self.where()}: the threads of the block don't meet at one barrier: {places}, {ended} have ended; put the barrier "
+                "outside the condition on which they disagree"
             )
         ((at, lanes),) = waiting.items()
         waiting.clear()

@@ -47,6 +47,10 @@ class Counters:
     by_name: dict[str, int] = field(default_factory=dict)
 
 
+def _bytes_at(address: int, size: int) -> Array:
+    return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(address))
+
+
 class GlobalMemory:
     """The arrays that a launch may touch."""
 
@@ -57,7 +61,7 @@ class GlobalMemory:
                 merged[at] = max(size, merged.get(at, 0))
         self._starts = sorted(merged)
         self._sizes = [merged[at] for at in self._starts]
-        self._views = [np.frombuffer((ctypes.c_char * size).from_address(at), np.uint8) for at, size in zip(self._starts, self._sizes, strict=True)]
+        self._views = [_bytes_at(at, size) for at, size in zip(self._starts, self._sizes, strict=True)]
         self._typed: dict[tuple[int, int], Array] = {}
 
     def locate(self, addresses: Array, size: int, where: str, threads: Array) -> list[tuple[int, Array | None]]:
@@ -71,7 +75,7 @@ class GlobalMemory:
         if number >= 0 and high + size <= self._starts[number] + self._sizes[number]:
             return [(number, None)]
         numbers = np.searchsorted(np.array(self._starts, np.uint64), addresses, side="right").astype(np.int64) - 1
-        found = []
+        found: list[tuple[int, Array | None]] = []
         for each in np.unique(numbers):
             lanes = np.nonzero(numbers == each)[0]
             end = self._starts[each] + self._sizes[each] if each >= 0 else 0
@@ -138,9 +142,9 @@ class SharedMemory:
         """Whether another thread was there in this epoch, and no wait of the warp is between."""
         others = (epoch[cells] == self.epoch) & (who[cells] != threads)
         if not others.any():
-            return others
+            return np.asarray(others)
         same_warp = who[cells] // 32 == threads // 32
-        return others & ~(same_warp & (turn[cells] < self.turns[threads // 32]))
+        return np.asarray(others & ~(same_warp & (turn[cells] < self.turns[threads // 32])))
 
     def note_read(self, offsets: Array, size: int, where: str, threads: Array, line: int) -> None:
         """Watch a read.
@@ -160,7 +164,9 @@ class SharedMemory:
             self._race(where, "reads", cells, who, racing, self._writer, self._write_line, "wrote")
         if not self._known[cells].all():
             at = int(np.nonzero(~self._known[cells])[0][0])
-            raise UninitialisedRead(f"{where}: thread {who[at]} reads byte {cells[at] * self._cell} of shared memory, which nothing has written")
+            raise UninitialisedRead(
+                f"{where}: thread {who[at]} reads byte {cells[at] * self._cell} of shared memory, which nothing has written"
+            )
         again = (self._read_epoch[cells] == self.epoch) & (self._reader[cells] != who)
         self._shared_readers[cells] = np.where(self._read_epoch[cells] == self.epoch, self._shared_readers[cells] | again, False)
         self._reader[cells] = who
@@ -199,14 +205,12 @@ class SharedMemory:
         same = places[1:] == places[:-1]
         return bool((kept[1:][same] == kept[:-1][same]).all())
 
-    def _race(
-        self, where: str, verb: str, cells: Array, who: Array, racing: Array, others: Array, lines: Array, other_verb: str
-    ) -> None:
+    def _race(self, where: str, verb: str, cells: Array, who: Array, racing: Array, others: Array, lines: Array, other_verb: str) -> None:
         at = int(np.nonzero(racing)[0][0])
         cell = int(cells[at])
         raise DataRace(
             f"{where}: thread {who[at]} {verb} byte {cell * self._cell} of shared memory, which thread {others[cell]} {other_verb} at line "
-            f"{lines[cell]} with no barrier between; put T.tvm_storage_sync(\"shared\") there"
+            f'{lines[cell]} with no barrier between; put T.tvm_storage_sync("shared") there'
         )
 
     def read(self, offsets: Array, width: int, count: int) -> list[Array]:

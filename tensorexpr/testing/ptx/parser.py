@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 
 from ...errors import ArgumentError
 
-_PARAM = re.compile(r"\.param\s+(?:\.align\s+(\d+)\s+)?\.(\w+)(?:\s+\.ptr)?(?:\s+\.(?:global|shared|local|const))?(?:\s+\.align\s+\d+)?\s+([\w$]+)")
+_PARAM = re.compile(
+    r"\.param\s+(?:\.align\s+(\d+)\s+)?\.(\w+)(?:\s+\.ptr)?(?:\s+\.(?:global|shared|local|const))?(?:\s+\.align\s+\d+)?\s+([\w$]+)"
+)
 _SHARED = re.compile(r"^(\.extern\s+)?(?:\.visible\s+)?\.shared\s+\.align\s+(\d+)\s+\.b(\d+)\s+([\w$]+)\[(\d*)\]")
 _LOCAL = re.compile(r"^\.local\s+\.align\s+(\d+)\s+\.b8\s+([\w$]+)\[(\d+)\]")
 _CONSTANT = re.compile(r"^\.(?:visible\s+)?(?:global|const)\s+\.align\s+(\d+)\s+\.b8\s+([\w$]+)\[(\d+)\](?:\s*=\s*\{([^}]*)\})?")
@@ -87,7 +89,8 @@ def parse(text: str) -> dict[str, Kernel]:
         elif line:
             statement = f"{statement} {line}".strip()
             if line.endswith((";", ":", "{", "}", ")")) or line.startswith("."):
-                _line(current, statement, number)
+                for one in re.findall(r"[^;]+;?", statement):
+                    _line(current, one.strip(), number)
                 _own_variable(current, statement)
                 statement = ""
     if not kernels:

@@ -77,9 +77,9 @@ def _place_a(register: int, m: int, kind: str) -> tuple[Array, Array]:
 
 def _element(value: Array, kind: str, element: int) -> Array:
     if kind == "tf32":
-        return (value & np.uint32(0xFFFFE000)).view(np.float32).astype(np.float64)
+        return np.asarray((value & np.uint32(0xFFFFE000)).view(np.float32).astype(np.float64))
     typed = np.ascontiguousarray(value).view(_TYPES[kind]).reshape(*value.shape, -1)
-    return typed[..., element].astype(np.int64 if kind in ("s8", "u8") else np.float64)
+    return np.asarray(typed[..., element].astype(np.int64 if kind in ("s8", "u8") else np.float64))
 
 
 def _accumulated(m: int, kind: str, product: Array, c: list[Array]) -> list[Array]:

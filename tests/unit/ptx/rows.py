@@ -20,7 +20,25 @@ from tensorexpr.target.chips import capability
 FLOATS = ("float32", "float64", "float16", "bfloat16")
 INTEGERS = ("int8", "uint8", "int32", "uint32", "int64")
 _UNARY = (
-    *("exp", "exp2", "exp10", "log", "log2", "log10", "log1p", "sigmoid", "tanh", "sinh", "cosh", "asinh", "acosh", "atanh", "sin", "cos", "tan"),
+    *(
+        "exp",
+        "exp2",
+        "exp10",
+        "log",
+        "log2",
+        "log10",
+        "log1p",
+        "sigmoid",
+        "tanh",
+        "sinh",
+        "cosh",
+        "asinh",
+        "acosh",
+        "atanh",
+        "sin",
+        "cos",
+        "tan",
+    ),
     *("asin", "acos", "atan", "erf", "sqrt", "rsqrt", "floor", "ceil", "trunc", "round", "nearbyint", "abs", "isnan", "isinf", "isfinite"),
 )
 _BINARY = ("pow", "atan2", "hypot", "fmod", "copysign")
@@ -104,7 +122,7 @@ def wmma_rows() -> Iterator[tuple[str, Callable[[], Any]]]:
             lines = [f'fa = T.allocate([512], "{dtype}", "wmma.matrix_a")', f'fb = T.allocate([512], "{dtype}", "wmma.matrix_b")']
             lines.append(f'fc = T.allocate([512], "{result}", "wmma.accumulator")')
             zero = "0" if result == "int32" else "0.0"
-            lines.append(f'T.evaluate(T.tvm_fill_fragment(fc, {m}, {n}, {k}, 0, T.{result}({zero})))')
+            lines.append(f"T.evaluate(T.tvm_fill_fragment(fc, {m}, {n}, {k}, 0, T.{result}({zero})))")
             for name, data, layout in (("fa", "A", "row_major"), ("fb", "B", "col_major")):
                 lines.append(f'T.evaluate(T.tvm_load_matrix_sync({name}, {m}, {n}, {k}, 0, T.address_of({data}[0]), 16, "{layout}"))')
             lines.append("T.evaluate(T.tvm_mma_sync(fc, 0, fa, 0, fb, 0, fc, 0))")
