@@ -60,4 +60,5 @@ def emit(ctx: FunctionContext, op: str, dtype: str, values: list[str]) -> str:
     formula = ctx.module.formulas[kind].get(op)
     if formula is None:
         return by_lane(ctx, c_name(op.removeprefix("tir."), kind), kind, parsed.lanes, values)
-    return formula(*(Lanes(ctx, kind, parsed.lanes, value) for value in values)).text
+    found: Lanes = formula(*(Lanes(ctx, kind, parsed.lanes, value) for value in values))
+    return found.text

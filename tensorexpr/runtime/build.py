@@ -54,7 +54,7 @@ def build(
     if chosen.kind in DEVICE_KINDS:
         from .device_build import build_for_device  # not loaded for programs of CPUs
 
-        return build_for_device(inputs, args, chosen, name, binds)
+        return build_for_device(inputs, args, chosen, name, binds)  # type: ignore[return-value]  # it has what programs ask of one
     chosen.check_built()
     start = time.perf_counter()
     # A function's own symbol counts more than `name`, whose default is never None.

@@ -19,6 +19,7 @@ from ..tir.dtype import parse_dtype, to_numpy
 from ..tir.expr import PrimExpr, Var
 from ..tir.rewriting import substitute
 from .arguments import ArgumentChecker
+from .device import Device
 from .ndarray import NDArray
 
 _ALIGNMENT = 16
@@ -262,6 +263,10 @@ class DeviceModule:
         Raises:
             ArgumentError: for a device without a clock, such as an emulator.
         """
+        if type(dev) is Device and dev.device_type == Device.kDLCUDA:
+            from .cuda_device import with_driver
+
+            dev = with_driver(dev)
         if not hasattr(dev, "time"):
             raise ArgumentError(f"time_evaluator: {dev} has no clock; tvm.cuda(0) with a driver has one, an emulator counts instructions")
         return dev.time(self.get_function(func_name), number, repeat)

@@ -190,7 +190,7 @@ def _select(kernel: Kernel, one: Instruction) -> Step:
     into, *rest = one.operands
     a, b = (operand(kernel, text, kind) for text in rest[:2])
     condition = operand(kernel, rest[2], "pred")
-    return lambda block, lanes: block.write(into, lanes, np.where(condition(block, lanes), a(block, lanes), b(block, lanes)))
+    return lambda block, lanes: block.write(into, lanes, np.asarray(np.where(condition(block, lanes), a(block, lanes), b(block, lanes))))
 
 
 def _convert(kernel: Kernel, one: Instruction) -> Step:
@@ -248,7 +248,12 @@ def _three(function: Callable[..., Array], kind: str) -> Callable[[Kernel, Instr
 def _logic(kernel: Kernel, one: Instruction) -> Step:
     into, table = one.operands[0], int(one.operands[4], 0)
     getters = [operand(kernel, text, "b32") for text in one.operands[1:4]]
-    return lambda block, lanes: block.write(into, lanes, alu.combined(*(get(block, lanes) for get in getters), table))
+
+    def run(block: Block, lanes: Array | None) -> None:
+        a, b, c = (get(block, lanes) for get in getters)
+        block.write(into, lanes, alu.combined(a, b, c, table))
+
+    return run
 
 
 def _bit_field(kernel: Kernel, one: Instruction) -> Step:

@@ -125,7 +125,7 @@ def gemm(A: T.Buffer((64, 64), "float32"), B: T.Buffer((64, 64), "float32"), C: 
 @T.prim_func
 def tensor_cores(A: T.Buffer((16, 64), "float16"), B: T.Buffer((64, 8), "float16"), C: T.Buffer((16, 8), "float32")):  # type: ignore[no-untyped-def,valid-type]
     """One tile by one warp: two stages of asynchronous copies, ldmatrix, mma.sync."""
-    for bx in T.thread_binding(1, "blockIdx.x"):
+    for _bx in T.thread_binding(1, "blockIdx.x"):
         sa = T.allocate([512], "float16", "shared")
         sb = T.allocate([256], "float16", "shared")
         for tx in T.thread_binding(32, "threadIdx.x"):
