@@ -35,7 +35,7 @@ def build_for_device(
     if not functions:
         raise ArgumentError("build: the module holds no function to compile")
     hosts, kernels = hosts_of(module, target)
-    finished = _finished(IRModule(dict(kernels)))
+    finished = _finished(IRModule({name: func for name, func in kernels.items()}))
     lowered_at = time.perf_counter()
     code = _emit(finished, target)
     code.timings.update(lower=lowered_at - start)
