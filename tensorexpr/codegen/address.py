@@ -11,6 +11,7 @@ from ..arith import linear_form
 from ..tir.dtype import parse_dtype
 from ..tir.expr import BinaryExpr, Broadcast, Call, Cast, CmpExpr, FloatImm, IntImm, LogicalExpr, Not, PrimExpr, Select, Var
 from .context import FunctionContext
+from .types import INDEX
 
 _BIT_OPERATIONS = ("tir.bitwise_and", "tir.bitwise_or", "tir.bitwise_xor", "tir.bitwise_not", "tir.shift_left", "tir.shift_right")
 
@@ -99,10 +100,10 @@ def _stepped(ctx: FunctionContext, pointer: str, level: int, atom: PrimExpr, ste
     """`pointer + atom * step`, written at a loop depth that knows both."""
 
     def write() -> str:
-        offset = ctx.index_value(atom)
+        offset, kind = ctx.index_value(atom), ctx.index_type(atom)
         # No type has a negative size, and the element type is what an index is multiplied by.
         if step < 0:
-            return ctx.text.value(f"getelementptr i8, ptr {pointer}, i64 {ctx.text.value(f'mul i64 {offset}, {step}')}")
-        return ctx.text.value(f"getelementptr {'i8' if step == 1 else f'[{step} x i8]'}, ptr {pointer}, i64 {offset}")
+            return ctx.text.value(f"getelementptr i8, ptr {pointer}, i64 {ctx.text.value(f'mul i64 {ctx.index_as(INDEX, atom)}, {step}')}")
+        return ctx.text.value(f"getelementptr {'i8' if step == 1 else f'[{step} x i8]'}, ptr {pointer}, {kind} {offset}")
 
     return ctx.once_at(level, ("step", pointer, id(atom), step), write)

@@ -23,6 +23,7 @@ from .memo import IMPURE, Memo
 from .types import INDEX, VALUE_TYPE, identifier
 
 _T = TypeVar("_T")
+_BEYOND_WORDS = ("int64", "uint64", "uint32")
 Slot = tuple[Var, int]
 ExprHandler = Callable[["FunctionContext", PrimExpr], str]
 StmtHandler = Callable[["FunctionContext", Stmt], None]
@@ -39,6 +40,17 @@ class ModuleContext:
     lane_functions: set[str] = field(default_factory=set)
     externs: set[str] = field(default_factory=set)
     imports: dict[str, None] = field(default_factory=dict)
+    calls: Mapping[str, Callable[..., str]] = field(default_factory=dict)
+    formulas: Mapping[str, Mapping[str, Callable[..., Any]]] = field(default_factory=dict)
+    index: str = INDEX
+    is_device: bool = False
+    # Of each kernel: extents of its threads by tag (None: known at launch), bytes of its shared memory of either kind.
+    launches: dict[str, dict[str, int | None]] = field(default_factory=dict)
+    shared: dict[str, int] = field(default_factory=dict)
+    dynamic: dict[str, int] = field(default_factory=dict)
+    # What was said of the fragments of matrix units, by their variable, when they were loaded or filled.
+    fragment_layouts: dict[Var, str] = field(default_factory=dict)
+    fragment_shapes: dict[Var, tuple[PrimExpr, ...]] = field(default_factory=dict)
     symbols: frozenset[str] = frozenset()
     features: frozenset[str] = frozenset()
     debug: DebugLines | None = None
@@ -145,19 +157,30 @@ class FunctionContext(Memo):
         finally:
             text.lines, self.memo, self._log = saved
 
+    def index_type(self, expr: PrimExpr) -> str:
+        """The LLVM type of `index_value`: i64, where the platform counts so or 32 bits with a sign can't hold the values."""
+        return INDEX if expr.dtype in _BEYOND_WORDS else self.module.index
+
+    def index_as(self, kind: str, expr: PrimExpr) -> str:
+        """`index_value` in a type."""
+        value, have = self.index_value(expr), self.index_type(expr)
+        if have == kind or isinstance(expr, IntImm):
+            return value
+        return self.text.value(f"{'trunc' if have == INDEX else 'sext'} {have} {value} to {kind}")
+
     def index_value(self, expr: PrimExpr) -> str:
-        """A scalar integer expression as i64."""
+        """A scalar integer expression in its `index_type`."""
         if isinstance(expr, IntImm):
             return str(expr.value)
         if isinstance(expr, Var):
             found = self.find_wide(expr)
             if found is not None:
                 return found
-        llvm_type = VALUE_TYPE[expr.dtype]
-        if llvm_type == INDEX:
+        llvm_type, wanted = VALUE_TYPE[expr.dtype], self.index_type(expr)
+        if llvm_type == wanted:
             return self.value(expr)
         extend = "sext" if expr.dtype.startswith("int") else "zext"
-        return self.once(("wide", id(expr)), lambda: self.text.value(f"{extend} {llvm_type} {self.value(expr)} to i64"))
+        return self.once(("wide", id(expr)), lambda: self.text.value(f"{extend} {llvm_type} {self.value(expr)} to {wanted}"))
 
     # Variables
 
@@ -167,7 +190,7 @@ class FunctionContext(Memo):
         self.levels[var] = len(self.loops)
 
     def find_wide(self, var: Var) -> str | None:
-        """The i64 form of a variable, if there is one."""
+        """The form of a variable in its `index_type`, if there is one."""
         found = self.wide.get(var)
         if found is None and var not in self.values and self.parent is not None:
             outer = self.parent.find_wide(var)
@@ -183,8 +206,8 @@ class FunctionContext(Memo):
             return found
         wide = self.find_wide(var)
         if wide is not None:
-            llvm_type = VALUE_TYPE[var.dtype]
-            return wide if llvm_type == INDEX else self.text.value(f"trunc i64 {wide} to {llvm_type}")
+            llvm_type, have = VALUE_TYPE[var.dtype], self.index_type(var)
+            return wide if llvm_type == have else self.text.value(f"trunc {have} {wide} to {llvm_type}")
         if self.parent is None:
             raise CodegenError(
                 f"In {self.name}: the variable {var.name} is used, but nothing defines it; give a te.var as an argument of the function, "
@@ -244,7 +267,11 @@ class FunctionContext(Memo):
         return self.errors.index(message) + 1
 
     def leave(self, code: str) -> None:
-        """End the block by returning a code, giving back workspaces that are live here."""
+        """End the block by returning a code, giving back workspaces that are live here. A device has nobody to give it to: it stops."""
+        if self.module.is_device:
+            self.text.emit("call void @llvm.trap()")
+            self.text.emit("unreachable")
+            return
         for pointer in reversed(self.live):
             self.text.emit(f"call void @free(ptr {pointer})")
         self.exits.append((code, self.text.block))

@@ -50,12 +50,13 @@ def emit_sequence(ctx: FunctionContext, stmt: Stmt) -> None:
 
 
 def bounds(ctx: FunctionContext, loop: For) -> tuple[str, str]:
-    """The first value of a loop's variable and the one after the last, as i64."""
-    first = ctx.index_value(loop.min)
+    """The first value of a loop's variable and the one after the last, in the variable's index type."""
+    kind = ctx.index_type(loop.loop_var)
+    first = ctx.index_as(kind, loop.min)
     if isinstance(loop.min, IntImm) and isinstance(loop.extent, IntImm):
         return first, str(loop.min.value + loop.extent.value)
-    extent = ctx.index_value(loop.extent)
-    return first, extent if first == "0" else ctx.text.value(f"add i64 {first}, {extent}")
+    extent = ctx.index_as(kind, loop.extent)
+    return first, extent if first == "0" else ctx.text.value(f"add {kind} {first}, {extent}")
 
 
 def emit_serial(ctx: FunctionContext, loop: For) -> None:
@@ -72,7 +73,7 @@ def emit_serial(ctx: FunctionContext, loop: For) -> None:
 
 def _single(ctx: FunctionContext, loop: For) -> None:
     """A loop of one iteration: its variable is a value."""
-    ctx.wide[loop.loop_var] = ctx.index_value(loop.min)
+    ctx.wide[loop.loop_var] = ctx.index_as(ctx.index_type(loop.loop_var), loop.min)
     ctx.values.pop(loop.loop_var, None)  # of an earlier loop over the same variable
     ctx.levels[loop.loop_var] = 0 if isinstance(loop.min, IntImm) else len(ctx.loops)
     with ctx.scope(), ctx.ranged(loop.loop_var, Range.from_min_extent(loop.min, loop.extent)):
@@ -93,14 +94,14 @@ def _is_undecided(loop: For, lines: Sequence[str | list[str]]) -> bool:
 
 def run(ctx: FunctionContext, loop: For, first: str, last: str, may_be_empty: bool) -> None:
     """`loop.body` for the values of its variable from `first` up to, not including, `last`."""
-    text, name = ctx.text, identifier(loop.loop_var.name)
+    text, name, kind = ctx.text, identifier(loop.loop_var.name), ctx.index_type(loop.loop_var)
     slots = registers.assigned(ctx, loop)
     text.comment(f"for {loop.loop_var.name}")
     body, done = text.fresh(f"for.{name}"), text.fresh("done")
     preheader = text.reserve()
     before, initial = text.block, registers.snapshot(ctx, slots)
     if may_be_empty:
-        text.branch(text.value(f"icmp slt i64 {first}, {last}"), body, done)
+        text.branch(text.value(f"icmp slt {kind} {first}, {last}"), body, done)
     else:
         text.jump(body)
     text.start(body)
@@ -121,12 +122,12 @@ def run(ctx: FunctionContext, loop: For, first: str, last: str, may_be_empty: bo
     ctx.loops.pop()
     ctx.load_epoch = outer_epoch
     final, latch = registers.snapshot(ctx, slots), text.block
-    # It can't overflow: the counter ends at `last`, which is an i64 itself.
-    following = text.value(f"add nsw i64 {variable}, 1")
+    # It can't overflow: the counter ends at `last`, which is of its type.
+    following = text.value(f"add nsw {kind} {variable}, 1")
     whole_numbers = all(ctx.slot_types[slot].startswith("i") for slot in slots)  # sums of others keep their order, one by one
     node = ctx.module.text.loop_node(whole_numbers and _is_undecided(loop, text.lines[inside:]))
-    text.branch(text.value(f"icmp slt i64 {following}, {last}"), body, done, f", !llvm.loop !{node}")
-    phis.append(f"  {variable} = phi i64 [ {first}, %{before} ], [ {following}, %{latch} ]")
+    text.branch(text.value(f"icmp slt {kind} {following}, {last}"), body, done, f", !llvm.loop !{node}")
+    phis.append(f"  {variable} = phi {kind} [ {first}, %{before} ], [ {following}, %{latch} ]")
     for slot, head, start, end in zip(slots, heads, initial, final, strict=True):
         phis.append(f"  {head} = phi {ctx.slot_types[slot]} [ {start}, %{before} ], [ {end}, %{latch} ]")
     text.start(done)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from ..errors import CodegenError
 from ..target import Target
@@ -24,6 +24,8 @@ from .casts import convert, emit_cast
 from .context import ExprHandler, FunctionContext, ModuleContext, StmtHandler
 from .debug_lines import DebugLines
 from .function import finish
+from .kernels import emit_kernel
+from .platform import CPU, DEVICES
 from .signature import BufferParam, Signature, describe, natural_alignment, shape_symbols
 from .types import VALUE_TYPE, float_bits, identifier, int_constant, size_in_bytes
 
@@ -39,6 +41,8 @@ class EmittedModule:
     signatures: Mapping[str, Signature]
     externs: tuple[str, ...] = ()
     imports: tuple[str, ...] = ()
+    shared: Mapping[str, int] = field(default_factory=dict)  # bytes by kernel, static
+    dynamic: Mapping[str, int] = field(default_factory=dict)
 
 
 def _int(ctx: FunctionContext, node: PrimExpr) -> str:
@@ -103,19 +107,30 @@ def emit_module(funcs: Mapping[str, PrimFunc], target: Target, line_limit: int =
         CodegenError: for nodes that earlier phases should have removed, code beyond `line_limit` lines, or
             expressions nested too deeply.
     """
+    platform = DEVICES.get(target.kind.name, CPU)
     names = {key: str(func.attrs.get("global_symbol", key)) for key, func in funcs.items()}
     if len(set(names.values())) < len(names):
         raise CodegenError(f"two functions of the module have one symbol: {', '.join(sorted(names.values()))}; set distinct global_symbol")
     module = ModuleContext(
-        target, ModuleText(line_limit), _EXPRESSIONS, _STATEMENTS, symbols=frozenset(names.values()), features=target.features
+        target,
+        ModuleText(line_limit),
+        _EXPRESSIONS,
+        {**_STATEMENTS, **platform.statements},
+        symbols=frozenset(names.values()),
+        features=platform.features(target),
+        calls=platform.calls,
+        formulas=platform.formulas,
+        index=platform.index,
+        is_device=platform.is_device,
     )
     if debug:
         module.debug = lines = DebugLines(module.text, statement_lines(IRModule({name: func for name, func in funcs.items()})))
-        module.statements = {kind: lines.traced(handler) for kind, handler in _STATEMENTS.items()}
+        module.statements = {kind: lines.traced(handler) for kind, handler in module.statements.items()}
     with _deep_recursion():
         signatures = {names[key]: _emit_function(module, names[key], func) for key, func in funcs.items()}
     module.text.attributes.append(f"attributes #0 = {{ nounwind{_width(target)} }}")
-    return EmittedModule(module.text.text(), signatures, tuple(sorted(module.externs - module.symbols)), tuple(module.imports))
+    externs = tuple(sorted(module.externs - module.symbols))
+    return EmittedModule(module.text.text(), signatures, externs, tuple(module.imports), module.shared, module.dynamic)
 
 
 def _width(target: Target) -> str:
@@ -138,6 +153,8 @@ def _deep_recursion() -> Iterator[None]:
 
 
 def _emit_function(module: ModuleContext, name: str, func: PrimFunc) -> Signature:
+    if module.is_device:
+        return emit_kernel(module, name, func)
     returned = returned_dtype(func)
     if returned is not None:
         return replace(_emit_plain(module, name, with_result(func, returned)), returns=returned)

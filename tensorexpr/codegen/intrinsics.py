@@ -42,11 +42,11 @@ def emit_call(ctx: FunctionContext, node: PrimExpr) -> str:
     """Call."""
     assert isinstance(node, Call)
     intrinsic_of(node)
-    rule = lowering_rule(node.op, "llvm")  # a user's, which goes before ours
+    rule = lowering_rule(node.op, ctx.module.target.kind.name)  # a user's, which goes before ours
     lowered = None if rule is None else rule(node)
     if isinstance(lowered, PrimExpr) and lowered is not node:
         return ctx.value(lowered)
-    handler = _CALLS.get(node.op)
+    handler = ctx.module.calls.get(node.op)
     return handler(ctx, node) if handler else _on_floats(ctx, node, vector_math.emit)
 
 
@@ -188,7 +188,7 @@ def _emit_no_load_merge(ctx: FunctionContext, call: Call) -> str:
     return "0"
 
 
-_CALLS: Mapping[str, CallHandler] = {
+CALLS: Mapping[str, CallHandler] = {
     **dict.fromkeys(_LLVM_FLOAT, _emit_llvm_float),
     **dict.fromkeys(("tir.isnan", "tir.isinf", "tir.isfinite"), _emit_predicate),
     **dict.fromkeys(("tir.bitwise_and", "tir.bitwise_or", "tir.bitwise_xor"), arithmetic.emit_bitwise),

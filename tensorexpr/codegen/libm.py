@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..errors import CodegenError
 from .builder import FunctionText
 from .context import FunctionContext
 from .lanes import Lanes
@@ -14,7 +15,14 @@ def c_name(function: str, kind: str) -> str:
 
 
 def by_lane(ctx: FunctionContext, function: str, kind: str, lanes: int, values: list[str]) -> str:
-    """The C function `function` of values of the LLVM scalar type `kind`, in every lane."""
+    """The C function `function` of values of the LLVM scalar type `kind`, in every lane.
+
+    Raises:
+        CodegenError: on a device, which has no C library.
+    """
+    if ctx.module.is_device:
+        wanted = "compute in float32, which has a formula of it" if kind == "double" else "make it of exp, log and the like"
+        raise CodegenError(f"In {ctx.name}: {function} is a function of the C library, which a device hasn't; {wanted}")
     # memory(none): nobody looks at errno, so equal calls may be merged and unused ones dropped.
     called = ctx.module.declare(function, kind, *[kind] * len(values), attributes=" nounwind willreturn memory(none)")
     typed = ", ".join(f"{vector_of(kind, lanes)} {value}" for value in values)
@@ -43,8 +51,13 @@ def _lane_function(ctx: FunctionContext, function: str, called: str, kind: str, 
 
 
 def patched(rare: Lanes, function: str, x: Lanes, usual: Lanes) -> Lanes:
-    """`usual`, but where the mask `rare` holds the C function of x; its branch is not taken as long as no lane needs it."""
+    """`usual`, but where the mask `rare` holds the C function of x, if there is a C library.
+
+    Its branch is not taken as long as no lane needs it.
+    """
     ctx, text = x.ctx, x.ctx.text
+    if ctx.module.is_device:
+        return usual
     fix, done = text.fresh("rare"), text.fresh("usual")
     wanted, before = rare.any(), text.block
     text.branch(wanted, fix, done)

@@ -50,14 +50,15 @@ _DOUBLE: dict[str, Formula] = {
     "tir.log": logarithms.log_double,
     "tir.rsqrt": powers.rsqrt,
 }
-_FORMULAS = {"float": _FLOAT, "double": _DOUBLE}
+FORMULAS = {"float": _FLOAT, "double": _DOUBLE}
 
 
 def emit(ctx: FunctionContext, op: str, dtype: str, values: list[str]) -> str:
     """The intrinsic `op` of float32 or float64 values of one dtype."""
     parsed = parse_dtype(dtype)
     kind = VALUE_TYPE[str(parsed.scalar)]
-    formula = _FORMULAS[kind].get(op)
+    formula = ctx.module.formulas[kind].get(op)
     if formula is None:
         return by_lane(ctx, c_name(op.removeprefix("tir."), kind), kind, parsed.lanes, values)
-    return formula(*(Lanes(ctx, kind, parsed.lanes, value) for value in values)).text
+    found: Lanes = formula(*(Lanes(ctx, kind, parsed.lanes, value) for value in values))
+    return found.text

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..target import Target
+from ..target.kinds import DEVICE_KINDS
 from ..tir.dtype import parse_dtype
 from ..tir.function import PrimFunc
 
@@ -39,7 +40,13 @@ class RegisterFile:
         return 2 * self.count
 
 
+# 255 registers of 32 bits, counted in accesses of four.
+_OF_A_THREAD = RegisterFile(64, 128, masks=False)
+
+
 def _registers(target: Target | None) -> RegisterFile:
-    if target is None or not target.is_built:  # a device has registers for scalars
+    if target is not None and target.kind in DEVICE_KINDS:
+        return _OF_A_THREAD
+    if target is None or not target.is_built:
         return RegisterFile()
     return RegisterFile(target.vector_registers, target.vector_bits, target.machine.mask_registers)

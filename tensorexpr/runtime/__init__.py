@@ -18,6 +18,7 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import TensorExprError
@@ -136,6 +137,8 @@ def load_module(path: str | os.PathLike[str], fmt: str = "") -> Any:
         graph = importlib.import_module("tensorexpr.relax.runtime.library").load_executable(name)  # a higher row of the house
         if graph is not None:
             return graph
+    if (fmt or os.path.splitext(name)[1][1:]) == "ptx":
+        return importlib.import_module(".device_export", __name__).read(Path(name))
     from .module import Module
 
     return Module(load_code(path, fmt))

@@ -9,6 +9,7 @@ from typing import Any
 from ..errors import ArgumentError
 from ..lower.context import PassContext
 from ..target import Target, TargetLike
+from ..target.kinds import DEVICE_KINDS
 from ..tir.function import IRModule, PrimFunc
 from . import cache, engine
 from .cache import Program
@@ -50,6 +51,10 @@ def build(
     chosen = Target.target_or_current(target)
     if target_host is not None:
         chosen = Target(chosen, target_host)
+    if chosen.kind in DEVICE_KINDS:
+        from .device_build import build_for_device  # not loaded for programs of CPUs
+
+        return build_for_device(inputs, args, chosen, name, binds)  # type: ignore[return-value]  # it has what programs ask of one
     chosen.check_built()
     start = time.perf_counter()
     # A function's own symbol counts more than `name`, whose default is never None.

@@ -1,4 +1,4 @@
-"""Devices: where arrays live and functions run. All can be named and asked whether they exist; only CPUs do here."""
+"""Devices: where arrays live and functions run. All can be named and asked whether they exist: CPUs do, and GPUs with a driver."""
 
 from __future__ import annotations
 
@@ -63,35 +63,39 @@ class Device:
 
     @property
     def exist(self) -> bool:
-        """Whether the device is there: all CPUs are one device to us, and no other device is built."""
+        """Whether the device is there: all CPUs are one device to us, a GPU needs its driver, and no other device is built."""
+        if self.device_type == self.kDLCUDA:
+            from .cuda_driver import has_device  # not loaded by programs of CPUs
+
+            return has_device(self.device_id)
         return self.device_type == _CPU
 
     @property
     def device_name(self) -> str | None:
         """LLVM's name of the CPU."""
-        return processor.host_cpu() if self.exist else None
+        return processor.host_cpu() if self.device_type == _CPU else None
 
     @property
     def multi_processor_count(self) -> int | None:
         """The cores that this process may run on."""
-        return processor.usable_cores() if self.exist else None
+        return processor.usable_cores() if self.device_type == _CPU else None
 
     @property
     def l2_cache_size_bytes(self) -> int | None:
         """Bytes of the L2 cache that one core sees."""
         from ..target import Target  # not at the top: a program that only runs an exported network needs no targets
 
-        return Target("llvm").l2_cache_size_bytes if self.exist else None
+        return Target("llvm").l2_cache_size_bytes if self.device_type == _CPU else None
 
     @property
     def total_global_memory(self) -> int | None:
         """Bytes of memory."""
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if self.exist else None
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if self.device_type == _CPU else None
 
     @property
     def available_global_memory(self) -> int | None:
         """Bytes of memory that nobody uses."""
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES") if self.exist else None
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES") if self.device_type == _CPU else None
 
     def sync(self, stream: Any = None) -> None:
         """Wait until everything is done, which it is when a call returns.
@@ -100,13 +104,22 @@ class Device:
             TargetError: for a device that isn't there.
         """
         self.check_exists()
+        if self.device_type == self.kDLCUDA:
+            from .cuda_driver import driver
+
+            driver(self.device_id).synchronize()
 
     def check_exists(self) -> None:
         """Refuse a device that isn't there.
 
         Raises:
-            TargetError: naming those that are.
+            TargetError: naming those that are, or what is missing of a GPU's driver.
         """
+        if self.device_type == self.kDLCUDA:
+            from .cuda_driver import driver
+
+            driver(self.device_id)
+            return
         if not self.exist:
             raise TargetError(f"device {self} is not built yet; built: cpu. `device.exist` says whether a device is there")
 

@@ -16,6 +16,7 @@ from ..codegen.builder import OPEN_TO_VECTORS
 from ..codegen.signature import PACKED_SYMBOL
 from ..errors import CodegenError, InternalError, TargetError
 from ..target import Target
+from ..target.chips import chip_of
 from . import openmp
 from .elf import undefined_symbols
 
@@ -100,7 +101,7 @@ def parse(text: str, target: Target, context: Any = None) -> Any:
     layout = _data_layout(target)
     try:
         module = _llvm().parse_assembly(text, context=context or new_context())
-        module.triple = target.triple
+        module.triple = _platform(target)[0]
         module.data_layout = layout
         module.verify()
     except RuntimeError as error:
@@ -221,6 +222,7 @@ def _llvm() -> Any:
     llvm.initialize_all_targets()  # modules for other machines are made here too
     llvm.initialize_all_asmprinters()
     llvm.initialize_native_asmparser()  # imported code may hold assembly
+    llvm.set_option("", "--nvptx-short-ptr")  # pointers to shared memory take 32 bits, one register
     return llvm
 
 
@@ -263,7 +265,14 @@ def _in_process(name: str) -> bool:
 def _machine(target: Target, opt_level: int) -> Any:
     # Never 0, which would cost more at run time than it saves here.
     codegen_level = _CODEGEN_LEVEL_FINAL if opt_level >= 3 else _CODEGEN_LEVEL_FAST
-    return _target_machine(target.triple, target.mcpu, target.feature_string, codegen_level)
+    return _target_machine(*_platform(target), codegen_level)
+
+
+def _platform(target: Target) -> tuple[str, str, str]:
+    """LLVM's names of the platform, the processor, and what is said of features."""
+    if target.kind == "cuda":
+        return "nvptx64-nvidia-cuda", target.arch, f"+ptx{chip_of(target.arch).ptx}"
+    return target.triple, target.mcpu, target.feature_string
 
 
 @lru_cache(maxsize=64)

@@ -184,6 +184,10 @@ def empty(
     device = device or ctx or cpu()
     if isinstance(device, str):
         raise ArgumentError(f"an array lives on a device, such as tvm.cpu(0) or tvm.device({device!r}, 0), not on {device!r}")
+    if type(device) is Device and device.device_type == Device.kDLCUDA:
+        from .cuda_device import with_driver  # not loaded by programs of CPUs
+
+        device = with_driver(device)
     elsewhere = getattr(device, "make_array", None)
     if elsewhere is not None:
         made: NDArray = elsewhere(shape, dtype)

@@ -1,6 +1,7 @@
 """The kinds of targets: the device that their code runs on, the labels that schedules are chosen by, options and defaults.
 
-Code is built for "llvm" alone. The other kinds are there so that programs can name them, ask for their limits, and choose by their labels.
+Code is built for "llvm", and kernels for "cuda".
+The other kinds are there so that programs can name them, ask for their limits, and choose by their labels.
 """
 
 from __future__ import annotations
@@ -128,5 +129,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
     }
 )
 BUILT_KINDS = ("llvm",)
+# Kinds that `build` makes kernels for, with a host part; `lower` does not take their functions apart.
+DEVICE_KINDS = ("cuda",)
 # Options of "llvm" that would change the code and that code generation doesn't serve.
 NOT_SERVED = (*_FAST_MATH, "mabi", "mfloat-abi", "cl-opt")

@@ -196,7 +196,7 @@ def _read_only() -> Any:
         (lambda: nd.from_dlpack(3), ArgumentError, "expected an object with __dlpack__"),
         (lambda: nd.from_dlpack(np.zeros(2, np.complex64)), ArgumentError, "DLPack type code 5 with 64 bits"),
         (lambda: nd.array([1]).__dlpack__(dl_device=(2, 0)), BufferError, "not on DLPack device (2, 0)"),
-        (lambda: nd.empty(3, device=nd.cuda(1)), TargetError, "device cuda(1) is not built yet; built: cpu"),
+        (lambda: nd.empty(3, device=nd.rocm(1)), TargetError, "device rocm(1) is not built yet; built: cpu"),
         (lambda: nd.device("opencl").sync(), TargetError, "device opencl(0) is not built yet"),
         (lambda: nd.device("toaster"), TargetError, "no device 'toaster'; there are cpu, "),
         (lambda: nd.cpu(-1), TargetError, "a device index is an integer from 0, not -1"),

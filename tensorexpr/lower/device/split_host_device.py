@@ -1,0 +1,221 @@
+"""A lowered function as kernels, and the launches that its host makes one after the other.
+
+for bx in T.thread_binding(4, "blockIdx.x"):            kernel(A, B): with T.launch_thread("blockIdx.x", 4) as bx:
+    for tx in T.thread_binding(8, "threadIdx.x"):  ->                     with T.launch_thread("threadIdx.x", 8) as tx:
+        B[bx * 8 + tx] = A[bx * 8 + tx]                                       B[bx * 8 + tx] = A[bx * 8 + tx]
+                                                        host: launch kernel(A, B), grid (4, 1, 1), block (8, 1, 1)
+
+Memory of a kernel's own (shared, local) that is allocated around it moves into it; global memory that several kernels use is the host's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ...errors import LoweringError
+from ...target import Target
+from ...target.chips import chip_of
+from ...tir.arithmetic import as_int, const
+from ...tir.attrs import FrozenMap
+from ...tir.expr import IntImm, IterVar, PrimExpr, Range, Var
+from ...tir.function import PrimFunc
+from ...tir.rewriting import variables
+from ...tir.stmt import Allocate, AttrStmt, DeclBuffer, Evaluate, For, SeqStmt, Stmt
+from ...tir.stmt_functor import Renaming, renew_defs
+from ...tir.thread import HARDWARE_TAGS, bound_tag
+from ..rebuild import map_stmt, pointer_scope, walk_statements
+from ..transform.lower_device_kernel_launch import launch_of
+from ..transform.split_host_device import kernel_parameters
+
+_OWN_SCOPES = ("shared", "local", "warp", "wmma", "m16n8k8", "register")
+_LIMITS = {"threadIdx.x": 1024, "threadIdx.y": 1024, "threadIdx.z": 64, "blockIdx.x": 2**31 - 1, "blockIdx.y": 65535, "blockIdx.z": 65535}
+KERNEL = 2
+"""The calling convention of kernels."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One launch: the kernel, what it is passed, and threads by tag, in terms of the function's parameters and shape variables."""
+
+    kernel: str
+    arguments: tuple[Var, ...]
+    extents: Mapping[str, PrimExpr]
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """Global memory that the host allocates for its kernels: `extents` elements of `dtype` behind `pointer`."""
+
+    pointer: Var
+    dtype: str
+    extents: tuple[PrimExpr, ...]
+
+
+@dataclass(frozen=True)
+class HostPart:
+    """What the host does: launches in order, with workspaces."""
+
+    launches: tuple[Launch, ...]
+    workspaces: tuple[Workspace, ...]
+
+
+def split_host_device(name: str, func: PrimFunc, target: Target) -> tuple[HostPart, dict[str, PrimFunc]]:
+    """The host's part of a lowered function, and its kernels by name.
+
+    Args:
+        name: of the function; its kernels are `<name>_kernel`, `<name>_kernel_1`, ...
+        func: a result of `lower`.
+        target: of the device.
+
+    Raises:
+        LoweringError: for statements outside kernels, and for launches that the target's limits forbid.
+    """
+    splitter = _Splitter(name, func, target)
+    splitter.host(func.body)
+    if not splitter.launches:
+        raise LoweringError(
+            f"{name}: nothing of it is bound to threads, and on {target.kind.name} all code runs in threads: bind loops to blockIdx.x and "
+            "threadIdx.x"
+        )
+    return HostPart(tuple(splitter.launches), tuple(splitter.workspaces)), splitter.kernels
+
+
+@dataclass
+class _Splitter:
+    name: str
+    func: PrimFunc
+    target: Target
+    kernels: dict[str, PrimFunc] = field(default_factory=dict)
+    launches: list[Launch] = field(default_factory=list)
+    workspaces: list[Workspace] = field(default_factory=list)
+
+    def host(self, stmt: Stmt) -> None:
+        """Note what the host does in a statement."""
+        if _begins(stmt):
+            self._kernel(stmt)
+            return
+        match stmt:
+            case SeqStmt(parts):
+                for part in parts:
+                    self.host(part)
+            case Allocate() if not _starts(stmt):
+                pass  # nothing uses it
+            case Allocate():
+                self.workspaces.append(Workspace(stmt.buffer_var, stmt.dtype, stmt.extents))
+                self.host(stmt.body)
+            case AttrStmt() | DeclBuffer():
+                self.host(stmt.body)
+            case Evaluate(IntImm()):
+                pass
+            case _:
+                where = "a loop or condition around kernels" if _starts(stmt) else "a statement that is in no kernel"
+                raise LoweringError(
+                    f"{self.name}: {where} ({type(stmt).__name__}) can't be run by the host yet: bind its loops to blockIdx.x and "
+                    f"threadIdx.x, or compute it in a function of its own\n{stmt}"
+                )
+
+    def _kernel(self, region: Stmt) -> None:
+        body = _launched(region)
+        name = f"{self.name}_kernel" + (f"_{len(self.kernels)}" if self.kernels else "")
+        params, buffers = kernel_parameters(body)
+        for buffer in buffers:
+            body = DeclBuffer(buffer, body)
+        noalias = self.func.attrs.get("tir.noalias", False)
+        attrs = FrozenMap({"target": self.target, "tir.noalias": noalias, "tir.is_global_func": True, "calling_conv": KERNEL})
+        made = PrimFunc(tuple(params), body, None, attrs=attrs)
+        launch = launch_of(made)
+        extents = {tag: value for tag, value in zip(launch.names, launch.values, strict=True) if tag in HARDWARE_TAGS}
+        self._check(name, extents)
+        self.launches.append(Launch(name, tuple(params), extents))
+        named = {**attrs, "global_symbol": name, "tir.kernel_launch_params": launch.names}
+        self.kernels[name] = renew_defs(made).with_attrs(named)
+
+    def _check(self, name: str, extents: Mapping[str, PrimExpr]) -> None:
+        """Refuse launches that no driver takes; extents that are no constants are looked at in each launch."""
+        known = {tag: as_int(extent) for tag, extent in extents.items()}
+        check_launch(name, {tag: extent for tag, extent in known.items() if extent is not None}, self.target)
+        chip_of(self.target.arch)
+        variable = [tag for tag, extent in known.items() if extent is None and tag.startswith("threadIdx")]
+        if variable:
+            raise LoweringError(f"{name}: the extent of {', '.join(variable)} is no constant; split the loop by a constant factor first")
+
+
+def check_launch(name: str, extents: Mapping[str, int], target: Target) -> None:
+    """Refuse threads beyond the limits of a target.
+
+    Raises:
+        LoweringError: with the numbers.
+    """
+    threads = 1
+    for tag, extent in extents.items():
+        if not 0 <= extent <= _LIMITS[tag]:
+            raise LoweringError(f"{name}: {tag} has extent {extent}, at most {_LIMITS[tag]} is possible; split the loop, or fuse it into x")
+        threads *= extent if tag.startswith("threadIdx") else 1
+    most = int(target.attrs.get("max_threads_per_block") or target.max_num_threads)
+    if threads > most:
+        raise LoweringError(f"{name}: a block of {threads} threads, and {target.arch} has at most {most}; split by smaller factors")
+
+
+def _tag(stmt: Stmt) -> str | None:
+    if isinstance(stmt, AttrStmt) and stmt.attr_key == "thread_extent" and isinstance(stmt.node, IterVar):
+        tag: str = stmt.node.thread_tag
+        return tag
+    return bound_tag(stmt)
+
+
+def _starts(stmt: Stmt) -> bool:
+    return any(_tag(inner) in HARDWARE_TAGS for inner in walk_statements(stmt))
+
+
+def _begins(stmt: Stmt) -> bool:
+    """Whether a kernel begins here: threads start, or memory is allocated that only a kernel has."""
+    if _tag(stmt) in HARDWARE_TAGS:
+        return True
+    scope = pointer_scope(stmt.buffer_var) if isinstance(stmt, Allocate) else ""
+    return scope.split(".")[0] in _OWN_SCOPES and _starts(stmt)
+
+
+# Kernels as one launch
+
+
+def _launched(region: Stmt) -> Stmt:
+    """All threads of a region at its top, in the order in which they are met, one variable for each tag."""
+    found: dict[str, tuple[Var, PrimExpr]] = {}
+    renamed: dict[Var, PrimExpr] = {}
+    for stmt in walk_statements(region):
+        tag = _tag(stmt)
+        if tag in HARDWARE_TAGS and tag is not None:
+            var, low, extent = _bound(stmt)
+            if low is not None and as_int(low) != 0:
+                raise LoweringError(f"the loop over {var.name}, bound to {tag}, starts at {low}; threads count from 0")
+            kept = found.setdefault(tag, (Var(tag.replace(".", "_"), var.dtype), extent))
+            if kept[1] is not extent and as_int(kept[1]) != as_int(extent):
+                raise LoweringError(
+                    f"{tag} is bound with extent {kept[1]} and with {extent} in one kernel, which has one number of threads"
+                )
+            if kept[0].dtype != var.dtype:
+                raise LoweringError(f"{tag} is bound to variables of {kept[0].dtype} and {var.dtype} in one kernel; use one dtype")
+            renamed[var] = kept[0]
+    inside = {var for var, _ in found.values()} | set(renamed)
+    for tag, (_, extent) in found.items():
+        if inside & set(variables(extent)):
+            raise LoweringError(f"the extent {extent} of {tag} is known in its kernel only; the host starts all threads at once")
+    body = Renaming(renamed, folding=False).apply(_unbound(region))
+    for tag, (var, extent) in reversed(found.items()):
+        axis = IterVar(Range.from_min_extent(const(0, var.dtype), extent), var, IterVar.THREAD_INDEX, tag)
+        body = AttrStmt(axis, "thread_extent", extent, body)
+    return body
+
+
+def _bound(stmt: Stmt) -> tuple[Var, PrimExpr | None, PrimExpr]:
+    if isinstance(stmt, For):
+        return stmt.loop_var, stmt.min, stmt.extent
+    assert isinstance(stmt, AttrStmt)
+    return stmt.node.var, None, stmt.value
+
+
+def _unbound(stmt: Stmt) -> Stmt:
+    if _tag(stmt) in HARDWARE_TAGS:
+        return _unbound(stmt.body)  # type: ignore[attr-defined]
+    return map_stmt(stmt, _unbound)

@@ -1,0 +1,186 @@
+"""NVIDIA's driver by ctypes: a table of its functions' types, and errors that say what is missing.
+
+`libcuda.so.1` comes with the driver, and no package is needed. Nothing here was run on hardware yet: the tests use a library of their own.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from ctypes import POINTER, byref, c_char_p, c_float, c_int, c_size_t, c_uint, c_uint64, c_void_p
+from functools import lru_cache
+from typing import Any
+
+from ..errors import TargetError, TensorExprError
+
+_LIBRARY = "libcuda.so.1"
+_POINTER, _ADDRESS = POINTER(c_void_p), POINTER(c_uint64)
+# Function -> the types of its parameters; each returns 0 or the number of an error (CUDA Driver API, reference).
+SIGNATURES: dict[str, tuple[Any, ...]] = {
+    "cuInit": (c_uint,),
+    "cuDeviceGetCount": (POINTER(c_int),),
+    "cuDeviceGet": (POINTER(c_int), c_int),
+    "cuDeviceGetName": (c_char_p, c_int, c_int),
+    "cuDeviceGetAttribute": (POINTER(c_int), c_int, c_int),
+    "cuDevicePrimaryCtxRetain": (_POINTER, c_int),
+    "cuCtxSetCurrent": (c_void_p,),
+    "cuCtxSynchronize": (),
+    "cuModuleLoadData": (_POINTER, c_char_p),
+    "cuModuleGetFunction": (_POINTER, c_void_p, c_char_p),
+    "cuFuncSetAttribute": (c_void_p, c_int, c_int),
+    "cuFuncGetAttribute": (POINTER(c_int), c_int, c_void_p),
+    "cuLaunchKernel": (c_void_p, *(c_uint,) * 7, c_void_p, _POINTER, _POINTER),
+    "cuMemAlloc_v2": (_ADDRESS, c_size_t),
+    "cuMemFree_v2": (c_uint64,),
+    "cuMemcpyHtoD_v2": (c_uint64, c_void_p, c_size_t),
+    "cuMemcpyDtoH_v2": (c_void_p, c_uint64, c_size_t),
+    "cuEventCreate": (_POINTER, c_uint),
+    "cuEventRecord": (c_void_p, c_void_p),
+    "cuEventSynchronize": (c_void_p,),
+    "cuEventElapsedTime": (POINTER(c_float), c_void_p, c_void_p),
+    "cuEventDestroy_v2": (c_void_p,),
+    "cuGetErrorString": (c_int, POINTER(c_char_p)),
+}
+_MAX_DYNAMIC_SHARED = 8  # attribute of functions
+_CAPABILITY = (75, 76)  # attributes of devices: major, minor
+_REMEDIES = {
+    222: "; the driver is older than the PTX: build for an older -arch, or update it",  # CUDA_ERROR_UNSUPPORTED_PTX_VERSION
+    209: "; the code is for another chip: build for this one's -arch",  # CUDA_ERROR_NO_BINARY_FOR_GPU
+}
+
+
+class Driver:
+    """The driver's functions, checked, for one device. `library` is what ctypes loads, or has its functions."""
+
+    def __init__(self, library: Any, index: int = 0) -> None:
+        self._library = library
+        for name, types in SIGNATURES.items():
+            function = getattr(library, name)
+            function.argtypes, function.restype = list(types), c_int
+        self._call("cuInit", 0)
+        count, self._device, context = c_int(), c_int(), c_void_p()
+        self._call("cuDeviceGetCount", byref(count))
+        if index >= count.value:
+            raise TargetError(
+                f"cuda: the driver knows {count.value} devices, and no cuda({index}); code can be built, saved and assembled, not run"
+            )
+        self._call("cuDeviceGet", byref(self._device), index)
+        self._call("cuDevicePrimaryCtxRetain", byref(context), self._device)
+        self._context = context
+        self._functions: dict[tuple[str, str], c_void_p] = {}
+
+    def _call(self, name: str, *args: Any) -> None:
+        code = getattr(self._library, name)(*args)
+        if code:
+            raise TensorExprError(f"cuda: {name} failed with {code}: {self._message(code)}")
+
+    def _message(self, code: int) -> str:
+        text = c_char_p()
+        self._library.cuGetErrorString(code, byref(text))
+        return (text.value or b"an unknown error").decode() + _REMEDIES.get(code, "")
+
+    def attribute(self, number: int) -> int:
+        """A property of the device by its number."""
+        value = c_int()
+        self._call("cuDeviceGetAttribute", byref(value), number, self._device)
+        return value.value
+
+    @property
+    def compute_version(self) -> str:
+        """The compute capability, such as "9.0"."""
+        return ".".join(str(self.attribute(number)) for number in _CAPABILITY)
+
+    @property
+    def name(self) -> str:
+        """The device's name."""
+        text = ctypes.create_string_buffer(256)
+        self._call("cuDeviceGetName", text, len(text), self._device)
+        return text.value.decode()
+
+    def allocate(self, size: int) -> int:
+        """The address of so many bytes on the device."""
+        address = c_uint64()
+        self._call("cuCtxSetCurrent", self._context)
+        self._call("cuMemAlloc_v2", byref(address), max(size, 1))
+        return address.value
+
+    def free(self, address: int) -> None:
+        """Give memory back."""
+        self._call("cuCtxSetCurrent", self._context)
+        self._call("cuMemFree_v2", address)
+
+    def write(self, address: int, source: int, size: int) -> None:
+        """Copy bytes of the host, at `source`, to the device."""
+        self._call("cuCtxSetCurrent", self._context)
+        self._call("cuMemcpyHtoD_v2", address, source, size)
+
+    def read(self, target: int, address: int, size: int) -> None:
+        """Copy bytes of the device to the host, at `target`."""
+        self._call("cuCtxSetCurrent", self._context)
+        self._call("cuMemcpyDtoH_v2", target, address, size)
+
+    def synchronize(self) -> None:
+        """Wait for all that was launched."""
+        self._call("cuCtxSetCurrent", self._context)
+        self._call("cuCtxSynchronize")
+
+    def function(self, text: str, name: str, dynamic_shared: int) -> c_void_p:
+        """A kernel of PTX text, loaded on first use."""
+        key = text, name
+        if key not in self._functions:
+            module, function = c_void_p(), c_void_p()
+            self._call("cuCtxSetCurrent", self._context)
+            self._call("cuModuleLoadData", byref(module), text.encode() + b"\0")
+            self._call("cuModuleGetFunction", byref(function), module, name.encode())
+            if dynamic_shared:
+                self._call("cuFuncSetAttribute", function, _MAX_DYNAMIC_SHARED, dynamic_shared)
+            self._functions[key] = function
+        return self._functions[key]
+
+    def launch(self, function: c_void_p, grid: Sequence[int], block: Sequence[int], arguments: Sequence[Any], dynamic_shared: int) -> None:
+        """Launch a kernel; `arguments` are numbers of NumPy."""
+        held = [ctypes.create_string_buffer(argument.tobytes(), argument.nbytes) for argument in arguments]
+        places = (c_void_p * max(1, len(held)))(*(ctypes.addressof(buffer) for buffer in held))
+        self._call("cuCtxSetCurrent", self._context)
+        self._call("cuLaunchKernel", function, *grid, *block, dynamic_shared, None, places, None)
+
+    def seconds(self, work: Any) -> float:
+        """The seconds between two events around a call."""
+        events = [c_void_p(), c_void_p()]
+        elapsed = c_float()
+        self._call("cuCtxSetCurrent", self._context)
+        for event in events:
+            self._call("cuEventCreate", byref(event), 0)
+        try:
+            self._call("cuEventRecord", events[0], None)
+            work()
+            self._call("cuEventRecord", events[1], None)
+            self._call("cuEventSynchronize", events[1])
+            self._call("cuEventElapsedTime", byref(elapsed), *events)
+        finally:
+            for event in events:
+                self._call("cuEventDestroy_v2", event)
+        return elapsed.value / 1e3
+
+
+def has_device(index: int) -> bool:
+    """Whether there is a driver that knows a device."""
+    try:
+        driver(index)
+    except TensorExprError:
+        return False
+    return True
+
+
+@lru_cache(maxsize=8)
+def driver(index: int = 0) -> Driver:
+    """The driver for a device of this machine.
+
+    Raises:
+        TargetError: without a driver or the device.
+    """
+    try:
+        library = ctypes.CDLL(_LIBRARY)
+    except OSError:
+        raise TargetError(f"cuda: no NVIDIA driver here ({_LIBRARY} not found); code can be built, saved and assembled, not run") from None
+    return Driver(library, index)

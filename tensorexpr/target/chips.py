@@ -1,0 +1,75 @@
+"""NVIDIA's architectures: the PTX version that is asked for, and what a block and a multiprocessor have.
+
+The numbers are those of the table "Compute Capabilities" in the CUDA C++ Programming Guide, the versions those of "Release Notes" in the
+PTX ISA; the lowest version that has the instructions of `codegen.ptx_intrinsics` is asked for, so that old drivers take the text: 6.2
+has the exchanges of warps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..errors import TargetError
+
+STATIC_SHARED = 48 << 10
+"""Bytes of shared memory that a kernel may declare with a constant size; more of it is dynamic."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """An architecture.
+
+    Args:
+        ptx: the PTX version, such as 70 for 7.0.
+        shared: KiB of shared memory that a block may ask for at launch.
+        shared_sm: KiB of shared memory of a multiprocessor.
+        warps: of a multiprocessor.
+    """
+
+    ptx: int
+    shared: int
+    shared_sm: int
+    warps: int
+    registers: int = 65536
+
+    @property
+    def shared_bytes(self) -> int:
+        """Bytes of shared memory that a block may ask for at launch."""
+        return self.shared << 10
+
+
+CHIPS: dict[str, Chip] = {
+    "sm_50": Chip(62, 48, 64, 64),
+    "sm_52": Chip(62, 48, 96, 64),
+    "sm_53": Chip(62, 48, 64, 64),
+    "sm_60": Chip(62, 48, 64, 64),
+    "sm_61": Chip(62, 48, 96, 64),
+    "sm_62": Chip(62, 48, 64, 64),
+    "sm_70": Chip(62, 96, 96, 64),
+    "sm_72": Chip(62, 96, 96, 64),
+    "sm_75": Chip(63, 64, 64, 32),
+    "sm_80": Chip(70, 163, 164, 64),
+    "sm_86": Chip(71, 99, 100, 48),
+    "sm_87": Chip(74, 163, 164, 48),
+    "sm_89": Chip(78, 99, 100, 48),
+    "sm_90": Chip(78, 227, 228, 64),
+    "sm_90a": Chip(80, 227, 228, 64),
+    "sm_100": Chip(86, 227, 228, 64),
+    "sm_120": Chip(87, 99, 100, 48),
+}
+
+
+def chip_of(arch: str) -> Chip:
+    """The row of an architecture such as "sm_80".
+
+    Raises:
+        TargetError: naming those that code is generated for.
+    """
+    if arch not in CHIPS:
+        raise TargetError(f"no code is generated for -arch={arch}; there are {', '.join(CHIPS)}")
+    return CHIPS[arch]
+
+
+def capability(arch: str) -> int:
+    """The number of an architecture: 80 of "sm_80"."""
+    return int("".join(c for c in arch if c.isdigit()) or 0)

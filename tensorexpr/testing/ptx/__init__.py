@@ -1,0 +1,38 @@
+"""PTX run without a GPU: `emulator()` is a device that interprets it in NumPy and finds races, wild accesses and lost barriers.
+
+emulator   the device: arrays, launches, counters
+machine    threads of a block: paths, barriers
+compute, alu, access, warps    what instructions do
+memory     arrays of a launch, shared memory that is watched
+parser     PTX text as instructions
+faults     what is found wrong, one class for each kind
+"""
+
+from .emulator import Emulator, emulator
+from .faults import (
+    DataRace,
+    DivergentBarrier,
+    MisalignedAccess,
+    OutOfBounds,
+    PtxFault,
+    Trapped,
+    UnfinishedCopy,
+    UninitialisedRead,
+    UnknownInstruction,
+)
+from .memory import Counters
+
+__all__ = [
+    "Counters",
+    "DataRace",
+    "DivergentBarrier",
+    "Emulator",
+    "MisalignedAccess",
+    "OutOfBounds",
+    "PtxFault",
+    "Trapped",
+    "UnfinishedCopy",
+    "UninitialisedRead",
+    "UnknownInstruction",
+    "emulator",
+]

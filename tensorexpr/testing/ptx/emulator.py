@@ -1,0 +1,138 @@
+"""The device that runs PTX in NumPy: `nd.array(x, emulator())`, and a module built for cuda runs on it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...errors import ArgumentError, TargetError
+from ...runtime import ndarray
+from ...runtime.device import Device
+from ...runtime.device_module import DeviceCode
+from ...target.chips import STATIC_SHARED, chip_of
+from .machine import Block, Program, prepare
+from .memory import Counters, GlobalMemory
+from .parser import parse
+
+Array = np.ndarray[Any, np.dtype[Any]]
+_ALIGNMENT = 256  # bytes, as drivers allocate
+
+
+@dataclass(frozen=True)
+class Emulator(Device):
+    """An emulated GPU: a CUDA device whose memory is the host's. `counters` are those of the last launch.
+
+    A program that races, leaves its arrays, reads what nobody wrote or waits for threads that never come is stopped with a
+    `PtxFault`.
+    """
+
+    device_type: int = Device.kDLCUDA
+    device_id: int = 0
+    _state: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def exist(self) -> bool:
+        """True: it needs no driver."""
+        return True
+
+    @property
+    def counters(self) -> Counters:
+        """What the last launch did.
+
+        Raises:
+            ArgumentError: if nothing was launched yet.
+        """
+        if "counters" not in self._state:
+            raise ArgumentError("the emulator has launched no kernel yet")
+        found: Counters = self._state["counters"]
+        return found
+
+    def make_array(self, shape: int | Sequence[int], dtype: str) -> ndarray.NDArray:
+        """An array on this device."""
+        plain = ndarray.empty(shape, dtype)
+        size = plain.size * plain._array.itemsize
+        room = np.full(size + _ALIGNMENT, 0xFF, np.uint8)
+        start = -room.ctypes.data % _ALIGNMENT
+        return ndarray.NDArray(room[start : start + size].view(plain._array.dtype).reshape(plain.shape), self)
+
+    def host_view(self, array: ndarray.NDArray) -> Array:
+        """The array's memory."""
+        return array._array
+
+    def allocate(self, size: int) -> tuple[int, Any]:
+        """Memory for so many bytes, filled with ones: NaN in every type of float."""
+        room = np.full(size + _ALIGNMENT, 0xFF, np.uint8)
+        return room.ctypes.data + -room.ctypes.data % _ALIGNMENT, room
+
+    def launch(
+        self,
+        code: DeviceCode,
+        kernel: str,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        arguments: Sequence[Any],
+        memory: Sequence[tuple[int, int]],
+    ) -> None:
+        """Run a kernel's blocks one after the other."""
+        info = code.kernels[kernel]
+        chip = chip_of(code.target.arch)
+        size = info.static_shared + info.dynamic_shared
+        if info.static_shared > STATIC_SHARED or size > chip.shared_bytes:
+            raise TargetError(f"{kernel} takes {size} bytes of shared memory; {code.target.arch} has {chip.shared_bytes}")
+        self.run_text(code.assembly, kernel, grid, block, arguments, memory, info.dynamic_shared)
+
+    def run_text(
+        self,
+        text: str,
+        kernel: str,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        arguments: Sequence[Any],
+        memory: Sequence[tuple[int, int]],
+        dynamic_shared: int = 0,
+    ) -> None:
+        """Run a kernel of PTX text.
+
+        Args:
+            text: a PTX module.
+            kernel: the name of its entry.
+            grid, block: blocks, and threads of one, in x, y and z.
+            arguments: numbers of NumPy, of the parameters' sizes; addresses are uint64.
+            memory: address and bytes of all arrays that it may touch.
+            dynamic_shared: bytes of dynamic shared memory.
+
+        Raises:
+            PtxFault: for what is wrong with the program.
+        """
+        program = self._program(text, kernel)
+        if len(arguments) != len(program.kernel.params):
+            raise ArgumentError(f"{kernel} takes {len(program.kernel.params)} arguments, got {len(arguments)}")
+        counters = self._state["counters"] = Counters()
+        arrays = GlobalMemory(memory)
+        for z in range(grid[2]):
+            for y in range(grid[1]):
+                for x in range(grid[0]):
+                    Block(program, arrays, arguments, counters, grid, block, (x, y, z), dynamic_shared).run()
+
+    def _program(self, text: str, kernel: str) -> Program:
+        programs: dict[tuple[str, str], Program] = self._state.setdefault("programs", {})
+        key = text, kernel
+        if key not in programs:
+            kernels = parse(text)
+            if kernel not in kernels:
+                raise ArgumentError(f"the PTX text has no kernel {kernel!r}; it has {', '.join(kernels)}")
+            programs[key] = prepare(kernels[kernel])
+        return programs[key]
+
+    def __str__(self) -> str:
+        return f"emulator({self.device_id})"
+
+    __repr__ = __str__
+
+
+def emulator(dev_id: int = 0) -> Emulator:
+    """A fresh emulated GPU, for modules built with `target="cuda"`, at some 100,000 to a million warp instructions a second."""
+    return Emulator(device_id=dev_id)

@@ -1,0 +1,287 @@
+"""Running a block of a kernel: a register is an array over the block's threads, and threads at one instruction run it together.
+
+The threads with the least program counter go first, so that those that took a branch meet the others where the paths join. An
+instruction of a whole warp waits until all of the warp's threads are there, a barrier until all of the block's are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from . import access, compute
+from .faults import DivergentBarrier, Trapped, UninitialisedRead, UnknownInstruction
+from .memory import Counters, GlobalMemory, SharedMemory
+from .parser import Instruction, Kernel
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Step = Callable[["Block", "Array | None"], None]
+_WARP = 32
+_CONTROL = {"bra": "bra", "ret": "ret", "exit": "ret"}
+
+
+@dataclass
+class Program:
+    """A kernel made ready: a step for each instruction, the branches, and the width of the narrowest access to shared memory."""
+
+    kernel: Kernel
+    steps: list[Step | None]
+    targets: list[int]
+    kinds: list[str]  # "", "bra", "ret", "bar", "warp"
+    leaders: frozenset[int]
+    cell: int
+
+
+def prepare(kernel: Kernel) -> Program:
+    """A kernel made ready to run.
+
+    Raises:
+        UnknownInstruction: for one that the interpreter doesn't know.
+    """
+    steps: list[Step | None] = []
+    targets, kinds = [], []
+    for one in kernel.instructions:
+        op = one.words[0]
+        kind = _CONTROL.get(op, "bar" if _is_barrier(one) else "warp" if _is_of_warp(one) else "")
+        kinds.append(kind)
+        targets.append(kernel.labels[one.operands[0]] if kind == "bra" else -1)
+        steps.append(None if kind in ("bra", "ret", "bar") else _step(kernel, one))
+    leaders = frozenset(kernel.labels.values())
+    return Program(kernel, steps, targets, kinds, leaders, access.narrowest(kernel))
+
+
+def _is_barrier(one: Instruction) -> bool:
+    return one.words[0] in ("bar", "barrier") and "warp" not in one.words and "sync" in one.words
+
+
+def _is_of_warp(one: Instruction) -> bool:
+    return one.words[0] in ("shfl", "mma", "ldmatrix", "vote", "redux", "wmma") or one.words[:2] == ("bar", "warp")
+
+
+def _step(kernel: Kernel, one: Instruction) -> Step:
+    for makers in (compute.MAKERS, access.MAKERS):
+        maker = makers.get(one.words[0])
+        if maker is not None:
+            try:
+                made: Step | None = maker(kernel, one)
+            except (KeyError, IndexError, ValueError):
+                made = None
+            if made is not None:
+                return made
+    raise UnknownInstruction(f"{kernel.name}, line {one.line}: the interpreter knows no {one.text.strip()!r}")
+
+
+class Block:
+    """One block while it runs."""
+
+    def __init__(
+        self, program: Program, memory: GlobalMemory, arguments: Sequence[Any], counters: Counters,
+        grid: tuple[int, int, int], block: tuple[int, int, int], index: tuple[int, int, int], dynamic: int,
+    ) -> None:  # fmt: skip
+        self.program, self.kernel, self.counters, self.memory = program, program.kernel, counters, memory
+        x, y, z = block
+        self.size = x * y * z
+        self.threads = np.arange(self.size, dtype=np.int32)
+        self.warps = self.threads // _WARP
+        self.registers: dict[str, Array] = {}
+        self.arguments = dict(zip((name for name, _ in self.kernel.params), arguments, strict=True))
+        ids = self.threads.astype(np.uint32)
+        self.special = {
+            **{"%tid.x": ids % x, "%tid.y": ids // x % y, "%tid.z": ids // (x * y), "%laneid": ids % _WARP, "%warpid": ids // _WARP},
+            **{f"%ntid.{axis}": np.full(self.size, n, np.uint32) for axis, n in zip("xyz", block, strict=True)},
+            **{f"%nctaid.{axis}": np.full(self.size, n, np.uint32) for axis, n in zip("xyz", grid, strict=True)},
+            **{f"%ctaid.{axis}": np.full(self.size, n, np.uint32) for axis, n in zip("xyz", index, strict=True)},
+        }
+        static = -(-self.kernel.static_bytes // 128) * 128
+        self.dynamic_at = static
+        self.shared = SharedMemory(static + dynamic if dynamic else self.kernel.static_bytes, program.cell, self.size)
+        self.local = np.full((self.size, max(1, self.kernel.local_bytes)), 0xFF, np.uint8)
+        self.copies = access.Copies(self.size)
+        self.index = index
+        self.at = 0
+
+    # Values
+
+    def where(self) -> str:
+        """The place that is being run, for messages."""
+        one = self.kernel.instructions[self.at]
+        return f"{self.kernel.name}, block {self.index}, line {one.line} ({one.text.strip()})"
+
+    def read(self, name: str, lanes: Array | None) -> Array:
+        """A register of the threads that run."""
+        value = self.registers.get(name)
+        if value is None:
+            value = self.special.get(name)
+            if value is None:
+                raise UninitialisedRead(f"{self.where()}: nothing has written the register {name}")
+        return value if lanes is None else value[lanes]
+
+    def write(self, name: str, lanes: Array | None, value: Array) -> None:
+        """Set a register of the threads that run."""
+        if name == "_":
+            return
+        if lanes is None:
+            self.registers[name] = value
+            return
+        kept = self.registers.get(name)
+        if kept is None or kept.dtype != value.dtype:
+            kept = self.registers[name] = np.zeros(self.size, value.dtype)
+        kept[lanes] = value
+
+    def count(self, lanes: Array | None) -> int:
+        """How many threads run."""
+        return self.size if lanes is None else len(lanes)
+
+    # Control
+
+    def run(self) -> None:
+        """Run all threads to their end.
+
+        Raises:
+            PtxFault: for what is wrong with the program.
+        """
+        live = np.ones(self.size, np.bool_)
+        waiting: dict[int, Array] = {}  # at a barrier, by instruction
+        held: dict[int, Array] = {}  # for the rest of the warp
+        ready: dict[int, Array] = {0: self.threads}
+        while ready or held or waiting:
+            if not ready:
+                ready = self._released(live, waiting, held)
+            at = min(ready)
+            lanes = ready.pop(at)
+            if at in held:
+                lanes = np.sort(np.concatenate([lanes, held.pop(at)]))
+            self._advance(at, lanes, ready, waiting, held, live)
+
+    def _advance(
+        self, at: int, lanes: Array, ready: dict[int, Array], waiting: dict[int, Array], held: dict[int, Array], live: Array
+    ) -> None:
+        """Run threads from an instruction on until they part, wait, end, or reach the place of others."""
+        program, kinds, steps, instructions = self.program, self.program.kinds, self.program.steps, self.kernel.instructions
+        whole = None if len(lanes) == self.size else lanes
+        warps = len(np.unique(lanes // _WARP))
+        by_name, counters, end = self.counters.by_name, self.counters, len(program.steps)
+        first = at
+        while at < end:
+            if at != first and at in program.leaders and (at in ready or (ready and min(ready) < at)):
+                break
+            self.at, kind, one = at, kinds[at], instructions[at]
+            counters.instructions += warps
+            by_name[one.words[0]] = by_name.get(one.words[0], 0) + warps
+            if kind == "":
+                self._run_step(steps[at], one, whole)
+                at += 1
+            elif kind == "bra":
+                taken, rest = self._parted(one, lanes)
+                if len(rest) == 0:
+                    at = program.targets[at]
+                    if ready and min(ready) <= at:
+                        break
+                elif len(taken) == 0:
+                    at += 1
+                else:
+                    _join(ready, program.targets[at], taken)
+                    _join(ready, at + 1, rest)
+                    return
+            elif kind == "ret":
+                ending, lanes = self._parted(one, lanes)
+                live[ending] = False
+                if len(lanes) == 0:
+                    return
+                whole, at = lanes, at + 1
+            elif kind == "bar":
+                _join(waiting, at, lanes)
+                return
+            else:
+                complete = self._complete(lanes, live)
+                if not complete.all():
+                    _join(held, at, lanes[~complete])
+                    lanes = lanes[complete]
+                    if len(lanes) == 0:
+                        return
+                    whole = lanes
+                    warps = len(np.unique(lanes // _WARP))
+                self._run_step(steps[at], one, whole)
+                at += 1
+        if at < end:
+            _join(ready, at, lanes)
+        else:
+            live[lanes] = False
+
+    def _run_step(self, step: Step | None, one: Instruction, lanes: Array | None) -> None:
+        assert step is not None
+        if one.guard:
+            guard = self.read(one.guard, lanes)
+            chosen = guard if not one.negated else ~guard
+            if not chosen.all():
+                lanes = np.nonzero(chosen)[0] if lanes is None else lanes[chosen]
+                if len(lanes) == 0:
+                    return
+        step(self, lanes)
+
+    def _parted(self, one: Instruction, lanes: Array) -> tuple[Array, Array]:
+        """The threads whose guard holds, and the others."""
+        if not one.guard:
+            return lanes, lanes[:0]
+        guard = self.read(one.guard, lanes)
+        chosen = guard if not one.negated else ~guard
+        return lanes[chosen], lanes[~chosen]
+
+    def _complete(self, lanes: Array, live: Array) -> Array:
+        """Of each thread, whether all of its warp that live are here."""
+        here = np.bincount(lanes // _WARP, minlength=len(self.shared.turns))
+        alive = np.bincount(self.threads[live] // _WARP, minlength=len(self.shared.turns))
+        return np.asarray((here == alive)[lanes // _WARP])
+
+    def _released(self, live: Array, waiting: dict[int, Array], held: dict[int, Array]) -> dict[int, Array]:
+        """Nobody can go on: the threads that a barrier lets go, if all have reached one.
+
+        Raises:
+            DivergentBarrier: if some never will.
+        """
+        if held:
+            at, lanes = next(iter(held.items()))
+            self.at = at
+            raise DivergentBarrier(
+                f"{self.where()}: threads {_some(lanes)} wait for the rest of their warp, which never gets there; all threads of a warp "
+                "have to take the same way to it"
+            )
+        arrived = np.sort(np.concatenate(list(waiting.values())))
+        if len(waiting) > 1 or len(arrived) < self.size:
+            self.at = next(iter(waiting))
+            places = ", ".join(f"{len(lanes)} threads at line {self.kernel.instructions[at].line}" for at, lanes in waiting.items())
+            ended = self.size - len(arrived)
+            raise DivergentBarrier(
+                f"{self.where()}: the threads of the block don't meet at one barrier: {places}, {ended} have ended; put the barrier "
+                "outside the condition on which they disagree"
+            )
+        ((at, lanes),) = waiting.items()
+        waiting.clear()
+        self.shared.epoch += 1
+        self.counters.barriers += 1
+        return {at + 1: lanes}
+
+
+def _join(places: dict[int, Array], at: int, lanes: Array) -> None:
+    kept = places.get(at)
+    places[at] = lanes if kept is None else np.sort(np.concatenate([kept, lanes]))
+
+
+def _some(lanes: Array) -> str:
+    shown = ", ".join(map(str, lanes[:4]))
+    return f"{shown}, ... ({len(lanes)})" if len(lanes) > 4 else shown
+
+
+def trap(kernel: Kernel, one: Instruction) -> Step:
+    """The step of an instruction that stops the program."""
+
+    def stop(block: Block, lanes: Array | None) -> None:
+        raise Trapped(f"{block.where()}: an assertion failed in thread {0 if lanes is None else lanes[0]}")
+
+    return stop
+
+
+compute.MAKERS["trap"] = trap

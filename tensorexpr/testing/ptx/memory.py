@@ -1,0 +1,275 @@
+"""The memory that a block sees: arrays of the launch by their addresses, shared memory that is watched, and local memory.
+
+Shared memory starts as poison. Each of its cells (of the kernel's narrowest access) knows who wrote and who read it since the last
+barrier, so that two accesses without a barrier between them are a race, whatever order this interpreter ran them in.
+"""
+
+from __future__ import annotations
+
+import bisect
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .faults import DataRace, MisalignedAccess, OutOfBounds, UnfinishedCopy, UninitialisedRead
+
+Array = np.ndarray[Any, np.dtype[Any]]
+SHARED, LOCAL, CONSTANT = 1 << 60, 1 << 61, 1 << 62
+"""Where the windows of shared, local and constant memory lie among generic addresses, beyond those of any host."""
+_NOBODY = -1
+_UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+SECTOR, BANKS = 32, 32
+
+
+@dataclass
+class Counters:
+    """What a launch did.
+
+    Args:
+        instructions: of warps.
+        global_transactions: sectors of 32 bytes that were read or written.
+        global_requests: accesses of warps to global memory.
+        shared_requests: accesses of warps to shared memory.
+        bank_conflicts: further passes that accesses to shared memory took because lanes wanted different words of one bank.
+        barriers: of blocks.
+        by_name: instructions of warps by their name.
+    """
+
+    instructions: int = 0
+    global_transactions: int = 0
+    global_requests: int = 0
+    shared_requests: int = 0
+    bank_conflicts: int = 0
+    barriers: int = 0
+    by_name: dict[str, int] = field(default_factory=dict)
+
+
+def _bytes_at(address: int, size: int) -> Array:
+    return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(address))
+
+
+class GlobalMemory:
+    """The arrays that a launch may touch."""
+
+    def __init__(self, parts: Sequence[tuple[int, int]]) -> None:
+        merged: dict[int, int] = {}
+        for at, size in parts:
+            if size:
+                merged[at] = max(size, merged.get(at, 0))
+        self._starts = sorted(merged)
+        self._sizes = [merged[at] for at in self._starts]
+        self._views = [_bytes_at(at, size) for at, size in zip(self._starts, self._sizes, strict=True)]
+        self._typed: dict[tuple[int, int], Array] = {}
+
+    def locate(self, addresses: Array, size: int, where: str, threads: Array) -> list[tuple[int, Array | None]]:
+        """The arrays that addresses lie in, as (number, lanes); None for all lanes.
+
+        Raises:
+            OutOfBounds: for the first address that lies in none.
+        """
+        low, high = int(addresses.min()), int(addresses.max())
+        number = bisect.bisect_right(self._starts, low) - 1
+        if number >= 0 and high + size <= self._starts[number] + self._sizes[number]:
+            return [(number, None)]
+        numbers = np.searchsorted(np.array(self._starts, np.uint64), addresses, side="right").astype(np.int64) - 1
+        found: list[tuple[int, Array | None]] = []
+        for each in np.unique(numbers):
+            lanes = np.nonzero(numbers == each)[0]
+            end = self._starts[each] + self._sizes[each] if each >= 0 else 0
+            outside = lanes if each < 0 else lanes[addresses[lanes] + np.uint64(size) > end]
+            if len(outside):
+                self._outside(int(addresses[outside[0]]), size, where, int(threads[outside[0]]))
+            found.append((int(each), lanes))
+        return found
+
+    def _outside(self, address: int, size: int, where: str, thread: int) -> None:
+        distances = [
+            (max(at - address, address + size - at - length), at, length) for at, length in zip(self._starts, self._sizes, strict=True)
+        ]
+        nearest = min(distances, default=None)
+        hint = "there are none"
+        if nearest is not None:
+            at, length = nearest[1:]
+            hint = f"the nearest has {length} bytes, and the access is at byte {address - at} of it"
+        raise OutOfBounds(f"{where}: thread {thread} accesses {size} bytes of global memory outside all arrays of the launch; {hint}")
+
+    def view(self, number: int, size: int) -> tuple[Array, int]:
+        """An array as unsigned integers of some bytes, and its address."""
+        key = number, size
+        if key not in self._typed:
+            whole = self._views[number]
+            self._typed[key] = whole[: len(whole) // size * size].view(_UNSIGNED[size])
+        return self._typed[key], self._starts[number]
+
+
+class SharedMemory:
+    """The shared memory of one block, and who touched it."""
+
+    def __init__(self, size: int, cell: int, threads: int) -> None:
+        self._cell = cell
+        cells = max(1, -(-size // cell))
+        self.size = size
+        self.data = np.full(cells * cell + 16, 0xFF, np.uint8)  # NaN in every type of float
+        self._typed = {width: self.data[: cells * cell].view(_UNSIGNED[width]) for width in (1, 2, 4, 8) if (cells * cell) % width == 0}
+        self._known = np.zeros(cells, np.bool_)
+        self._pending = np.zeros(cells, np.int32)
+        self._writer, self._reader = np.full(cells, _NOBODY, np.int32), np.full(cells, _NOBODY, np.int32)
+        self._shared_readers = np.zeros(cells, np.bool_)
+        self._write_epoch, self._read_epoch = np.full(cells, -1, np.int32), np.full(cells, -1, np.int32)
+        self._write_turn, self._read_turn = np.zeros(cells, np.int32), np.zeros(cells, np.int32)
+        self._write_line, self._read_line = np.zeros(cells, np.int32), np.zeros(cells, np.int32)
+        self.epoch = 0
+        self.turns = np.zeros(-(-threads // 32), np.int32)  # how often each warp waited for itself
+
+    def _cells(self, offsets: Array, size: int, where: str, threads: Array) -> tuple[Array, Array]:
+        """The cells of an access, and the thread of each."""
+        if len(offsets) and (int(offsets.max()) + size > self.size or int(offsets.min()) < 0):
+            lane = int(np.nonzero((offsets + size > self.size) | (offsets < 0))[0][0])
+            raise OutOfBounds(
+                f"{where}: thread {threads[lane]} accesses bytes {offsets[lane]} to {offsets[lane] + size} of shared memory, "
+                f"and the block has {self.size}"
+            )
+        count = max(1, size // self._cell)
+        first = offsets // self._cell
+        if count == 1:
+            return first, threads
+        return (first[:, None] + np.arange(count)).ravel(), np.repeat(threads, count)
+
+    def _foreign(self, cells: Array, threads: Array, who: Array, epoch: Array, turn: Array) -> Array:
+        """Whether another thread was there in this epoch, and no wait of the warp is between."""
+        others = (epoch[cells] == self.epoch) & (who[cells] != threads)
+        if not others.any():
+            return np.asarray(others)
+        same_warp = who[cells] // 32 == threads // 32
+        return np.asarray(others & ~(same_warp & (turn[cells] < self.turns[threads // 32])))
+
+    def note_read(self, offsets: Array, size: int, where: str, threads: Array, line: int) -> None:
+        """Watch a read.
+
+        Raises:
+            DataRace, UninitialisedRead, UnfinishedCopy: see there.
+        """
+        cells, who = self._cells(offsets, size, where, threads)
+        if self._pending.any() and self._pending[cells].any():
+            at = int(np.nonzero(self._pending[cells])[0][0])
+            raise UnfinishedCopy(
+                f"{where}: thread {who[at]} reads byte {cells[at] * self._cell} of shared memory, for which an asynchronous copy is under "
+                "way; wait for its group (ptx_wait_group with a smaller number), then a barrier"
+            )
+        racing = self._foreign(cells, who, self._writer, self._write_epoch, self._write_turn)
+        if racing.any():
+            self._race(where, "reads", cells, who, racing, self._writer, self._write_line, "wrote")
+        if not self._known[cells].all():
+            at = int(np.nonzero(~self._known[cells])[0][0])
+            raise UninitialisedRead(
+                f"{where}: thread {who[at]} reads byte {cells[at] * self._cell} of shared memory, which nothing has written"
+            )
+        again = (self._read_epoch[cells] == self.epoch) & (self._reader[cells] != who)
+        self._shared_readers[cells] = np.where(self._read_epoch[cells] == self.epoch, self._shared_readers[cells] | again, False)
+        self._reader[cells] = who
+        self._shared_readers[cells[self._reader[cells] != who]] = True  # several lanes of this access
+        self._read_epoch[cells], self._read_turn[cells], self._read_line[cells] = self.epoch, self.turns[who // 32], line
+
+    def note_write(self, offsets: Array, size: int, where: str, threads: Array, line: int, values: Array | None = None) -> None:
+        """Watch a write; lanes that write equal values to one place don't race.
+
+        Raises:
+            DataRace: see there.
+        """
+        cells, who = self._cells(offsets, size, where, threads)
+        for others, lines, verb in ((self._reader, self._read_line, "read"), (self._writer, self._write_line, "wrote")):
+            epoch, turn = (self._read_epoch, self._read_turn) if verb == "read" else (self._write_epoch, self._write_turn)
+            racing = self._foreign(cells, who, others, epoch, turn)
+            if verb == "read":
+                racing = racing | ((epoch[cells] == self.epoch) & self._shared_readers[cells] & (turn[cells] >= self.turns[who // 32]))
+            if racing.any() and not (verb == "wrote" and values is not None and self._same(offsets, size, values)):
+                self._race(where, "writes", cells, who, racing, others, lines, verb)
+        self._writer[cells] = who
+        if (self._writer[cells] != who).any() and values is not None and not self._agree(offsets, values):
+            racing = self._writer[cells] != who
+            self._race(where, "writes", cells, who, racing, self._writer, np.full_like(self._write_line, line), "writes")
+        self._known[cells] = True
+        self._write_epoch[cells], self._write_turn[cells], self._write_line[cells] = self.epoch, self.turns[who // 32], line
+
+    def _same(self, offsets: Array, size: int, values: Array) -> bool:
+        """Whether a write changes nothing: threads that compute the same don't disturb each other."""
+        rows = self.data[offsets[:, None] + np.arange(size)]
+        return bool((rows == np.ascontiguousarray(values).view(np.uint8).reshape(len(offsets), -1)).all())
+
+    def _agree(self, offsets: Array, values: Array) -> bool:
+        order = np.argsort(offsets, kind="stable")
+        places, kept = offsets[order], np.ascontiguousarray(values).reshape(len(offsets), -1)[order]
+        same = places[1:] == places[:-1]
+        return bool((kept[1:][same] == kept[:-1][same]).all())
+
+    def _race(self, where: str, verb: str, cells: Array, who: Array, racing: Array, others: Array, lines: Array, other_verb: str) -> None:
+        at = int(np.nonzero(racing)[0][0])
+        cell = int(cells[at])
+        raise DataRace(
+            f"{where}: thread {who[at]} {verb} byte {cell * self._cell} of shared memory, which thread {others[cell]} {other_verb} at line "
+            f'{lines[cell]} with no barrier between; put T.tvm_storage_sync("shared") there'
+        )
+
+    def read(self, offsets: Array, width: int, count: int) -> list[Array]:
+        """`count` values of `width` bytes from each offset on."""
+        typed, first = self._typed[width], offsets // width
+        return [typed[first + number] for number in range(count)]
+
+    def write(self, offsets: Array, width: int, values: Sequence[Array]) -> None:
+        """Values of `width` bytes from each offset on."""
+        typed, first = self._typed[width], offsets // width
+        for number, value in enumerate(values):
+            typed[first + number] = value
+
+    def begin_copy(self, offsets: Array, size: int, where: str, threads: Array, line: int) -> None:
+        """An asynchronous copy into shared memory begins."""
+        self.note_write(offsets, size, where, threads, line)
+        np.add.at(self._pending, self._cells(offsets, size, where, threads)[0], 1)
+
+    def land(self, offsets: Array, rows: Array, where: str, threads: Array, line: int) -> None:
+        """The bytes of a copy arrive."""
+        size = rows.shape[1]
+        cells, who = self._cells(offsets, size, where, threads)
+        np.subtract.at(self._pending, cells, 1)
+        self.data[offsets[:, None] + np.arange(size)] = rows
+        self._writer[cells], self._write_epoch[cells] = who, self.epoch
+        self._write_turn[cells], self._write_line[cells] = self.turns[who // 32], line
+
+
+def check_alignment(addresses: Array, size: int, where: str, threads: Array) -> None:
+    """Refuse addresses that aren't multiples of a size.
+
+    Raises:
+        MisalignedAccess: for the first of them.
+    """
+    rest = addresses & addresses.dtype.type(size - 1)
+    if rest.any():
+        lane = int(np.nonzero(rest)[0][0])
+        raise MisalignedAccess(f"{where}: thread {threads[lane]} accesses {size} bytes at an address that is no multiple of {size}")
+
+
+def count_sectors(addresses: Array, size: int, warps: Array) -> int:
+    """The sectors of global memory that the warps' lanes touch, each counted once for a warp."""
+    first = addresses // np.uint64(SECTOR)
+    keys = first if size <= SECTOR else np.concatenate([first + np.uint64(number) for number in range(size // SECTOR)])
+    owners = warps if size <= SECTOR else np.tile(warps, size // SECTOR)
+    return len(np.unique(keys.astype(np.int64) * 64 + owners))
+
+
+def count_conflicts(offsets: Array, size: int, threads: Array) -> tuple[int, int]:
+    """Requests of warps, or of the parts of warps that are served together, and the further passes that banks make of them."""
+    together = 32 if size <= 4 else 16 if size == 8 else 8
+    group = threads // together
+    words = offsets // 4
+    if size > 4:
+        words = (words[:, None] + np.arange(size // 4)).ravel()
+        group = np.repeat(group, size // 4)
+    distinct = np.unique(group.astype(np.int64) << 32 | words.astype(np.int64))
+    keys, counts = np.unique((distinct >> 32) * BANKS + (distinct & 0xFFFFFFFF) % BANKS, return_counts=True)
+    groups = keys // BANKS
+    starts = np.nonzero(np.concatenate([[True], groups[1:] != groups[:-1]]))[0]
+    passes = np.maximum.reduceat(counts, starts)
+    return len(starts), int((passes - 1).sum())

@@ -1,0 +1,116 @@
+"""Faults that are planted into kernels are found: as an error that names them, or by a wrong result."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tensorexpr as tvm
+from tensorexpr.script import from_source
+from tensorexpr.testing.ptx import (
+    DataRace,
+    DivergentBarrier,
+    MisalignedAccess,
+    OutOfBounds,
+    Trapped,
+    UnfinishedCopy,
+    UninitialisedRead,
+    UnknownInstruction,
+    emulator,
+)
+
+from .running import CASES, TARGET, with_text
+
+_BARRIER = r"\n[^\n]*bar(?:rier)?\.(?:cta\.)?sync[^\n]*"
+
+
+def _planted(text: str, pattern: str, replacement: str, number: int) -> str:
+    """The text with one occurrence of a pattern replaced."""
+    found = list(re.finditer(pattern, text))[number]
+    changed = text[: found.start()] + found.expand(replacement) + text[found.end() :]
+    assert changed != text
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("case", "pattern", "replacement", "number", "fault"),
+    [
+        pytest.param("reverse", _BARRIER, "", 0, DataRace, id="dropped barrier"),
+        pytest.param("reduction", _BARRIER, "", 0, DataRace, id="dropped barrier before a loop"),
+        pytest.param("reduction", _BARRIER, "", 1, DataRace, id="dropped barrier in a loop"),
+        pytest.param("gemm", _BARRIER, "", 0, DataRace, id="tile overwritten while it is read"),
+        pytest.param("gemm", _BARRIER, "", 2, DataRace, id="tile read before it is there"),
+        pytest.param("tensor_cores", _BARRIER, "", 0, DataRace, id="copies of other threads, no barrier"),
+        pytest.param("elementwise", r"(setp\.gt\.\w+ .*, )999;", r"\g<1>1000;", 0, OutOfBounds, id="guard off by one"),
+        pytest.param("elementwise", r"\n\s*@%p1 bra[^\n]*", "", 0, OutOfBounds, id="no guard"),
+        pytest.param("reverse", r"st\.shared", "st.global", 0, (OutOfBounds, MisalignedAccess), id="wrong space of a store"),
+        pytest.param("reverse", r"\n[^\n]*st\.shared[^\n]*", "", 0, UninitialisedRead, id="shared memory that nobody wrote"),
+        pytest.param("reverse", r"(st\.shared\S*\s+\[%\w+)\]", r"\1+512]", 0, OutOfBounds, id="beyond shared memory"),
+        pytest.param("softmax", r"(ld\.global\S*\s+\{.*\}, \[%\w+)\]", r"\1+4]", 0, MisalignedAccess, id="vector at an odd place"),
+        pytest.param("tensor_cores", r"wait_group\s+1", "wait_group 2", 0, UnfinishedCopy, id="wrong count of a wait"),
+        pytest.param("tensor_cores", r"\n[^\n]*wait_group[^\n]*", "", 0, UnfinishedCopy, id="dropped wait"),
+        pytest.param("tensor_cores", r"\n[^\n]*commit_group[^\n]*", "", 0, UnfinishedCopy, id="dropped commit"),
+        pytest.param("gemm", r"fma\.rn\.f32", "fma.rp.f99", 0, UnknownInstruction, id="no instruction"),
+    ],
+)
+def test_a_fault_is_named(case: str, pattern: str, replacement: str, number: int, fault: Any) -> None:
+    module = CASES[case].build()
+    with pytest.raises(fault, match=rf"{case}_kernel|function_kernel"):
+        CASES[case].run(with_text(module, _planted(module.get_source(), pattern, replacement, number)))
+
+
+@pytest.mark.parametrize(
+    ("case", "pattern", "replacement", "number"),
+    [
+        pytest.param("tensor_cores", r"\.trans", "", 0, id="matrix not transposed"),
+        pytest.param("tensor_cores", r"(mma\.sync[^{]*\{[^}]*\},\s*\{)(%r\d+), (%r\d+)", r"\1\3, \2", 0, id="swapped fragment of A"),
+        pytest.param(
+            "tensor_cores", r"(mma\.sync[^{]*\{[^}]*\},\s*\{[^}]*\},\s*\{)(%r\d+), (%r\d+)", r"\1\3, \2", 0, id="swapped fragment of B"
+        ),
+        pytest.param("softmax", r"(shfl\.sync\.down\.b32\s+.*, )8(, 31)", r"\g<1>4\2", 1, id="distance of an exchange"),
+        pytest.param("elementwise", r"shl\.b32(\s+.*), 7;", r"shl.b32\1, 6;", 0, id="stride of blocks"),
+        pytest.param("gemm", r"(ld\.shared\.v4\S+\s+\{)(%r\d+), (%r\d+)", r"\1\3, \2", 0, id="swapped lanes"),
+    ],
+)
+def test_a_wrong_result_is_seen(case: str, pattern: str, replacement: str, number: int) -> None:
+    module = CASES[case].build()
+    text = _planted(module.get_source(), pattern, replacement, number)
+    try:
+        found = CASES[case].run(with_text(module, text))
+    except OutOfBounds:
+        return
+    assert not CASES[case].is_right(found)
+
+
+def _run(lines: list[str]) -> None:
+    body = "\n".join(f"            {line}" for line in lines)
+    script = (
+        'from tensorexpr.script import tir as T\n@T.prim_func\ndef main(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):\n'
+        '    for bx in T.thread_binding(1, "blockIdx.x"):\n        for tx in T.thread_binding(64, "threadIdx.x"):\n' + body
+    )
+    device = emulator()
+    arrays = [tvm.nd.array(np.arange(64, dtype="float32"), device) for _ in "AB"]
+    tvm.build(from_source(script), target=TARGET)(*arrays)
+
+
+def test_a_barrier_that_not_all_reach() -> None:
+    with pytest.raises(DivergentBarrier, match="don't meet at one barrier: 3 threads at line"):
+        _run(["if A[tx] < T.float32(3):", '    T.evaluate(T.tvm_storage_sync("shared"))', "B[tx] = A[tx]"])
+
+
+def test_an_exchange_that_not_all_reach() -> None:
+    moved = "T.tvm_warp_shuffle(T.uint32(0xFFFFFFFF), A[tx], 0, 32, 32)"
+    with pytest.raises(DivergentBarrier, match="wait for the rest of their warp"):
+        _run(["if A[tx] < T.float32(3):", f"    B[tx] = {moved}"])
+
+
+def test_an_assertion_that_fails() -> None:
+    with pytest.raises(Trapped, match="an assertion failed in thread"):
+        _run(['assert A[tx] < T.float32(3), "too large"', "B[tx] = A[tx]"])
+
+
+def test_threads_that_agree_on_a_value_do_not_race() -> None:
+    _run(['S = T.allocate([1], "float32", "shared")', 'S_1 = T.Buffer((1,), data=S, scope="shared")', "S_1[0] = A[0]", "B[tx] = S_1[0]"])
