@@ -16,6 +16,10 @@ from typing import Any
 from ..errors import LoweringError
 from ..tir.function import IRModule, PrimFunc
 from .context import PassContext, argument_list
+from .device.barriers_on_cpu import barriers_on_cpu
+from .device.blocks_on_cpu import blocks_on_cpu
+from .device.cross_thread_reductions import cross_thread_reductions
+from .device.launch_threads import has_threads, launch_threads
 from .passes import Pass, deep_recursion, run_pass
 from .phase1.compact_buffer_allocation import compact_buffer_allocation
 from .phase1.convert_blocks_to_opaque import convert_blocks_to_opaque
@@ -89,6 +93,17 @@ PHASES: dict[int, tuple[Pass, ...]] = {
         Pass("tir.HoistExpression", hoist_expression),  # after the guards are gone: what is computed for sure may leave a loop
     ),
 }
+# Before those of a phase, where a CPU is to run the threads of a grid (`lower_for_cpu`).
+ON_CPU: dict[int, tuple[Pass, ...]] = {
+    1: (Pass("tir.LowerCrossThreadReduction", cross_thread_reductions),),  # while blocks say which loops reduce
+    2: (
+        Pass("tir.InjectDoubleBuffer", inject_double_buffer),  # before barriers, which are between its copies then
+        Pass("tir.InjectVirtualThread", inject_virtual_thread),  # while their loops stand around those of the threads that they share
+        Pass("tir.LaunchThreads", launch_threads),  # from here on all threads of a kernel run at once
+        Pass("tir.BarriersOnCPU", barriers_on_cpu),  # before a piece is what stands between two of them
+        Pass("tir.BlocksOnCPU", blocks_on_cpu),  # first of all else: what follows shapes its loops as any other
+    ),
+}
 # After the user's passes of phase 3, as nothing but code generation should see their results.
 FINAL: tuple[Pass, ...] = (
     Pass("tir.InstrumentBoundCheckers", instrument_bound_checkers),  # so that it checks the accesses that will happen
@@ -130,12 +145,33 @@ def lower(
     with deep_recursion:
         mod = _as_module(inp, args, name, binds, ctx)
         if upto in (None, LAST_PHASE):
-            options = _options(ctx, simple_mode)
-            if not ctx.instruments and _is_lowered(mod, options):
-                return mod
-            if _is_lowered(mod, options, but_registers=True):
-                added = _NONE_ADDED  # the registers change what our passes do; the user's have seen the program
-        return next(islice(_by_phase(mod, ctx, added, simple_mode), LAST_PHASE if upto is None else upto, None))
+            return _whole(mod, ctx, added, simple_mode, on_cpu=False)
+        return next(islice(_by_phase(mod, ctx, added, simple_mode), upto, None))
+
+
+def lower_for_cpu(
+    inp: Any, args: Sequence[Any] | None = None, name: str = "main", binds: Mapping[Any, Any] | None = None
+) -> IRModule:
+    """What `lower(inp, args, name, binds)` gives, with the threads of grids as loops: blocks in parallel, their threads in turn.
+
+    Raises:
+        LoweringError: as `lower`, and for barriers that not all threads reach and blocks larger than a GPU has.
+    """
+    ctx = PassContext.current()
+    added = _user_passes(ctx)
+    with deep_recursion:
+        mod = _as_module(inp, args, name, binds, ctx)
+        return _whole(mod, ctx, added, False, on_cpu=any(has_threads(func) for func in mod.functions.values()))
+
+
+def _whole(mod: IRModule, ctx: PassContext, added: Mapping[int, list[Pass]], simple_mode: bool, on_cpu: bool) -> IRModule:
+    """The module after the last phase."""
+    options = _options(ctx, simple_mode)
+    if not ctx.instruments and not on_cpu and _is_lowered(mod, options):
+        return mod
+    if _is_lowered(mod, options, but_registers=True):
+        added = _NONE_ADDED  # the registers change what our passes do; the user's have seen the program
+    return next(islice(_by_phase(mod, ctx, added, simple_mode, on_cpu), LAST_PHASE, None))
 
 
 def lower_by_phase(inp: Any, args: Sequence[Any] | None = None, name: str = "main") -> Iterator[IRModule]:
@@ -174,10 +210,13 @@ def _simple(passes: Sequence[Pass]) -> Iterator[Pass]:
             yield Pass("tir.LoopPartition", drop_proved_guards)
 
 
-def _by_phase(mod: IRModule, ctx: PassContext, added: Mapping[int, list[Pass]], simple_mode: bool) -> Iterator[IRModule]:
+def _by_phase(
+    mod: IRModule, ctx: PassContext, added: Mapping[int, list[Pass]], simple_mode: bool, on_cpu: bool = False
+) -> Iterator[IRModule]:
     """The module after each phase."""
     verify = FreeVars() if os.environ.get("TENSOREXPR_VERIFY") else None
-    for phase, passes in PHASES.items():
+    for phase, own in PHASES.items():
+        passes = (*ON_CPU.get(phase, ()), *own) if on_cpu else own
         for one in _simple(passes) if simple_mode else passes:
             before, mod = mod, run_pass(one, mod, ctx)
             # What a pass left alone was checked after the one before; most passes find nothing to do.

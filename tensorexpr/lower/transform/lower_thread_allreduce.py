@@ -41,14 +41,22 @@ def LowerThreadAllreduce() -> Pass:
     """
 
     def run(func: PrimFunc, ctx: PassContext) -> PrimFunc:
-        if not any(isinstance(node, Call) and node.op == _ALLREDUCE for node in walk(func.body)):
-            return func
         target = func.attrs.get("target")
-        if not isinstance(target, Target):
+        if has_allreduce(func) and not isinstance(target, Target):
             raise LoweringError("LowerThreadAllreduce: the function has no target; bind one with tir.transform.BindTarget")
-        return func.with_body(_Lowerer(target).stmt(func.body))
+        return lower_thread_allreduce(func, target) if isinstance(target, Target) else func
 
     return Pass("tir.LowerThreadAllreduce", run)
+
+
+def has_allreduce(func: PrimFunc) -> bool:
+    """Whether a function reduces over threads."""
+    return any(isinstance(node, Call) and node.op == _ALLREDUCE for node in walk(func.body))
+
+
+def lower_thread_allreduce(func: PrimFunc, target: Target) -> PrimFunc:
+    """`func` without reductions over threads, in the steps that threads of `target` take; itself if there are none."""
+    return func.with_body(_Lowerer(target).stmt(func.body)) if has_allreduce(func) else func
 
 
 @dataclass(frozen=True)

@@ -33,10 +33,12 @@ def ThreadSync(storage_scope: str) -> Pass:
         storage_scope: "shared", "shared.dyn" or "warp".
     """
 
-    def run(func: PrimFunc, ctx: PassContext) -> PrimFunc:
-        return func.with_body(_Planner(storage_scope).kernels(func.body))
+    return Pass("tir.ThreadSync", lambda func, ctx: thread_sync(func, storage_scope))
 
-    return Pass("tir.ThreadSync", run)
+
+def thread_sync(func: PrimFunc, storage_scope: str) -> PrimFunc:
+    """`func` with the barriers that memory of a scope needs; itself where it needs none."""
+    return func.with_body(_Planner(storage_scope).kernels(func.body))
 
 
 @dataclass(frozen=True)
