@@ -20,8 +20,8 @@ def barriers_on_cpu(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     """
     if not has_threads(func):
         return func
-    # On a CPU threads have no registers that others see: they reduce by a tree in shared memory.
-    func = lower_thread_allreduce(func, Target("llvm"))
+    # Of a device without warps: a tree in shared memory, whose steps are loops over threads without exchanges.
+    func = lower_thread_allreduce(func, Target("opencl"))
     for scope in _SHARED_SCOPES:
         func = thread_sync(func, scope)
     return func

@@ -9,12 +9,16 @@ From here on a loop over threads means what it does on a device: all of them run
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 from ...tir.expr import IterVar, Range
 from ...tir.function import PrimFunc
-from ...tir.stmt import AttrStmt, For, ForKind, Stmt
+from ...tir.stmt import NOP, Allocate, AttrStmt, For, ForKind, Stmt
 from ...tir.thread import HARDWARE_TAGS, bound_tag
 from ..context import PassContext
-from ..rebuild import map_stmt, walk_statements
+from ..rebuild import map_stmt, pointer_scope, sub_statements, walk_statements
+from .barriers import mentions
 from ..transform.unify_thread_binding import unified
 
 
@@ -38,7 +42,40 @@ def launch_threads(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     Raises:
         LoweringError: where a kernel has one tag with different numbers of threads.
     """
-    return func.with_body(_as_attributes(unified(func.body))) if has_threads(func) else func
+    return func.with_body(_sunk(_as_attributes(unified(func.body)))) if has_threads(func) else func
+
+
+def _sunk(stmt: Stmt) -> Stmt:
+    """Memory of blocks and threads that is allocated around a kernel, inside of it: each block and each thread has its own."""
+    if launched_tag(stmt) is not None:
+        return stmt
+    result = map_stmt(stmt, _sunk)
+    if not isinstance(result, Allocate) or pointer_scope(result.buffer_var) == "global":
+        return result
+    kernels = [kernel for kernel in _kernels(result.body) if mentions(kernel, result.buffer_var)]
+    # Memory that kernels hand on to each other is left where it is.
+    return _moved(result.body, replace(result, body=NOP), kernels[0]) if len(kernels) == 1 else result
+
+
+def _kernels(stmt: Stmt) -> Iterator[Stmt]:
+    if launched_tag(stmt) is not None:
+        yield stmt
+        return
+    for inner in sub_statements(stmt):
+        yield from _kernels(inner)
+
+
+def _moved(stmt: Stmt, storage: Allocate, kernel: Stmt) -> Stmt:
+    if stmt is kernel:
+        return _inside(stmt, storage)
+    return map_stmt(stmt, lambda inner: _moved(inner, storage, kernel))
+
+
+def _inside(stmt: Stmt, storage: Allocate) -> Stmt:
+    """The storage inside the innermost of the launches at the top of a kernel."""
+    assert isinstance(stmt, AttrStmt)
+    body = _inside(stmt.body, storage) if launched_tag(stmt.body) is not None else replace(storage, body=stmt.body)
+    return replace(stmt, body=body)
 
 
 def _as_attributes(stmt: Stmt) -> Stmt:
