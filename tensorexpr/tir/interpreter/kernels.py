@@ -19,7 +19,7 @@ from ..pointers import pointer_scope
 from ..reduce import CommReducer
 from ..rewriting import walk
 from ..scopes import parts
-from ..stmt import Allocate, AssertStmt, AttrStmt, BufferStore, DeclBuffer, Evaluate, For, IfThenElse, LetStmt, SeqStmt, Stmt, While
+from ..stmt import Allocate, AssertStmt, AttrStmt, BufferRealize, BufferStore, DeclBuffer, Evaluate, For, IfThenElse, LetStmt, SeqStmt, Stmt, While
 from ..thread import HARDWARE_TAGS, bound_tag
 from .arithmetic import Thunk
 from .machine import Machine
@@ -28,6 +28,7 @@ from .thread_watch import ThreadWatch
 
 SYNC, ALLREDUCE = "tir.tvm_storage_sync", "tir.tvm_thread_allreduce"
 SHUFFLES = ("tir.tvm_warp_shuffle", "tir.tvm_warp_shuffle_up", "tir.tvm_warp_shuffle_down")
+Boxes = dict[int, tuple[tuple[int, ...], tuple[int, ...]]]
 Action = Callable[[Sequence[int]], None]  # for the threads of these numbers
 
 
@@ -124,14 +125,19 @@ class Kernel:
                 sizes = dict.fromkeys(range(len(self._places)), len(storage.array))
                 self._provide(slot, sizes, storage.name, storage.array.dtype, storage.scope)
 
-    def _provide(self, slot: int, sizes: dict[int, int], name: str, dtype: Any, scope: str) -> None:
-        """Fresh memory of `sizes` elements for each thread, those that a scope joins having one piece of it."""
+    def _provide(self, slot: int, sizes: dict[int, int], name: str, dtype: Any, scope: str, boxes: Boxes | None = None) -> None:
+        """Fresh memory of `sizes` elements for each thread, those that a scope joins having one piece of it.
+
+        Args:
+            boxes: of memory that is addressed by a box, its first indices and extents for each thread.
+        """
         for_block, for_warp = scope.split(".")[0] in ("shared", "global"), scope == "warp"
         made: dict[Any, Storage] = {}
         for thread, size in sizes.items():
             key = None if for_block else self._others(thread, {"threadIdx.x"}) if for_warp else thread
             if key not in made:
-                made[key] = Storage(np.zeros(size, dtype), name, (size,))
+                mins, extents = ((), (size,)) if boxes is None else boxes[thread]
+                made[key] = Storage(np.zeros(size, dtype), name, extents, mins)
                 made[key].scope = scope
                 # What several threads see is watched by the innermost watch, which is that of threads.
                 made[key].depth = len(self._machine.watch) - int(for_block or for_warp)
@@ -176,6 +182,8 @@ class Kernel:
                 return self._let(stmt)
             case Allocate():
                 return self._allocate(stmt)
+            case BufferRealize():
+                return self._realize(stmt)
             case AttrStmt():
                 outer = self._reducer
                 self._reducer = stmt.node if isinstance(stmt.node, CommReducer) else outer
@@ -305,6 +313,22 @@ class Kernel:
         def run(active: Sequence[int]) -> None:
             sizes = self._each(active, lambda: int(np.prod([extent() for extent in extents])) * lanes)
             self._provide(slot, sizes, name, dtype, scope)
+            body(active)
+
+        return run
+
+    def _realize(self, stmt: BufferRealize) -> Action:
+        machine, buffer = self._machine, stmt.buffer
+        if buffer in machine.parameters:
+            return self._made(stmt.body)
+        machine.boxed.add(buffer)
+        slot, bounds = machine.slot(buffer.data), [(machine.compile(r.min), machine.compile(r.extent)) for r in stmt.bounds]
+        body, lanes, dtype = self._made(stmt.body), parse_dtype(buffer.dtype).lanes, to_numpy(scalar_dtype(buffer.dtype))
+
+        def run(active: Sequence[int]) -> None:
+            boxes = self._each(active, lambda: (tuple(low() for low, _ in bounds), tuple(extent() for _, extent in bounds)))
+            sizes = {thread: int(np.prod(extents, dtype=np.int64)) * lanes for thread, (_, extents) in boxes.items()}
+            self._provide(slot, sizes, buffer.name, dtype, buffer.scope(), boxes)
             body(active)
 
         return run

@@ -30,7 +30,7 @@ from ..stmt import (
     While,
 )
 from ..pointers import pointer_scope
-from ..thread import HARDWARE_TAGS, THREAD_REDUCTION_PRAGMA, bound_tag
+from ..thread import HARDWARE_TAGS, bound_tag
 from .access import store
 from .arithmetic import Thunk
 from .binds import bind_buffer
@@ -66,9 +66,7 @@ def _loop(machine: Machine, stmt: For) -> Thunk:
             watch.pop()
 
     watch_of = GridWatch if bound_tag(stmt) in HARDWARE_TAGS else RaceWatch
-    # Threads that reduce together write to one element by intent.
-    apart = stmt.kind in (ForKind.PARALLEL, ForKind.THREAD_BINDING) and not stmt.annotations.get(THREAD_REDUCTION_PRAGMA)
-    return parallel if apart else serial
+    return parallel if stmt.kind in (ForKind.PARALLEL, ForKind.THREAD_BINDING) else serial
 
 
 def _allocate(machine: Machine, stmt: Allocate) -> Thunk:
