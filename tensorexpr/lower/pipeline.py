@@ -164,6 +164,20 @@ def lower_for_cpu(
         return _whole(mod, ctx, added, False, on_cpu=any(has_threads(func) for func in mod.functions.values()))
 
 
+def with_barriers(mod: IRModule) -> IRModule:
+    """A module after phase 1 with its threads as a device runs them: all at once, with a barrier where they would race.
+
+    Raises:
+        LoweringError: where threads exchange memory under a condition on which they disagree.
+    """
+    ctx = PassContext.current()
+    with deep_recursion:
+        for one in ON_CPU[2]:
+            if one.name != "tir.BlocksOnCPU":
+                mod = run_pass(one, mod, ctx)
+    return mod
+
+
 def _whole(mod: IRModule, ctx: PassContext, added: Mapping[int, list[Pass]], simple_mode: bool, on_cpu: bool) -> IRModule:
     """The module after the last phase."""
     options = _options(ctx, simple_mode)

@@ -30,8 +30,8 @@ def check_block(name: str, func: PrimFunc, extents: Sequence[PrimExpr], shared: 
         threads *= as_int(extent) or 1
     of = f"{target.kind.name} has" if isinstance(target, Target) and target.kind.name != "llvm" else "GPUs have"
     if threads > limit:
-        shape = " x ".join(str(extent) for extent in extents)
-        raise LoweringError(f"In {name}: a block has {shape} = {threads} threads; {of} at most {limit}. Bind smaller parts of the loops")
+        shape = f"{' x '.join(str(extent) for extent in extents)} = {threads}" if len(extents) > 1 else str(threads)
+        raise LoweringError(f"In {name}: a block has {shape} threads; {of} at most {limit}. Bind smaller parts of the loops")
     room = int(known.get("max_shared_memory_per_block", MAX_SHARED_BYTES))
     sizes = {one.buffer_var.name: (one.constant_size() or 0) * parse_dtype(one.dtype).itemsize * parse_dtype(one.dtype).lanes for one in shared}
     if sum(sizes.values()) > room:
