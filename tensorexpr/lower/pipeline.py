@@ -149,9 +149,7 @@ def lower(
         return next(islice(_by_phase(mod, ctx, added, simple_mode), upto, None))
 
 
-def lower_for_cpu(
-    inp: Any, args: Sequence[Any] | None = None, name: str = "main", binds: Mapping[Any, Any] | None = None
-) -> IRModule:
+def lower_for_cpu(inp: Any, args: Sequence[Any] | None = None, name: str = "main", binds: Mapping[Any, Any] | None = None) -> IRModule:
     """What `lower(inp, args, name, binds)` gives, with the threads of grids as loops: blocks in parallel, their threads in turn.
 
     Raises:

@@ -302,7 +302,7 @@ class _Kernel:
         if self._meetings.first(stmt) is None or isinstance(stmt, (BufferStore, Evaluate)):
             yield stmt, in_loop
             return
-        if isinstance(stmt, LetStmt) or isinstance(stmt, (IfThenElse, While)):
+        if isinstance(stmt, (LetStmt, IfThenElse, While)):
             yield from ((Evaluate(expr), True) for expr in own_expressions(stmt))
         looping = in_loop or isinstance(stmt, (For, While))
         if isinstance(stmt, SeqStmt):

@@ -18,8 +18,8 @@ from ...tir.stmt import NOP, Allocate, AttrStmt, For, ForKind, Stmt
 from ...tir.thread import HARDWARE_TAGS, bound_tag
 from ..context import PassContext
 from ..rebuild import map_stmt, pointer_scope, sub_statements, walk_statements
-from .barriers import mentions
 from ..transform.unify_thread_binding import unified
+from .barriers import mentions
 
 
 def launched_tag(stmt: Stmt) -> str | None:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ...errors import ScheduleError
 from ...schedule.tree import StageNode
 from ...tir.arithmetic import const, is_const_int
 from ...tir.buffer import Buffer, decl_buffer

@@ -18,7 +18,6 @@ from ...tir.function import PrimFunc
 from ...tir.rewriting import variables, walk
 from ...tir.scopes import parts
 from ...tir.stmt import AttrStmt, BufferStore, Evaluate, For, ForKind, IfThenElse, SeqStmt, Stmt, While, seq
-from ..context import PassContext
 from ..passes import Pass
 from ..rebuild import map_stmt, own_expressions, pointer_scope, sub_statements, walk_statements
 

@@ -19,7 +19,21 @@ from ..pointers import pointer_scope
 from ..reduce import CommReducer
 from ..rewriting import walk
 from ..scopes import parts
-from ..stmt import Allocate, AssertStmt, AttrStmt, BufferRealize, BufferStore, DeclBuffer, Evaluate, For, IfThenElse, LetStmt, SeqStmt, Stmt, While
+from ..stmt import (
+    Allocate,
+    AssertStmt,
+    AttrStmt,
+    BufferRealize,
+    BufferStore,
+    DeclBuffer,
+    Evaluate,
+    For,
+    IfThenElse,
+    LetStmt,
+    SeqStmt,
+    Stmt,
+    While,
+)
 from ..thread import HARDWARE_TAGS, bound_tag
 from .arithmetic import Thunk
 from .machine import Machine
@@ -295,7 +309,12 @@ class Kernel:
         return run
 
     def _let(self, stmt: LetStmt) -> Action:
-        slot, body, offers, value = self._machine.slot(stmt.var), self._made(stmt.body), self._offering(stmt), self._machine.compile(stmt.value)
+        slot, body, offers, value = (
+            self._machine.slot(stmt.var),
+            self._made(stmt.body),
+            self._offering(stmt),
+            self._machine.compile(stmt.value),
+        )
 
         def run(active: Sequence[int]) -> None:
             offers(active)

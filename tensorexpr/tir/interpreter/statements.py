@@ -10,6 +10,7 @@ import numpy as np
 from ..block import BlockRealize
 from ..dtype import parse_dtype, scalar_dtype, to_numpy
 from ..expr import IterVar
+from ..pointers import pointer_scope
 from ..stmt import (
     Allocate,
     AllocateConst,
@@ -29,7 +30,6 @@ from ..stmt import (
     Stmt,
     While,
 )
-from ..pointers import pointer_scope
 from ..thread import HARDWARE_TAGS, bound_tag
 from .access import store
 from .arithmetic import Thunk

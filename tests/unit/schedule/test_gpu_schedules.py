@@ -64,7 +64,7 @@ def test_blocks_do_not_add_up() -> None:
     b = te.compute((), lambda: te.sum(a[k], axis=k), name="B")
     s = create_schedule(b.op)
     s[b].bind(k, te.thread_axis("blockIdx.x"))
-    with pytest.raises(ScheduleError, match="'k' is bound to blockIdx.x, and blocks don't meet to add up"):
+    with pytest.raises(ScheduleError, match=r"'k' is bound to blockIdx.x, and blocks don't meet to add up"):
         tvm.lower(s, [a, b])
 
 
@@ -76,18 +76,18 @@ def test_a_spatial_axis_inside_a_shared_reduction() -> None:
     outer, inner = s[b].split(k, factor=4)
     s[b].reorder(inner, outer, b.op.axis[0])
     s[b].bind(inner, te.thread_axis("threadIdx.x"))
-    with pytest.raises(ScheduleError, match="its axis 'i' stands inside the reduction 'k.outer'"):
+    with pytest.raises(ScheduleError, match=r"its axis 'i' stands inside the reduction 'k.outer'"):
         tvm.lower(s, [a, b])
 
 
 def test_a_predicate_needs_its_threads() -> None:
-    s, args = row_sums(factored=False, one_stores=False)
+    _, args = row_sums(factored=False, one_stores=False)
     other = te.thread_axis("threadIdx.z")
     elsewhere = te.compute((4,), lambda i: 1.0, name="D")
     s2 = create_schedule([elsewhere.op, args[1].op])
     s2[elsewhere].bind(elsewhere.op.axis[0], other)
     s2[args[1]].set_store_predicate(other.var.equal(0))
-    with pytest.raises(ScheduleError, match="speaks of threadIdx.z, to which no loop around it is bound"):
+    with pytest.raises(ScheduleError, match=r"speaks of threadIdx.z, to which no loop around it is bound"):
         tvm.lower(s2, [*args, elsewhere])
 
 
