@@ -2,7 +2,8 @@
 
     data ::= integer | ("axis", number) | ("thread", tag) | (operator, data, data) | ("not", data)
 
-A thread stands for its number among those of a tag of a grid. Operators are those of `OPERATORS`. A program may come from a file, so `problem_of` checks depth, size and kinds.
+A thread stands for its number among those of a tag of a grid. Operators are those of `OPERATORS`. A program may come from a file,
+so `problem_of` checks depth, size and kinds.
 """
 
 from __future__ import annotations

@@ -33,12 +33,10 @@ def check_block(name: str, func: PrimFunc, extents: Sequence[PrimExpr], shared: 
         shape = f"{' x '.join(str(extent) for extent in extents)} = {threads}" if len(extents) > 1 else str(threads)
         raise LoweringError(f"In {name}: a block has {shape} threads; {of} at most {limit}. Bind smaller parts of the loops")
     room = int(known.get("max_shared_memory_per_block", MAX_SHARED_BYTES))
-    sizes = {
-        one.buffer_var.name: (one.constant_size() or 0) * parse_dtype(one.dtype).itemsize * parse_dtype(one.dtype).lanes for one in shared
-    }
-    if sum(sizes.values()) > room:
-        parts = ", ".join(f"{name} {size}" for name, size in sizes.items())
+    sizes = [(one.constant_size() or 0) * parse_dtype(one.dtype).itemsize * parse_dtype(one.dtype).lanes for one in shared]
+    if sum(sizes) > room:
+        parts = ", ".join(f"{one.buffer_var.name} {size}" for one, size in zip(shared, sizes, strict=True))
         raise LoweringError(
-            f"In {name}: the threads of a block share {sum(sizes.values())} bytes ({parts}); {of} at most {room}. "
+            f"In {name}: the threads of a block share {sum(sizes)} bytes ({parts}); {of} at most {room}. "
             "Compute less of these stages at a time, at loops further inside"
         )

@@ -83,8 +83,8 @@ class ThreadMemory:
         if found is None:
             if isinstance(expr, Var) and expr in self.arrays:
                 raise LoweringError(
-                    f"{expr.name} belongs to one thread, outlives a barrier and is passed on by its address; on a CPU each thread has a copy "
-                    "that only loads and stores find: allocate it between two barriers"
+                    f"{expr.name} belongs to one thread, outlives a barrier and is passed on by its address; on a CPU each thread has a "
+                    "copy that only loads and stores find: allocate it between two barriers"
                 )
             found = map_expr(expr, self.expr)
             if isinstance(found, BufferLoad) and found.buffer.data in self.arrays:

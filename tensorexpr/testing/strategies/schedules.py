@@ -85,13 +85,13 @@ def applied(schedule: Schedule, step: Step) -> Schedule | None:
     try:
         trial.apply_step(step)
         check_tree(trial.tree)
-        bound = any(mark.thread for stage in trial.tree.stages for mark in stage.marks.values())
-        if bound or any(
-            stage.rolling_buffer or stage.double_buffer or _promises(stage) or _is_tensorized(stage) for stage in trial.tree.stages
+        if any(
+            stage.rolling_buffer or stage.double_buffer or _promises(stage) or _is_tensorized(stage) or _is_bound(stage)
+            for stage in trial.tree.stages
         ):
-            ScheduleOps(
-                trial
-            )  # whether threads are as many in all stages, a box rolls, a split divides it, or an intrinsic fits, is seen when bounds are inferred
+            # Whether threads are as many in all stages, a box rolls, a split divides it, or an intrinsic fits, is seen when bounds
+            # are inferred.
+            ScheduleOps(trial)
     except (ScheduleError, LoweringError):  # an output that rolls is legal until it is an argument
         return None
     return trial
@@ -119,6 +119,10 @@ def _is_argument(stage: StageNode) -> bool:
 def _promises(stage: StageNode) -> bool:
     """True if a stage at a loop has splits without guards: its box decides."""
     return isinstance(stage.attach, At) and any(isinstance(r, SplitRelation) and r.exact for r in stage.relations)
+
+
+def _is_bound(stage: StageNode) -> bool:
+    return any(mark.thread is not None for mark in stage.marks.values())
 
 
 def _is_tensorized(stage: StageNode) -> bool:

@@ -56,7 +56,7 @@ def test_barriers_split_the_threads() -> None:
     )  # fmt: skip
     np.testing.assert_allclose(both(func), (3 * halves(DATA)[:, ::-1]).reshape(-1), rtol=1e-6)
     loops = [stmt for stmt in walk_statements(lower_for_cpu(func)["main"].body) if isinstance(stmt, For)]
-    assert [loop.kind for loop in loops][0] is ForKind.PARALLEL
+    assert loops[0].kind is ForKind.PARALLEL
     assert not any(loop.kind is ForKind.THREAD_BINDING for loop in loops)
 
 
@@ -64,7 +64,8 @@ def test_what_a_thread_keeps_while_a_loop_around_barriers_runs_on() -> None:
     """Each thread counts its rounds in one piece of the loop."""
     func = parsed(
         *GRID, *SHARED, *LOCAL, "for k in range(4):", "    S[tx] = A[bx * 32 + tx]", f"    {BARRIER}", "    if k == 0:",
-        "        L[0] = S[(tx + 1) % 32]", "    else:", "        L[0] = L[0] + S[(tx + 1) % 32]", f"    {BARRIER}", "B[bx * 32 + tx] = L[0]",
+        "        L[0] = S[(tx + 1) % 32]", "    else:", "        L[0] = L[0] + S[(tx + 1) % 32]", f"    {BARRIER}",
+        "B[bx * 32 + tx] = L[0]",
     )  # fmt: skip
     np.testing.assert_allclose(both(func), (4 * np.roll(halves(DATA), -1, 1)).reshape(-1), rtol=1e-6)
 
