@@ -70,9 +70,8 @@ def predicate_of(stage: StageNode, predicate: Any, threads: Mapping[Var, str]) -
     if expr is None:
         raise stage.refused(f"set_store_predicate takes a condition over op.axis, not {predicate!r}")
     try:
-        data: AxisExpression = encode(
-            expr, {stage.axes[axis].var: axis for axis in stage.spatial}, {var: tag for var, tag in threads.items() if tag in HARDWARE_TAGS}
-        )
+        axes = {stage.axes[axis].var: axis for axis in stage.spatial}
+        data: AxisExpression = encode(expr, axes, {var: tag for var, tag in threads.items() if tag in HARDWARE_TAGS})
     except ScheduleError as error:
         raise stage.refused(f"set_store_predicate: {error}") from error
     return data

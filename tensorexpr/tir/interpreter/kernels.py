@@ -309,12 +309,8 @@ class Kernel:
         return run
 
     def _let(self, stmt: LetStmt) -> Action:
-        slot, body, offers, value = (
-            self._machine.slot(stmt.var),
-            self._made(stmt.body),
-            self._offering(stmt),
-            self._machine.compile(stmt.value),
-        )
+        slot, value = self._machine.slot(stmt.var), self._machine.compile(stmt.value)
+        body, offers = self._made(stmt.body), self._offering(stmt)
 
         def run(active: Sequence[int]) -> None:
             offers(active)

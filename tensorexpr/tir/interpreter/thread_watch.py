@@ -69,4 +69,5 @@ class ThreadWatch(RaceWatch):
 
 
 def _place(where: Any) -> str:
-    return "" if where is None else f" in `{' '.join(str(where).split())}`"
+    # The text of a store begins with what it mentions.
+    return "" if where is None else f" in `{str(where).splitlines()[-1].strip()}`"

@@ -119,7 +119,10 @@ def test_barriers_are_planned_where_threads_would_race() -> None:
 
 def test_a_missing_barrier_names_both_accesses() -> None:
     func = parsed(*GRID, *SHARED, "S[tx] = A[bx * 32 + tx]", "B[bx * 32 + tx] = S[31 - tx]", BARRIER)
-    message = r"race on S\[31\] between two barriers: thread threadIdx.x 0 reads it.* in `S\[31 - tx\]`, thread threadIdx.x 31 writes it"
+    message = (
+        r"race on S_data\[16\] between two barriers: thread threadIdx\.x 15 reads it in `S\[31 - tx\]`, "
+        r"thread threadIdx\.x 16 writes it in `S\[tx\] = A\[bx \* 32 \+ tx\]`; a tvm_storage_sync"
+    )
     with pytest.raises(InterpreterError, match=message):
         interpret(func, [DATA.copy(), np.zeros(64, np.float32)])
 
@@ -128,13 +131,13 @@ def test_threads_may_write_the_same_value() -> None:
     func = parsed(*GRID, *SHARED, "S[0] = A[bx]", BARRIER, "B[bx * 32 + tx] = S[0]")
     np.testing.assert_array_equal(both(func), np.repeat(DATA[:2], 32))
     other = parsed(*GRID, *SHARED, "S[0] = A[bx * 32 + tx]", BARRIER, "B[bx * 32 + tx] = S[0]")
-    with pytest.raises(InterpreterError, match=r"race on S\[0\] between two barriers: thread threadIdx.x 0 writes it"):
+    with pytest.raises(InterpreterError, match=r"race on S_data\[0\] between two barriers: thread threadIdx.x 0 writes it"):
         interpret(other, [DATA.copy(), np.zeros(64, np.float32)])
 
 
 def test_what_nobody_writes_is_no_race() -> None:
     func = parsed(*GRID, *SHARED, "if tx < 8:", "    S[tx] = A[tx]", BARRIER, "B[bx * 32 + tx] = S[tx]")
-    with pytest.raises(InterpreterError, match=r"S\[8\] is read, but nothing was written there"):
+    with pytest.raises(InterpreterError, match=r"S_data\[8\] is read, but nothing was written there"):
         interpret(func, [DATA.copy(), np.zeros(64, np.float32)])
 
 
