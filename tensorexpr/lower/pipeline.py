@@ -2,8 +2,9 @@
 
 Phase 0 makes loop nests (see `phase0`), phase 1 flattens storage, phase 2 shapes the loops, phase 3 cleans up. A user's
 passes (`tir.add_lower_pass`) of phase 0 run before everything, the others at the end of their phase, so they see its
-result. After each phase its spec holds (`specs`), and `lower(..., upto=phase)` stops there. With TENSOREXPR_VERIFY set
-in the environment the whole program is checked after every pass, not only its statements after every phase.
+result. Where a CPU runs the threads of a grid, the passes of `device.on_cpu` stand before those of a phase. After each
+phase its spec holds (`specs`), and `lower(..., upto=phase)` stops there. With TENSOREXPR_VERIFY set in the environment
+the whole program is checked after every pass, not only its statements after every phase.
 """
 
 from __future__ import annotations
@@ -16,10 +17,7 @@ from typing import Any
 from ..errors import LoweringError
 from ..tir.function import IRModule, PrimFunc
 from .context import PassContext, argument_list
-from .device.barriers_on_cpu import barriers_on_cpu
-from .device.blocks_on_cpu import blocks_on_cpu
-from .device.cross_thread_reductions import cross_thread_reductions
-from .device.launch_threads import has_threads, launch_threads
+from .device.launches import has_threads
 from .passes import Pass, deep_recursion, run_pass
 from .phase1.compact_buffer_allocation import compact_buffer_allocation
 from .phase1.convert_blocks_to_opaque import convert_blocks_to_opaque
@@ -93,17 +91,6 @@ PHASES: dict[int, tuple[Pass, ...]] = {
         Pass("tir.HoistExpression", hoist_expression),  # after the guards are gone: what is computed for sure may leave a loop
     ),
 }
-# Before those of a phase, where a CPU is to run the threads of a grid (`lower_for_cpu`).
-ON_CPU: dict[int, tuple[Pass, ...]] = {
-    1: (Pass("tir.LowerCrossThreadReduction", cross_thread_reductions),),  # while blocks say which loops reduce
-    2: (
-        Pass("tir.InjectDoubleBuffer", inject_double_buffer),  # before barriers, which are between its copies then
-        Pass("tir.InjectVirtualThread", inject_virtual_thread),  # while their loops stand around those of the threads that they share
-        Pass("tir.LaunchThreads", launch_threads),  # from here on all threads of a kernel run at once
-        Pass("tir.BarriersOnCPU", barriers_on_cpu),  # before a piece is what stands between two of them
-        Pass("tir.BlocksOnCPU", blocks_on_cpu),  # first of all else: what follows shapes its loops as any other
-    ),
-}
 # After the user's passes of phase 3, as nothing but code generation should see their results.
 FINAL: tuple[Pass, ...] = (
     Pass("tir.InstrumentBoundCheckers", instrument_bound_checkers),  # so that it checks the accesses that will happen
@@ -162,20 +149,6 @@ def lower_for_cpu(inp: Any, args: Sequence[Any] | None = None, name: str = "main
         return _whole(mod, ctx, added, False, on_cpu=any(has_threads(func) for func in mod.functions.values()))
 
 
-def with_barriers(mod: IRModule) -> IRModule:
-    """A module after phase 1 with its threads as a device runs them: all at once, with a barrier where they would race.
-
-    Raises:
-        LoweringError: where threads exchange memory under a condition on which they disagree.
-    """
-    ctx = PassContext.current()
-    with deep_recursion:
-        for one in ON_CPU[2]:
-            if one.name != "tir.BlocksOnCPU":
-                mod = run_pass(one, mod, ctx)
-    return mod
-
-
 def _whole(mod: IRModule, ctx: PassContext, added: Mapping[int, list[Pass]], simple_mode: bool, on_cpu: bool) -> IRModule:
     """The module after the last phase."""
     options = _options(ctx, simple_mode)
@@ -227,8 +200,11 @@ def _by_phase(
 ) -> Iterator[IRModule]:
     """The module after each phase."""
     verify = FreeVars() if os.environ.get("TENSOREXPR_VERIFY") else None
+    before_phase: Mapping[int, Sequence[Pass]] = {}
+    if on_cpu:
+        from .device.on_cpu import ON_CPU as before_phase  # few programs run on grids, and these passes load much
     for phase, own in PHASES.items():
-        passes = (*ON_CPU.get(phase, ()), *own) if on_cpu else own
+        passes = (*before_phase.get(phase, ()), *own)
         for one in _simple(passes) if simple_mode else passes:
             before, mod = mod, run_pass(one, mod, ctx)
             # What a pass left alone was checked after the one before; most passes find nothing to do.

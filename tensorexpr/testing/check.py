@@ -10,7 +10,8 @@ import numpy as np
 
 from ..arith.index_map import IndexMap
 from ..lower.context import PassContext
-from ..lower.pipeline import LAST_PHASE, lower_by_phase, with_barriers
+from ..lower.device.on_cpu import with_barriers
+from ..lower.pipeline import LAST_PHASE, lower_by_phase
 from ..lower.register_file import RegisterFile
 from ..runtime.build import build
 from ..runtime.module import Module

@@ -7,7 +7,7 @@ from ...tir.function import PrimFunc
 from ..context import PassContext
 from ..transform.lower_thread_allreduce import lower_thread_allreduce
 from ..transform.thread_sync import thread_sync
-from .launch_threads import has_threads
+from .launches import has_threads
 
 _SHARED_SCOPES = ("shared", "shared.dyn", "warp")
 

@@ -54,7 +54,7 @@ from ..copies import has_effect
 from ..rebuild import Copier, map_stmt, own_expressions, pointer_like, pointer_scope, walk_statements
 from ..register_file import RegisterFile
 from .barriers import SHUFFLES, Meetings, Uniformity, barrier_scope, controls, mentions, shuffles_of
-from .launch_threads import launched_tag
+from .launches import launched_tag
 from .limits import check_block
 from .thread_memory import Copied, ThreadMemory, is_one, product
 

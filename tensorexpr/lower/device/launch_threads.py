@@ -15,25 +15,12 @@ from dataclasses import replace
 from ...tir.expr import IterVar, Range
 from ...tir.function import PrimFunc
 from ...tir.stmt import NOP, Allocate, AttrStmt, For, ForKind, Stmt
-from ...tir.thread import HARDWARE_TAGS, bound_tag
+from ...tir.thread import bound_tag
 from ..context import PassContext
-from ..rebuild import map_stmt, pointer_scope, sub_statements, walk_statements
+from ..rebuild import map_stmt, pointer_scope, sub_statements
 from ..transform.unify_thread_binding import unified
 from .barriers import mentions
-
-
-def launched_tag(stmt: Stmt) -> str | None:
-    """The tag of threads of a grid that a statement runs over, by a loop or an attribute."""
-    if isinstance(stmt, AttrStmt) and stmt.attr_key == "thread_extent" and isinstance(stmt.node, IterVar):
-        tag: str | None = stmt.node.thread_tag
-    else:
-        tag = bound_tag(stmt)
-    return tag if tag in HARDWARE_TAGS else None
-
-
-def has_threads(func: PrimFunc) -> bool:
-    """Whether a function runs on threads of a grid."""
-    return any(launched_tag(stmt) for stmt in walk_statements(func.body))
+from .launches import has_threads, launched_tag
 
 
 def launch_threads(func: PrimFunc, ctx: PassContext) -> PrimFunc:

@@ -10,7 +10,8 @@ import pytest
 import tensorexpr as tvm
 from tensorexpr import te, tir
 from tensorexpr.errors import LoweringError
-from tensorexpr.lower.pipeline import lower_for_cpu, with_barriers
+from tensorexpr.lower.device.on_cpu import with_barriers
+from tensorexpr.lower.pipeline import lower_for_cpu
 from tensorexpr.lower.rebuild import walk_statements
 from tensorexpr.script import from_source
 from tensorexpr.tir import IRModule, PrimFunc
