@@ -9,8 +9,8 @@ from tensorexpr.testing.check import assert_schedule_correct
 from tensorexpr.testing.strategies import compute_dags, schedules
 from tests.gpu_programs import product, row_sums
 
-SOME = settings(max_examples=30, deadline=None, derandomize=True)
-FEW = settings(max_examples=6, deadline=None, derandomize=True)
+SOME = settings(max_examples=8, deadline=None, derandomize=True)
+FEW = settings(max_examples=3, deadline=None, derandomize=True)
 
 
 @SOME

@@ -8,7 +8,6 @@ Before barriers have been planned (a kernel that reduces over threads and has no
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -356,16 +355,17 @@ class Kernel:
 
     def _offering(self, stmt: Stmt) -> Action:
         """The exchanges of a statement: every thread offers its value, and finds out what it gets."""
-        offers = [(call, partial(self._offered, call, *map(self._machine.compile, call.args[1:4]))) for call in _calls(stmt, SHUFFLES)]
+        offers = [(call, [self._machine.compile(arg) for arg in call.args[1:4]]) for call in _calls(stmt, SHUFFLES)]
 
         def run(active: Sequence[int]) -> None:
-            for call, offer in offers:
-                self._offers[call] = offer(active)
+            for call, operands in offers:
+                self._offers[call] = self._offered(call, operands, active)
 
         return run
 
-    def _offered(self, call: Call, value: Thunk, lane: Thunk, width: Thunk, active: Sequence[int]) -> dict[int, Any]:
-        values, lanes, widths = (self._each(active, thunk) for thunk in (value, lane, width))
+    def _offered(self, call: Call, operands: Sequence[Thunk], active: Sequence[int]) -> dict[int, Any]:
+        """What each thread gets of the values that the threads offer, by the lane and width that it names."""
+        values, lanes, widths = (self._each(active, thunk) for thunk in operands)
         numbers = {self._number(thread): thread for thread in active}
         found = {}
         for thread in active:
