@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from ...tir.expr import BufferLoad, Call, PrimExpr, StringImm, Var
 from ...tir.intrin import INTRINSICS
-from ...tir.rewriting import variables, walk
-from ...tir.stmt import AssertStmt, AttrStmt, BufferStore, Evaluate, For, IfThenElse, LetStmt, Stmt, While
+from ...tir.rewriting import walk
+from ...tir.stmt import AssertStmt, BufferStore, Evaluate, For, IfThenElse, Stmt, While
 from ..rebuild import own_expressions, sub_statements
 
 SYNC = "tir.tvm_storage_sync"
@@ -85,17 +85,14 @@ def controls(stmt: Stmt) -> tuple[PrimExpr, ...]:
     return ()
 
 
-def mentions(stmt: Stmt, pointer: Var) -> bool:
-    """Whether memory is read, written or passed on in a statement."""
+def mentions_itself(stmt: Stmt, pointer: Var) -> bool:
+    """Whether memory is read, written or passed on in a statement, its bodies aside."""
     if isinstance(stmt, BufferStore) and stmt.buffer.data is pointer:
         return True
-    for expr in own_expressions(stmt):
-        if any(node is pointer or (isinstance(node, BufferLoad) and node.buffer.data is pointer) for node in walk(expr)):
-            return True
-    return any(mentions(inner, pointer) for inner in sub_statements(stmt))
+    nodes = (node for expr in own_expressions(stmt) for node in walk(expr))
+    return any(node is pointer or (isinstance(node, BufferLoad) and node.buffer.data is pointer) for node in nodes)
 
 
-def uses(stmt: Stmt, var: Var) -> bool:
-    """Whether a variable occurs in a statement."""
-    own = isinstance(stmt, (LetStmt, AttrStmt)) and getattr(stmt, "node", None) is var
-    return own or any(var in variables(expr) for expr in own_expressions(stmt)) or any(uses(inner, var) for inner in sub_statements(stmt))
+def mentions(stmt: Stmt, pointer: Var) -> bool:
+    """Whether memory is read, written or passed on in a statement."""
+    return mentions_itself(stmt, pointer) or any(mentions(inner, pointer) for inner in sub_statements(stmt))

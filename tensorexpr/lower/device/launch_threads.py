@@ -12,14 +12,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ...tir.expr import IterVar, Range
+from ...tir.expr import IterVar, Range, Var
 from ...tir.function import PrimFunc
 from ...tir.stmt import NOP, Allocate, AttrStmt, For, ForKind, Stmt
 from ...tir.thread import bound_tag
 from ..context import PassContext
 from ..rebuild import map_stmt, pointer_scope, sub_statements
 from ..transform.unify_thread_binding import unified
-from .barriers import mentions
+from .barriers import mentions, mentions_itself
 from .launches import has_threads, launched_tag
 
 
@@ -40,8 +40,17 @@ def _sunk(stmt: Stmt) -> Stmt:
     if not isinstance(result, Allocate) or pointer_scope(result.buffer_var) == "global":
         return result
     kernels = [kernel for kernel in _kernels(result.body) if mentions(kernel, result.buffer_var)]
-    # Memory that kernels hand on to each other is left where it is.
-    return _moved(result.body, replace(result, body=NOP), kernels[0]) if len(kernels) == 1 else result
+    # What is handed on to a kernel, or by it, is left where it is.
+    if len(kernels) != 1 or _is_used_outside(result.body, result.buffer_var):
+        return result
+    return _moved(result.body, replace(result, body=NOP), kernels[0])
+
+
+def _is_used_outside(stmt: Stmt, pointer: Var) -> bool:
+    """Whether memory is used where no kernel runs."""
+    if launched_tag(stmt) is not None:
+        return False
+    return mentions_itself(stmt, pointer) or any(_is_used_outside(inner, pointer) for inner in sub_statements(stmt))
 
 
 def _kernels(stmt: Stmt) -> Iterator[Stmt]:

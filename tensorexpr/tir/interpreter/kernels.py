@@ -134,7 +134,8 @@ class Kernel:
                 for slot in self._slots[tag]:
                     self._cells[thread][slot] = number
         for slot, storage in enumerate(outside):
-            if isinstance(storage, Storage) and storage.scope != "global":
+            # What was stored there before is handed on to the kernel.
+            if isinstance(storage, Storage) and storage.scope != "global" and not any(storage.written or b"\1"):
                 sizes = dict.fromkeys(range(len(self._places)), len(storage.array))
                 self._provide(slot, sizes, storage.name, storage.array.dtype, storage.scope)
 

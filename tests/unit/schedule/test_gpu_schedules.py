@@ -58,6 +58,15 @@ def test_stages_live_near_their_threads() -> None:
     assert_schedule_correct(s, [a, c], phases=(0, 1))
 
 
+def test_what_is_computed_before_a_kernel_is_handed_on_to_it() -> None:
+    a = te.placeholder((8,), name="A")
+    b = te.compute((8,), lambda i: a[i] + 1.0, name="B")
+    s = create_schedule(b.op)
+    s.cache_read(a, "local", [b])
+    s[b].bind(b.op.axis[0], te.thread_axis("threadIdx.x"))
+    assert_schedule_correct(s, [a, b], phases=(1,))
+
+
 def test_blocks_do_not_add_up() -> None:
     a = te.placeholder((8,), name="A")
     k = te.reduce_axis((0, 8), name="k")
