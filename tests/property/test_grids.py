@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tensorexpr.testing.check import assert_schedule_correct
@@ -27,6 +27,7 @@ def test_tiles_in_shared_memory(n: int, tile: int, step: int, double: bool) -> N
 
 
 @FEW
+@example(1, 1, 1, True, True)
 @given(st.integers(1, 7), st.integers(1, 20), st.integers(1, 9), st.booleans(), st.booleans())
 def test_reductions_over_threads(rows: int, length: int, threads: int, factored: bool, one_stores: bool) -> None:
     assert_schedule_correct(*row_sums(rows, length, threads, factored, one_stores), phases=(1,))

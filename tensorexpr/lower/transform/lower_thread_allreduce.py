@@ -144,7 +144,10 @@ class _Lowerer:
         if not (isinstance(condition, IntImm) and condition.value):
             # A thread with nothing to add takes part with the value that changes nothing: all threads meet at barriers and shuffles.
             values = [Select(condition, value, idle) for value, idle in zip(values, reducer.identity_element, strict=True)]
-        over, others, neighbours = self._split(call.args[2 + 2 * count :])
+        axes = call.args[2 + 2 * count :]
+        if axes and all(isinstance(axis, IntImm) for axis in axes):  # a single thread has the whole
+            return seq(*(BufferStore(buffer, value, (ZERO,)) for buffer, value in zip(results, values, strict=True)))
+        over, others, neighbours = self._split(axes)
         step = _Step(reducer, over, others, self._warp, self._analyzer, self._target.kind.name == "metal")
         # Shuffles address lanes, so the threads must be consecutive ones of a warp.
         if neighbours and self._shuffles(values, over, others):
