@@ -6,18 +6,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tensorexpr.testing.check import assert_schedule_correct
-from tensorexpr.testing.strategies import compute_dags, schedules
 from tests.gpu_programs import product, row_sums
 
-SOME = settings(max_examples=8, deadline=None, derandomize=True)
 FEW = settings(max_examples=3, deadline=None, derandomize=True)
-
-
-@SOME
-@given(st.data())
-def test_schedules_on_threads_keep_the_meaning(data: st.DataObject) -> None:
-    dag = data.draw(compute_dags())
-    assert_schedule_correct(data.draw(schedules(dag.outputs, max_steps=12, tensorize=False, threads=True)), dag.tensors, phases=(1,))
 
 
 @FEW

@@ -57,22 +57,17 @@ Draw = st.DrawFn
 
 @st.composite
 def schedules(
-    draw: Draw,
-    outputs: Sequence[Operation | Tensor],
-    max_steps: int = 10,
-    argument_layouts: bool = False,
-    tensorize: bool = True,
-    threads: bool = False,
+    draw: Draw, outputs: Sequence[Operation | Tensor], max_steps: int = 10, argument_layouts: bool = False, tensorize: bool = True
 ) -> Schedule:
     """A schedule of `outputs`, tensors or their operations, made of up to `max_steps` random primitives, each legal where it stands.
 
     With `argument_layouts` inputs and outputs may be passed in other layouts (see `Schedule.arguments` and `layout_of`).
-    Without `tensorize` no stage has an intrinsic, which later steps could make unfit. With `threads` loops are bound to a grid.
+    Without `tensorize` no stage has an intrinsic, which later steps could make unfit.
     Proposals that the schedule refuses are dropped, so what comes out also says that refusing left it intact.
     """
     schedule = create_schedule(outputs)
     for _ in range(draw(st.integers(0, max_steps))):
-        step = _grid(draw, schedule.tree) if threads and draw(st.integers(0, 2)) == 0 else _proposal(draw, schedule.tree)
+        step = _proposal(draw, schedule.tree)
         if step is None or (isinstance(step, TransformLayout) and not argument_layouts and _is_argument(schedule.tree[step.stage])):
             continue
         schedule = applied(schedule, step) or schedule
@@ -85,13 +80,8 @@ def applied(schedule: Schedule, step: Step) -> Schedule | None:
     try:
         trial.apply_step(step)
         check_tree(trial.tree)
-        if any(
-            stage.rolling_buffer or stage.double_buffer or _promises(stage) or _is_tensorized(stage) or _is_bound(stage)
-            for stage in trial.tree.stages
-        ):
-            # Whether threads are as many in all stages, a box rolls, a split divides it, or an intrinsic fits, is seen when bounds
-            # are inferred.
-            ScheduleOps(trial)
+        if any(stage.rolling_buffer or stage.double_buffer or _promises(stage) or _is_tensorized(stage) for stage in trial.tree.stages):
+            ScheduleOps(trial)  # whether a box rolls, a split divides it, or an intrinsic fits, is seen when bounds are inferred
     except (ScheduleError, LoweringError):  # an output that rolls is legal until it is an argument
         return None
     return trial
@@ -119,10 +109,6 @@ def _is_argument(stage: StageNode) -> bool:
 def _promises(stage: StageNode) -> bool:
     """True if a stage at a loop has splits without guards: its box decides."""
     return isinstance(stage.attach, At) and any(isinstance(r, SplitRelation) and r.exact for r in stage.relations)
-
-
-def _is_bound(stage: StageNode) -> bool:
-    return any(mark.thread is not None for mark in stage.marks.values())
 
 
 def _is_tensorized(stage: StageNode) -> bool:
@@ -230,18 +216,6 @@ def _virtual_threads(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step |
     if any(axis.dom is not None and as_int(axis.dom.extent) is None for axis in stage.axes):
         return None  # lowering refuses numbers of threads that aren't constants
     return Bind(stage.id, _leaf(draw, stage), _pick(draw, ("vthread", "cthread")), "t", None)
-
-
-def _grid(draw: Draw, tree: ScheduleTree) -> Step | None:
-    """A loop of a stage on blocks or threads, or a stage where the threads of a block share it."""
-    computed = [stage for stage in tree.stages if not stage.is_placeholder and stage.leaf]
-    if not computed:
-        return None
-    stage = _pick(draw, computed)
-    if draw(st.integers(0, 3)) == 0:
-        return SetScope(stage.id, _pick(draw, ("shared", "local", "warp", "shared.dyn")))
-    tag = _pick(draw, ("blockIdx.x", "threadIdx.x", "threadIdx.x", "threadIdx.y"))
-    return Bind(stage.id, _leaf(draw, stage), tag, tag, None)
 
 
 def _double_buffer(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step | None:
