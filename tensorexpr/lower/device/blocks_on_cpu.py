@@ -18,9 +18,9 @@ agree, stay outside of these. What one thread keeps across a barrier has a copy 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from ...arith import detect_linear_equation
 from ...errors import LoweringError
@@ -280,7 +280,7 @@ class _Kernel:
             count = binary(Mul, count, extent)
         return number, count
 
-    def _per_thread(self, name: str, dtype: str) -> tuple[Buffer, PrimExpr, Any]:
+    def _per_thread(self, name: str, dtype: str) -> tuple[Buffer, PrimExpr, Callable[[Stmt], Stmt]]:
         """A value for each thread: where it is stored, the load of it, and what puts its storage around a statement."""
         buffer = decl_buffer((1,), dtype, name, scope="local")
         copied = self._copies(Var(name, "handle", buffer.data.type_annotation), const(1, "int32"), by_x=True)
@@ -320,7 +320,7 @@ class _Kernel:
         """A statement with shuffles: first every thread offers its value, then it takes what another one offered."""
         offers: list[Stmt] = []
         known: dict[PrimExpr, PrimExpr] = {}
-        around: list[Any] = []
+        around: list[Callable[[Stmt], Stmt]] = []
         for call in shuffles_of(stmt):
             value, lane, width = (self._offered(arg, known) for arg in call.args[1:4])
             buffer, _, storage = self._per_thread("offered", call.dtype)
@@ -333,7 +333,7 @@ class _Kernel:
         return result
 
     def _offered(self, expr: PrimExpr, known: dict[PrimExpr, PrimExpr]) -> PrimExpr:
-        return post_order_rewrite(expr, lambda node: known.get(node) if isinstance(node, Call) else None)  # type: ignore[return-value]
+        return post_order_rewrite(expr, lambda node: known.get(node) if isinstance(node, Call) else None)
 
     def _taken(self, call: Call, buffer: Buffer, lane: PrimExpr, width: PrimExpr) -> PrimExpr:
         """What the thread of a shuffle's lane offered; where there is no such lane, one's own value."""
@@ -422,7 +422,7 @@ def _without_masks(stmt: Stmt) -> Stmt:
     """Where the lanes of a warp that run are asked for: all of them."""
 
     def on_expr(expr: PrimExpr) -> PrimExpr:
-        return post_order_rewrite(  # type: ignore[return-value]
+        return post_order_rewrite(
             expr, lambda node: const(0xFFFFFFFF, "uint32") if isinstance(node, Call) and node.op == "tir.tvm_warp_activemask" else None
         )
 
