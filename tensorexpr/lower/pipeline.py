@@ -2,8 +2,9 @@
 
 Phase 0 makes loop nests (see `phase0`), phase 1 flattens storage, phase 2 shapes the loops, phase 3 cleans up. A user's
 passes (`tir.add_lower_pass`) of phase 0 run before everything, the others at the end of their phase, so they see its
-result. After each phase its spec holds (`specs`), and `lower(..., upto=phase)` stops there. With TENSOREXPR_VERIFY set
-in the environment the whole program is checked after every pass, not only its statements after every phase.
+result. Where a CPU runs the threads of a grid, the passes of `device.on_cpu` stand before those of a phase. After each
+phase its spec holds (`specs`), and `lower(..., upto=phase)` stops there. With TENSOREXPR_VERIFY set in the environment
+the whole program is checked after every pass, not only its statements after every phase.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 from ..errors import LoweringError
 from ..tir.function import IRModule, PrimFunc
 from .context import PassContext, argument_list
+from .device.launches import has_threads
 from .passes import Pass, deep_recursion, run_pass
 from .phase1.compact_buffer_allocation import compact_buffer_allocation
 from .phase1.convert_blocks_to_opaque import convert_blocks_to_opaque
@@ -130,12 +132,31 @@ def lower(
     with deep_recursion:
         mod = _as_module(inp, args, name, binds, ctx)
         if upto in (None, LAST_PHASE):
-            options = _options(ctx, simple_mode)
-            if not ctx.instruments and _is_lowered(mod, options):
-                return mod
-            if _is_lowered(mod, options, but_registers=True):
-                added = _NONE_ADDED  # the registers change what our passes do; the user's have seen the program
-        return next(islice(_by_phase(mod, ctx, added, simple_mode), LAST_PHASE if upto is None else upto, None))
+            return _whole(mod, ctx, added, simple_mode, on_cpu=False)
+        return next(islice(_by_phase(mod, ctx, added, simple_mode), upto, None))
+
+
+def lower_for_cpu(inp: Any, args: Sequence[Any] | None = None, name: str = "main", binds: Mapping[Any, Any] | None = None) -> IRModule:
+    """What `lower(inp, args, name, binds)` gives, with the threads of grids as loops: blocks in parallel, their threads in turn.
+
+    Raises:
+        LoweringError: as `lower`, and for barriers that not all threads reach and blocks larger than a GPU has.
+    """
+    ctx = PassContext.current()
+    added = _user_passes(ctx)
+    with deep_recursion:
+        mod = _as_module(inp, args, name, binds, ctx)
+        return _whole(mod, ctx, added, False, on_cpu=any(has_threads(func) for func in mod.functions.values()))
+
+
+def _whole(mod: IRModule, ctx: PassContext, added: Mapping[int, list[Pass]], simple_mode: bool, on_cpu: bool) -> IRModule:
+    """The module after the last phase."""
+    options = _options(ctx, simple_mode)
+    if not ctx.instruments and not on_cpu and _is_lowered(mod, options):
+        return mod
+    if _is_lowered(mod, options, but_registers=True):
+        added = _NONE_ADDED  # the registers change what our passes do; the user's have seen the program
+    return next(islice(_by_phase(mod, ctx, added, simple_mode, on_cpu), LAST_PHASE, None))
 
 
 def lower_by_phase(inp: Any, args: Sequence[Any] | None = None, name: str = "main") -> Iterator[IRModule]:
@@ -174,10 +195,16 @@ def _simple(passes: Sequence[Pass]) -> Iterator[Pass]:
             yield Pass("tir.LoopPartition", drop_proved_guards)
 
 
-def _by_phase(mod: IRModule, ctx: PassContext, added: Mapping[int, list[Pass]], simple_mode: bool) -> Iterator[IRModule]:
+def _by_phase(
+    mod: IRModule, ctx: PassContext, added: Mapping[int, list[Pass]], simple_mode: bool, on_cpu: bool = False
+) -> Iterator[IRModule]:
     """The module after each phase."""
     verify = FreeVars() if os.environ.get("TENSOREXPR_VERIFY") else None
-    for phase, passes in PHASES.items():
+    before_phase: Mapping[int, Sequence[Pass]] = {}
+    if on_cpu:
+        from .device.on_cpu import ON_CPU as before_phase  # few programs run on grids, and these passes load much
+    for phase, own in PHASES.items():
+        passes = (*before_phase.get(phase, ()), *own)
         for one in _simple(passes) if simple_mode else passes:
             before, mod = mod, run_pass(one, mod, ctx)
             # What a pass left alone was checked after the one before; most passes find nothing to do.

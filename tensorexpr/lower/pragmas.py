@@ -1,7 +1,5 @@
 """Loop annotations that passes read."""
 
-from ..tir.thread import THREAD_REDUCTION_PRAGMA
-
 MAX_STEP = "pragma_auto_unroll_max_step"
 """Loops of at most so many statements in total are expanded, in this loop and inside it."""
 
@@ -22,8 +20,5 @@ PARALLEL_FROM = "pragma_parallel_from"
 
 VECTOR_REDUCTION = "pragma_vector_reduction"
 """A vector loop over a reduction axis: its terms may be combined in any order."""
-
-THREAD_REDUCTION = THREAD_REDUCTION_PRAGMA
-"""A loop over threads that share a reduction: a device adds their terms up across threads."""
 
 UNROLL_PRAGMAS = (MAX_STEP, EXPLICIT, KEEP_LOOP, NO_LOAD_MERGE)

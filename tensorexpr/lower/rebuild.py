@@ -17,6 +17,7 @@ from ..tir.arithmetic import fold
 from ..tir.block import Block, BlockRealize, MatchBufferRegion
 from ..tir.buffer import Buffer, BufferRegion
 from ..tir.expr import BinaryExpr, BufferLoad, CmpExpr, IntImm, Let, LogicalExpr, PointerType, PrimExpr, Range, Var
+from ..tir.pointers import pointer_scope as pointer_scope
 from ..tir.stmt import (
     NOP,
     Allocate,
@@ -425,8 +426,3 @@ def substituted(expr: PrimExpr, mapping: dict[Var, PrimExpr]) -> PrimExpr:
 def pointer_like(var: Var, scope: str, element: str) -> Var:
     """A fresh data variable named as `var`, for elements of another type in another scope."""
     return Var(var.name, "handle", PointerType(nodes.PrimType(element), scope))
-
-
-def pointer_scope(var: Var) -> str:
-    """The storage scope that a data variable points to."""
-    return var.type_annotation.storage_scope if var.type_annotation else "global"

@@ -91,11 +91,11 @@ def _lowered(
 ) -> dict[str, PrimFunc]:
     """The functions by symbol, lowered for the registers of a target."""
     # Not loaded where the cache has the program.
-    from ..lower.pipeline import lower
+    from ..lower.pipeline import lower_for_cpu
 
     start = time.perf_counter()
     with target:  # passes ask for the current one
-        module = lower(inputs, args, name, binds)
+        module = lower_for_cpu(inputs, args, name, binds)
     timings["lower"] = time.perf_counter() - start
     return {str(var.name_hint): func for var, func in module.functions_items()}
 

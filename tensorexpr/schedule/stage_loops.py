@@ -110,7 +110,7 @@ class LoopPrimitives(StageAxes):
             ScheduleError: for virtual threads of a reduction axis, an axis that is marked or bound, or a tag that an enclosing loop has.
         """
         self._schedule.apply_step(Bind(self.id, self._axis(ivar, "bind"), *checked_thread(self._node, thread_ivar)))
-        self._schedule.threads.add(thread_ivar.var)
+        self._schedule.threads[thread_ivar.var] = thread_ivar.thread_tag
 
     def env_threads(self, threads: IterVar | Sequence[IterVar]) -> None:
         """Let the threads of a device run through all steps of a scan. See `steps.EnvThreads`.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..tir.arithmetic import as_int, is_const_int
-from ..tir.expr import EQ, IterVar
+from ..tir.arithmetic import as_int
+from ..tir.expr import IterVar
 from .stage_axes import StageAxes
 from .steps import DoubleBuffer, PreTransformed, RollingBuffer, SetScope, SetStorePredicate, StorageAlign, StoreNontemporal, TransformLayout
 from .steps.store_predicate import predicate_of
@@ -83,15 +83,13 @@ class StoragePrimitives(StageAxes):
     def set_store_predicate(self, predicate: Any) -> None:
         """Compute and store an element only where a condition over `op.axis` holds. See `steps.SetStorePredicate`.
 
-        An output keeps what the caller's array held elsewhere; other stages may leave out only what is provably not read. That one
-        thread is to store a result that threads share (`tx.var.equal(0)`) needs no saying here: they share one accumulator.
+        An output keeps what the caller's array held elsewhere; other stages may leave out only what is provably not read. Of the
+        threads that share a reduction `tx.var.equal(0)` lets one store the result.
 
         Raises:
-            ScheduleError: for what is no condition over the stage's spatial axes, and for an inlined stage.
+            ScheduleError: for what is no condition over the stage's spatial axes and threads, and for an inlined stage.
         """
-        if isinstance(predicate, EQ) and predicate.a in self._schedule.threads and is_const_int(predicate.b, 0):
-            return
-        self._schedule.apply_step(SetStorePredicate(self.id, predicate_of(self._node, predicate)))
+        self._schedule.apply_step(SetStorePredicate(self.id, predicate_of(self._node, predicate, self._schedule.threads)))
 
     def store_nontemporal(self) -> None:
         """Let this output's vectors go to memory past the caches. See `steps.StoreNontemporal`."""

@@ -56,7 +56,7 @@ class Schedule(ShownAsText):
         self._initial = initial_tree(outputs, topological_order([op.output(0) for op in outputs]))
         self.trace = Trace() if trace is None else trace
         self._tree = self.trace.apply(self._initial)
-        self.threads: set[Any] = set()  # the variables of thread axes that loops were bound to
+        self.threads: dict[Var, str] = {}  # the variables of thread axes that loops were bound to, and their tags
 
     @property
     def tree(self) -> ScheduleTree:
@@ -73,7 +73,7 @@ class Schedule(ShownAsText):
         """A schedule that goes on from a tree: its trace holds the steps that are added."""
         made = object.__new__(cls)
         made.outputs = tuple(stage.origin for stage in tree.in_order() if stage.is_output)
-        made._initial, made.trace, made._tree, made.threads = tree, Trace(), tree, set()
+        made._initial, made.trace, made._tree, made.threads = tree, Trace(), tree, {}
         return made
 
     def copy(self) -> Schedule:
@@ -81,7 +81,7 @@ class Schedule(ShownAsText):
         # past __init__, which would apply the whole trace again
         made = object.__new__(Schedule)
         made.outputs, made._initial, made.trace, made._tree = self.outputs, self._initial, self.trace, self._tree
-        made.threads = set(self.threads)
+        made.threads = dict(self.threads)
         return made
 
     __copy__ = copy

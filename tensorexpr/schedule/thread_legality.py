@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from ..errors import ScheduleError
 from ..tir.arithmetic import as_int
@@ -24,16 +24,33 @@ def check_threads(stage: StageNode, path: tuple[tuple[StageNode, int], ...]) -> 
     Raises:
         ScheduleError: naming both loops.
     """
+    scope = storage_scope(stage, path)
     own = {thread.tag: axis for axis in stage.leaf if (thread := stage.mark(axis).thread) is not None}
     for target, axis in path:
         thread = target.mark(axis).thread
-        if thread is not None and thread.tag in HARDWARE_TAGS and thread.tag in own and not shares(stage.scope, thread.tag):
+        if thread is not None and thread.tag in HARDWARE_TAGS and thread.tag in own and not shares(scope, thread.tag):
             raise stage.refused(
                 f"its axis {stage.axes[own[thread.tag]].name!r} is bound to {thread.tag} inside the axis "
                 f"{target.axes[axis].name!r} of {target.name}, which is bound to it too; compute {stage.name} outside that axis, "
                 f"leave its own axis serial, bind it to another tag ({thread_tags()}), or let the threads share it: "
                 f's[{stage.name}].set_scope("shared")'
             )
+
+
+def storage_scope(stage: StageNode, path: Iterable[tuple[StageNode, int]]) -> str:
+    """Where a stage's storage lives: where its schedule says or, without a word, as near as it is needed.
+
+    What is computed inside a thread's loops is the thread's own, what is computed inside those of a block only is shared by its threads.
+    """
+    tags = [thread.tag for node, axis in path if (thread := node.mark(axis).thread) is not None and thread.tag in HARDWARE_TAGS]
+    if stage.scope or not tags:
+        return stage.scope or "global"
+    return "local" if any(tag.startswith("threadIdx.") for tag in tags) else "shared"
+
+
+def relaxed(scope: str, tag: str) -> bool:
+    """Whether memory of a scope holds what all threads of a tag read: they share it, or it lies where all of them see it."""
+    return shares(scope, tag) or (scope == "global" and tag in HARDWARE_TAGS)
 
 
 def shares(scope: str | None, tag: str) -> bool:

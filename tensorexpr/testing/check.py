@@ -10,6 +10,7 @@ import numpy as np
 
 from ..arith.index_map import IndexMap
 from ..lower.context import PassContext
+from ..lower.device.on_cpu import with_barriers
 from ..lower.pipeline import LAST_PHASE, lower_by_phase
 from ..lower.register_file import RegisterFile
 from ..runtime.build import build
@@ -29,6 +30,7 @@ from .data import Array, random_inputs
 from .program import check_program
 
 PHASES = (0, 1, 2, 3)
+THREADS = -1  # phase 1 with the barriers that threads need, all threads of a block together
 
 
 class ScheduleMismatch(AssertionError):
@@ -53,7 +55,7 @@ def assert_schedule_correct(
     sizes: Sequence[Mapping[Any, int]] = ({},),
     max_iterations: int | None = None,
 ) -> None:
-    """Run a schedule in every way there is, on random data.
+    """Run a schedule in every way there is, on random data. Threads of a grid also run as on a device, under a watch for races.
 
     Args:
         schedule: what to check.
@@ -69,8 +71,9 @@ def assert_schedule_correct(
         ScheduleMismatch: at the first disagreement, with the phase, the worst element and a program to repeat it.
     """
     args = declared_arguments(schedule.tree, args)
-    ways = (*phases, None) if compiled else tuple(phases)
     lowering = Lowering(schedule, schedule.arguments(args))
+    together = (THREADS,) if any(node.thread for stage in schedule.tree.stages for node in stage.marks.values()) else ()
+    ways = (*phases, *together, None) if compiled else (*phases, *together)
     runs = [_Run(schedule, args, seed, tuple(phases), compiled, sizes, phase, max_iterations, lowering) for phase in ways]
     expectations = [expectation_of(args, seed, values) for values in sizes]
     for run in runs:
@@ -110,6 +113,11 @@ class Lowering:
             self._steps, self._modules = None, []  # a generator that has raised has nothing more to give
             raise
         ((_, func),) = self._modules[phase].functions_items()
+        return func
+
+    def threads(self) -> PrimFunc:
+        """The function as a device's threads run it."""
+        ((_, func),) = with_barriers(IRModule({"main": self.upto(1)})).functions_items()
         return func
 
     def build(self) -> Module:
@@ -157,11 +165,11 @@ class _Run:
         if self.phase is None:
             module = self.lowering.build()
             return _in_layouts(lambda *arrays: module(*arrays), layouts, outputs)
-        lowered = self.lowering.upto(self.phase)
+        lowered = self.lowering.threads() if self.phase == THREADS else self.lowering.upto(self.phase)
         return _in_layouts(lambda *arrays: interpret(lowered, list(arrays), max_iterations=self.max_iterations), layouts, outputs)
 
     def _mismatch(self, problem: str) -> ScheduleMismatch:
-        where = "the compiled code" if self.phase is None else f"phase {self.phase}"
+        where = "the compiled code" if self.phase is None else "threads with barriers" if self.phase == THREADS else f"phase {self.phase}"
         program = check_program(self.schedule, self.args, self.seed, self.phases, self.compiled, self.sizes)
         return ScheduleMismatch(f"{where}: {problem}", program)
 

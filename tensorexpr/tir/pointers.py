@@ -39,3 +39,8 @@ def address_of(element: PrimExpr) -> PrimExpr:
     if not isinstance(element, BufferLoad):
         raise ValueError(f"address_of takes an element of a buffer, as A[i, j], not {element}")
     return Call("handle", "tir.address_of", (element,))
+
+
+def pointer_scope(var: Var) -> str:
+    """The storage scope that a data variable points to."""
+    return var.type_annotation.storage_scope if var.type_annotation else "global"

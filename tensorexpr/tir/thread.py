@@ -14,9 +14,6 @@ VIRTUAL_TAGS: tuple[str, ...] = ("vthread", "vthread.x", "vthread.y", "vthread.z
 COPROCESSOR_TAGS: tuple[str, ...] = ("cop", "pipeline")
 """Units of an accelerator. Attributes of statements may name an axis of these; loops can't be bound to one."""
 
-THREAD_REDUCTION_PRAGMA = "pragma_thread_reduction"
-"""The annotation of a loop over threads that share a reduction: they meet in one accumulator, and that is no race."""
-
 
 def is_thread_tag(tag: str) -> bool:
     """True for the tags that a loop can be bound to."""

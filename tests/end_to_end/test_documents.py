@@ -97,6 +97,7 @@ FROM_TVM = {
     "custom_pass.py": ("* T.float32(0.5)", "passes ran"),
     "extern_op.py": ("the largest of the first rows",),
     "get_started.py": ("a GPU is here: False", "def main("),
+    "gpu_gemm.py": ("by blocks and threads: what NumPy computes",),
     "index_algebra.py": ("i * 8 + j lies in 0..127",),
     "intrin_math.py": ("cube roots of a logistic curve",),
     "operators.py": ("most likely classes",),
@@ -115,7 +116,7 @@ FROM_TVM = {
     "tuple_inputs.py": ("places of the maxima", "products"),
     "tvmc_python.py": ("Execution time summary", "the same when it is loaded again"),
 }
-_SMALLER = {"opt_gemm.py": ("--size", "64")}
+_SMALLER = dict.fromkeys(("opt_gemm.py", "gpu_gemm.py"), ("--size", "64"))
 
 
 @pytest.mark.parametrize("example", sorted(FROM_TVM))
@@ -133,6 +134,11 @@ def test_every_program_in_the_style_of_tvm_is_run() -> None:
 def test_the_guide_to_declaring_runs() -> None:
     printed, _ = run_blocks((ROOT / "docs/guides/declaring.md").read_text())
     assert printed.splitlines() == ["[8.]", "[1.    1.762 1.943 1.96  1.961]", "[ 2.  4.  6.  8. 10. 12.]", "[2. 2. 2. 2.]", "1.0"]
+
+
+def test_the_guide_to_gpus_runs() -> None:
+    printed, others = run_blocks((ROOT / "docs/guides/gpu.md").read_text())
+    assert printed == "".join(others)
 
 
 def test_the_guide_to_tensorir_shows_what_it_says() -> None:

@@ -12,6 +12,7 @@ import tensorexpr as tvm
 from tensorexpr import te
 from tensorexpr.errors import CodegenError, DeclarationError, LoweringError, RecordError, ScheduleError
 from tensorexpr.lower.context import PassContext
+from tensorexpr.runtime.build import compile_functions
 from tensorexpr.schedule import Schedule, Trace, create_schedule
 from tensorexpr.te.tensor import Tensor
 from tensorexpr.tir.expr import IterVar, Var
@@ -222,13 +223,13 @@ def test_the_caller_lays_out_arguments() -> None:
         p.lower(p.b)
 
 
-def test_a_cpu_has_no_grid_of_threads() -> None:
+def test_a_cpu_has_no_threads_that_were_not_made_loops() -> None:
     p = Program()
     p.s[p.c].bind(p.i, te.thread_axis("blockIdx.x"))
     with pytest.raises(
         CodegenError, match=r"the loop over i is bound to blockIdx.x, and a CPU has no such threads; run it with parallel\("
     ):
-        tvm.build(p.s, [p.a, p.c])
+        compile_functions({"main": tvm.lower(p.s, [p.a, p.c])["main"]}, tvm.target.Target("llvm"))
 
 
 @pytest.mark.parametrize("tag", ["", "warp", 3])

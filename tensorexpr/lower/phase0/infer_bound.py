@@ -15,7 +15,7 @@ from ...arith.interval import Interval, extent_bound, relax
 from ...schedule.attachment import enclosing_loops
 from ...schedule.domain import Guard, StageDomain, full_region, stage_domain
 from ...schedule.legality import real_readers
-from ...schedule.thread_legality import shares
+from ...schedule.thread_legality import relaxed, storage_scope
 from ...schedule.tree import At, Inline, ScheduleTree, StageNode
 from ...te.bounds import check_bounds, early_rows, refuse_reads_outside
 from ...te.operation import ComputeOp
@@ -125,11 +125,11 @@ class _Inference:
         inside: dict[Var, Range] = {}
         # From the innermost loop outwards: all before the one that the stage is attached to run within a visit, so that the box spans them.
         own = ((reader, axis) for axis in reversed(reader.leaf))
-        passed = False
+        passed, scope = False, storage_scope(stage, enclosing_loops(self.tree, stage))
         for target, axis in (*own, *enclosing_loops(self.tree, reader)):
             passed = passed or (target.id, axis) == end
             thread = target.mark(axis).thread
-            if not passed or (thread is not None and shares(stage.scope, thread.tag)):  # threads that share it need what all of them read
+            if not passed or (thread is not None and relaxed(scope, thread.tag)):  # threads that share it need what all of them read
                 inside[target.axes[axis].var] = self.domains[target.id].loop_range(axis)
         if isinstance(reader.op, ScanOp):  # whose update has the loops of these
             inside |= {axis.var: axis.dom for axis in reader.op.spatial_axis_ if axis.dom is not None}

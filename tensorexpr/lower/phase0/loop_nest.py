@@ -9,10 +9,10 @@ Loops of extent 1 are left out unless a pragma hangs on them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ...errors import ScheduleError
-from ...schedule.axis_expression import decode
+from ...schedule.axis_expression import decode, tags_of
 from ...schedule.domain import Guard, StageDomain
 from ...schedule.tree import LoopKind, StageNode
 from ...te.combiner_laws import is_componentwise
@@ -25,7 +25,7 @@ from ...tir.intrin import likely
 from ...tir.rewriting import substitute, walk
 from ...tir.stmt import BufferStore, For, ForKind, IfThenElse, LetStmt, Stmt, seq
 from ...tir.thread import HARDWARE_TAGS
-from ..pragmas import THREAD_REDUCTION, VECTOR_REDUCTION
+from ..pragmas import VECTOR_REDUCTION
 
 FOR_KINDS: Mapping[LoopKind, ForKind] = {
     LoopKind.SERIAL: ForKind.SERIAL,
@@ -57,6 +57,7 @@ class LoopNest:
     keep_trivial_loops: bool = False
     enclose: Prepend = _unchanged
     place: Place = tuple
+    threads: Mapping[str, Var] = field(default_factory=dict)  # the loops over threads around the stage's stores, by tag
 
     @property
     def stage(self) -> StageNode:
@@ -70,19 +71,22 @@ class LoopNest:
         first = self.bodies[0]
         if not isinstance(first, Reduce):
             stores = seq(*(BufferStore(b, substitute(v, roots), indices) for b, v in zip(self.buffers, self.bodies, strict=True)))
-            return self.wrap(guarded(_where(self._stored(roots), stores), self.domain.guards), self.stage.leaf)
-        update = _where(self._stored(roots), self._update(first, roots, indices))
+            return self.wrap(guarded(where(self.stored(roots), stores), self.domain.guards), self.stage.leaf)
+        update = where(self.stored(roots), self._update(first, roots, indices))
         # Before the outermost reduction loop: further in, each of its iterations would start again.
         split_at = next((n for n, axis in enumerate(self.stage.leaf) if self.stage.is_reduction(axis)), len(self.stage.leaf))
         inner = self.wrap(guarded(update, self.domain.guards), self.stage.leaf[split_at:])
         return self.wrap(seq(self.init(first, roots, indices, self.stage.leaf[split_at:]), inner), self.stage.leaf[:split_at])
 
-    def _stored(self, roots: Mapping[Var, PrimExpr]) -> PrimExpr:
+    def stored(self, roots: Mapping[Var, PrimExpr]) -> PrimExpr:
         """Where the stage's elements are wanted."""
         predicate = self.stage.store_predicate
         if predicate is None:
             return IntImm("bool", 1)
-        return substitute(decode(predicate, [self.stage.axes[axis].var for axis in self.stage.spatial]), roots)
+        missing = [tag for tag in tags_of(predicate) if tag not in self.threads]
+        if missing:
+            raise self.stage.refused(f"its store predicate speaks of {missing[0]}, to which no loop around it is bound; bind one")
+        return substitute(decode(predicate, [self.stage.axes[axis].var for axis in self.stage.spatial], self.threads), roots)
 
     def _update(self, reduce: Reduce, roots: Mapping[Var, PrimExpr], indices: tuple[PrimExpr, ...]) -> Stmt:
         old = {var: BufferLoad(b, indices) for var, b in zip(reduce.combiner.lhs, self.buffers, strict=True)}
@@ -95,7 +99,7 @@ class LoopNest:
             stmt = seq(*(BufferStore(b, name, indices) for b, name in zip(self.buffers, names, strict=True)))
             for name, value in zip(reversed(names), reversed(values), strict=True):
                 stmt = LetStmt(name, value, stmt)
-        return _where(substitute(reduce.condition, roots), stmt)
+        return where(substitute(reduce.condition, roots), stmt)
 
     def init(self, reduce: Reduce, roots: Mapping[Var, PrimExpr], indices: tuple[PrimExpr, ...], leaves: tuple[int, ...]) -> Stmt:
         """Store the starting value everywhere that the update below will reach."""
@@ -105,7 +109,7 @@ class LoopNest:
         renaming: dict[Var, PrimExpr] = {self.stage.axes[axis].var: var for axis, var in fresh.items()}
         values = [substitute(value, roots) for value in (reduce.init or reduce.combiner.identity_element)]
         stores: Stmt = seq(*(BufferStore(b, value, indices) for b, value in zip(self.buffers, values, strict=True)))
-        stores = _where(self._stored(roots), stores)
+        stores = where(self.stored(roots), stores)
         # A guard of a reduction axis says which terms exist; an element starts even if it has none.
         body = substitute(guarded(stores, (g for g in self.domain.guards if not g.reduction)), renaming)
         for axis in reversed(spatial):
@@ -137,16 +141,14 @@ class LoopNest:
         annotations = FrozenMap({f"pragma_{key}": value for key, value in pragmas}) if pragmas else EMPTY
         if kind is ForKind.VECTORIZED and self.stage.is_reduction(axis):
             annotations = annotations.set(**{VECTOR_REDUCTION: True})
-        if kind is ForKind.THREAD_BINDING and self.stage.is_reduction(axis):
-            annotations = annotations.set(**{THREAD_REDUCTION: True})
         bound = None if thread is None else IterVar(None, Var(thread.name, extent.dtype), IterVar.THREAD_INDEX, thread.tag)
         return For(var, IntImm(extent.dtype, 0), extent, kind, body, bound, annotations)
 
 
-def _where(condition: PrimExpr, body: Stmt) -> Stmt:
+def where(condition: PrimExpr, body: Stmt) -> Stmt:
     """`body` where `condition` holds. What reads memory is tested inside what comes before it, on vectors too."""
     if isinstance(condition, And) and any(isinstance(node, BufferLoad) for node in walk(condition.b)):
-        return _where(condition.a, _where(condition.b, body))
+        return where(condition.a, where(condition.b, body))
     return body if is_const_int(condition, 1) else IfThenElse(condition, body)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from ...arith.analyzer import Analyzer
 from ...errors import InternalError, LoweringError
 from ...log import once
+from ...schedule.attachment import enclosing_loops
 from ...schedule.domain import StageDomain
 from ...schedule.exact import check_exact
 from ...schedule.given_layouts import relaid
@@ -17,7 +18,7 @@ from ...schedule.legality import check_tree
 from ...schedule.loop_order import check_order
 from ...schedule.scans import storage_of
 from ...schedule.te_schedule import Schedule
-from ...schedule.thread_legality import check_extents
+from ...schedule.thread_legality import check_extents, storage_scope
 from ...schedule.tree import At, Inline, Root, ScheduleTree, StageNode
 from ...te.extern import ExternOp
 from ...te.hybrid_op import HybridOp
@@ -33,6 +34,7 @@ from ...tir.rewriting import Node, post_order_rewrite
 from ...tir.stmt import NOP, AttrStmt, BufferRealize, For, Stmt, seq
 from ...tir.stmt_functor import Renaming
 from .argument_coverage import check_covers
+from .cross_thread import cross_thread_nest, shared_axes
 from .extern_body import extern_body
 from .fused_sizes import counted
 from .infer_bound import infer_bound
@@ -259,7 +261,8 @@ class _Program:
             tensor = stage.origin.output(number)
             if (stage.id, number) not in self.buffers:
                 name = stage.name if stage.origin.num_outputs == 1 else f"{stage.name}.v{number}"
-                self.buffers[stage.id, number] = decl_buffer(tensor.shape, tensor.dtype, name, scope=stage.scope or "global")
+                scope = storage_scope(stage, enclosing_loops(self.tree, stage))
+                self.buffers[stage.id, number] = decl_buffer(tensor.shape, tensor.dtype, name, scope=scope)
 
     def _realized(self, stages: Sequence[StageNode], params: set[Key], rest: Stmt) -> Stmt:
         """The nests of `stages` before `rest`, each with storage that lasts to the end unless it is a parameter."""
@@ -314,11 +317,15 @@ class _Program:
                 for part in (plan.first, plan.each)
             )
             return plan.visit(first, each)
-        loops = LoopNest(self.domains[stage.id], bodies, buffers, prepend, self.keep_trivial_loops, enclose)
+        threads = self._threads(stage)
+        loops = LoopNest(self.domains[stage.id], bodies, buffers, prepend, self.keep_trivial_loops, enclose, threads=threads)
         if isinstance(stage.op, ScanOp):
             return scan_nest(stage.op, loops)
         axis = tensorized_axis(stage)
-        nest = loops.build() if axis is None else tensorized_nest(loops, axis, self._analyzer())
+        if axis is not None:
+            nest = tensorized_nest(loops, axis, self._analyzer())
+        else:
+            nest = cross_thread_nest(loops) if shared_axes(stage) else loops.build()
         # The ranges of a reduction may read tensors too (rows of a sparse matrix), and they stand in the nest, not in a body.
         if any(reads_of_range(part) for body in bodies[:1] if isinstance(body, Reduce) for part in body.axis):
             nest = post_order_rewrite(nest, self._read_buffers)
@@ -327,6 +334,16 @@ class _Program:
             if (stage.id, number) in params:
                 nest = AttrStmt(buffer.data, NONTEMPORAL_STORE, IntImm("int32", 1), nest)
         return AttrStmt(0, EXTERN_SCOPE, IntImm("int32", 0), nest) if isinstance(stage.origin, HybridOp) else nest
+
+    def _threads(self, stage: StageNode) -> dict[str, Var]:
+        """The variables of the loops over threads around a stage's stores, by tag."""
+        own = [(stage, axis) for axis in stage.leaf]
+        pairs = [(node, axis, node.mark(axis).thread) for node, axis in (*own, *enclosing_loops(self.tree, stage))]
+        found: dict[str, Var] = {}
+        for node, axis, thread in pairs:
+            if thread is not None:
+                found.setdefault(thread.tag, node.axes[axis].var)
+        return found
 
     def _with_own_variable(self, loop: Stmt) -> Stmt:
         """The loop with a variable that no loop before it has: stages may share a reduce_axis."""

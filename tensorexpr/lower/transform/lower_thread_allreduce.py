@@ -41,14 +41,22 @@ def LowerThreadAllreduce() -> Pass:
     """
 
     def run(func: PrimFunc, ctx: PassContext) -> PrimFunc:
-        if not any(isinstance(node, Call) and node.op == _ALLREDUCE for node in walk(func.body)):
-            return func
         target = func.attrs.get("target")
-        if not isinstance(target, Target):
+        if has_allreduce(func) and not isinstance(target, Target):
             raise LoweringError("LowerThreadAllreduce: the function has no target; bind one with tir.transform.BindTarget")
-        return func.with_body(_Lowerer(target).stmt(func.body))
+        return lower_thread_allreduce(func, target) if isinstance(target, Target) else func
 
     return Pass("tir.LowerThreadAllreduce", run)
+
+
+def has_allreduce(func: PrimFunc) -> bool:
+    """Whether a function reduces over threads."""
+    return any(isinstance(node, Call) and node.op == _ALLREDUCE for node in walk(func.body))
+
+
+def lower_thread_allreduce(func: PrimFunc, target: Target) -> PrimFunc:
+    """`func` without reductions over threads, in the steps that threads of `target` take; itself if there are none."""
+    return func.with_body(_Lowerer(target).stmt(func.body)) if has_allreduce(func) else func
 
 
 @dataclass(frozen=True)
@@ -136,7 +144,10 @@ class _Lowerer:
         if not (isinstance(condition, IntImm) and condition.value):
             # A thread with nothing to add takes part with the value that changes nothing: all threads meet at barriers and shuffles.
             values = [Select(condition, value, idle) for value, idle in zip(values, reducer.identity_element, strict=True)]
-        over, others, neighbours = self._split(call.args[2 + 2 * count :])
+        axes = call.args[2 + 2 * count :]
+        if axes and all(isinstance(axis, IntImm) for axis in axes):  # a single thread has the whole
+            return seq(*(BufferStore(buffer, value, (ZERO,)) for buffer, value in zip(results, values, strict=True)))
+        over, others, neighbours = self._split(axes)
         step = _Step(reducer, over, others, self._warp, self._analyzer, self._target.kind.name == "metal")
         # Shuffles address lanes, so the threads must be consecutive ones of a warp.
         if neighbours and self._shuffles(values, over, others):

@@ -17,8 +17,7 @@ from ...tir.expr import BufferLoad, Call, IterVar, PrimExpr, Ramp, StringImm, Va
 from ...tir.function import PrimFunc
 from ...tir.rewriting import variables, walk
 from ...tir.scopes import parts
-from ...tir.stmt import AttrStmt, BufferStore, Evaluate, For, IfThenElse, SeqStmt, Stmt, While, seq
-from ..context import PassContext
+from ...tir.stmt import AttrStmt, BufferStore, Evaluate, For, ForKind, IfThenElse, SeqStmt, Stmt, While, seq
 from ..passes import Pass
 from ..rebuild import map_stmt, own_expressions, pointer_scope, sub_statements, walk_statements
 
@@ -33,20 +32,26 @@ def ThreadSync(storage_scope: str) -> Pass:
         storage_scope: "shared", "shared.dyn" or "warp".
     """
 
-    def run(func: PrimFunc, ctx: PassContext) -> PrimFunc:
-        return func.with_body(_Planner(storage_scope).kernels(func.body))
+    return Pass("tir.ThreadSync", lambda func, ctx: thread_sync(func, storage_scope))
 
-    return Pass("tir.ThreadSync", run)
+
+def thread_sync(func: PrimFunc, storage_scope: str) -> PrimFunc:
+    """`func` with the barriers that memory of a scope needs; itself where it needs none."""
+    return func.with_body(_Planner(storage_scope).kernels(func.body))
 
 
 @dataclass(frozen=True)
 class _Place:
-    """An index `base + sum(steps * threads) + x` for low <= x <= high, in which the elements of different threads differ."""
+    """An index `base + sum(steps * threads) + x` for low <= x <= high, in which the elements of different threads differ.
+
+    `digits` are the steps and extents of the loops that x counts through.
+    """
 
     steps: tuple[int, ...]
     base: PrimExpr
     low: int
     high: int
+    digits: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -81,7 +86,9 @@ class _Kernel:
         ends = [sorted(step * end for end in self.loops[var]) for step, var in zip(numbers[len(self.threads) :], loops, strict=True)]
         base, shift = terms[-1], as_int(terms[-1]) or 0
         low, high = (shift + sum(end[side] for end in ends) for side in (0, 1))
-        found = _Place(tuple(numbers[: len(self.threads)]), base - shift, low, high)
+        counts = [self.loops[var][1] - self.loops[var][0] + 1 for var in loops]
+        digits = tuple(sorted((abs(step), count) for step, count in zip(numbers[len(self.threads) :], counts, strict=True)))
+        found = _Place(tuple(numbers[: len(self.threads)]), base - shift, low, high, digits)
         return found if self.are_apart(found, found) else None
 
     def is_uniform(self, condition: PrimExpr) -> bool:
@@ -94,13 +101,27 @@ class _Kernel:
         # Other steps or another base: which thread meets which element isn't told by the constants alone.
         if one.steps != other.steps or one.base is not other.base:
             return False
+        threads = list(zip(map(abs, one.steps), self.threads.values(), strict=True))
+        # The same loops from the same start: as digits of one number they say which thread it is (tx * 4 + i * 8 + j with 2 threads, 4 j).
+        if (one.low, one.high, one.digits) == (other.low, other.high, other.digits) and _are_digits([*threads, *one.digits]):
+            return True
         # Smallest step first: one beyond all that the smaller ones reach keeps threads apart (x + 4 * y with 4 threads x: 3 < 4).
         reach = max(one.high, other.high) - min(one.low, other.low)
-        for step, count in sorted(zip(map(abs, one.steps), self.threads.values(), strict=True)):
+        for step, count in sorted(threads):
             if count > 1 and step <= reach:
                 return False
             reach += step * (count - 1)
         return True
+
+
+def _are_digits(terms: Sequence[tuple[int, int]]) -> bool:
+    """Whether sum(step * n) for 0 <= n < count has one value for each choice of all n: each step is beyond what smaller ones reach."""
+    reach = 0
+    for step, count in sorted(terms):
+        if count > 1 and step <= reach:
+            return False
+        reach += step * (count - 1)
+    return True
 
 
 def _kernel(stmt: Stmt) -> _Kernel:
@@ -141,21 +162,22 @@ class _Planner:
             return stmt
         if isinstance(stmt, SeqStmt):
             return map_stmt(stmt, self._stmt)
-        if isinstance(stmt, For):
+        if isinstance(stmt, For) and stmt.kind is not ForKind.VECTORIZED:
             return self._loop(stmt)
         if isinstance(stmt, While):
             return self._while(stmt)
         if isinstance(stmt, IfThenElse) and self._kernel.is_uniform(stmt.condition):
             return self._branches(stmt)
         # A divergent branch gets its barrier in front: one inside would wait for threads that never come.
-        whole = self._all(stmt) if isinstance(stmt, IfThenElse) or not list(sub_statements(stmt)) else self._own(stmt)
+        atomic = isinstance(stmt, (IfThenElse, For))  # a vector loop is one access of its thread
+        whole = self._all(stmt) if atomic or not list(sub_statements(stmt)) else self._own(stmt)
         needed = self._clashes(whole)
         if needed:
             self._open = set()
         if isinstance(stmt, IfThenElse):
             self._check_divergent(stmt)
         self._open.update(whole)
-        result = stmt if isinstance(stmt, IfThenElse) else map_stmt(stmt, self._stmt)
+        result = stmt if atomic else map_stmt(stmt, self._stmt)
         return seq(self._barrier(), result) if needed else result
 
     def _branches(self, stmt: IfThenElse) -> Stmt:

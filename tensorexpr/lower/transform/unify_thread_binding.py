@@ -30,9 +30,14 @@ def UnifyThreadBinding() -> Pass:
     def run(func: PrimFunc, ctx: PassContext) -> PrimFunc:
         if func.attrs.get("from_legacy_te_schedule"):
             return func
-        return func.with_body(_Unifier().stmt(func.body))
+        return func.with_body(unified(func.body))
 
     return Pass("tir.UnifyThreadBinding", run)
+
+
+def unified(body: Stmt) -> Stmt:
+    """The body of a function with the threads of each kernel gathered at its top."""
+    return _Unifier().stmt(body)
 
 
 @dataclass

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...errors import RecordError
 from ...lower.context import PassContext
-from ...lower.pipeline import lower
+from ...lower.pipeline import lower_for_cpu
 from ...lower.plain_context import context_from_json
 from ...target import Target
 from ...tir.function import IRModule, PrimFunc
@@ -49,7 +49,7 @@ class ModuleCompiler:
         module = module_from_graph(trace[0])
         read = time.perf_counter()
         with self._target, self._context:
-            lowered = lower(IRModule({FUNCTION_NAME: _renamed(entry_func(module))}))
+            lowered = lower_for_cpu(IRModule({FUNCTION_NAME: _renamed(entry_func(module))}))
         timings = {"read": read - start, "lower": time.perf_counter() - read}
         return compiled(lowered, self._target, opt_level, timings)
 

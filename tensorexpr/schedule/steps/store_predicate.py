@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from ...errors import ScheduleError, TensorExprError
 from ...tir.arithmetic import convert
+from ...tir.expr import Var
+from ...tir.thread import HARDWARE_TAGS
 from ..axis_expression import as_python, axes_of, decode, encode, problem_of
 from ..naming import PythonNames
 from ..tree import AxisExpression, ScheduleTree, StageNode
@@ -16,6 +19,8 @@ from .base import StageStep, check_not_inlined, stage_of
 @dataclass(frozen=True)
 class SetStorePredicate(StageStep):
     """Only the elements of a stage where a predicate over its spatial axes (`op.axis`) holds are computed and stored.
+
+    The predicate may also speak of the threads of a grid: of the threads that share a reduction, tx.var.equal(0) lets one store.
 
     for i in n: B[i] = ...     ->     for i in n:
                                           if predicate(i): B[i] = ...
@@ -52,8 +57,8 @@ class SetStorePredicate(StageStep):
         return as_python(self.predicate, [names.axis(stage, axis) for axis in stage.spatial])
 
 
-def predicate_of(stage: StageNode, predicate: Any) -> AxisExpression:
-    """A condition over a stage's spatial axes as the step stores it.
+def predicate_of(stage: StageNode, predicate: Any, threads: Mapping[Var, str]) -> AxisExpression:
+    """A condition over a stage's spatial axes, and over threads of these variables and tags, as the step stores it.
 
     Raises:
         ScheduleError: for other axes, and for what has no form in a schedule.
@@ -65,7 +70,8 @@ def predicate_of(stage: StageNode, predicate: Any) -> AxisExpression:
     if expr is None:
         raise stage.refused(f"set_store_predicate takes a condition over op.axis, not {predicate!r}")
     try:
-        data: AxisExpression = encode(expr, {stage.axes[axis].var: axis for axis in stage.spatial})
+        axes = {stage.axes[axis].var: axis for axis in stage.spatial}
+        data: AxisExpression = encode(expr, axes, {var: tag for var, tag in threads.items() if tag in HARDWARE_TAGS})
     except ScheduleError as error:
         raise stage.refused(f"set_store_predicate: {error}") from error
     return data

@@ -26,8 +26,8 @@ class Bind(StageStep):
     Virtual threads ("vthread", "cthread") run anywhere: lowering interleaves them, statement by statement, so that the
     example becomes `for i.inner in 8: {body(0, i.inner); body(1, i.inner)}`, each with its own part of what is computed
     inside. Threads of "cthread" share no statement, those of "vthread" share what doesn't depend on the thread. The
-    tags blockIdx.* and threadIdx.* can be lowered, printed and interpreted; building for a CPU refuses them. Threads of a grid
-    may share a reduction, whose terms a device adds up across threads; the interpreter adds them one after the other.
+    tags blockIdx.* and threadIdx.* are those of a grid; a CPU runs its blocks in parallel and the threads of each in turn. Threads
+    of a block may share a reduction: each adds up its terms, then all of them together.
 
     extent: what the thread axis declares, or None; lowering checks that the loop has it.
     """
@@ -93,7 +93,7 @@ class EnvThreads(StageStep):
     threads: tuple[str, ...]
 
     def apply(self, tree: ScheduleTree) -> ScheduleTree:
-        """The tree as it is: the trace keeps the step, and CPUs have no such threads.
+        """The tree as it is: the trace keeps the step, and a kernel around the steps launches its threads once.
 
         Raises:
             ScheduleError: if the stage is no scan, or a tag is unknown or given twice.

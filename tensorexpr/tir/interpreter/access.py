@@ -202,10 +202,10 @@ def load(machine: Machine, node: BufferLoad) -> Thunk:
     def run() -> Any:
         storage, at = address()
         if storage.written is not None and not storage.written[at]:
-            storage.fail_unwritten(at)
+            machine.unwritten(storage, at)
         if watch:
             for loop in watch[storage.depth :]:
-                loop.note_read(storage, at)
+                loop.note_read(storage, at, node)
         return storage.read(at)
 
     if node.predicate is None:
@@ -223,18 +223,18 @@ def _load_lanes(machine: Machine, node: BufferLoad) -> Thunk:
         if side_by_side is not None:
             storage, at, end = side_by_side
             if storage.written is not None and (unwritten := storage.written.find(0, at, end)) >= 0:
-                storage.fail_unwritten(unwritten)
+                machine.unwritten(storage, unwritten)
             for loop in watch[storage.depth :]:
                 for one in range(at, end):
-                    loop.note_read(storage, one)
+                    loop.note_read(storage, one, node)
             return storage.array[at:end].copy()  # a later store must not change a value that a `Let` has named
         storage, offsets, active = address()
         chosen = offsets[active]
         if storage.written_lanes is not None and not storage.written_lanes[chosen].all():
-            storage.fail_unwritten(int(chosen[np.argmin(storage.written_lanes[chosen])]))
+            machine.unwritten(storage, int(chosen[np.argmin(storage.written_lanes[chosen])]))
         for loop in watch[storage.depth :]:
             for at in chosen.tolist():
-                loop.note_read(storage, at)
+                loop.note_read(storage, at, node)
         result = np.zeros(len(offsets), dtype)
         result[active] = storage.array[chosen]
         return result
@@ -254,7 +254,7 @@ def store(machine: Machine, node: BufferStore) -> Thunk:
         storage, at = address()
         if watch:
             for loop in watch[storage.depth :]:
-                loop.note_write(storage, at)
+                loop.note_write(storage, at, node, storage.holds(at, new))
         storage.write(at, new)
         if storage.written is not None:
             storage.written[at] = 1
@@ -274,8 +274,8 @@ def _store_lanes(machine: Machine, node: BufferStore, value: Thunk) -> Thunk:
         if side_by_side is not None:
             storage, at, end = side_by_side
             for loop in watch[storage.depth :]:
-                for one in range(at, end):
-                    loop.note_write(storage, one)
+                for lane, one in enumerate(range(at, end)):
+                    loop.note_write(storage, one, node, storage.holds(one, new[lane]))
             storage.write(slice(at, end), new)
             if storage.written is not None:
                 storage.written[at:end] = b"\1" * (end - at)
@@ -283,8 +283,8 @@ def _store_lanes(machine: Machine, node: BufferStore, value: Thunk) -> Thunk:
         storage, offsets, active = address()
         chosen = offsets[active]
         for loop in watch[storage.depth :]:
-            for at in chosen.tolist():
-                loop.note_write(storage, at)
+            for at, value_there in zip(chosen.tolist(), new[active], strict=True):
+                loop.note_write(storage, at, node, storage.holds(at, value_there))
         storage.write(chosen, new[active])
         if storage.written_lanes is not None:
             storage.written_lanes[chosen] = True

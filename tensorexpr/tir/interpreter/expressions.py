@@ -14,6 +14,7 @@ from ..intrin import INTRINSICS
 from .access import load
 from .arithmetic import FLOAT_DIVISIONS, LANE_INT_DIVISIONS, LANE_OPS, SCALAR_INT_DIVISIONS, SCALAR_OPS, Thunk, converted, wrapped
 from .calls import access_ptr, address_of, llvm_call, type_annotation
+from .kernels import SHUFFLES, shuffle
 from .machine import Machine
 from .memory_calls import assume, atomic_add, isnullptr, undef
 from .packed import call_packed, call_trace, make_array, make_shape
@@ -236,6 +237,8 @@ def _hint(machine: Machine, node: ir.Call) -> Thunk:
 
 
 _SPECIAL_CALLS: dict[str, Callable[[Machine, ir.Call], Thunk]] = {
+    **dict.fromkeys(SHUFFLES, shuffle),
+    "tir.tvm_warp_activemask": lambda machine, node: lambda: 0xFFFFFFFF,  # threads that don't take part have nothing that is read
     "tir.if_then_else": _if_then_else,
     "tir.likely": _likely,
     "tir.reinterpret": _reinterpret,

@@ -13,6 +13,7 @@ from ..rewriting import children
 from ..stmt import Stmt
 from .arithmetic import Thunk
 from .storage import InterpreterError, IterationLimitError, Lanes, RaceWatch, Storage
+from .thread_watch import ThreadWatch
 
 ParallelOrder = Literal["forward", "reverse", "shuffled"]
 _ORDERS: dict[str, Callable[[int], Any]] = {
@@ -43,6 +44,7 @@ class Machine:
         self.boxed: set[Buffer] = set()
         self.parameters: set[Buffer] = set()
         self.externs = externs
+        self.kernel: Any = None  # the kernel whose body is being made, see `kernels`
         self.max_iterations = max_iterations
         self._left = float("inf") if max_iterations is None else max_iterations
         self.order = _ORDERS[parallel_order]
@@ -98,6 +100,14 @@ class Machine:
         self._left -= iterations
         if self._left < 0:
             raise IterationLimitError(f"loop {loop}: more than {self.max_iterations} iterations in all")
+
+    def unwritten(self, storage: Storage, at: int) -> None:
+        """An element is read that nobody wrote: an error, unless another thread may still write it, which then is a race."""
+        inner = self.watch[-1] if len(self.watch) > storage.depth else None
+        if isinstance(inner, ThreadWatch):
+            inner.note_unwritten(storage, at)
+        else:
+            storage.fail_unwritten(at)
 
     def provide(self, slot: int, storage: Storage) -> None:
         """Let a pointer's cell hold fresh storage."""

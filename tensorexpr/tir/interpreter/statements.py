@@ -10,6 +10,7 @@ import numpy as np
 from ..block import BlockRealize
 from ..dtype import parse_dtype, scalar_dtype, to_numpy
 from ..expr import IterVar
+from ..pointers import pointer_scope
 from ..stmt import (
     Allocate,
     AllocateConst,
@@ -29,17 +30,20 @@ from ..stmt import (
     Stmt,
     While,
 )
-from ..thread import THREAD_REDUCTION_PRAGMA
+from ..thread import HARDWARE_TAGS, bound_tag
 from .access import store
 from .arithmetic import Thunk
 from .binds import bind_buffer
 from .blocks import realize_block
+from .kernels import run_kernel
 from .machine import Machine
-from .storage import InterpreterError, RaceWatch, Storage
+from .storage import GridWatch, InterpreterError, RaceWatch, Storage
 
 
 def _loop(machine: Machine, stmt: For) -> Thunk:
     """A loop; a parallel one, or one over threads, runs in the wished order, with a watch on what its iterations touch."""
+    if (kernel := run_kernel(machine, stmt)) is not None:
+        return kernel
     low, extent, body = machine.compile(stmt.min), machine.compile(stmt.extent), machine.run(stmt.body)
     slot, cells, name, watch = machine.slot(stmt.loop_var), machine.cells, stmt.loop_var.name, machine.watch
 
@@ -51,7 +55,7 @@ def _loop(machine: Machine, stmt: For) -> Thunk:
             body()
 
     def parallel() -> None:
-        first, count, guard = low(), extent(), RaceWatch(name)
+        first, count, guard = low(), extent(), watch_of(name)
         machine.charge(count, name)
         watch.append(guard)
         try:
@@ -61,22 +65,23 @@ def _loop(machine: Machine, stmt: For) -> Thunk:
         finally:
             watch.pop()
 
-    # Threads that reduce together write to one element by intent.
-    apart = stmt.kind in (ForKind.PARALLEL, ForKind.THREAD_BINDING) and not stmt.annotations.get(THREAD_REDUCTION_PRAGMA)
-    return parallel if apart else serial
+    watch_of = GridWatch if bound_tag(stmt) in HARDWARE_TAGS else RaceWatch
+    return parallel if stmt.kind in (ForKind.PARALLEL, ForKind.THREAD_BINDING) else serial
 
 
 def _allocate(machine: Machine, stmt: Allocate) -> Thunk:
     """Fresh storage for the body, unwritten."""
     extents, body, slot = [machine.compile(e) for e in stmt.extents], machine.run(stmt.body), machine.slot(stmt.buffer_var)
-    lanes, dtype = parse_dtype(stmt.dtype).lanes, to_numpy(scalar_dtype(stmt.dtype))
+    lanes, dtype, scope = parse_dtype(stmt.dtype).lanes, to_numpy(scalar_dtype(stmt.dtype)), pointer_scope(stmt.buffer_var)
 
     def run() -> None:
         # Storage counts scalars: an element of four lanes takes four.
         size = lanes
         for extent in extents:
             size *= extent()
-        machine.provide(slot, Storage(np.zeros(size, dtype), stmt.buffer_var.name, (size,)))
+        storage = Storage(np.zeros(size, dtype), stmt.buffer_var.name, (size,))
+        storage.scope = scope
+        machine.provide(slot, storage)
         body()
 
     return run
@@ -169,7 +174,9 @@ def _check(machine: Machine, stmt: AssertStmt) -> Thunk:
 
 
 def _attribute(machine: Machine, stmt: AttrStmt) -> Thunk:
-    """Threads of an extent run one after the other; other attributes change nothing."""
+    """Threads of an extent run one after the other, unless they meet; other attributes change nothing."""
+    if (kernel := run_kernel(machine, stmt)) is not None:
+        return kernel
     body = machine.run(stmt.body)
     if not (isinstance(stmt.node, IterVar) and stmt.attr_key in ("thread_extent", "virtual_thread")):
         return body

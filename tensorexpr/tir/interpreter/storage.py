@@ -25,10 +25,10 @@ class Storage:
 
     `extents` and `mins` say how elements are named in messages and, for a realized box, how they are addressed.
     Storage of a caller's array counts as written. `depth` is the number of parallel loops around its allocation: they
-    each have their own, so only loops further inside can race on it.
+    each have their own, so only loops further inside can race on it. `scope` says whose memory it is on a device.
     """
 
-    __slots__ = ("array", "depth", "extents", "mins", "name", "origin", "read", "strides", "write", "written", "written_lanes")
+    __slots__ = ("array", "depth", "extents", "mins", "name", "origin", "read", "scope", "strides", "write", "written", "written_lanes")
 
     def __init__(self, array: Lanes, name: str, extents: tuple[int, ...], mins: tuple[int, ...] = (), fresh: bool = True) -> None:
         self.array = array
@@ -38,6 +38,7 @@ class Storage:
         self.strides = compact_strides(extents)
         self.origin = 0
         self.depth = 0
+        self.scope = "global"
         # `item` gives Python's integers, which don't overflow before `wrapped` sees the value.
         self.read = array.__getitem__ if array.dtype.kind not in "iub" else array.item
         self.write = array.__setitem__ if array.flags.writeable else self._refuse
@@ -54,6 +55,10 @@ class Storage:
             return f"{self.name}[{at + (self.mins[0] if self.mins else 0)}]"
         place = np.unravel_index(at, self.extents)
         return f"{self.name}[{', '.join(str(int(p) + low) for p, low in zip(place, self.mins, strict=True))}]"
+
+    def holds(self, at: int, value: Any) -> bool:
+        """Whether the scalar at an offset was written, and with this value."""
+        return (self.written is None or bool(self.written[at])) and bool(self.array[at] == value)
 
     def fail_unwritten(self, at: int) -> NoReturn:
         """Report a read of an element that nobody wrote."""
@@ -79,8 +84,8 @@ class RaceWatch:
         self.readers: dict[tuple[int, int], int] = {}
         self.writers: dict[tuple[int, int], int] = {}
 
-    def note_read(self, storage: Storage, at: int) -> None:
-        """The current iteration reads an element."""
+    def note_read(self, storage: Storage, at: int, where: Any = None) -> None:
+        """The current iteration reads an element, in the access `where`."""
         # Ids are safe as keys: a loop watches storage from outside of it, which outlives the watch.
         key = (id(storage), at)
         writer = self.writers.get(key)
@@ -88,8 +93,8 @@ class RaceWatch:
             self._fail(storage, at, writer, "writes", "reads")
         self.readers.setdefault(key, self.current)  # the first is enough: it ran before all that may write later
 
-    def note_write(self, storage: Storage, at: int) -> None:
-        """The current iteration writes an element."""
+    def note_write(self, storage: Storage, at: int, where: Any = None, same: bool = False) -> None:
+        """The current iteration writes an element, in the access `where`; `same`: what it holds already."""
         key = (id(storage), at)
         writer = self.writers.setdefault(key, self.current)
         if writer != self.current:
@@ -102,3 +107,22 @@ class RaceWatch:
         raise InterpreterError(
             f"race in parallel loop {self.loop}: iteration {other} {did} {storage.element(at)} and iteration {self.current} {does} it"
         )
+
+
+class GridWatch(RaceWatch):
+    """The watch over threads of a grid that run one after the other, as long as no barriers say when they meet.
+
+    What only a block, a warp or a thread sees is no concern of others, wherever it was allocated.
+    """
+
+    __slots__ = ()
+
+    def note_read(self, storage: Storage, at: int, where: Any = None) -> None:
+        """The current thread reads an element."""
+        if storage.scope == "global":
+            super().note_read(storage, at, where)
+
+    def note_write(self, storage: Storage, at: int, where: Any = None, same: bool = False) -> None:
+        """The current thread writes an element."""
+        if storage.scope == "global":
+            super().note_write(storage, at, where, same)

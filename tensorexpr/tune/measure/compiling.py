@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...lower.context import PassContext
-from ...lower.pipeline import lower
+from ...lower.pipeline import lower_for_cpu
 from ...lower.plain_context import context_from_json
 from ...schedule.axis_expression import encode
 from ...schedule.given_layouts import given_inputs, relaid
@@ -56,7 +56,7 @@ class CandidateCompiler:
         schedule = self.schedule(Trace.from_json(list(trace)))
         replayed = time.perf_counter()
         with self._target, self._context:
-            module = lower(schedule, schedule.arguments(self._args), FUNCTION_NAME)
+            module = lower_for_cpu(schedule, schedule.arguments(self._args), FUNCTION_NAME)
         timings = {"replay": replayed - start, "lower": time.perf_counter() - replayed}
         return compiled(module, self._target, opt_level, timings, [_layout(schedule, arg) for arg in self._args])
 

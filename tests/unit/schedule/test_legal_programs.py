@@ -251,7 +251,7 @@ def test_threads_share_a_reduction() -> None:
     s[partial].compute_at(s[b], s[b].op.reduce_axis[0])
     s[b].set_store_predicate(thread.var.equal(0))
     assert 'T.thread_binding(8, thread="threadIdx.x"' in str(tvm.lower(s, [a, b]))
-    assert_schedule_correct(s, [a, b], compiled=False)
+    assert_schedule_correct(s, [a, b])
 
 
 def test_the_steps_of_a_scan_run_on_threads() -> None:
@@ -266,7 +266,7 @@ def test_the_steps_of_a_scan_run_on_threads() -> None:
         for axis, thread in zip(s[stage].split(stage.op.axis[1], factor=4), threads, strict=True):
             s[stage].bind(axis, thread)
     assert str(tvm.lower(s, [x, total])).count("T.thread_binding") == 4
-    assert_schedule_correct(s, [x, total], compiled=False)
+    assert_schedule_correct(s, [x, total])
     with pytest.raises(ScheduleError, match="can't be split, fused or run at once"):
         s[update].bind(update.op.axis[0], te.thread_axis("blockIdx.y"))
         tvm.lower(s, [x, total])

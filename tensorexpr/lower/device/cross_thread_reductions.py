@@ -1,0 +1,18 @@
+"""Reductions over loops that are bound to threads, by `LowerCrossThreadReduction`'s rules."""
+
+from __future__ import annotations
+
+from ...tir.function import PrimFunc
+from ..context import PassContext
+from ..transform.lower_cross_thread_reduction import LowerCrossThreadReduction
+
+_PASS = LowerCrossThreadReduction()
+
+
+def cross_thread_reductions(func: PrimFunc, ctx: PassContext) -> PrimFunc:
+    """`func` with the parts of threads and a `tvm_thread_allreduce` for each; itself if no block reduces over threads.
+
+    Raises:
+        ScheduleError: for reductions that threads can't share.
+    """
+    return _PASS.run(func, ctx)
