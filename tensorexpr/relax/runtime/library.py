@@ -3,7 +3,7 @@
     the library    packed entries of the kernels, stretches; what follows is behind the end that the system's loader sees
     the graph      JSON: functions (`saved_graph`), signatures of kernels, target, where each constant lies
     the weights    each from a cache line on; they are mapped, so that processes share them and none reads what it doesn't use
-    the end        places and sizes of graph and weights, and a mark
+    the end        a checksum of all this, places and sizes of graph and weights, and a mark
 
 Loading a library runs its code: load only what you trust.
 """
@@ -26,7 +26,7 @@ from ...runtime import engine, export, sidecar
 from ...runtime.code import LibraryCode
 from ...runtime.module import Module
 from ...runtime.ndarray import NDArray, wrapped
-from ...runtime.network import END, FORMAT, MARK, tail
+from ...runtime.network import FORMAT, tail, write_end
 from ...target import Target
 from ...tir.dtype import to_numpy
 from ...tir.function import IRModule
@@ -111,7 +111,7 @@ def export_executable(executable: Executable, file_name: str, fcompile: Callable
         file.write(b"\0" * (-file.tell() % _PAGE))
         places.append(file.tell())
         constants.write(file)
-        file.write(END.pack(places[0], len(graph), places[1], constants.size, MARK))
+    write_end(file_name, places[0], len(graph), places[1], constants.size)
 
 
 def _external_modules(executable: Executable, file_name: str) -> list[Module]:
@@ -149,6 +149,7 @@ def load_executable(file_name: str) -> Executable | None:
 
     Raises:
         TensorExprError: if the file can't be read, is torn, or was written by another version.
+        RecordError: if its checksum isn't that of its bytes.
         TargetError: if this machine can't run it.
     """
     found = tail(file_name)
