@@ -44,7 +44,7 @@ def write_end(file_name: str, place: int, length: int, weights: int, count: int)
         weights, count: place and size of the weights, which are the last.
     """
     end = _PLACES.pack(place, length, weights, count, _MARK)
-    checksum = zlib.crc32(end, zlib.crc32(np.memmap(file_name, np.uint8, "r")))
+    checksum = zlib.crc32(end, zlib.crc32(np.memmap(file_name, np.uint8, "r").data))
     with open(file_name, "ab") as file:
         file.write(_CHECKSUM.pack(checksum) + end)
 
@@ -74,7 +74,7 @@ def tail(file_name: str) -> tuple[bytes, Any] | None:
         raise TensorExprError(f"{file_name} is torn: its end says {weights + count + size - behind} bytes, and it has {size}")
     # Machine code is run, and weights are used, as they are: nothing behind this would notice a byte that flipped.
     (checksum,) = _CHECKSUM.unpack(whole[behind : behind + _CHECKSUM.size].tobytes())
-    if zlib.crc32(end, zlib.crc32(whole[:behind])) != checksum:
+    if zlib.crc32(end, zlib.crc32(whole[:behind].data)) != checksum:
         raise RecordError(f"{file_name} is damaged: its checksum isn't that of its bytes. Copy it again, or export it again")
     return whole[place : place + length].tobytes(), whole[weights:behind]
 
