@@ -146,6 +146,19 @@ class VirtualMachine(Machine):
         """Set the arguments of `invoke_stateful`, by place or by name."""
         self._inputs[func_name] = self._arguments(func_name, args, kwargs)
 
+    def invoke(self, func_name: str, *args: Any, **kwargs: Any) -> Any:
+        """Call a function with arguments, or, without any, with those that were set; its result is the value of `get_outputs`, too."""
+        if args or kwargs:
+            self.set_input(func_name, *args, **kwargs)
+        elif func_name not in self._inputs and not self._plan(func_name).func.params:
+            self._inputs[func_name] = ()
+        self.invoke_stateful(func_name)
+        return self.get_outputs(func_name)
+
+    def run(self, *args: Any, **kwargs: Any) -> Any:
+        """As `invoke("main", ...)`."""
+        return self.invoke("main", *args, **kwargs)
+
     def invoke_stateful(self, func_name: str) -> None:
         """Call a function with the arguments that were set; `get_outputs` has the result.
 
@@ -156,7 +169,7 @@ class VirtualMachine(Machine):
             raise ArgumentError(f"invoke_stateful: {func_name!r} has no arguments; set_input({func_name!r}, ...) sets them")
         self._outputs[func_name] = self._plan(func_name)(self._inputs[func_name])
 
-    def get_outputs(self, func_name: str) -> Any:
+    def get_outputs(self, func_name: str = "main") -> Any:
         """The result of the last `invoke_stateful`.
 
         Raises:
