@@ -196,13 +196,17 @@ class VirtualMachine(Machine):
     def time_evaluator(
         self, func_name: str, dev: Device | None = None, number: int = 10, repeat: int = 1, min_repeat_ms: int = 0, **_: Any
     ) -> Callable[..., Any]:
-        """What times calls of a function, as `Module.time_evaluator` does: a function of the arguments that returns a BenchmarkResult."""
+        """What times calls of a function, as `Module.time_evaluator` does: a function of the arguments that returns a BenchmarkResult.
+
+        Of "invoke_stateful" the argument is the name of a function whose arguments `set_input` has set.
+        """
         from ...runtime.timing import BenchmarkResult
 
-        function = self[func_name]
+        stateful = func_name == "invoke_stateful" and func_name not in self.plans
+        function = self.invoke_stateful if stateful else self[func_name]
 
         def evaluate(*args: Any) -> BenchmarkResult:
-            given = [converted(arg) for arg in args]
+            given = list(args) if stateful else [converted(arg) for arg in args]
             seconds: list[float] = []
             # The first call isn't measured: it looks up kernels and touches memory for the first time.
             function(*given)

@@ -206,5 +206,8 @@ def test_the_virtual_machine_by_the_names_of_relay(built: Any) -> None:
     machine.set_input("main", x=X + 1)
     np.testing.assert_allclose(machine.invoke("main").numpy(), np.maximum((X + 1) @ W.T, 0), 1e-6)
     assert machine.get_outputs() is machine.get_outputs("main")
+    machine.set_input("main", X)
+    assert machine.time_evaluator("invoke_stateful", tvm.cpu(), number=2)("main").mean > 0
+    np.testing.assert_allclose(machine.get_outputs().numpy(), EXPECTED, 1e-6)
     with pytest.raises(ArgumentError, match="takes 1 arguments"):
         machine.run(X, X)
