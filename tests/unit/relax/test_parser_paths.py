@@ -27,3 +27,20 @@ class Doubled:
 def test_words_from_the_parser_are_the_same() -> None:
     assert R.Tensor is script.relax.Tensor and T.prim_func is script.tir.prim_func and I.ir_module is script.ir_module
     tvm.ir.assert_structural_equal(Doubled, script.from_source(Doubled.script()))
+
+
+def test_a_function_says_which_names_are_from_outside() -> None:
+    factor = 2.0
+
+    @T.prim_func
+    def scaled(a: T.Buffer((4,), "float32")) -> None:
+        nonlocal factor
+        for i in range(4):
+            a[i] = a[i] * T.float32(factor)
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        nonlocal factor
+        return R.multiply(x, R.const(factor, "float32"))
+
+    assert "T.float32(2.0)" in scaled.script() and "2.0" in main.script()
