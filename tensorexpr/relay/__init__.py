@@ -48,8 +48,9 @@ _LATER = {
 __getattr__, __dir__ = later(__name__, _LATER, "analysis dataflow_pattern frontend parser scope_builder testing text transform viz vm")
 
 __all__ = [
-    "Any", "Call", "Constant", "Expr", "ExprFunctor", "ExprMutator", "ExprVisitor", "FuncType", "Function", "GlobalVar", "If", "IncompleteType", "Let",
-    "RelayExpr", "ShapeVar", "TensorType", "Tuple", "TupleGetItem", "TupleType", "TupleWrapper", "Type", "Var", "annotation", "backend",
+    "Any", "Call", "Constant", "Expr", "ExprFunctor", "ExprMutator", "ExprVisitor", "FuncType", "Function", "GlobalVar", "If",
+    "IncompleteType", "Let", "RelayExpr", "ShapeVar", "TensorType", "Tuple", "TupleGetItem", "TupleType", "TupleWrapper", "Type", "Var",
+    "annotation", "backend",
     "bind", "bind_params_by_name", "build", "build_config", "build_module", "const", "create_executor", "expr", "image", "load_param_dict",
     "nn", "op", "optimize", "qnn", "random", "save_param_dict", "scalar_type", "ty", "var", "vision", "visitor",
 ]  # fmt: skip

@@ -1,7 +1,7 @@
 """Types of parameters that don't state them: those of weights follow from what an operator asks of them.
 
-    nn.conv2d(%data, %weight, channels=16, kernel_size=[3, 3])    with %data: Tensor[(1, 3, 8, 8), float32]
-    %weight: Tensor[(16, 3, 3, 3), float32]
+nn.conv2d(%data, %weight, channels=16, kernel_size=[3, 3])    with %data: Tensor[(1, 3, 8, 8), float32]
+%weight: Tensor[(16, 3, 3, 3), float32]
 """
 
 from __future__ import annotations

@@ -2,4 +2,6 @@
 
 from ...later import later
 
-__getattr__, __dir__ = later(__name__, {"tensorexpr.relay.viz.interface": "UNKNOWN DefaultVizParser Plotter VizEdge VizGraph VizNode VizParser"})
+__getattr__, __dir__ = later(
+    __name__, {"tensorexpr.relay.viz.interface": "UNKNOWN DefaultVizParser Plotter VizEdge VizGraph VizNode VizParser"}
+)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import tensorexpr as tvm
 from tensorexpr import script
-from tensorexpr.script.parser import ir as I  # noqa: N812  the name that scripts use
-from tensorexpr.script.parser import relax as R  # noqa: N812
-from tensorexpr.script.parser import tir as T  # noqa: N812
+from tensorexpr.script.parser import ir as I
+from tensorexpr.script.parser import relax as R
+from tensorexpr.script.parser import tir as T
 
 
 @I.ir_module

@@ -83,7 +83,7 @@ steps = st.lists(st.tuples(st.sampled_from([*UNARY, *BINARY, "if"]), st.integers
 
 
 def network(made: Steps, results: int) -> Any:
-    """A network of steps: each an operator of values before it, or a choice of two that may be used elsewhere too; the last few are returned."""
+    """A network of steps: each an operator of values before it, or a choice of two values; the last few are returned."""
     x = relay.var("x", shape=SHAPE)
     values: list[Any] = [x, relay.const(np.full(SHAPE, 0.5, "float32"))]
     for name, left, right in made:
