@@ -84,7 +84,8 @@ def create_workload(net: Function, initializer: Fill | None = None, seed: int = 
     mod: IRModule = InferType()(IRModule.from_expr(net))
     fill = initializer or Xavier(seed=seed)
     params: dict[str, NDArray] = {}
-    for param in mod["main"].params:  # with their types
+    main: Any = mod["main"]  # whose parameters have types
+    for param in main.params:
         if param.name_hint not in ("data", "label"):
             made = np.zeros(param.type_annotation.concrete_shape, param.type_annotation.dtype)
             fill(param.name_hint, made)

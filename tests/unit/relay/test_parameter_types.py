@@ -22,8 +22,9 @@ W, V = relay.var("w"), relay.var("v", relay.IncompleteType())
 
 def typed(expr: Any) -> dict[str, tuple[int, ...]]:
     """The shapes of the parameters of an expression, as InferType finds them."""
-    mod = transform.InferType()(tvm.IRModule.from_expr(relay.Function(relay.analysis.free_vars(expr), expr)))
-    return {param.name_hint: param.checked_type.concrete_shape for param in mod["main"].params}
+    mod = transform.InferType()(tvm.IRModule.from_expr(relay.Function(tuple(relay.analysis.free_vars(expr)), expr)))
+    main: Any = mod["main"]
+    return {param.name_hint: param.checked_type.concrete_shape for param in main.params}
 
 
 @pytest.mark.parametrize(
@@ -63,16 +64,16 @@ def test_a_convolution_takes_the_weights_that_it_asks_for(data: st.DataObject) -
     )  # fmt: skip
     letters = {"O": groups * outs, "I": each, "H": window[0], "W": window[1]}
     assert typed(made)["w"] == tuple(letters[one] for one in kernel)
-    mod = transform.InferType()(tvm.IRModule.from_expr(relay.Function((x, W), made)))
+    main: Any = transform.InferType()(tvm.IRModule.from_expr(relay.Function((x, W), made)))["main"]
     result = {"N": 1, "C": groups * outs, "H": 6 - window[0], "W": 5 - window[1]}
-    assert mod["main"].ret_type.concrete_shape == tuple(result[one] for one in layout)
+    assert main.ret_type.concrete_shape == tuple(result[one] for one in layout)
 
 
 def test_a_network_of_untyped_weights_is_built() -> None:
     names = ("gamma", "beta", "mean", "var")
     conv = relay.nn.conv2d(X, relay.var("weight"), channels=4, kernel_size=(3, 3), padding=(1, 1))
     net = relay.nn.relu(relay.nn.batch_norm(conv, *(relay.var(f"bn_{one}") for one in names))[0])
-    mod, params = testing.create_workload(relay.Function(relay.analysis.free_vars(net), net))
+    mod, params = testing.create_workload(relay.Function(tuple(relay.analysis.free_vars(net)), net))
     assert set(params) == {"x", "weight", *(f"bn_{one}" for one in names)} and (params["bn_var"].numpy() == 1).all()
     weights = {name: value for name, value in params.items() if name != "x"}
     module = graph_executor.GraphModule(relay.build(mod, "llvm -num-cores 1", params=weights)["default"](tvm.cpu()))
@@ -92,4 +93,4 @@ def test_what_no_operator_tells_has_to_be_stated() -> None:
 
 def test_extents_of_numpy() -> None:
     assert relay.broadcast_to(ROWS, np.array([3, 4, 8])).checked_type.concrete_shape == (3, 4, 8)
-    assert relay.TensorType(np.array([2, 3]), "int8") == relay.TensorType((2, 3), "int8")
+    assert relay.TensorType(tuple(np.array([2, 3])), "int8") == relay.TensorType((2, 3), "int8")

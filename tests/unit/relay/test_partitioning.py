@@ -171,7 +171,12 @@ def test_regions_in_branches() -> None:
 
     def counting(func: Any) -> dict[str, Any]:
         (name, run), *_ = generate(func).items()
-        return {name: lambda *arrays: (calls.append(name), run(*arrays))[1]}
+
+        def counted(*arrays: Any) -> None:
+            calls.append(name)
+            run(*arrays)
+
+        return {name: counted}
 
     register_func("relay.ext.one", counting, override=True)
     for value, count in ((np.ones(SHAPE, "float32"), 2), (-np.ones(SHAPE, "float32"), 1)):

@@ -13,9 +13,9 @@ import tensorexpr as tvm
 from tensorexpr import relay
 from tensorexpr.contrib import relay_viz
 from tensorexpr.contrib.relay_viz.dot import DotPlotter
-from tensorexpr.contrib.relay_viz.interface import DefaultVizParser, VizEdge, VizNode, VizParser
 from tensorexpr.contrib.relay_viz.terminal import TermPlotter
 from tensorexpr.errors import DeclarationError
+from tensorexpr.relay.viz.interface import DefaultVizParser, VizEdge, VizNode, VizParser
 
 
 def network() -> tvm.IRModule:
@@ -61,6 +61,10 @@ class Hiding(VizParser):
         return None, []
 
 
+def test_one_thing_by_two_paths() -> None:
+    assert relay_viz.interface.VizParser is VizParser and relay_viz.RelayVisualizer is relay.viz.RelayVisualizer
+
+
 def test_boxes_and_arrows(tmp_path: Path) -> None:
     def colours(node: VizNode) -> dict[str, str]:
         return {"fillcolor": "green", "style": "filled"} if "relu" in node.type_name else {}
@@ -76,7 +80,8 @@ def test_boxes_and_arrows(tmp_path: Path) -> None:
 
 def test_every_function_is_drawn(tmp_path: Path) -> None:
     x = relay.var("x", shape=(2,))
-    mod = tvm.IRModule({"main": relay.Function((x,), relay.tanh(x)), "other": relay.Function((x,), relay.exp(x))})
+    functions: Any = {"main": relay.Function((x,), relay.tanh(x)), "other": relay.Function((x,), relay.exp(x))}
+    mod = tvm.IRModule(functions)
     relay_viz.RelayVisualizer(mod, plotter=DotPlotter()).render(str(tmp_path / "net"))
     assert "tanh" in (tmp_path / "net.dot").read_text() and "exp" in (tmp_path / "net_other.dot").read_text()
     with pytest.raises(DeclarationError, match="no function of Relay"):
