@@ -6,11 +6,12 @@ tar      archives of files                               dlpack  functions on ot
 sparse   matrices of which most elements are zero, as arrays and placeholders
 cblas    matrix products by NumPy's BLAS, as te stages     random   random arrays, likewise
 graph_executor, debugger, graph_runtime    what runs networks that `relay.build` made (`relay.graph_executor`)
+relay_viz    pictures of networks (`relay.viz`)
 nvcc     what GPUs of a capability have; NVIDIA's compiler of CUDA, where it is
 """
 
 from ..later import later
 
 __getattr__, __dir__ = later(
-    __name__, {}, submodules="cblas cc clang debugger dlpack graph_executor graph_runtime nvcc random sparse tar tedd util utils"
+    __name__, {}, submodules="cblas cc clang debugger dlpack graph_executor graph_runtime nvcc random relay_viz sparse tar tedd util utils"
 )

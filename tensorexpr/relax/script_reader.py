@@ -148,7 +148,7 @@ class GraphReader(ExpressionReader):
                     self._assign(target, value, self.at(node.annotation, info_of, self.value(node.annotation)))
                 case ast.With(items=[ast.withitem(context_expr=ast.Call(func=func))]) if self._is_word(func, "dataflow"):
                     self._dataflow(node.body)
-                case ast.Expr(value=ast.Constant()) | ast.Pass():
+                case ast.Expr(value=ast.Constant()) | ast.Pass() | ast.Nonlocal() | ast.Global():
                     continue
                 case ast.Expr():
                     self._effect(node)

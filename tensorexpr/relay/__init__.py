@@ -38,18 +38,19 @@ from .expr import (
 )  # fmt: skip
 from .op import *  # noqa: F403  every operator is a name of this package
 from .op import annotation, image, nn, random, vision
-from .ty import Any, FuncType, ShapeVar, TensorType, TupleType, Type, scalar_type
+from .ty import Any, FuncType, IncompleteType, ShapeVar, TensorType, TupleType, Type, scalar_type
 from .visitor import ExprFunctor, ExprMutator, ExprVisitor
 
 _LATER = {
     ".graph_executor": "graph_executor=.", ".parser": "fromtext parse parse_expr", ".scope_builder": "ScopeBuilder",
     ".visitor": "expr_functor=.",
 }  # fmt: skip
-__getattr__, __dir__ = later(__name__, _LATER, "analysis dataflow_pattern frontend parser scope_builder testing text transform vm")
+__getattr__, __dir__ = later(__name__, _LATER, "analysis dataflow_pattern frontend parser scope_builder testing text transform viz vm")
 
 __all__ = [
-    "Any", "Call", "Constant", "Expr", "ExprFunctor", "ExprMutator", "ExprVisitor", "FuncType", "Function", "GlobalVar", "If", "Let",
-    "RelayExpr", "ShapeVar", "TensorType", "Tuple", "TupleGetItem", "TupleType", "TupleWrapper", "Type", "Var", "annotation", "backend",
+    "Any", "Call", "Constant", "Expr", "ExprFunctor", "ExprMutator", "ExprVisitor", "FuncType", "Function", "GlobalVar", "If",
+    "IncompleteType", "Let", "RelayExpr", "ShapeVar", "TensorType", "Tuple", "TupleGetItem", "TupleType", "TupleWrapper", "Type", "Var",
+    "annotation", "backend",
     "bind", "bind_params_by_name", "build", "build_config", "build_module", "const", "create_executor", "expr", "image", "load_param_dict",
     "nn", "op", "optimize", "qnn", "random", "save_param_dict", "scalar_type", "ty", "var", "vision", "visitor",
 ]  # fmt: skip

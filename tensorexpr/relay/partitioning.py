@@ -67,7 +67,7 @@ def MergeComposite(pattern_table: Sequence[tuple[Any, ...]]) -> ModulePass:
 
 
 def _order(expr: Any) -> Iterator[Any]:
-    """The values of a function's own scope, operands first, each once: not those in functions that are called, and in branches."""
+    """The values that a function computes itself, operands first, each once: not those in functions that are called."""
     return walk(expr, _parts)
 
 
@@ -75,9 +75,29 @@ def _parts(node: Any) -> tuple[Any, ...]:
     match node:
         case Let(_, value, body):
             return (value, body)
-        case graph.If(cond, _, _):
-            return (cond,)
+        case graph.If(cond, yes, no):
+            return (cond, yes, no)
     return graph_operands(node)
+
+
+def _places(body: Any) -> dict[int, frozenset[int]]:
+    """By `id`: the branches in which a value is computed, {0} outside of all. A region has values of the same ones: it runs as a whole."""
+    found: dict[int, set[int]] = {}
+    waiting, number = [(body, frozenset[int]())], 0
+    while waiting:
+        root, around = waiting.pop()
+
+        def own(node: Any, around: frozenset[int] = around) -> tuple[Any, ...]:
+            return () if id(node) in around else (node.cond,) if isinstance(node, graph.If) else _parts(node)
+
+        here = [node for node in walk(root, own) if id(node) not in around]
+        inside = around | {id(node) for node in here}
+        for node in here:
+            found.setdefault(id(node), set()).add(number)
+            if isinstance(node, graph.If):
+                waiting += [(node.true_branch, inside), (node.false_branch, inside)]
+        number += 1
+    return {key: frozenset(numbers) for key, numbers in found.items()}
 
 
 def _is(node: Any, name: str) -> bool:
@@ -111,7 +131,7 @@ def AnnotateTarget(targets: str | Sequence[str], include_non_call_ops: bool = Tr
     """A pass: marks around each call that a code generator computes.
 
     Which these are says a predicate of the call, `register_op_attr("nn.relu", "target.mine", f)`; and composite functions whose name begins
-    with "mine.". Values in branches stay as they are.
+    with "mine.".
 
     Args:
         targets: names of generators; the first one that computes a call gets it.
@@ -121,10 +141,12 @@ def AnnotateTarget(targets: str | Sequence[str], include_non_call_ops: bool = Tr
 
     def run(func: Function) -> Any:
         chosen: dict[int, str] = {}
+        places = _places(func.body)
         for node in _order(func.body):
             target = _chosen(node, names)
             if target is None and include_non_call_ops and isinstance(node, (graph.Tuple, graph.TupleGetItem)):
-                of = {chosen.get(id(one)) for one in graph_operands(node)}
+                # Of values around a branch it would be a function by itself.
+                of = {chosen.get(id(one)) if places[id(one)] == places[id(node)] else None for one in graph_operands(node)}
                 target = of.pop() if len(of) == 1 else None
             if target is not None:
                 chosen[id(node)] = target
@@ -134,7 +156,7 @@ def AnnotateTarget(targets: str | Sequence[str], include_non_call_ops: bool = Tr
 
 
 class _OwnScope(ExprMutator):
-    """Rewrites the values of a function's own scope, from the operands up."""
+    """Rewrites the values that a function computes itself, from the operands up."""
 
     def __init__(self, func: Function) -> None:
         super().__init__()
@@ -188,23 +210,24 @@ def _targets(order: Sequence[Any]) -> dict[int, str]:
     return found
 
 
-def _needed(node: Any, known: Mapping[int, Any]) -> list[Any]:
-    """The values of the own scope that a value is computed of: its operands, and what its branches and functions use."""
-    closed = [node.true_branch, node.false_branch] if isinstance(node, graph.If) else [node.op] if isinstance(node, graph.Call) else []
-    closed = [node] if isinstance(node, Function) else [one for one in closed if not isinstance(one, Op)]
+def _needed(node: Any, known: Mapping[int, Any], bound: Mapping[Any, Any]) -> list[Any]:
+    """The values that a value is computed of: its operands, what its functions use, and what a variable is bound to."""
+    closed = [node] if isinstance(node, Function) else [node.op] if isinstance(node, graph.Call) and not isinstance(node.op, Op) else []
     inside = [known[id(one)] for part in closed for one in walk(part) if id(one) in known and one is not node]
-    return [*(known[id(_bare(one))] for one in _parts(node)), *inside]
+    parts = (bound[node],) if isinstance(node, graph.Var) and node in bound else _parts(node)
+    return [*(known[id(_bare(one))] for one in parts), *inside]
 
 
 def MergeCompilerRegions() -> ModulePass:
     """A pass: no marks between values of one target that can run together, with nothing else between them."""
 
     def run(func: Function) -> Any:
-        order = list(_order(func.body))
+        order, places = list(_order(func.body)), _places(func.body)
         targets, nodes = _targets(order), [node for node in order if not _is(node, _BEGIN) and not _is(node, _END)]
         names = {id(node): graph.Var(f"v{n}") for n, node in enumerate(nodes)}
-        said = {names[id(node)]: targets.get(id(node)) for node in nodes}
-        bindings = [graph.VarBinding(names[id(node)], graph.Tuple(tuple(_needed(node, names)))) for node in nodes]
+        bound = {node.var: node.value for node in nodes if isinstance(node, Let)}
+        said = {names[id(node)]: (targets[id(node)], places[id(node)]) if id(node) in targets else None for node in nodes}
+        bindings = [graph.VarBinding(names[id(node)], graph.Tuple(tuple(_needed(node, names, bound)))) for node in nodes]
         found = Regions(bindings, lambda binding: said[binding.var])
         regions = {id(node): region for node, region in zip(nodes, found.of, strict=True) if id(node) in targets}
         return _Merging(func, regions).visit(func) if regions else func
@@ -295,7 +318,7 @@ def _regions(func: Function, name: Callable[[str, int], str], bind_constants: bo
             if given is not None and not (bind_constants and isinstance(given, graph.Constant)):
                 region.inputs.setdefault(id(given), given)
     by_value = {id(node): found[root(id(node))] for node in inside}
-    for node in walk(func.body):  # a result may be used in a branch alone
+    for node in walk(func.body):  # a result may be used in a function alone
         if _is(node, _END) and id(node.args[0]) in by_value:
             outputs = by_value[id(node.args[0])].outputs
             outputs.setdefault(id(node.args[0]), (len(outputs), node.args[0]))

@@ -23,6 +23,7 @@ from ..tir.function import GlobalVar, IRModule
 from ..tir.op_registry import Op
 from .expr import Function, Let
 from .ops.row import ROWS, Computed
+from .parameter_types import with_parameter_types
 from .ty import info_of
 from .visitor import Steps, trampoline, walk
 
@@ -208,6 +209,7 @@ def function_to_graph(func: Function, name: str, builder: BlockBuilder, external
         DeclarationError: if operands don't fit, or a variable is bound by nothing.
         TypeMismatchError: for a parameter without a type.
     """
+    func = with_parameter_types(func)
     params = []
     for param in func.params:
         if param.struct_info_annotation is None:

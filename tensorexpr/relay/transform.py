@@ -29,6 +29,7 @@ from .from_graph import from_graph
 from .gradient import FirstOrderGradient, gradient
 from .ops.elementwise import add, multiply, ones_like, rsqrt, subtract
 from .ops.transform import expand_dims
+from .parameter_types import with_parameter_types
 from .partitioning import AnnotateTarget, MergeCompilerRegions, MergeComposite, PartitionGraph
 from .to_graph import to_graph
 from .ty import type_of
@@ -100,7 +101,7 @@ def InferType() -> ModulePass:
         with deep_recursion:
             for var, func in mod.functions_items():
                 if isinstance(func, Function):
-                    typed = _Typed().visit(func)
+                    typed = _Typed().visit(with_parameter_types(func))
                     made.update_func(var, replace(typed, ret_type=func.ret_type or type_of(known[var.name_hint].ret_struct_info)))
         return made
 

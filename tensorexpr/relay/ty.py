@@ -72,6 +72,17 @@ class TensorType(Type):
     __repr__ = __str__
 
 
+@dataclass(frozen=True)
+class IncompleteType(Type):
+    """A type that isn't stated: that of weights follows from what an operator asks for.
+
+    Args:
+        kind: accepted.
+    """
+
+    kind: AnyValue = None
+
+
 def extent_text(extent: AnyValue) -> str:
     """An extent as Relay's text has it: `?` for an unknown one, numbers without their dtypes."""
     match extent:
@@ -120,6 +131,8 @@ def info_of(given: AnyValue) -> StructInfo | None:
     match given:
         case None | StructInfo():
             return given
+        case IncompleteType():
+            return None
         case TensorType():
             return TensorStructInfo(tuple(_int64(one) for one in given.shape), given.dtype)
         case TupleType(fields):
@@ -151,4 +164,4 @@ def type_of(info: StructInfo) -> AnyValue:
     return None
 
 
-__all__ = ["Any", "FuncType", "ShapeVar", "TensorType", "TupleType", "Type", "info_of", "scalar_type", "type_of"]
+__all__ = ["Any", "FuncType", "IncompleteType", "ShapeVar", "TensorType", "TupleType", "Type", "info_of", "scalar_type", "type_of"]

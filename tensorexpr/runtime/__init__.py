@@ -64,7 +64,7 @@ _HOMES = {
     ".registry": "get_global_func list_global_func_names register_func remove_global_func",
     ".timing": "BenchmarkResult",
 }
-__getattr__, __dir__ = later(__name__, _HOMES, "container packed")
+__getattr__, __dir__ = later(__name__, _HOMES, "container packed vm")
 
 __all__ = [
     "BenchmarkResult",
@@ -133,8 +133,10 @@ def load_module(path: str | os.PathLike[str], fmt: str = "") -> Any:
     from .export import load_module as load_code
 
     name = os.fspath(path)
-    if (fmt or os.path.splitext(name)[1][1:]) in ("so", "dylib") and not os.path.exists(f"{name}.json") and os.path.exists(name):
-        graph = importlib.import_module("tensorexpr.relax.runtime.library").load_executable(name)  # a higher row of the house
+    kind = fmt or os.path.splitext(name)[1][1:]
+    if kind in ("so", "dylib", "tar") and not os.path.exists(f"{name}.json") and os.path.exists(name):
+        library = importlib.import_module("tensorexpr.relax.runtime.library")  # a higher row of the house
+        graph = library.load_archived(name) if kind == "tar" else library.load_executable(name)
         if graph is not None:
             return graph
     if (fmt or os.path.splitext(name)[1][1:]) == "ptx":

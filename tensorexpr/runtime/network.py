@@ -14,6 +14,7 @@ import math
 import os
 import platform
 import struct
+import zlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,10 +22,11 @@ import numpy as np
 
 from ..errors import ArgumentError, RecordError, TargetError, TensorExprError
 
-FORMAT = 1
-# At the very end, where a reader finds it without knowing the size of the library: places and sizes of graph and weights.
-END = struct.Struct("<QQQQ16s")
-MARK = b"tensorexpr graph"
+FORMAT = 2
+# At the very end, where a reader finds it without knowing the size of the library: the checksum of all but itself, places and sizes of
+# graph and weights. Format 1 had no checksum.
+_CHECKSUM, _PLACES = struct.Struct("<Q"), struct.Struct("<QQQQ16s")
+_MARK = b"tensorexpr graph"
 _ALIGNMENT = 64
 # What LLVM calls features by which code differs, where Linux has other names for them.
 _LINUX = {"avxvnni": "avx_vnni", "avx512vnni": "avx512_vnni", "avx512bf16": "avx512_bf16", "avx512fp16": "avx512_fp16", "bmi": "bmi1"}
@@ -33,28 +35,48 @@ _CHECKED = ("avx", "avx2", "fma", "f16c", "bmi", "bmi2", "avx512f", "avx512bw", 
 _ARCHS = {"amd64": "x86_64", "arm64": "aarch64"}
 
 
+def write_end(file_name: str, place: int, length: int, weights: int, count: int) -> None:
+    """Write the end of a library with a network behind it.
+
+    Args:
+        file_name: of the library.
+        place, length: of the description, in bytes.
+        weights, count: place and size of the weights, which are the last.
+    """
+    end = _PLACES.pack(place, length, weights, count, _MARK)
+    checksum = zlib.crc32(end, zlib.crc32(np.memmap(file_name, np.uint8, "r").data))
+    with open(file_name, "ab") as file:
+        file.write(_CHECKSUM.pack(checksum) + end)
+
+
 def tail(file_name: str) -> tuple[bytes, Any] | None:
     """What stands behind a library: its description, and its weights, mapped; None if there is nothing.
 
     Raises:
         TensorExprError: for a torn file.
+        RecordError: for one whose bytes aren't those that were written.
     """
     try:
-        with open(file_name, "rb") as file:
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(size - END.size, 0))
-            end = file.read()
-            # The library of a module without graphs, or any other one.
-            if len(end) < END.size or not end.endswith(MARK):
-                return None
-            place, length, weights, count, _ = END.unpack(end)
-            if not place + length <= weights <= weights + count == size - END.size:
-                raise TensorExprError(f"{file_name} is torn: its end says {weights + count + END.size} bytes, and it has {size}")
-            file.seek(place)
-            text = file.read(length)
+        size = os.path.getsize(file_name)
+        whole = np.memmap(file_name, np.uint8, "r").view(np.ndarray) if size else np.empty(0, np.uint8)
     except OSError as error:
         raise TensorExprError(f"{file_name}: no library can be read: {error}") from None
-    return text, np.memmap(file_name, np.uint8, "r", weights, (count,)).view(np.ndarray) if count else np.empty(0, np.uint8)
+    end = whole[-_PLACES.size :].tobytes()
+    # The library of a module without graphs, or any other one.
+    if len(end) < _PLACES.size or not end.endswith(_MARK):
+        return None
+    place, length, weights, count, _ = _PLACES.unpack(end)
+    behind = size - _PLACES.size
+    if weights + count == behind:
+        raise TensorExprError(f"{file_name} has format 1, and this version of tensorexpr reads {FORMAT}; export it again")
+    behind -= _CHECKSUM.size
+    if not place + length <= weights <= weights + count == behind:
+        raise TensorExprError(f"{file_name} is torn: its end says {weights + count + size - behind} bytes, and it has {size}")
+    # Machine code is run, and weights are used, as they are: nothing behind this would notice a byte that flipped.
+    (checksum,) = _CHECKSUM.unpack(whole[behind : behind + _CHECKSUM.size].tobytes())
+    if zlib.crc32(end, zlib.crc32(whole[:behind].data)) != checksum:
+        raise RecordError(f"{file_name} is damaged: its checksum isn't that of its bytes. Copy it again, or export it again")
+    return whole[place : place + length].tobytes(), whole[weights:behind]
 
 
 def _dtype(name: str) -> np.dtype[Any]:

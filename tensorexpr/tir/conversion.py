@@ -66,10 +66,12 @@ def convert(expr: Any, dtype: str | None = None) -> PrimExpr:
 
 
 def as_int(expr: Any) -> int | None:
-    """The value of an integer constant (or Python int), else None."""
+    """The value of an integer constant (or an int of Python or NumPy), else None."""
     if isinstance(expr, IntImm):
         return expr.value
-    return expr if isinstance(expr, int) else None
+    if isinstance(expr, int):
+        return expr
+    return int(expr) if isinstance(expr, np.integer) else None
 
 
 def is_const_int(expr: Any, value: int) -> bool:

@@ -195,7 +195,7 @@ class Executable:
         """Write one shared library with all in it: kernels, functions of the graph, weights; `runtime.load_module` reads it.
 
         Args:
-            file_name: such as "x.so".
+            file_name: such as "x.so"; "x.tar" is an archive of it.
             fcompile: links instead of the system's C compiler; called as `fcompile(file_name, [files], **kwargs)`.
             kwargs: see `Module.export_library`.
 

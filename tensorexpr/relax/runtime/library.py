@@ -3,7 +3,7 @@
     the library    packed entries of the kernels, stretches; what follows is behind the end that the system's loader sees
     the graph      JSON: functions (`saved_graph`), signatures of kernels, target, where each constant lies
     the weights    each from a cache line on; they are mapped, so that processes share them and none reads what it doesn't use
-    the end        places and sizes of graph and weights, and a mark
+    the end        a checksum of all this, places and sizes of graph and weights, and a mark
 
 Loading a library runs its code: load only what you trust.
 """
@@ -15,6 +15,8 @@ import hashlib
 import json
 import math
 import os
+import shutil
+import tarfile
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +28,7 @@ from ...runtime import engine, export, sidecar
 from ...runtime.code import LibraryCode
 from ...runtime.module import Module
 from ...runtime.ndarray import NDArray, wrapped
-from ...runtime.network import END, FORMAT, MARK, tail
+from ...runtime.network import FORMAT, tail, write_end
 from ...target import Target
 from ...tir.dtype import to_numpy
 from ...tir.function import IRModule
@@ -39,6 +41,7 @@ from .plain import plain_network
 from .saved_graph import read_functions, write_functions
 
 GRAPH_SECTION = ".tensorexpr.graph"
+_MEMBER = "lib.so"
 # Files are mapped by pages: weights that start on one keep their alignment in memory.
 _PAGE = 4096
 
@@ -79,8 +82,15 @@ class Constants:
 
 def export_executable(executable: Executable, file_name: str, fcompile: Callable[..., Any] | None, options: Mapping[str, Any]) -> None:
     """Write an executable as a shared library; see `Executable.export_library`."""
+    if Path(file_name).suffix == ".tar":
+        with tempfile.TemporaryDirectory(prefix="tensorexpr-") as folder:
+            library = os.path.join(folder, _MEMBER)
+            export_executable(executable, library, fcompile, options)
+            with tarfile.open(file_name, "w") as archive:
+                archive.add(library, _MEMBER)
+        return
     if Path(file_name).suffix not in (".so", ".dylib"):
-        raise ArgumentError(f"export_library: an executable becomes a shared library, x.so, not {file_name}")
+        raise ArgumentError(f"export_library: an executable becomes a shared library, x.so, or an archive of one, x.tar, not {file_name}")
     modules = [*([] if executable.mod is None else [executable.mod]), *_external_modules(executable, file_name)]
     signatures = {name: signature for one in modules for name, signature in one.signatures.items()}
     kernels = [code for one in modules for code in one.objects(file_name)]
@@ -111,7 +121,7 @@ def export_executable(executable: Executable, file_name: str, fcompile: Callable
         file.write(b"\0" * (-file.tell() % _PAGE))
         places.append(file.tell())
         constants.write(file)
-        file.write(END.pack(places[0], len(graph), places[1], constants.size, MARK))
+    write_end(file_name, places[0], len(graph), places[1], constants.size)
 
 
 def _external_modules(executable: Executable, file_name: str) -> list[Module]:
@@ -144,11 +154,30 @@ def written_objects(executable: Executable, kernels: Sequence[bytes], folder: st
     return names
 
 
+def load_archived(file_name: str) -> Executable | None:
+    """The executable in an archive with a library; None if it has none. Errors as of `load_executable`."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="tensorexpr-") as folder, tarfile.open(file_name) as archive:
+            libraries = [name for name in archive.getnames() if name.endswith((".so", ".dylib"))]
+            member = archive.extractfile(libraries[0]) if libraries else None
+            if member is None:
+                return None
+            library = os.path.join(folder, _MEMBER)
+            with open(library, "wb") as file:
+                shutil.copyfileobj(member, file)
+            return load_executable(library)  # what is mapped stays when its name is gone
+    except (OSError, tarfile.TarError) as error:
+        raise TensorExprError(f"{file_name}: no archive can be read: {error}") from None
+    except TensorExprError as error:
+        raise type(error)(f"{file_name}: {error}") from None
+
+
 def load_executable(file_name: str) -> Executable | None:
     """The executable in a library; None if the library has none.
 
     Raises:
         TensorExprError: if the file can't be read, is torn, or was written by another version.
+        RecordError: if its checksum isn't that of its bytes.
         TargetError: if this machine can't run it.
     """
     found = tail(file_name)

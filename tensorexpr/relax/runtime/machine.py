@@ -146,6 +146,19 @@ class VirtualMachine(Machine):
         """Set the arguments of `invoke_stateful`, by place or by name."""
         self._inputs[func_name] = self._arguments(func_name, args, kwargs)
 
+    def invoke(self, func_name: str, *args: Any, **kwargs: Any) -> Any:
+        """Call a function with arguments, or, without any, with those that were set; its result is the value of `get_outputs`, too."""
+        if args or kwargs:
+            self.set_input(func_name, *args, **kwargs)
+        elif func_name not in self._inputs and not self._plan(func_name).func.params:
+            self._inputs[func_name] = ()
+        self.invoke_stateful(func_name)
+        return self.get_outputs(func_name)
+
+    def run(self, *args: Any, **kwargs: Any) -> Any:
+        """As `invoke("main", ...)`."""
+        return self.invoke("main", *args, **kwargs)
+
     def invoke_stateful(self, func_name: str) -> None:
         """Call a function with the arguments that were set; `get_outputs` has the result.
 
@@ -156,7 +169,7 @@ class VirtualMachine(Machine):
             raise ArgumentError(f"invoke_stateful: {func_name!r} has no arguments; set_input({func_name!r}, ...) sets them")
         self._outputs[func_name] = self._plan(func_name)(self._inputs[func_name])
 
-    def get_outputs(self, func_name: str) -> Any:
+    def get_outputs(self, func_name: str = "main") -> Any:
         """The result of the last `invoke_stateful`.
 
         Raises:
@@ -183,13 +196,17 @@ class VirtualMachine(Machine):
     def time_evaluator(
         self, func_name: str, dev: Device | None = None, number: int = 10, repeat: int = 1, min_repeat_ms: int = 0, **_: Any
     ) -> Callable[..., Any]:
-        """What times calls of a function, as `Module.time_evaluator` does: a function of the arguments that returns a BenchmarkResult."""
+        """What times calls of a function, as `Module.time_evaluator` does: a function of the arguments that returns a BenchmarkResult.
+
+        Of "invoke_stateful" the argument is the name of a function whose arguments `set_input` has set.
+        """
         from ...runtime.timing import BenchmarkResult
 
-        function = self[func_name]
+        stateful = func_name == "invoke_stateful" and func_name not in self.plans
+        function = self.invoke_stateful if stateful else self[func_name]
 
         def evaluate(*args: Any) -> BenchmarkResult:
-            given = [converted(arg) for arg in args]
+            given = list(args) if stateful else [converted(arg) for arg in args]
             seconds: list[float] = []
             # The first call isn't measured: it looks up kernels and touches memory for the first time.
             function(*given)

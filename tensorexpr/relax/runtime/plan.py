@@ -33,6 +33,7 @@ from ..expr import (
     TupleGetItem,
     Var,
 )
+from ..relations import BaseCheckResult, struct_info_base_check
 from ..struct_info import ShapeExpr
 from ..visitor import walk
 from .calls import Calls, Machine
@@ -83,6 +84,9 @@ class Plan(Calls):
             self._frame.check(param.struct_info, f"argument {n} ({param.name_hint}) of {name}") for n, param in enumerate(func.params)
         ]
         self._body = self._sequence(func.body)
+        # Only where the result isn't known to be what the signature says: a tensor out of an object, an extent out of a packed function.
+        known = struct_info_base_check(func.ret_struct_info, func.body.body.struct_info) is BaseCheckResult.PASS
+        self._returned = None if known else self._frame.check(func.ret_struct_info, f"the return value of {name}")
 
     def __call__(self, args: Sequence[Any], around: Slots | None = None) -> Any:
         """The result for arguments.
@@ -104,7 +108,10 @@ class Plan(Calls):
             except ArgumentError as error:
                 raise ArgumentError(f"{error}; {self._context(n)}") from None
             slots[slot] = args[n]
-        return self._body.run(slots, self._machine.is_watched)
+        made = self._body.run(slots, self._machine.is_watched)
+        if self._returned is not None:
+            self._returned(slots, made)
+        return made
 
     def _context(self, number: int) -> str:
         """Which parameter an error is about, as TVM's messages say it."""
@@ -118,7 +125,7 @@ class Plan(Calls):
             return self([converted(arg) for arg in args])
 
         whole = self._body.whole
-        return call if whole is None else self._native_caller(*whole, call)
+        return call if whole is None or self._returned is not None else self._native_caller(*whole, call)
 
     def _native_caller(self, native: NativeStretch, result: Result | None, slow: Callable[..., Any]) -> Callable[..., Any]:
         """The same for a function that is one stretch: arguments are checked natively, and refused ones go the slow way."""

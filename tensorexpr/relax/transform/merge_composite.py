@@ -6,7 +6,7 @@ lv1 = fused_conv2d_relu1(lv, w1)                                    ->   "Codege
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from ...lower.passes import ModulePass
@@ -29,7 +29,7 @@ class Regions:
         target_of: the target of a binding; None for those that stay by themselves.
     """
 
-    def __init__(self, bindings: Sequence[Binding], target_of: Callable[[Binding], str | None]) -> None:
+    def __init__(self, bindings: Sequence[Binding], target_of: Callable[[Binding], Hashable]) -> None:
         self.targets = [target_of(binding) for binding in bindings]
         self.of = list(range(len(bindings)))  # the region of each binding, by the number of its first one
         # What each region needs, and what these do in turn, as bits: sets of thousands of numbers for each of thousands fill a memory.

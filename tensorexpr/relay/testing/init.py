@@ -12,13 +12,13 @@ from ...tir.function import IRModule
 from ..expr import Function
 from ..transform import InferType
 
-_ONES, _ZEROS = ("gamma", "moving_var"), ("bias", "beta", "moving_mean")
+_ONES, _ZEROS = ("gamma", "var"), ("bias", "beta", "mean", "avg")
 Fill = Callable[[str, Any], None]
 Workload = tuple[IRModule, dict[str, NDArray]]
 
 
 class Initializer:
-    """Fills weights by the ends of their names: `weight`, `bias`, `gamma`, `beta`, `moving_mean`, `moving_var`."""
+    """Fills weights by the ends of their names: `weight`, `bias`, `gamma`, `beta`, `mean`, `avg`, `var`."""
 
     def __call__(self, desc: str, arr: Any) -> None:
         """Fill an array in place.
@@ -84,7 +84,8 @@ def create_workload(net: Function, initializer: Fill | None = None, seed: int = 
     mod: IRModule = InferType()(IRModule.from_expr(net))
     fill = initializer or Xavier(seed=seed)
     params: dict[str, NDArray] = {}
-    for param in net.params:
+    main: Any = mod["main"]  # whose parameters have types
+    for param in main.params:
         if param.name_hint not in ("data", "label"):
             made = np.zeros(param.type_annotation.concrete_shape, param.type_annotation.dtype)
             fill(param.name_hint, made)

@@ -9,7 +9,7 @@ old_forms                       what earlier releases wrote
 macros                          statements with a name
 language                        the tables as the namespace T
 expressions, statements, functions          readers of the syntax tree, each with a table of its own
-core, tir, ir                               other names for all this
+core, tir, ir, relax                        other names for all this
 """
 
 from ...later import later

@@ -349,6 +349,8 @@ _ADVICE: Mapping[type[ast.stmt], str] = {
 }
 _READERS: Mapping[type[ast.stmt], Callable[[StatementReader, Any], Iterable[Item]]] = {
     ast.Pass: StatementReader._pass,
+    ast.Nonlocal: StatementReader._pass,
+    ast.Global: StatementReader._pass,
     ast.Return: StatementReader._return,
     ast.Expr: StatementReader._expression,
     ast.Assign: StatementReader._assign,

@@ -1,17 +1,12 @@
 """`tensorexpr.script.tir` by another path."""
 
-from __future__ import annotations
-
+import importlib
+import sys
 from typing import Any
+
+# Itself, as who reads a script looks for the words by what it is.
+sys.modules[__name__] = importlib.import_module("tensorexpr.script.tir")
 
 
 def __getattr__(name: str) -> Any:
-    from .. import tir
-
-    return getattr(tir, name)
-
-
-def __dir__() -> list[str]:
-    from .. import tir
-
-    return dir(tir)
+    return getattr(sys.modules[__name__], name)

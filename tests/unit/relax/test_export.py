@@ -11,6 +11,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import tensorexpr as tvm
 from tensorexpr import relax
@@ -120,9 +122,36 @@ def test_what_can_not_be_written_or_read_is_said(tmp_path: Path, monkeypatch: py
         tvm.runtime.load_module(tmp_path / "short.so")
     with pytest.raises(TensorExprError):
         tvm.runtime.load_module(tmp_path / "none.so")
-    monkeypatch.setattr(library, "FORMAT", 2)
+    (tmp_path / "old.so").write_bytes(whole[:-56] + whole[-48:])
     with pytest.raises(TensorExprError, match="format 1"):
+        tvm.runtime.load_module(tmp_path / "old.so")
+    monkeypatch.setattr(library, "FORMAT", 3)
+    with pytest.raises(TensorExprError, match="format 2"):
         tvm.runtime.load_module(tmp_path / "x.so")
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("written")
+    exported(weighted(), folder)
+    return folder / "x.so"
+
+
+@given(st.data())
+@settings(max_examples=40, deadline=None)
+def test_a_byte_that_flipped_is_an_error_before_code_is_loaded(written: Path, data: st.DataObject) -> None:
+    whole = bytearray(written.read_bytes())
+    # From the end too, where the places are that say what is what.
+    place = data.draw(st.integers(0, len(whole) - 1) | st.integers(1, 56).map(lambda behind: len(whole) - behind), "place")
+    whole[place] ^= 1 << data.draw(st.integers(0, 7), "bit")
+    damaged = written.with_name("damaged.so")
+    damaged.write_bytes(whole)
+    for load in (tvm.runtime.load, tvm.runtime.load_module):
+        with pytest.raises(TensorExprError) as caught:
+            load(damaged)
+        assert "damaged.so" in str(caught.value)
+    if place < len(whole) - 56:
+        assert "is damaged: its checksum" in str(caught.value)
 
 
 @pytest.mark.parametrize(

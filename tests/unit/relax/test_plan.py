@@ -252,3 +252,20 @@ def test_values_are_free_when_nothing_reads_them() -> None:
         bb.emit_func_output(value)
     relax.VirtualMachine(relax.build(bb.get()))["main"](np.zeros(4, "float32"))
     assert len(alive) == 6 and most == 2
+
+
+def test_what_a_function_returns_is_what_it_says() -> None:
+    """An object may be any tensor, so its shape is compared with that of the signature when it is there."""
+    mod = _read("""
+@I.ir_module
+class M:
+    @R.function
+    def main(x: R.Tensor(("n", "m")), y: R.Object) -> R.Tensor(("m", "n")):
+        return y
+""")
+    run = relax.VirtualMachine(relax.build(mod), tvm.cpu())["main"]
+    x = np.zeros((1, 2), "float32")
+    assert run(x, np.ones((2, 1), "float32")).shape == (2, 1)
+    for wrong in (np.ones((1, 2), "float32"), np.ones((2, 1, 1), "float32"), np.ones((2, 1), "int8")):
+        with pytest.raises(ArgumentError, match="the return value of main has"):
+            run(x, wrong)

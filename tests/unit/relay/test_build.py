@@ -13,7 +13,7 @@ import tensorexpr as tvm
 from tensorexpr import relax, relay
 from tensorexpr.contrib import graph_executor
 from tensorexpr.contrib.debugger import debug_executor
-from tensorexpr.errors import ArgumentError, DeclarationError, MissingFunctionError, TypeMismatchError
+from tensorexpr.errors import ArgumentError, DeclarationError, MissingFunctionError, TensorExprError, TypeMismatchError
 from tensorexpr.relay.to_graph import to_graph
 
 X = np.linspace(-1, 1, 12).astype("float32").reshape(3, 4)
@@ -186,3 +186,28 @@ def test_what_an_executable_is_made_of() -> None:
     assert sum(one.numpy().size for one in built.constants) >= 12 and len(built.constants) == 1
     with pytest.raises(MissingFunctionError, match="no function 'other' of a graph; there are main"):
         built.get_function_params("other")
+
+
+def test_an_archive_of_a_network_is_loaded(built: Any, tmp_path: Path) -> None:
+    built.export_library(tmp_path / "net.tar")
+    (tmp_path / "net.json").write_text(built.get_graph_json())
+    loaded = tvm.runtime.load_module(tmp_path / "net.tar")
+    module = graph_executor.create((tmp_path / "net.json").read_text(), loaded, tvm.cpu())
+    module.run(x=X)
+    np.testing.assert_allclose(module.get_output(0).numpy(), EXPECTED, 1e-6)
+    (tmp_path / "cut.tar").write_bytes((tmp_path / "net.tar").read_bytes()[:2000])
+    with pytest.raises(TensorExprError, match=r"cut\.tar"):
+        tvm.runtime.load_module(tmp_path / "cut.tar")
+
+
+def test_the_virtual_machine_by_the_names_of_relay(built: Any) -> None:
+    machine = tvm.runtime.vm.VirtualMachine(built.lib, tvm.cpu())
+    np.testing.assert_allclose(machine.run(X).numpy(), EXPECTED, 1e-6)
+    machine.set_input("main", x=X + 1)
+    np.testing.assert_allclose(machine.invoke("main").numpy(), np.maximum((X + 1) @ W.T, 0), 1e-6)
+    assert machine.get_outputs() is machine.get_outputs("main")
+    machine.set_input("main", X)
+    assert machine.time_evaluator("invoke_stateful", tvm.cpu(), number=2)("main").mean > 0
+    np.testing.assert_allclose(machine.get_outputs().numpy(), EXPECTED, 1e-6)
+    with pytest.raises(ArgumentError, match="takes 1 arguments"):
+        machine.run(X, X)

@@ -79,15 +79,19 @@ def ran(mod: Any, value: Any) -> list[Any]:
 
 
 Steps = list[tuple[str, int, int]]
-steps = st.lists(st.tuples(st.sampled_from([*UNARY, *BINARY]), st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=9)
+steps = st.lists(st.tuples(st.sampled_from([*UNARY, *BINARY, "if"]), st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=9)
 
 
 def network(made: Steps, results: int) -> Any:
-    """A network of steps: each an operator of values before it; the last few are returned."""
+    """A network of steps: each an operator of values before it, or a choice of two values; the last few are returned."""
     x = relay.var("x", shape=SHAPE)
     values: list[Any] = [x, relay.const(np.full(SHAPE, 0.5, "float32"))]
     for name, left, right in made:
         a, b = values[left % len(values)], values[right % len(values)]
+        if name == "if":
+            yes, no = relay.exp(relay.tanh(values[-1])), relay.tanh(relay.add(a, b))
+            values.append(relay.sigmoid(relay.If(relay.greater(relay.mean(a), relay.mean(b)), yes, no)))
+            continue
         # Of a sigmoid, so that exponentials of exponentials stay finite.
         values.append(UNARY[name](relay.sigmoid(a)) if name in UNARY else relay.sigmoid(BINARY[name](a, b)))
     kept = values[-min(results, len(made)) :]
@@ -100,6 +104,9 @@ def network(made: Steps, results: int) -> Any:
 @example([("exp", 0, 0), ("tanh", 2, 0)], {"exp", "sigmoid"}, set(), 1, True)
 @example([("exp", 0, 0), ("tanh", 2, 0)], {"exp"}, set(), 1, True)
 @example([("exp", 0, 0), ("tanh", 2, 0), ("add", 2, 3)], {"exp", "add"}, {"tanh"}, 2, True)
+# What both branches use, and one of them uses behind another value.
+@example([("exp", 0, 0), ("if", 2, 1), ("if", 3, 2)], {"exp", "tanh", "add"}, {"sigmoid"}, 1, True)
+@example([("tanh", 0, 0), ("if", 2, 2)], {"tanh", "add", "exp"}, set(), 1, False)
 def test_a_network_computes_the_same_however_it_is_cut(made: Steps, first: set[str], second: set[str], results: int, merges: bool) -> None:
     for name in (*UNARY, *BINARY):
         for target in TARGETS:
@@ -150,6 +157,46 @@ def test_a_branch_that_uses_a_value_stands_between() -> None:
     value, other = np.ones(2, "float32"), np.full(2, 0.5, "float32")
     made = relay.create_executor("graph", cut, target="llvm -num-cores 1").evaluate()(value, other)
     np.testing.assert_allclose(made.numpy(), np.tanh(other) + np.sin(np.tanh(other)), rtol=1e-5)
+
+
+def test_regions_in_branches() -> None:
+    """A branch has functions of its own, which run where it is taken; what a network computes around it isn't in them."""
+    supported("one", "tanh", "exp")
+    x = relay.var("x", shape=SHAPE)
+    around = relay.tanh(x)
+    chosen = relay.If(relay.greater(relay.mean(x), relay.const(0.0)), relay.exp(relay.tanh(around)), relay.sin(around))
+    cut = partitioned(tvm.IRModule.from_expr(relay.Function((x,), relay.add(around, chosen))), "one")
+    assert sorted(str(func.body).count("exp") for func in external(cut).values()) == [0, 1]
+    calls: list[str] = []
+
+    def counting(func: Any) -> dict[str, Any]:
+        (name, run), *_ = generate(func).items()
+
+        def counted(*arrays: Any) -> None:
+            calls.append(name)
+            run(*arrays)
+
+        return {name: counted}
+
+    register_func("relay.ext.one", counting, override=True)
+    for value, count in ((np.ones(SHAPE, "float32"), 2), (-np.ones(SHAPE, "float32"), 1)):
+        calls.clear()
+        (got,) = ran(cut, value)
+        first = np.tanh(value)
+        np.testing.assert_allclose(got, (np.exp(np.tanh(first)) if count == 2 else np.sin(first)) + first, rtol=1e-5)
+        assert len(calls) == 2 * count  # it runs twice
+
+
+def test_what_a_variable_is_bound_to_stands_between() -> None:
+    """add needs what is bound to v, which needs tanh: the two are no one function."""
+    supported("one", "tanh", "add")
+    x, v = relay.var("x", shape=SHAPE), relay.var("v", shape=SHAPE)
+    y = relay.tanh(x)
+    cut = partitioned(tvm.IRModule.from_expr(relay.Function((x,), relay.Let(v, relay.sin(y), relay.add(y, v)))), "one")
+    assert len(external(cut)) == 2
+    value = np.ones(SHAPE, "float32")
+    (got,) = ran(cut, value)
+    np.testing.assert_allclose(got, np.tanh(value) + np.sin(np.tanh(value)), rtol=1e-5)
 
 
 def test_composite_functions() -> None:

@@ -1,0 +1,109 @@
+"""Types of parameters that don't state them: those of weights follow from what an operator asks of them.
+
+nn.conv2d(%data, %weight, channels=16, kernel_size=[3, 3])    with %data: Tensor[(1, 3, 8, 8), float32]
+%weight: Tensor[(16, 3, 3, 3), float32]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ..errors import DeclarationError, TypeMismatchError
+from ..tir.op_registry import Op
+from .expr import Call, Function, Var
+from .ops.row import ROWS, dtype, shape
+from .ty import TensorType
+from .visitor import ExprMutator, walk
+
+Extents = Mapping[str, tuple[Any, ...]]
+
+
+def _conv(data: str, kernel: str, turned: bool = False) -> Callable[..., Extents]:
+    """Weights of convolutions; of transposed ones the first extent is that of the operand's channels."""
+
+    def extents(given: Mapping[str, Any]) -> Extents:
+        layout, channels, windows = given["kernel_layout"], given["channels"], given["kernel_size"]
+        if channels is None or windows is None or not layout.isupper():
+            return {}
+        inner, groups = shape(given[data])[given["data_layout"].index("C")], given["groups"]
+        sizes = windows if isinstance(windows, (tuple, list)) else (windows,)
+        found = dict(zip((one for one in "DHW" if one in layout), sizes, strict=True))
+        # Of one channel each: a group has as many weights as results.
+        outer, depth = (inner, channels // groups) if groups == inner != 1 else (channels, inner // groups)
+        found.update({"I": inner, "O": channels // groups} if turned else {"O": outer, "I": depth})
+        return {kernel: tuple(found[one] for one in layout)}
+
+    return extents
+
+
+def _along(*names: str) -> Callable[..., Extents]:
+    """A number for each place of an axis."""
+
+    def extents(given: Mapping[str, Any]) -> Extents:
+        whole = shape(given["data"])
+        return dict.fromkeys(names, (whole[given["axis"]],))
+
+    return extents
+
+
+def _dense(given: Mapping[str, Any]) -> Extents:
+    return {"weight": (given["units"], shape(given["data"])[-1])} if given["units"] is not None else {}
+
+
+def _matmul(given: Mapping[str, Any]) -> Extents:
+    units, inner = given["units"], shape(given["tensor_a"])[-2 if given["transpose_a"] else -1]
+    return {} if units is None else {"tensor_b": (units, inner) if given["transpose_b"] else (inner, units)}
+
+
+_RULES: dict[str, Callable[[Mapping[str, Any]], Extents]] = {
+    "nn.dense": _dense, "nn.matmul": _matmul, "nn.bias_add": _along("bias"), "nn.prelu": _along("alpha"),
+    "nn.batch_norm": _along("gamma", "beta", "moving_mean", "moving_var"),
+    **{f"nn.{one}_norm": _along("gamma", "beta") for one in ("layer", "group", "instance")},
+    **{f"nn.conv{n}d": _conv("data", "weight") for n in (1, 2, 3)},
+    **{f"nn.conv{n}d_transpose": _conv("data", "weight", True) for n in (1, 2, 3)},
+}  # fmt: skip
+
+
+def _open(expr: Any) -> bool:
+    return isinstance(expr, Var) and expr.struct_info_annotation is None
+
+
+class _Typing(ExprMutator):
+    """Puts variables with types in place of parameters."""
+
+    def __init__(self, params: tuple[Any, ...], known: Mapping[Any, Var]) -> None:
+        super().__init__()
+        self.open, self.known = {param for param in params if _open(param)}, dict(known)
+        self.memo_map.update(known)
+
+    def visit_call(self, call: Any) -> Any:
+        """A call, whose weights get the types that it asks for."""
+        rule = _RULES.get(str(call.op)) if isinstance(call, Call) and isinstance(call.op, Op) else None
+        if rule is not None and any(arg in self.open and arg not in self.known for arg in call.args):
+            row = ROWS[call.op]
+            made = row.bound(Call(call.op, [self.visit(arg) for arg in call.args], call.attrs))
+            try:
+                asked, kind = rule(made), dtype(made[next(iter(row.arguments))])
+            except (DeclarationError, TypeMismatchError):
+                asked, kind = {}, ""  # its operand isn't known yet, or doesn't fit, which is said where the call is looked at
+            for name, arg in zip(row.arguments, call.args, strict=False):  # a call may lack arguments at the end
+                if name in asked and arg in self.open and arg not in self.known:
+                    self.known[arg] = self.memo_map[arg] = Var(arg.name_hint, TensorType(asked[name], kind))
+        return super().visit_call(call)
+
+
+def with_parameter_types(func: Function) -> Function:
+    """A function whose parameters have the types that operators ask of them; those that no operator tells stay without."""
+    known: dict[Any, Var] = {}
+    while any(map(_open, func.params)):
+        typing = _Typing(func.params, known)
+        for node in walk(func.body):
+            typing.visit(node)
+        # What came to be known was used before, maybe: the last round has found nothing more.
+        if len(typing.known) == len(known):
+            params = tuple(known.get(param, param) for param in func.params)
+            return replace(func, params=params, body=typing.visit(func.body)) if known else func
+        known = typing.known
+    return func

@@ -1,0 +1,6 @@
+"""The virtual machine where programs of Relay look for it: `runtime.vm.VirtualMachine(relay.vm.compile(mod, target), device)`."""
+
+from ..later import later
+
+_HOMES = {"tensorexpr.relax.runtime.machine": "VirtualMachine", "tensorexpr.relax.runtime.executable": "Executable"}
+__getattr__, __dir__ = later(__name__, _HOMES)
