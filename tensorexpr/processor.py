@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import sys
@@ -28,6 +29,8 @@ _BASE_CPU = {"x86_64": "x86-64", "aarch64": "generic"}
 _FORCED_FEATURE = {"x86_64": "+64bit", "aarch64": ""}
 # Features that tell the family of a core, and the first CPU that had them.
 _FIRST_WITH = {"amx-tile": "sapphirerapids"}
+# Of Linux (linux/prctl.h); the length is in bytes.
+_GET_SVE_LENGTH, _SVE_LENGTH_MASK = 51, 0xFFFF
 _CACHE = re.compile(r"([1-9][0-9]{0,11})([KMG]?)/([1-9][0-9]{0,3})")
 _CACHE_DIR = Path("/sys/devices/system/cpu")
 _SIZE_UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -105,6 +108,14 @@ def host_feature_string() -> str:
 def host_features() -> frozenset[str]:
     """The features that this machine has."""
     return frozenset(name[1:] for name in host_feature_string().split(",") if name.startswith("+"))
+
+
+def host_sve_bits() -> int:
+    """Bits of SVE's registers in this process; 0 if there are none."""
+    if "sve" not in host_features():
+        return 0
+    found = ctypes.CDLL(None).prctl(_GET_SVE_LENGTH, 0, 0, 0, 0)
+    return 0 if found < 0 else 8 * (found & _SVE_LENGTH_MASK)
 
 
 def architecture(triple: str) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 from ..codegen.builder import OPEN_TO_VECTORS
 from ..codegen.signature import PACKED_SYMBOL
 from ..errors import CodegenError, InternalError, TargetError
+from ..processor import host_sve_bits
 from ..target import Target
 from . import openmp
 from .elf import undefined_symbols
@@ -195,6 +196,8 @@ def check_runs_here(target: Target) -> None:
     missing = sorted(target.features - here.features)
     if missing:
         raise TargetError(f"code for {target} needs {', '.join(missing)}, which this machine ({here.mcpu}) lacks")
+    if not target.runs_here:
+        raise TargetError(f"code for {target} needs registers of {target.sve_bits} bits, those of this machine have {host_sve_bits()}")
 
 
 # One runtime per process: code loaded later must join the same team of threads.

@@ -115,6 +115,11 @@ CORES: Mapping[str, Core] = MappingProxyType(
     }
 )
 
+# Bits of SVE's registers, which the instructions don't show; those of other CPUs are what their users say.
+SVE_BITS: Mapping[str, int] = MappingProxyType(
+    {"a64fx": 512, "neoverse-v1": 256, **dict.fromkeys(("neoverse-n2", "neoverse-v2", "cortex-x2"), 128)}
+)
+
 # Cores that aren't in the table, by the most telling feature they have: the slowest that has it.
 BY_FEATURE: tuple[tuple[str, Core], ...] = (
     ("avx512f", _SKYLAKE_SERVER),

@@ -145,7 +145,7 @@ def machine_of(target: Target, cores: int) -> Machine:
         core=name,
         vector_bits=bits,
         vector_registers=target.vector_registers,
-        mask_registers="avx512vl" in features,
+        mask_registers="avx512vl" in features or target.sve_bits > 0,
         scalar_registers=_scalar_registers(features),
         fma_per_cycle=_vectors(row.fma, bits),
         loads_per_cycle=_vectors(row.load, bits),

@@ -103,6 +103,28 @@ def test_features_of_another_architecture() -> None:
     assert Target("llvm -mtriple=aarch64-linux-gnu").mcpu == "generic"
 
 
+def test_vectors_of_sve_are_those_of_the_width_that_is_asked_for() -> None:
+    text = "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-v1"
+    assert (Target(text).sve_bits, Target(f"{text} -vector-width=128").sve_bits) == (0, 0)
+    wide = Target(f"{text} -vector-width=256")
+    assert (wide.sve_bits, wide.machine.mask_registers, wide.machine.fma_per_cycle) == (256, True, 2.0)
+    assert Target("llvm -mtriple=aarch64-linux-gnu -mattr=+sve -vector-width=512").sve_bits == 512
+    for refused in (f"{text} -vector-width=512", "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-n1 -vector-width=256"):
+        with pytest.raises(TargetError, match="the widest registers of neoverse"):
+            _ = Target(refused).vector_bits
+
+
+def test_vectors_of_sve_run_in_registers_of_their_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    wide = Target("llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-v1 -vector-width=256")
+    features = wide.features
+    monkeypatch.setattr(processor, "host_triple", lambda: "aarch64-linux-gnu")
+    monkeypatch.setattr(processor, "host_cpu", lambda: "neoverse-v1")
+    monkeypatch.setattr(processor, "host_features", lambda: features)
+    for bits, runs in ((256, True), (128, False)):
+        monkeypatch.setattr(processor, "host_sve_bits", lambda bits=bits: bits)
+        assert wide.runs_here == runs
+
+
 def test_vector_width_can_be_narrowed() -> None:
     assert Target("llvm -mtriple=x86_64-linux-gnu -mcpu=znver5 -vector-width=256").vector_bits == 256
 

@@ -11,6 +11,7 @@ from tensorexpr.codegen.builder import LINE_LIMIT
 from tensorexpr.codegen.emit import emit_module
 from tensorexpr.codegen.signature import BufferParam, ScalarParam
 from tensorexpr.errors import CodegenError
+from tensorexpr.runtime import engine
 from tensorexpr.target import Target
 from tensorexpr.tir import intrin
 from tensorexpr.tir.buffer import decl_buffer
@@ -97,6 +98,17 @@ def test_text_does_not_depend_on_what_was_emitted_before() -> None:
     a, out = flat("a", 64), flat("out", 64)
     func = primfunc([a, out], loop("i", 4, lambda i: store(out, ramp(i * 16, 16), intrin.exp(load(a, ramp(i * 16, 16))))))
     assert emit_module({"f": func}, host()).text == emit_module({"f": func}, host()).text
+
+
+@pytest.mark.parametrize(("bits", "register"), [(128, "v"), (256, "z"), (512, "z")])
+def test_vectors_are_in_registers_of_sve_if_these_are_wider(bits: int, register: str) -> None:
+    target = Target(f"llvm -mtriple=aarch64-linux-gnu -mattr=+sve -vector-width={bits} -num-cores=1")
+    a, b, lanes = flat("a", 64), flat("b", 64), bits // 32
+    body = loop(
+        "i", 64 // lanes, lambda i: store(b, ramp(i * lanes, lanes), load(a, ramp(i * lanes, lanes)) * load(a, ramp(i * lanes, lanes)))
+    )
+    text = engine.emit_assembly(emit_module({"main": primfunc([a, b], body)}, target).text, target)
+    assert re.search(rf"fmul\s+{register}\d+\.", text) and text.count("fmul") == 1
 
 
 @pytest.mark.parametrize("cpu", ("x86-64", "haswell", "znver4", "znver4 -vector-width=256"))
