@@ -125,7 +125,7 @@ class Target:
 
     @property
     def arch(self) -> str:
-        """The architecture: "x86_64" or "aarch64"; of other kinds their `-arch`, such as "sm_80"."""
+        """The architecture: "x86_64", "aarch64" or "riscv64"; of other kinds their `-arch`, such as "sm_80"."""
         if self.kind != "llvm":
             return str(self.attrs.get("arch", ""))
         return processor.architecture(self.triple)
@@ -197,7 +197,7 @@ class Target:
             TargetError: if `-vector-width` asks for more than the CPU has.
         """
         features = self.features
-        usual = 512 if "avx512f" in features else 256 if "avx" in features else 128
+        usual = 512 if features & {"avx512f", "zvl512b"} else 256 if features & {"avx", "zvl256b"} else 128
         widest = SVE_BITS.get(self.mcpu, 512) if "sve" in features else usual
         given = int(self.attrs.get("vector-width") or usual)
         if given > widest and self.kind == "llvm":
@@ -214,8 +214,8 @@ class Target:
 
     @property
     def vector_registers(self) -> int:
-        """How many vector registers there are: 32 with AVX-512VL or NEON, and of what is no CPU, else 16."""
-        return 32 if self.kind != "llvm" or self.features & {"avx512vl", "neon"} else 16
+        """How many vector registers there are: 32 with AVX-512VL, NEON or RISC-V's V, and of what is no CPU, else 16."""
+        return 32 if self.kind != "llvm" or self.features & {"avx512vl", "neon", "v"} else 16
 
     @property
     def machine(self) -> Machine:
