@@ -152,6 +152,8 @@ def features_of(triple: str, mcpu: str, given: str, changes: tuple[str, ...]) ->
     """
     arch = architecture(triple)
     forced, first = _FORCED_FEATURE[arch], _BASE_FEATURE[arch]
+    if arch == "riscv64" and ("-v" in changes or ("+v" not in changes and any(change.startswith("+zv") for change in changes))):
+        raise TargetError("mattr: features that begin with zv go with +v, and -v takes V from no CPU: LLVM would end the process")
     told = ",".join(part for part in (forced, given, *changes) if part)
     known = {"base": (forced, f"{forced},+{first}")}
     # A name that is no feature changes nothing: the call is inlined even when the caller is told not to have it.

@@ -237,6 +237,8 @@ def test_what_is_refused_says_what_is_known(form: Any, message: str) -> None:
         ("-mtriple=x86_64-linux-gnu -mcpu=znver5 -mattr=+avx1024", "mattr: avx1024 is no feature of x86_64 that LLVM knows"),
         ("-mtriple=vax-dec-ultrix", "no code generation for 'vax'; known architectures: x86_64, aarch64, riscv64"),
         ("-mtriple=riscv64-linux-gnu -mcpu=znver5", "mcpu 'znver5' is no riscv64 CPU that LLVM knows"),
+        ("-mtriple=riscv64-linux-gnu -mattr=+zvl256b", "mattr: features that begin with zv go with +v"),
+        ("-mtriple=riscv64-linux-gnu -mcpu=sifive-x280 -mattr=-v", "-v takes V from no CPU"),
         ("-mtriple=riscv64-linux-gnu -mattr=+nonsense", "mattr: nonsense is no feature of riscv64 that LLVM knows"),
     ],
 )
