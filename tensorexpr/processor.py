@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import sys
@@ -20,14 +21,20 @@ VECTOR_FEATURES = {
         *("avx512vbmi", "avx512vbmi2", "avx512bitalg", "avx512vpopcntdq", "avxvnniint8", "amx-tile", "amx-int8", "amx-bf16"),
     ),
     "aarch64": ("neon", "fp-armv8", "fullfp16", "dotprod", "i8mm", "bf16", "rdm", "lse", "crc", "aes", "sha2", "sve", "sve2", "sme"),
+    "riscv64": (
+        *("m", "a", "f", "d", "c", "v", "zba", "zbb", "zfhmin", "zvfh", "zvfhmin", "zvfbfmin"),
+        *("zvl128b", "zvl256b", "zvl512b"),
+    ),
 }
 # Every CPU of the architecture has it; LLVM gives it to no CPU it doesn't know.
-_BASE_FEATURE = {"x86_64": "fxsr", "aarch64": "neon"}
-_BASE_CPU = {"x86_64": "x86-64", "aarch64": "generic"}
+_BASE_FEATURE = {"x86_64": "fxsr", "aarch64": "neon", "riscv64": "i"}
+_BASE_CPU = {"x86_64": "x86-64", "aarch64": "generic", "riscv64": "generic-rv64"}
 # Without it LLVM aborts the process on a CPU name it doesn't know, before we can say so.
-_FORCED_FEATURE = {"x86_64": "+64bit", "aarch64": ""}
+_FORCED_FEATURE = {"x86_64": "+64bit", "aarch64": "", "riscv64": "+64bit"}
 # Features that tell the family of a core, and the first CPU that had them.
 _FIRST_WITH = {"amx-tile": "sapphirerapids"}
+# Of Linux (linux/prctl.h); the length is in bytes.
+_GET_SVE_LENGTH, _SVE_LENGTH_MASK = 51, 0xFFFF
 _CACHE = re.compile(r"([1-9][0-9]{0,11})([KMG]?)/([1-9][0-9]{0,3})")
 _CACHE_DIR = Path("/sys/devices/system/cpu")
 _SIZE_UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -107,8 +114,16 @@ def host_features() -> frozenset[str]:
     return frozenset(name[1:] for name in host_feature_string().split(",") if name.startswith("+"))
 
 
+def host_sve_bits() -> int:
+    """Bits of SVE's registers in this process; 0 if there are none."""
+    if "sve" not in host_features():
+        return 0
+    found = ctypes.CDLL(None).prctl(_GET_SVE_LENGTH, 0, 0, 0, 0)
+    return 0 if found < 0 else 8 * (found & _SVE_LENGTH_MASK)
+
+
 def architecture(triple: str) -> str:
-    """ "x86_64" or "aarch64".
+    """ "x86_64", "aarch64" or "riscv64".
 
     Raises:
         TargetError: for any other architecture.
@@ -137,10 +152,14 @@ def features_of(triple: str, mcpu: str, given: str, changes: tuple[str, ...]) ->
     """
     arch = architecture(triple)
     forced, first = _FORCED_FEATURE[arch], _BASE_FEATURE[arch]
+    if arch == "riscv64" and ("-v" in changes or ("+v" not in changes and any(change.startswith("+zv") for change in changes))):
+        raise TargetError("mattr: features that begin with zv go with +v, and -v takes V from no CPU: LLVM would end the process")
     told = ",".join(part for part in (forced, given, *changes) if part)
     known = {"base": (forced, f"{forced},+{first}")}
     # A name that is no feature changes nothing: the call is inlined even when the caller is told not to have it.
-    known |= {f"?{change[1:]}": (f"{forced},-{change[1:]}", f"{forced},-{change[1:]},+{change[1:]}") for change in changes}
+    for change in changes:
+        name, base = change[1:], f"{forced}{_company(change[1:])}"
+        known[f"?{name}"] = (f"{base},-{name}", f"{base},-{name},+{name}")
     with _without_complaints("is not a recognized"):
         inlined = _inlined_probes(triple, mcpu, known)
     if "base" not in inlined:
@@ -150,8 +169,13 @@ def features_of(triple: str, mcpu: str, given: str, changes: tuple[str, ...]) ->
         some = ", ".join(VECTOR_FEATURES[arch])
         raise TargetError(f"mattr: {', '.join(unknown)} is no feature of {arch} that LLVM knows; some that it knows: {some}")
     named = (part[1:] for part in (*given.split(","), *changes) if part.startswith("+"))
-    probes = {name: (told, f"{told},+{name}") for name in sorted({*VECTOR_FEATURES[arch], *named})}
+    probes = {name: (told, f"{told}{_company(name)},+{name}") for name in sorted({*VECTOR_FEATURES[arch], *named})}
     return frozenset(_inlined_probes(triple, mcpu, probes))
+
+
+def _company(name: str) -> str:
+    """What LLVM wants beside a feature, or it aborts the process: lengths of RISC-V's vectors are nothing without these."""
+    return ",+v" if name.startswith("zv") else ""
 
 
 @contextmanager

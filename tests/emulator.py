@@ -28,6 +28,7 @@ needs_emulator = pytest.mark.skipif(
     not (shutil.which(GCC) and shutil.which(QEMU) and ROOT.is_dir()),
     reason=f"needs {GCC}, {QEMU} and {ROOT}: Debian's gcc-aarch64-linux-gnu, qemu-user and libc6-dev-arm64-cross",
 )
+_RUN_SECONDS = 240.0  # an emulator that hangs is said so
 CPUS = ("neoverse-n1", "apple-m1")
 _PROGRAM = """
 #include <stdint.h>
@@ -47,9 +48,9 @@ static void done(FILE *file, const char *data, long size) {
 """
 
 
-def target_of(cpu: str, cores: int = 2) -> Target:
-    """A CPU with Linux."""
-    return Target(f"llvm -mtriple=aarch64-unknown-linux-gnu -mcpu={cpu} -num-cores={cores}")
+def target_of(cpu: str, cores: int = 2, bits: int = 128) -> Target:
+    """A CPU with Linux; registers of more than 128 bits are SVE's."""
+    return Target(f"llvm -mtriple=aarch64-unknown-linux-gnu -mcpu={cpu} -vector-width={bits} -num-cores={cores}")
 
 
 @dataclass(frozen=True)
@@ -62,8 +63,8 @@ class Emulated:
     numbers: Sequence[int] = ()
 
 
-def run(calls: Sequence[Emulated], objects: Sequence[Path], folder: Path) -> list[list[npt.NDArray[Any]]]:
-    """The arrays of each call as they are after it.
+def run(calls: Sequence[Emulated], objects: Sequence[Path], folder: Path, bits: int = 0) -> list[list[npt.NDArray[Any]]]:
+    """The arrays of each call as they are after it, on a CPU whose registers for SVE have so many bits if that isn't 0.
 
     Raises:
         AssertionError: if a call fails or writes beyond an array.
@@ -84,8 +85,9 @@ def run(calls: Sequence[Emulated], objects: Sequence[Path], folder: Path) -> lis
     link = [GCC, "-w", "main.c", *map(str, objects), "-fopenmp", "-lm", "-o", "main"]
     subprocess.run(link, cwd=folder, check=True)
     # threads that wait for each other by spinning would take the emulator's time from one another
-    command = [QEMU, "-cpu", "max", "-L", str(ROOT), "-E", f"LD_LIBRARY_PATH={folder},OMP_WAIT_POLICY=passive", "./main"]
-    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    cpu = f"max,sve-default-vector-length={bits // 8}" if bits else "max"
+    command = [QEMU, "-cpu", cpu, "-L", str(ROOT), "-E", f"LD_LIBRARY_PATH={folder},OMP_WAIT_POLICY=passive", "./main"]
+    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=_RUN_SECONDS)
     assert ran.returncode == 0, f"exit code {ran.returncode} after {ran.stderr}"
     data, place = (folder / "out").read_bytes(), 0
     results: list[list[npt.NDArray[Any]]] = []
@@ -106,4 +108,4 @@ def run_functions(
     path = folder / "functions.o"
     path.write_bytes(engine.compile_text(emitted.text, target, opt_level).data)
     header = c_header(emitted.signatures.values(), "functions")
-    return run([Emulated(header, name, call[1], call[2]) for name, call in zip(named, calls, strict=True)], [path], folder)
+    return run([Emulated(header, name, call[1], call[2]) for name, call in zip(named, calls, strict=True)], [path], folder, target.sve_bits)

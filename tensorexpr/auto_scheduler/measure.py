@@ -38,12 +38,43 @@ __all__ = [
     "ProgramRunner",
     "PythonBasedMeasureCallback",
     "RPCRunner",
+    "local_builder_build",
+    "local_run",
     "measure_options",
     "measure_task",
     "prepare_input_map",
     "recover_measure_input",
     "register_task_input_check_func",
+    "rpc_runner_run",
 ]
+
+
+def local_builder_build(
+    inputs: Sequence[MeasureInput], timeout: float, n_parallel: int | None, build_func: Any = "default", verbose: int = 1
+) -> list[BuildResult]:
+    """`LocalBuilder(timeout, n_parallel, build_func).build(inputs, verbose)`."""
+    return LocalBuilder(timeout, n_parallel, build_func).build(inputs, verbose)
+
+
+def local_run(
+    inputs: Sequence[MeasureInput], build_results: Sequence[BuildResult], *args: Any, verbose: int = 1, **given: Any
+) -> list[MeasureResult]:
+    """`LocalRunner(...).run(inputs, build_results, verbose)`; the other arguments are those of `LocalRunner`."""
+    return LocalRunner(*args, **given).run(inputs, build_results, verbose)
+
+
+def rpc_runner_run(
+    inputs: Sequence[MeasureInput],
+    build_results: Sequence[BuildResult],
+    key: str,
+    host: str,
+    port: int,
+    *args: Any,
+    verbose: int = 1,
+    **given: Any,
+) -> list[MeasureResult]:
+    """`RPCRunner(key, host, port, ...).run(inputs, build_results, verbose)`; the other arguments are those of `RPCRunner`."""
+    return RPCRunner(key, host, port, *args, **given).run(inputs, build_results, verbose)
 
 
 def prepare_input_map(args: Sequence[Tensor], workload_key: str | None = None) -> Mapping[Tensor, Array]:

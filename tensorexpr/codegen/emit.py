@@ -134,7 +134,12 @@ def emit_module(funcs: Mapping[str, PrimFunc], target: Target, line_limit: int =
 
 
 def _width(target: Target) -> str:
-    """LLVM uses 512-bit registers only when told so; told of a smaller width (and that no more is legal) it splits vectors."""
+    """LLVM uses 512-bit registers only when told so; told of a smaller width (and that no more is legal) it splits vectors.
+
+    Registers of SVE hold vectors of fixed lengths only when it knows how many times 128 bits they have.
+    """
+    if target.sve_bits:
+        return f" vscale_range({target.sve_bits // 128},{target.sve_bits // 128})"
     if "avx512f" not in target.features:
         return ""
     return f' "prefer-vector-width"="{target.vector_bits}"' + (' "min-legal-vector-width"="0"' if target.vector_bits < 512 else "")

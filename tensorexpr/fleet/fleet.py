@@ -81,8 +81,10 @@ class Fleet:
             patience_s: as of `Fleet`.
 
         Raises:
-            TuningError: if Dask isn't installed, or the workers don't start.
+            TuningError: if Dask isn't installed, or the workers don't start, or there are to be none.
         """
+        if workers < 1:
+            raise TuningError(f"Fleet.local takes workers from 1, not {workers}")
         cluster = local.cluster(workers, cores, key, device, devices)
         try:
             fleet = Fleet(cluster.scheduler_address, patience_s)
@@ -127,8 +129,16 @@ class Fleet:
                     f"{self.address} is an encrypted connection, which takes tls_ca_file, tls_cert and tls_key, or Dask's configuration "
                     f"of them: {str(error)[:100]}"
                 ) from None
-            except (OSError, TimeoutError, ValueError) as error:
-                if time.monotonic() > deadline or isinstance(error, ValueError):
+            except ValueError as error:
+                raise TuningError(
+                    f"{self.address!r} is no address of a scheduler ({str(error)[:100]}); it is written as tcp://HOST:PORT, or tls://HOST:PORT"
+                ) from None
+            except MemoryError:  # Dask takes the first bytes of an answer for a length
+                raise TuningError(
+                    f"what answers at {self.address} is no scheduler of Dask; see which port `dask scheduler` printed"
+                ) from None
+            except (OSError, TimeoutError) as error:
+                if time.monotonic() > deadline:
                     raise TuningError(
                         f"no scheduler answers at {self.address}: {str(error)[:200]}. Start one with `dask scheduler --host ADDRESS`"
                     ) from None

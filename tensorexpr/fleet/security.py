@@ -6,6 +6,7 @@ Whoever reaches a Dask scheduler or worker can run code there. Without TLS only 
 from __future__ import annotations
 
 import ipaddress
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -29,7 +30,7 @@ def security_of(ca_file: str | None, cert: str | None, key: str | None) -> Any:
     """Dask's `Security` of the files of TLS; None without any.
 
     Raises:
-        TuningError: if only some of them are given.
+        TuningError: if only some of them are given, or one isn't there.
     """
     given = {"--tls-ca-file": ca_file, "--tls-cert": cert, "--tls-key": key}
     missing = [name for name, value in given.items() if not value]
@@ -37,6 +38,9 @@ def security_of(ca_file: str | None, cert: str | None, key: str | None) -> Any:
         return None
     if missing:
         raise TuningError(f"TLS takes {', '.join(given)}; {', '.join(missing)} is missing")
+    for name, value in given.items():
+        if not Path(str(value)).is_file():
+            raise TuningError(f"there is no file {value}, which {name} names")
     options = {
         **{"tls_ca_file": ca_file, "require_encryption": True},
         **{f"tls_{role}_{what}": value for role in ("worker", "client", "scheduler") for what, value in (("cert", cert), ("key", key))},

@@ -117,7 +117,11 @@ async def _serve(options: WorkerOptions, host: str, said: dict[str, Any]) -> int
             is_there = not ended.is_set() and await _is_there(options.scheduler)
         # a nanny whose worker isn't there in time fails an assertion when it tidies up
         except (OSError, TimeoutError, RuntimeError, AssertionError) as error:
-            logger.warning("no worker of %s was started: %s: %s", options.scheduler, type(error).__name__, error)
+            listens = await _is_there(options.scheduler)
+            why = (
+                f"{type(error).__name__}: {error}" if listens else "no scheduler answers there: `dask scheduler --host ADDRESS` starts one"
+            )
+            logger.warning("no worker of %s was started: %s", options.scheduler, why)
             is_there = False
         if not is_there and time.monotonic() - away_since >= options.retry_s:
             break

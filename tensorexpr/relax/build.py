@@ -7,6 +7,7 @@ from typing import Any
 
 from ..errors import DeclarationError, TypeMismatchError
 from ..runtime.build import build as build_functions
+from ..support import give_back_memory
 from ..target import Target, TargetLike
 from ..tir.function import IRModule, PrimFunc
 from .analysis import check_well_formed
@@ -14,7 +15,6 @@ from .build_progress import Progress, Watch
 from .expr import Function
 from .kernel_cache import built_kernels
 from .kernels import Packing
-from .runtime.constants import give_back_memory
 from .runtime.executable import Executable
 from .transform.bind import BindParams
 from .transform.pipeline import LAST_GRAPH_PHASE, PHASES, get_pipeline, run_phases

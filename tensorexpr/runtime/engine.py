@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+from .. import processor
 from ..codegen.builder import OPEN_TO_VECTORS
 from ..codegen.signature import PACKED_SYMBOL
 from ..errors import CodegenError, InternalError, TargetError
@@ -25,6 +26,8 @@ logger = logging.getLogger(__name__)
 # Codegen levels: 1, 2 and 3 run alike on our IR; 2 compiles faster, 0 would cost 3-8x at run time.
 _CODEGEN_LEVEL_FAST = 2
 _CODEGEN_LEVEL_FINAL = 3
+# Without it LLVM passes floats to RISC-V's functions in registers of integers, as no system does.
+_ABIS = {"riscv64": "lp64d"}
 # A loader keeps 9 KB of every object that it ever loaded, until it goes; it goes when all code of its time is gone.
 _LOADS_PER_LOADER = 256
 _names = itertools.count()
@@ -196,6 +199,10 @@ def check_runs_here(target: Target) -> None:
     missing = sorted(target.features - here.features)
     if missing:
         raise TargetError(f"code for {target} needs {', '.join(missing)}, which this machine ({here.mcpu}) lacks")
+    if not target.runs_here:
+        raise TargetError(
+            f"code for {target} needs registers of {target.sve_bits} bits, those of this machine have {processor.host_sve_bits()}"
+        )
 
 
 # One runtime per process: code loaded later must join the same team of threads.
@@ -283,7 +290,8 @@ def _target_machine(triple: str, mcpu: str, features: str, codegen_level: int) -
     except RuntimeError as error:
         raise TargetError(f"target triple {triple!r}: {error}") from None
     # "pic": the same object may end in a shared library.
-    return description.create_target_machine(cpu=mcpu, features=features, opt=codegen_level, reloc="pic", codemodel="default")
+    options = {"opt": codegen_level, "reloc": "pic", "codemodel": "default", "abiname": _ABIS.get(processor.architecture(triple), "")}
+    return description.create_target_machine(cpu=mcpu, features=features, **options)
 
 
 @lru_cache(maxsize=64)

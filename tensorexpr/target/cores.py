@@ -115,10 +115,17 @@ CORES: Mapping[str, Core] = MappingProxyType(
     }
 )
 
+# Bits of SVE's registers, which the instructions don't show; those of other CPUs are what their users say.
+SVE_BITS: Mapping[str, int] = MappingProxyType(
+    {"a64fx": 512, "neoverse-v1": 256, **dict.fromkeys(("neoverse-n2", "neoverse-v2", "cortex-x2"), 128)}
+)
+
 # Cores that aren't in the table, by the most telling feature they have: the slowest that has it.
 BY_FEATURE: tuple[tuple[str, Core], ...] = (
     ("avx512f", _SKYLAKE_SERVER),
     ("avx2", Core((2, 256), 5, (2, 256), (1, 256), 12.0, "32K/8", "256K/8", "8M/16", (32, 10, 4), (12, 40, 300), 168, 60, 64)),
+    # of no core in particular: one pipe of the shortest registers that V allows
+    ("v", Core((1, 128), 4, (1, 128), (1, 128), 1.0, "32K/4", "512K/8", "1M/16", (16, 8, 4), (12, 40, 300), 64, 16, 32)),
     ("neon", Core((2, 128), 4, (1, 128), (1, 128), 1.0, "32K/4", "512K/8", "1M/16", (16, 8, 4), (12, 40, 300), 128, 24, 32)),
 )
 # x86-64 before AVX2: a multiplication and an addition, one after the other, are a multiply-add.

@@ -145,7 +145,7 @@ def machine_of(target: Target, cores: int) -> Machine:
         core=name,
         vector_bits=bits,
         vector_registers=target.vector_registers,
-        mask_registers="avx512vl" in features,
+        mask_registers=bool(features & {"avx512vl", "v"}) or target.sve_bits > 0,
         scalar_registers=_scalar_registers(features),
         fma_per_cycle=_vectors(row.fma, bits),
         loads_per_cycle=_vectors(row.load, bits),
@@ -195,7 +195,7 @@ def _scalar_registers(features: frozenset[str]) -> int:
 
 def is_fused(features: frozenset[str]) -> bool:
     """True if a multiplication and an addition are one instruction."""
-    return bool(features & {"fma", "avx512f", "neon"})
+    return bool(features & {"fma", "avx512f", "neon", "v"})
 
 
 def _vectors(pipes: tuple[int, int], bits: int) -> float:

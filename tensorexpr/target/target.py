@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .. import processor
 from ..errors import TargetError
+from .cores import SVE_BITS
 from .kinds import BUILT_KINDS, CACHE_OPTIONS, KINDS, NOT_SERVED
 from .reading import check_kind, check_options, read
 
@@ -124,7 +125,7 @@ class Target:
 
     @property
     def arch(self) -> str:
-        """The architecture: "x86_64" or "aarch64"; of other kinds their `-arch`, such as "sm_80"."""
+        """The architecture: "x86_64", "aarch64" or "riscv64"; of other kinds their `-arch`, such as "sm_80"."""
         if self.kind != "llvm":
             return str(self.attrs.get("arch", ""))
         return processor.architecture(self.triple)
@@ -161,9 +162,11 @@ class Target:
 
     @property
     def runs_here(self) -> bool:
-        """Whether this machine can run code for the target: it has the architecture and all features."""
+        """Whether this machine can run code for the target: it has the architecture, all features and registers of SVE's length."""
         here = Target("llvm")
-        return self == here or (self.is_built and self.arch == here.arch and self.features <= here.features)
+        if self == here or not self.is_built or self.arch != here.arch:
+            return self == here
+        return self.features <= here.features and self.sve_bits in (0, processor.host_sve_bits())
 
     @property
     def feature_string(self) -> str:
@@ -188,12 +191,15 @@ class Target:
     def vector_bits(self) -> int:
         """Bits of the widest vector register: `-vector-width`, or what the features give; 128 of what is no CPU, its widest access.
 
+        Vectors of SVE are used where `-vector-width` is above the 128 of NEON, and such code runs only where registers have as many bits.
+
         Raises:
             TargetError: if `-vector-width` asks for more than the CPU has.
         """
         features = self.features
-        widest = 512 if "avx512f" in features else 256 if "avx" in features else 128
-        given = int(self.attrs.get("vector-width") or widest)
+        usual = 512 if features & {"avx512f", "zvl512b"} else 256 if features & {"avx", "zvl256b"} else 128
+        widest = SVE_BITS.get(self.mcpu, 512) if "sve" in features else usual
+        given = int(self.attrs.get("vector-width") or usual)
         if given > widest and self.kind == "llvm":
             raise TargetError(
                 f"target {self}: -vector-width={given}, but the widest registers of {self.mcpu} have {widest} bits; "
@@ -202,9 +208,14 @@ class Target:
         return given
 
     @property
+    def sve_bits(self) -> int:
+        """Bits of SVE's registers, if vectors are computed in these; else 0."""
+        return self.vector_bits if self.vector_bits > 128 and "sve" in self.features else 0
+
+    @property
     def vector_registers(self) -> int:
-        """How many vector registers there are: 32 with AVX-512VL or NEON, and of what is no CPU, else 16."""
-        return 32 if self.kind != "llvm" or self.features & {"avx512vl", "neon"} else 16
+        """How many vector registers there are: 32 with AVX-512VL, NEON or RISC-V's V, and of what is no CPU, else 16."""
+        return 32 if self.kind != "llvm" or self.features & {"avx512vl", "neon", "v"} else 16
 
     @property
     def machine(self) -> Machine:

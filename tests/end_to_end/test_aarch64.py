@@ -70,7 +70,7 @@ def check(cases: Sequence[Case], target: Target, scheduled: Scheduled, folder: P
         objects.append(path)
         arrays = [*random_inputs(case), *(np.zeros_like(output) for output in empty_outputs(case))]
         calls.append(Emulated(path.with_suffix(".h").read_text(), f"k{number}", arrays))
-    for case, call, got in zip(cases, calls, run(calls, objects, folder), strict=True):
+    for case, call, got in zip(cases, calls, run(calls, objects, folder, target.sve_bits), strict=True):
         tensors, count = case.tensors(), len(empty_outputs(case))
         outputs = tensors[-count:]
         wanted = evaluate(outputs, dict(zip(tensors[:-count], call.arrays, strict=False)))
@@ -91,6 +91,12 @@ def test_kernels_agree_with_the_reference(part: int, tmp_path: Path) -> None:
 @needs_emulator
 def test_kernels_for_another_core_agree_with_the_reference(tmp_path: Path) -> None:
     check(CASES[::6], target_of(CPUS[1], cores=1), default_schedule, tmp_path)
+
+
+@needs_emulator
+@pytest.mark.parametrize(("cpu", "bits", "first"), [("neoverse-v1", 256, 0), ("a64fx", 512, 3)])
+def test_kernels_in_registers_of_sve_agree_with_the_reference(cpu: str, bits: int, first: int, tmp_path: Path) -> None:
+    check(CASES[first::6], target_of(cpu, cores=1, bits=bits), default_schedule, tmp_path)
 
 
 @needs_emulator

@@ -103,6 +103,38 @@ def test_features_of_another_architecture() -> None:
     assert Target("llvm -mtriple=aarch64-linux-gnu").mcpu == "generic"
 
 
+@pytest.mark.parametrize(
+    ("text", "bits", "registers", "masks"),
+    [("", 128, 16, False), ("-mattr=+v", 128, 32, True), ("-mcpu=spacemit-x60", 256, 32, True), ("-mcpu=sifive-x280", 512, 32, True)],
+)
+def test_vectors_of_riscv_are_as_long_as_all_cpus_of_the_name_have_them(text: str, bits: int, registers: int, masks: bool) -> None:
+    target = Target(f"llvm -mtriple=riscv64-linux-gnu {text}")
+    assert (target.arch, target.vector_bits, target.vector_registers) == ("riscv64", bits, registers)
+    assert target.machine.mask_registers == masks and not target.runs_here
+
+
+def test_vectors_of_sve_are_those_of_the_width_that_is_asked_for() -> None:
+    text = "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-v1"
+    assert (Target(text).sve_bits, Target(f"{text} -vector-width=128").sve_bits) == (0, 0)
+    wide = Target(f"{text} -vector-width=256")
+    assert (wide.sve_bits, wide.machine.mask_registers, wide.machine.fma_per_cycle) == (256, True, 2.0)
+    assert Target("llvm -mtriple=aarch64-linux-gnu -mattr=+sve -vector-width=512").sve_bits == 512
+    for refused in (f"{text} -vector-width=512", "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-n1 -vector-width=256"):
+        with pytest.raises(TargetError, match="the widest registers of neoverse"):
+            _ = Target(refused).vector_bits
+
+
+def test_vectors_of_sve_run_in_registers_of_their_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    wide = Target("llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-v1 -vector-width=256")
+    features = wide.features
+    monkeypatch.setattr(processor, "host_triple", lambda: "aarch64-linux-gnu")
+    monkeypatch.setattr(processor, "host_cpu", lambda: "neoverse-v1")
+    monkeypatch.setattr(processor, "host_features", lambda: features)
+    for bits, runs in ((256, True), (128, False)):
+        monkeypatch.setattr(processor, "host_sve_bits", lambda bits=bits: bits)
+        assert wide.runs_here == runs
+
+
 def test_vector_width_can_be_narrowed() -> None:
     assert Target("llvm -mtriple=x86_64-linux-gnu -mcpu=znver5 -vector-width=256").vector_bits == 256
 
@@ -203,7 +235,11 @@ def test_what_is_refused_says_what_is_known(form: Any, message: str) -> None:
         ("-mtriple=x86_64-linux-gnu -mcpu=nonsense", "mcpu 'nonsense' is no x86_64 CPU that LLVM knows"),
         ("-mtriple=aarch64-linux-gnu -mcpu=znver5", "mcpu 'znver5' is no aarch64 CPU that LLVM knows"),
         ("-mtriple=x86_64-linux-gnu -mcpu=znver5 -mattr=+avx1024", "mattr: avx1024 is no feature of x86_64 that LLVM knows"),
-        ("-mtriple=vax-dec-ultrix", "no code generation for 'vax'; known architectures: x86_64, aarch64"),
+        ("-mtriple=vax-dec-ultrix", "no code generation for 'vax'; known architectures: x86_64, aarch64, riscv64"),
+        ("-mtriple=riscv64-linux-gnu -mcpu=znver5", "mcpu 'znver5' is no riscv64 CPU that LLVM knows"),
+        ("-mtriple=riscv64-linux-gnu -mattr=+zvl256b", "mattr: features that begin with zv go with +v"),
+        ("-mtriple=riscv64-linux-gnu -mcpu=sifive-x280 -mattr=-v", "-v takes V from no CPU"),
+        ("-mtriple=riscv64-linux-gnu -mattr=+nonsense", "mattr: nonsense is no feature of riscv64 that LLVM knows"),
     ],
 )
 def test_unknown_cpus_and_features_are_refused_when_asked_for(text: str, message: str) -> None:

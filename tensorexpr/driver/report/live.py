@@ -150,7 +150,10 @@ def _tasks(runs: Sequence[Run]) -> str:
 
 
 def _best(run: Run) -> str:
-    return "none yet" if run.best is None else f"{run.best.median * 1e3:.4g} ms"
+    """The best; below the curve, which shows first measurements, if the end of the search timed it again."""
+    if run.best is None:
+        return "none yet"
+    return f"{run.best.median * 1e3:.4g} ms{', timed again' if run.best.is_timed_again else ''}"
 
 
 def _curve(run: Run) -> str:

@@ -7,8 +7,9 @@ from html import escape
 from ...relax.tuning import NetworkTuning, TaskOutcome
 from .page import document
 
-_WIDTH, _LABELS, _NUMBERS, _ROW, _BAR = 1040, 320, 260, 22, 16
-_CHARACTERS = 38  # of a label
+_WIDTH, _LABELS, _NUMBERS, _ROW, _BAR = 880, 270, 280, 22, 16
+_CHARACTERS = 34  # of a label
+_CHANGE = 0.55  # how opaque a gain or a loss is drawn
 
 
 def network_page(tuning: NetworkTuning, title: str = "A tuned network") -> str:
@@ -65,7 +66,7 @@ def _row(one: TaskOutcome, number: int, left: float, scale: float, total: float)
         f"<g><title>{escape(hint)}</title>"
         f'<text x="{_LABELS - 6}" y="{text}" text-anchor="end">{escape(name + calls)}</text>'
         f'<rect x="{left:.1f}" y="{y}" width="{max(inside, 0.5):.1f}" height="{_BAR}" fill="{fill}"/>'
-        f'<rect x="{left + inside:.1f}" y="{y}" width="{apart:.1f}" height="{_BAR}" fill="{colour}" fill-opacity=".55"/>'
+        f'<rect x="{left + inside:.1f}" y="{y}" width="{apart:.1f}" height="{_BAR}" fill="{colour}" fill-opacity="{_CHANGE}"/>'
         f'<text x="{_WIDTH - _NUMBERS + 6}" y="{text}">{escape(said)}</text></g>'
     )
 
@@ -76,8 +77,9 @@ def _after_s(one: TaskOutcome) -> float:
 
 
 def _legend() -> str:
-    words = (("#2563eb", "a found program"), ("#9ca3af", "by rules"), ("#16a34a", "gained"), ("#dc2626", "lost"))
-    return '<p class="legend">' + "".join(f'<span><i style="background:{colour}"></i>{word}</span>' for colour, word in words) + "</p>"
+    words = (("#2563eb", 1, "a found program"), ("#9ca3af", 1, "by rules"), ("#16a34a", _CHANGE, "gained"), ("#dc2626", _CHANGE, "lost"))
+    keys = (f'<span><i style="background:{colour}; opacity:{opacity}"></i>{word}</span>' for colour, opacity, word in words)
+    return f'<p class="legend">{"".join(keys)}</p>'
 
 
 def _left_alone(tuning: NetworkTuning) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
 from collections.abc import Iterable
 from typing import Any
@@ -70,10 +69,3 @@ def with_shared_constants(mod: IRModule) -> IRModule:
     for var, func in functions:
         made.update_func(var, _Sharing(one_of).function(func))  # type: ignore[arg-type]
     return made
-
-
-def give_back_memory() -> None:
-    """Let the C library return free memory to the system: glibc keeps what arrays of some megabytes leave (man 3 mallopt)."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)

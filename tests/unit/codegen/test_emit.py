@@ -11,6 +11,7 @@ from tensorexpr.codegen.builder import LINE_LIMIT
 from tensorexpr.codegen.emit import emit_module
 from tensorexpr.codegen.signature import BufferParam, ScalarParam
 from tensorexpr.errors import CodegenError
+from tensorexpr.runtime import engine
 from tensorexpr.target import Target
 from tensorexpr.tir import intrin
 from tensorexpr.tir.buffer import decl_buffer
@@ -97,6 +98,31 @@ def test_text_does_not_depend_on_what_was_emitted_before() -> None:
     a, out = flat("a", 64), flat("out", 64)
     func = primfunc([a, out], loop("i", 4, lambda i: store(out, ramp(i * 16, 16), intrin.exp(load(a, ramp(i * 16, 16))))))
     assert emit_module({"f": func}, host()).text == emit_module({"f": func}, host()).text
+
+
+@pytest.mark.parametrize(
+    ("target", "bits", "product"),
+    [
+        ("aarch64-linux-gnu -mattr=+sve", 128, r"fmul\s+v"),
+        ("aarch64-linux-gnu -mattr=+sve -vector-width=256", 256, r"fmul\s+z"),
+        ("aarch64-linux-gnu -mattr=+sve -vector-width=512", 512, r"fmul\s+z"),
+        ("riscv64-linux-gnu -mattr=+v", 128, r"vfmul\.vv\s+v"),
+        ("riscv64-linux-gnu -mcpu=sifive-x280", 512, r"vfmul\.vv\s+v"),
+    ],
+)
+def test_a_vector_is_in_one_register_of_another_architecture(target: str, bits: int, product: str) -> None:
+    a, b, lanes = flat("a", 64), flat("b", 64), bits // 32
+    body = loop(
+        "i", 64 // lanes, lambda i: store(b, ramp(i * lanes, lanes), load(a, ramp(i * lanes, lanes)) * load(a, ramp(i * lanes, lanes)))
+    )
+    text = assembly_for(primfunc([a, b], body), Target(f"llvm -mtriple={target} -num-cores=1"))
+    assert len(re.findall(product, text)) == text.count("fmul") == 1
+
+
+def assembly_for(func: PrimFunc, target: Target) -> str:
+    """What LLVM makes of a function for another machine."""
+    assert target.vector_bits
+    return engine.emit_assembly(emit_module({"main": func}, target).text, target)
 
 
 @pytest.mark.parametrize("cpu", ("x86-64", "haswell", "znver4", "znver4 -vector-width=256"))

@@ -56,6 +56,10 @@ def test_it_shows_what_came_since_the_last_time(page: LivePage, tmp_path: Path) 
     assert "<td>trials</td><td>4 of 10</td>" in first and "<td>a second</td><td>1.00</td>" in first
     assert "<td>failures</td><td>1 of 4</td>" in first and "&lt;script&gt;too long" in first and "in 6 s</td>" in first
     assert "v06_matmul(8, 8, 16): 100 ms" in first and "<h3>Tasks</h3>" not in first
+    again = replace(result(0.08, rounds=7), timestamp=now)
+    task = SearchTask(func="v06_matmul", args=(8, 8, 16), target=TARGET)
+    auto_scheduler.save_records(log, [MeasureInput(task, Trace((Split(2, 0, (None, 5)),)))], [again])
+    assert "v06_matmul(8, 8, 16): 80 ms, timed again" in fetched(page)
     write(log, [0.3] * 6, now, size=16)
     last = fetched(page)
     assert (

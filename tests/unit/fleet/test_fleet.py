@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -169,6 +170,8 @@ def test_autotvm_options_take_it(fleet: Fleet) -> None:
         (lambda fleet: fleet.key("elsewhere"), "no device of key 'elsewhere'.*keys here.*--key elsewhere"),
         (lambda fleet: fleet.check_target("here", Target("llvm -vector-width=128")), "target=fleet.target"),
         (lambda fleet: Fleet(3), "takes an address"),
+        (lambda fleet: Fleet("http://127.0.0.1:9"), "no address of a scheduler.*http.*written as tcp"),
+        (lambda fleet: Fleet.local(workers=0), "workers from 1, not 0"),
         (lambda fleet: auto_scheduler.TuningOptions(builder=fleet), 'takes "local"'),
         (lambda fleet: ms.builder.LocalBuilder.of(fleet.builder(build_func="a:b")), "leave it out"),
     ],
@@ -182,6 +185,22 @@ def test_no_scheduler_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tensorexpr.fleet.fleet._CONNECT_SECONDS", 0.1)
     with pytest.raises(TuningError, match=r"no scheduler answers at tcp.*dask scheduler"):
         Fleet("tcp://127.0.0.1:9")
+
+
+def test_what_is_no_scheduler_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tensorexpr.fleet.fleet._CONNECT_SECONDS", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            with suppress(OSError):
+                while True:
+                    with server.accept()[0] as connection:
+                        connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n" * 20)
+
+        threading.Thread(target=answer, daemon=True).start()
+        with pytest.raises(TuningError, match="is no scheduler of Dask"):
+            Fleet(f"tcp://127.0.0.1:{server.getsockname()[1]}")
+        server.shutdown(socket.SHUT_RDWR)
 
 
 def test_a_client_of_the_users_is_taken_and_left_open(fleet: Fleet) -> None:

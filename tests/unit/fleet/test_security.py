@@ -28,6 +28,8 @@ def test_a_part_of_tls_is_refused() -> None:
     assert security_of(None, None, None) is None
     with pytest.raises(TuningError, match="--tls-cert, --tls-key is missing"):
         security_of("ca.pem", None, None)
+    with pytest.raises(TuningError, match=r"there is no file no/ca\.pem, which --tls-ca-file names"):
+        security_of("no/ca.pem", "no/cert.pem", "no/key.pem")
 
 
 def test_addresses() -> None:

@@ -26,6 +26,7 @@ from tensorexpr.fleet.lending import Lent
 from tensorexpr.fleet.shared import address_of, fleet_at
 from tensorexpr.meta_schedule.runner import EvaluatorConfig, RPCConfig
 from tensorexpr.meta_schedule.testing.local_rpc import LocalRPC
+from tensorexpr.schedule.trace import Trace
 from tensorexpr.te.tensor import Tensor
 from tensorexpr.tune.measure.protocol import Frame
 from tests.unit.tune.programs import matmul
@@ -151,6 +152,15 @@ def test_the_three_runners_measure_on_its_devices(address: Address, tmp_path: Pa
     assert not runner.is_here
     task.tune(auto_scheduler.TuningOptions(2, verbose=0, runner=runner, measure_callbacks=[auto_scheduler.RecordToFile(str(log))]))
     assert all(result.error_no == 0 for _, result in auto_scheduler.load_records(str(log)))
+
+    inputs = [auto_scheduler.MeasureInput(task, Trace())]
+    compiled = auto_scheduler.measure.local_builder_build(inputs, 15.0, 1, verbose=0)
+    quick: dict[str, Any] = {"number": 1, "repeat": 1, "min_repeat_ms": 1, "verbose": 0}
+    for results in (
+        auto_scheduler.measure.rpc_runner_run(inputs, compiled, "board", *address, **quick),
+        auto_scheduler.measure.local_run(inputs, compiled, 10.0, **quick),
+    ):
+        assert [result.error_no for result in results] == [0]
 
     config = RPCConfig(*address, "board")
     assert "board" in config.connect_tracker().text_summary()
