@@ -174,7 +174,7 @@ def in_tiles(cfg: Any, found: Opened) -> Schedule:
     copies_at_root(s, [operand for operand in found.operands if operand is not right or is_row])
     if not is_row:
         copy = s.cache_read(right, "global", [found.product])
-        pack(s, copy, column, [load.indices.index(k.var)], (1, cfg["tile_x"].size[-1]), True, True)
+        pack(s, copy, [column], [load.indices.index(k.var)], (1, cfg["tile_x"].size[-1]), True, True)
     accumulators = accumulate(s, found.product, found.result)
     stage = s[found.result]
     *batch, y, x = stage.op.axis
