@@ -49,8 +49,9 @@ def operand(kernel: Kernel, text: str, kind: str) -> Getter:
         if negated:
             return lambda block, lanes: ~block.read(text, lanes)
         if stored is np.uint8 or stored is np.uint16:
-            return lambda block, lanes: block.read(text, lanes).astype(stored, copy=False)
-        return lambda block, lanes: block.read(text, lanes)
+            return lambda block, lanes: block.read(text, lanes, stored).astype(stored, copy=False)
+        poisoned = None if stored is np.bool_ else stored
+        return lambda block, lanes: block.read(text, lanes, poisoned)
     place = symbol_address(kernel, text)
     if place is not None:
         return lambda block, lanes: np.full(block.count(lanes), place(block), stored)
