@@ -17,6 +17,7 @@ from typing import Any
 from ..errors import LoweringError
 from ..tir.function import IRModule, PrimFunc
 from .context import PassContext, argument_list
+from .device.cross_thread_reductions import cross_thread_reductions
 from .device.launches import has_threads
 from .passes import Pass, deep_recursion, run_pass
 from .phase1.compact_buffer_allocation import compact_buffer_allocation
@@ -58,7 +59,8 @@ PHASES: dict[int, tuple[Pass, ...]] = {
     1: (
         Pass("tir.VerifyPackedCalls", verify_packed_calls),  # before anything is rewritten: the message names the loop that was written
         # The passes on blocks, before all others: what follows knows statements only.
-        Pass("tir.LowerInitBlock", lower_init_block),  # first: it asks which axes are reductions
+        Pass("tir.LowerCrossThreadReduction", cross_thread_reductions),  # before the next takes the initial values away
+        Pass("tir.LowerInitBlock", lower_init_block),  # first of the others: it asks which axes are reductions
         Pass("tir.PlanAndUpdateBufferAllocationLocation", plan_and_update_buffer_allocation_location),  # it too, about writes
         Pass("tir.ConvertBlocksToOpaque", convert_blocks_to_opaque),  # now everything is in terms of loops
         Pass("tir.InjectSoftwarePipeline", inject_software_pipeline),  # while blocks say which buffers an iteration has for itself

@@ -13,6 +13,7 @@ from ..lower.context import PassContext
 from ..lower.device.on_cpu import with_barriers
 from ..lower.pipeline import LAST_PHASE, lower_by_phase
 from ..lower.register_file import RegisterFile
+from ..runtime import ndarray as nd
 from ..runtime.build import build
 from ..runtime.module import Module
 from ..schedule.given_layouts import declared_arguments
@@ -31,6 +32,8 @@ from .program import check_program
 
 PHASES = (0, 1, 2, 3)
 THREADS = -1  # phase 1 with the barriers that threads need, all threads of a block together
+EMULATOR = -2  # built for a GPU, as PTX on `ptx.emulator()`
+EMULATED = "cuda -arch=sm_80"
 
 
 class ScheduleMismatch(AssertionError):
@@ -54,6 +57,7 @@ def assert_schedule_correct(
     compiled: bool = True,
     sizes: Sequence[Mapping[Any, int]] = ({},),
     max_iterations: int | None = None,
+    emulator: bool = False,
 ) -> None:
     """Run a schedule in every way there is, on random data. Threads of a grid also run as on a device, under a watch for races.
 
@@ -65,6 +69,7 @@ def assert_schedule_correct(
         compiled: also build and call the machine code.
         sizes: values of the variables in the shapes; what is lowered or built once runs with each.
         max_iterations: how many iterations of loops the interpreter may take after a phase; None for as many as there are.
+        emulator: also build it for a GPU, and run the PTX on `ptx.emulator()`. All of it has to be bound to threads.
 
     Raises:
         IterationLimitError: if `max_iterations` don't do.
@@ -73,8 +78,8 @@ def assert_schedule_correct(
     args = declared_arguments(schedule.tree, args)
     lowering = Lowering(schedule, schedule.arguments(args))
     together = (THREADS,) if any(node.thread for stage in schedule.tree.stages for node in stage.marks.values()) else ()
-    ways = (*phases, *together, None) if compiled else (*phases, *together)
-    runs = [_Run(schedule, args, seed, tuple(phases), compiled, sizes, phase, max_iterations, lowering) for phase in ways]
+    ways = (*phases, *together, *((None,) if compiled else ()), *((EMULATOR,) if emulator else ()))
+    runs = [_Run(schedule, args, seed, tuple(phases), compiled, emulator, sizes, phase, max_iterations, lowering) for phase in ways]
     expectations = [expectation_of(args, seed, values) for values in sizes]
     for run in runs:
         run.check(expectations)
@@ -120,6 +125,16 @@ class Lowering:
         ((_, func),) = with_barriers(IRModule({"main": self.upto(1)})).functions_items()
         return func
 
+    def runner(self, phase: int | None, max_iterations: int | None = None) -> Callable[..., object]:
+        """What runs the program on arrays: the interpreter after a phase, the machine code for None, or `THREADS` or `EMULATOR`."""
+        if phase is None:
+            module = self.build()
+            return lambda *arrays: module(*arrays)
+        if phase == EMULATOR:
+            return _emulated(build(self._program, self._args, target=EMULATED, name="main"))
+        lowered = self.threads() if phase == THREADS else self.upto(phase)
+        return lambda *arrays: interpret(lowered, list(arrays), max_iterations=max_iterations)
+
     def build(self) -> Module:
         """The machine code for the current target, or this machine."""
         # Interpreted phases have the registers of the current target, and without one AVX-512's, whatever machine this is.
@@ -132,15 +147,29 @@ class Lowering:
         return build(lowered)
 
 
+def _emulated(module: Module) -> Callable[..., object]:
+    from .ptx import emulator  # few programs run on grids
+
+    def run(*arrays: Array) -> None:
+        device = emulator()
+        held = [nd.array(array, device) for array in arrays]
+        module(*held)
+        for array, result in zip(arrays, held, strict=True):
+            array[...] = result.numpy()
+
+    return run
+
+
 @dataclass(frozen=True)
 class _Run:
-    """One way to run a schedule: the interpreter after a phase, or the compiled code if `phase` is None."""
+    """One way to run a schedule; `phase` is what `Lowering.runner` takes."""
 
     schedule: Schedule
     args: Sequence[Tensor]
     seed: int
     phases: tuple[int, ...]
     compiled: bool
+    emulator: bool
     sizes: Sequence[Mapping[Any, int]]
     phase: int | None
     max_iterations: int | None
@@ -162,16 +191,16 @@ class _Run:
         given = self.schedule.arguments(self.args)
         layouts = [None if new is old else (self.schedule.layout_of(old), new.shape) for new, old in zip(given, self.args, strict=True)]
         outputs = [not isinstance(arg.op, PlaceholderOp) for arg in self.args]
-        if self.phase is None:
-            module = self.lowering.build()
-            return _in_layouts(lambda *arrays: module(*arrays), layouts, outputs)
-        lowered = self.lowering.threads() if self.phase == THREADS else self.lowering.upto(self.phase)
-        return _in_layouts(lambda *arrays: interpret(lowered, list(arrays), max_iterations=self.max_iterations), layouts, outputs)
+        return _in_layouts(self.lowering.runner(self.phase, self.max_iterations), layouts, outputs)
 
     def _mismatch(self, problem: str) -> ScheduleMismatch:
-        where = "the compiled code" if self.phase is None else "threads with barriers" if self.phase == THREADS else f"phase {self.phase}"
-        program = check_program(self.schedule, self.args, self.seed, self.phases, self.compiled, self.sizes)
-        return ScheduleMismatch(f"{where}: {problem}", program)
+        program = check_program(self.schedule, self.args, self.seed, self.phases, self.compiled, self.sizes, self.emulator)
+        return ScheduleMismatch(f"{way_name(self.phase)}: {problem}", program)
+
+
+def way_name(phase: int | None) -> str:
+    """What a way to run a program is called in messages."""
+    return {None: "the compiled code", THREADS: "threads with barriers", EMULATOR: "the emulator"}.get(phase, f"phase {phase}")
 
 
 def problem_of(

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from ..lower.device.launches import has_threads
 from ..te.tensor import Tensor
 from ..tir.function import PrimFunc
-from ..tir.interpreter import interpret
 from ..tir.verify import verify_well_formed
-from .check import PHASES, Lowering, expectation_of, problem_of
+from .check import EMULATOR, PHASES, THREADS, Lowering, expectation_of, problem_of, way_name
 from .data import Array
 
 
@@ -25,8 +25,9 @@ def assert_func_correct(
     phases: Sequence[int] = PHASES,
     compiled: bool = True,
     sizes: Sequence[Mapping[Any, int]] = ({},),
+    emulator: bool = False,
 ) -> None:
-    """Run a function in every way there is, on random data.
+    """Run a function in every way there is, on random data. Threads of a grid also run as on a device, under a watch for races.
 
     Args:
         func: what to check.
@@ -35,6 +36,7 @@ def assert_func_correct(
         phases: lowering phases after which the loop IR is interpreted.
         compiled: also build and call the machine code.
         sizes: values of the variables in the shapes; what is lowered or built once runs with each.
+        emulator: also build it for a GPU, and run the PTX on `ptx.emulator()`.
 
     Raises:
         LoweringError: if the function is not well formed.
@@ -43,10 +45,11 @@ def assert_func_correct(
     verify_well_formed(func)
     expectations = [expectation_of(args, seed, values) for values in sizes]
     lowering = Lowering(func)
-    for phase in (*phases, *([None] if compiled else [])):
+    together = (THREADS,) if has_threads(func) else ()
+    for phase in (*phases, *together, *((None,) if compiled else ()), *((EMULATOR,) if emulator else ())):
         try:
-            run = _runner(lowering, phase)
-            found = (problem_of(args, *expectation, run) for expectation in expectations)
+            run = lowering.runner(phase)
+            found = (problem_of(args, *expectation, partial(_spread, run)) for expectation in expectations)
             problem = next((text for text in found if text), None)
         except Exception as error:  # whatever goes wrong, the report says in which function
             raise _mismatch(func, phase, f"{type(error).__name__}: {error}") from error
@@ -54,13 +57,9 @@ def assert_func_correct(
             raise _mismatch(func, phase, problem)
 
 
-def _runner(lowering: Lowering, phase: int | None) -> Callable[[list[Array]], object]:
-    if phase is None:
-        module = lowering.build()
-        return lambda arrays: module(*arrays)
-    return partial(interpret, lowering.upto(phase))
+def _spread(run: Callable[..., object], arrays: list[Array]) -> None:
+    run(*arrays)
 
 
 def _mismatch(func: PrimFunc, phase: int | None, problem: str) -> FuncMismatch:
-    where = "the compiled code" if phase is None else f"phase {phase}"
-    return FuncMismatch(f"{where}: {problem}\nThe function is\n\n{func.script()}")
+    return FuncMismatch(f"{way_name(phase)}: {problem}\nThe function is\n\n{func.script()}")

@@ -38,6 +38,7 @@ def check_program(
     phases: Sequence[int] = (0, 1, 2, 3),
     compiled: bool = True,
     sizes: Sequence[Mapping[Any, int]] = ({},),
+    emulator: bool = False,
 ) -> str:
     """A program that declares the computation, schedules it and calls `assert_schedule_correct`, for the current target.
 
@@ -55,6 +56,7 @@ def check_program(
     ops = [tensor.op for tensor in tensors]
     places = ", ".join(f"tensors[{ops.index(op)}].op" for op in schedule.outputs)
     options = f"seed={seed}, phases={tuple(phases)}, compiled={compiled}{_sizes_text(tensors, sizes)}"
+    options += ", emulator=True" if emulator else ""
     call = f"assert_schedule_correct(schedule, {f'tensors[:{len(args)}]' if unlisted else 'tensors'}, {options})"
     imports = "from tensorexpr.testing.program import symbols_of\n" if symbols_of(tensors) else ""
     target = Target.current()

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from ...tir.function import PrimFunc
 from ..context import PassContext
-from ..transform.lower_cross_thread_reduction import LowerCrossThreadReduction
-
-_PASS = LowerCrossThreadReduction()
+from .launches import has_threads
 
 
 def cross_thread_reductions(func: PrimFunc, ctx: PassContext) -> PrimFunc:
@@ -15,4 +13,8 @@ def cross_thread_reductions(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     Raises:
         ScheduleError: for reductions that threads can't share.
     """
-    return _PASS.run(func, ctx)
+    if not has_threads(func):
+        return func
+    from ..transform.lower_cross_thread_reduction import LowerCrossThreadReduction  # loads much, and few programs run on grids
+
+    return LowerCrossThreadReduction().run(func, ctx)

@@ -9,11 +9,9 @@ from ..phase2.inject_double_buffer import inject_double_buffer
 from ..phase2.inject_virtual_thread import inject_virtual_thread
 from .barriers_on_cpu import barriers_on_cpu
 from .blocks_on_cpu import blocks_on_cpu
-from .cross_thread_reductions import cross_thread_reductions
 from .launch_threads import launch_threads
 
 ON_CPU: dict[int, tuple[Pass, ...]] = {
-    1: (Pass("tir.LowerCrossThreadReduction", cross_thread_reductions),),  # while blocks say which loops reduce
     2: (
         Pass("tir.InjectDoubleBuffer", inject_double_buffer),  # before barriers, which are between its copies then
         Pass("tir.InjectVirtualThread", inject_virtual_thread),  # while their loops stand around those of the threads that they share

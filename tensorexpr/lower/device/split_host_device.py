@@ -16,19 +16,20 @@ from dataclasses import dataclass, field
 from ...errors import LoweringError
 from ...target import Target
 from ...target.chips import chip_of
-from ...tir.arithmetic import as_int, const
+from ...tir.arithmetic import as_int
 from ...tir.attrs import FrozenMap
-from ...tir.expr import IntImm, IterVar, PrimExpr, Range, Var
+from ...tir.expr import IntImm, PrimExpr, Var
 from ...tir.function import PrimFunc
-from ...tir.rewriting import variables
-from ...tir.stmt import Allocate, AttrStmt, DeclBuffer, Evaluate, For, SeqStmt, Stmt
-from ...tir.stmt_functor import Renaming, renew_defs
-from ...tir.thread import HARDWARE_TAGS, bound_tag
-from ..rebuild import map_stmt, pointer_scope, walk_statements
+from ...tir.stmt import Allocate, AttrStmt, DeclBuffer, Evaluate, SeqStmt, Stmt
+from ...tir.stmt_functor import renew_defs
+from ...tir.thread import HARDWARE_TAGS
+from ..context import PassContext
+from ..rebuild import pointer_scope, walk_statements
 from ..transform.lower_device_kernel_launch import launch_of
 from ..transform.split_host_device import kernel_parameters
+from .launch_threads import launch_threads
+from .launches import launched_tag
 
-_OWN_SCOPES = ("shared", "local", "warp", "wmma", "m16n8k8", "register")
 _LIMITS = {"threadIdx.x": 1024, "threadIdx.y": 1024, "threadIdx.z": 64, "blockIdx.x": 2**31 - 1, "blockIdx.y": 65535, "blockIdx.z": 65535}
 KERNEL = 2
 """The calling convention of kernels."""
@@ -72,7 +73,7 @@ def split_host_device(name: str, func: PrimFunc, target: Target) -> tuple[HostPa
         LoweringError: for statements outside kernels, and for launches that the target's limits forbid.
     """
     splitter = _Splitter(name, func, target)
-    splitter.host(func.body)
+    splitter.host(launch_threads(func, PassContext.current()).body)
     if not splitter.launches:
         raise LoweringError(
             f"{name}: nothing of it is bound to threads, and on {target.kind.name} all code runs in threads: bind loops to blockIdx.x and "
@@ -92,7 +93,7 @@ class _Splitter:
 
     def host(self, stmt: Stmt) -> None:
         """Note what the host does in a statement."""
-        if _begins(stmt):
+        if launched_tag(stmt) is not None:
             self._kernel(stmt)
             return
         match stmt:
@@ -101,6 +102,12 @@ class _Splitter:
                     self.host(part)
             case Allocate() if not _starts(stmt):
                 pass  # nothing uses it
+            case Allocate() if pointer_scope(stmt.buffer_var) != "global":
+                scope = pointer_scope(stmt.buffer_var)
+                raise LoweringError(
+                    f"{self.name}: {stmt.buffer_var.name} of scope {scope!r} is used by several kernels, or outside of them; "
+                    'compute its stage at a loop of the kernel that reads it, or give it the scope "global"'
+                )
             case Allocate():
                 self.workspaces.append(Workspace(stmt.buffer_var, stmt.dtype, stmt.extents))
                 self.host(stmt.body)
@@ -115,9 +122,9 @@ class _Splitter:
                     f"threadIdx.x, or compute it in a function of its own\n{stmt}"
                 )
 
-    def _kernel(self, region: Stmt) -> None:
-        body = _launched(region)
+    def _kernel(self, body: Stmt) -> None:
         name = f"{self.name}_kernel" + (f"_{len(self.kernels)}" if self.kernels else "")
+        _check_starts(body)
         params, buffers = kernel_parameters(body)
         for buffer in buffers:
             body = DeclBuffer(buffer, body)
@@ -157,65 +164,16 @@ def check_launch(name: str, extents: Mapping[str, int], target: Target) -> None:
         raise LoweringError(f"{name}: a block of {threads} threads, and {target.arch} has at most {most}; split by smaller factors")
 
 
-def _tag(stmt: Stmt) -> str | None:
-    if isinstance(stmt, AttrStmt) and stmt.attr_key == "thread_extent" and isinstance(stmt.node, IterVar):
-        tag: str = stmt.node.thread_tag
-        return tag
-    return bound_tag(stmt)
+def _check_starts(stmt: Stmt) -> None:
+    """Refuse threads that don't count from 0."""
+    while launched_tag(stmt) is not None:
+        assert isinstance(stmt, AttrStmt)
+        low = None if stmt.node.dom is None else stmt.node.dom.min
+        if low is not None and as_int(low) != 0:
+            tag = stmt.node.thread_tag
+            raise LoweringError(f"the loop over {stmt.node.var.name}, bound to {tag}, starts at {low}; threads count from 0")
+        stmt = stmt.body
 
 
 def _starts(stmt: Stmt) -> bool:
-    return any(_tag(inner) in HARDWARE_TAGS for inner in walk_statements(stmt))
-
-
-def _begins(stmt: Stmt) -> bool:
-    """Whether a kernel begins here: threads start, or memory is allocated that only a kernel has."""
-    if _tag(stmt) in HARDWARE_TAGS:
-        return True
-    scope = pointer_scope(stmt.buffer_var) if isinstance(stmt, Allocate) else ""
-    return scope.split(".")[0] in _OWN_SCOPES and _starts(stmt)
-
-
-# Kernels as one launch
-
-
-def _launched(region: Stmt) -> Stmt:
-    """All threads of a region at its top, in the order in which they are met, one variable for each tag."""
-    found: dict[str, tuple[Var, PrimExpr]] = {}
-    renamed: dict[Var, PrimExpr] = {}
-    for stmt in walk_statements(region):
-        tag = _tag(stmt)
-        if tag in HARDWARE_TAGS and tag is not None:
-            var, low, extent = _bound(stmt)
-            if low is not None and as_int(low) != 0:
-                raise LoweringError(f"the loop over {var.name}, bound to {tag}, starts at {low}; threads count from 0")
-            kept = found.setdefault(tag, (Var(tag.replace(".", "_"), var.dtype), extent))
-            if kept[1] is not extent and as_int(kept[1]) != as_int(extent):
-                raise LoweringError(
-                    f"{tag} is bound with extent {kept[1]} and with {extent} in one kernel, which has one number of threads"
-                )
-            if kept[0].dtype != var.dtype:
-                raise LoweringError(f"{tag} is bound to variables of {kept[0].dtype} and {var.dtype} in one kernel; use one dtype")
-            renamed[var] = kept[0]
-    inside = {var for var, _ in found.values()} | set(renamed)
-    for tag, (_, extent) in found.items():
-        if inside & set(variables(extent)):
-            raise LoweringError(f"the extent {extent} of {tag} is known in its kernel only; the host starts all threads at once")
-    body = Renaming(renamed, folding=False).apply(_unbound(region))
-    for tag, (var, extent) in reversed(found.items()):
-        axis = IterVar(Range.from_min_extent(const(0, var.dtype), extent), var, IterVar.THREAD_INDEX, tag)
-        body = AttrStmt(axis, "thread_extent", extent, body)
-    return body
-
-
-def _bound(stmt: Stmt) -> tuple[Var, PrimExpr | None, PrimExpr]:
-    if isinstance(stmt, For):
-        return stmt.loop_var, stmt.min, stmt.extent
-    assert isinstance(stmt, AttrStmt)
-    return stmt.node.var, None, stmt.value
-
-
-def _unbound(stmt: Stmt) -> Stmt:
-    if _tag(stmt) in HARDWARE_TAGS:
-        return _unbound(stmt.body)  # type: ignore[attr-defined]
-    return map_stmt(stmt, _unbound)
+    return any(launched_tag(inner) is not None for inner in walk_statements(stmt))

@@ -2,27 +2,37 @@
 
 Statements are taken in order; a barrier stands before the first one that reads what was written, or writes what was read
 or written, in `storage_scope` since the last barrier. A loop whose next iteration would do so has one at its start. What
-each thread does to elements of its own needs none: `s[tx * 4 + i]` for i < 4, before and after.
+each thread does to elements of its own needs none: `s[tx * 4 + i]` for i < 4, before and after. All barriers are those of a
+block, except those of "warp": whoever waits for shared memory has waited for that of warps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, TypeVar
+
+import numpy as np
 
 from ...arith import detect_linear_equation
 from ...errors import LoweringError
-from ...tir.arithmetic import as_int
-from ...tir.expr import BufferLoad, Call, IterVar, PrimExpr, Ramp, StringImm, Var
+from ...tir.arithmetic import as_int, nested_operands
+from ...tir.expr import EQ, LT, And, BufferLoad, Call, FloorMod, IterVar, PrimExpr, Ramp, StringImm, Var
 from ...tir.function import PrimFunc
-from ...tir.rewriting import variables, walk
+from ...tir.rewriting import Node, post_order_rewrite, variables, walk
 from ...tir.scopes import parts
 from ...tir.stmt import AttrStmt, BufferStore, Evaluate, For, ForKind, IfThenElse, SeqStmt, Stmt, While, seq
 from ..passes import Pass
 from ..rebuild import map_stmt, own_expressions, pointer_scope, sub_statements, walk_statements
 
+_T = TypeVar("_T")
+Array = np.ndarray[Any, np.dtype[Any]]
 _SYNC = "tir.tvm_storage_sync"
+_OF_BLOCKS = ("shared", "shared.dyn")  # all threads of a block wait for each other there
 _MANY = 2**31  # threads, where nobody says how many
+_COUNTED = 1 << 20  # accesses of elements, at most
 
 
 def ThreadSync(storage_scope: str) -> Pass:
@@ -42,21 +52,26 @@ def thread_sync(func: PrimFunc, storage_scope: str) -> PrimFunc:
 
 @dataclass(frozen=True)
 class _Place:
-    """An index `base + sum(steps * threads) + x` for low <= x <= high, in which the elements of different threads differ.
+    """The indices `base + sum(steps * threads) + x` of a thread, for all x = low + sum(step * n) with n < count of `digits`.
 
-    `digits` are the steps and extents of the loops that x counts through.
+    `threads` says how many there are along each axis; those come there of which a condition says so.
     """
 
     steps: tuple[int, ...]
+    threads: tuple[int, ...]
     base: PrimExpr
     low: int
-    high: int
     digits: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def high(self) -> int:
+        """The largest x."""
+        return self.low + sum(step * (count - 1) for step, count in self.digits)
 
 
 @dataclass(frozen=True)
 class _Access:
-    """A read or write behind a pointer; no place is known where threads may share elements."""
+    """A read or write behind a pointer, and where if that is known."""
 
     pointer: Var
     writes: bool
@@ -72,24 +87,60 @@ class _Kernel:
     others: set[Var]
 
     def place(self, indices: Sequence[PrimExpr]) -> _Place | None:
-        """Where a thread accesses an element of its own; None if another thread may access it too, or nothing is known."""
-        used = {var for index in indices for var in variables(index)}
-        if len(indices) != 1 or used & self.others or any(isinstance(node, (BufferLoad, Ramp)) for node in walk(indices[0])):
+        """Where a thread accesses memory; None if that is not a matter of constants."""
+        if len(indices) != 1:
             return None
-        loops = [var for var in self.loops if var in used]
-        terms = detect_linear_equation(indices[0], [*self.threads, *loops])
+        index, lanes = indices[0], []
+        if isinstance(index, Ramp):
+            stride = as_int(index.stride)
+            if stride is None:
+                return None
+            lanes, index = [(stride, 0, index.lanes - 1)], index.base
+        index, periods = self._periods(index)
+        constant = {**self.loops, **periods}
+        used = set(variables(index))
+        if used & self.others or any(isinstance(node, (BufferLoad, Ramp)) for node in walk(index)):
+            return None
+        loops = [var for var in constant if var in used]
+        terms = detect_linear_equation(index, [*self.threads, *loops])
         steps = [as_int(term) for term in terms[:-1]]
         if not terms or None in steps:
             return None
         numbers = [step or 0 for step in steps]
-        # A negative step turns the range round.
-        ends = [sorted(step * end for end in self.loops[var]) for step, var in zip(numbers[len(self.threads) :], loops, strict=True)]
+        own = len(self.threads)
+        ranges = [*lanes, *((step, *constant[var]) for step, var in zip(numbers[own:], loops, strict=True))]
         base, shift = terms[-1], as_int(terms[-1]) or 0
-        low, high = (shift + sum(end[side] for end in ends) for side in (0, 1))
-        counts = [self.loops[var][1] - self.loops[var][0] + 1 for var in loops]
-        digits = tuple(sorted((abs(step), count) for step, count in zip(numbers[len(self.threads) :], counts, strict=True)))
-        found = _Place(tuple(numbers[: len(self.threads)]), base - shift, low, high, digits)
-        return found if self.are_apart(found, found) else None
+        # A negative step turns the range round.
+        low = shift + sum(min(step * first, step * last) for step, first, last in ranges)
+        digits = tuple(sorted((abs(step), last - first + 1) for step, first, last in ranges))
+        return _Place(tuple(numbers[:own]), tuple(self.threads.values()), base - shift, low, digits)
+
+    def under(self, condition: PrimExpr) -> _Kernel:
+        """The kernel with those threads alone that find a condition true, as far as it says `tx < 4` or `tx == 0`."""
+        threads = dict(self.threads)
+        for one in nested_operands(condition, And):
+            told = one.args[0] if isinstance(one, Call) and one.op == "tir.likely" else one
+            if not isinstance(told, (LT, EQ)) or not isinstance(told.a, Var) or told.a not in threads:
+                continue
+            most = as_int(told.b)
+            if most is not None and (isinstance(told, LT) or most == 0):
+                threads[told.a] = max(1, min(threads[told.a], most))
+        return replace(self, threads=threads)
+
+    def _periods(self, index: PrimExpr) -> tuple[PrimExpr, dict[Var, tuple[int, int]]]:
+        """An index with a variable for each remainder that all threads have in common, such as a buffer's half, and its range."""
+        found: dict[Var, tuple[int, int]] = {}
+
+        def rule(node: Node) -> Node:
+            if not isinstance(node, FloorMod) or (period := as_int(node.b) or 0) < 1 or not self.is_uniform(node.a):
+                return node
+            var = Var("period", node.dtype)
+            found[var] = (0, period - 1)
+            return var
+
+        changed = post_order_rewrite(index, rule) if any(isinstance(node, FloorMod) for node in walk(index)) else index
+        assert isinstance(changed, PrimExpr)
+        return changed, found
 
     def is_uniform(self, condition: PrimExpr) -> bool:
         """Whether all threads that share memory find the same: `bx < 3` or `k > 0` of a constant loop k, not `tx < 3` or `n[0] > 2`."""
@@ -98,30 +149,53 @@ class _Kernel:
 
     def are_apart(self, one: _Place, other: _Place) -> bool:
         """Whether different threads access different elements at two places."""
-        # Other steps or another base: which thread meets which element isn't told by the constants alone.
-        if one.steps != other.steps or one.base is not other.base:
+        # Of another base: which thread meets which element isn't told by the constants alone.
+        if one.base is not other.base:
             return False
-        threads = list(zip(map(abs, one.steps), self.threads.values(), strict=True))
-        # The same loops from the same start: as digits of one number they say which thread it is (tx * 4 + i * 8 + j with 2 threads, 4 j).
-        if (one.low, one.high, one.digits) == (other.low, other.high, other.digits) and _are_digits([*threads, *one.digits]):
-            return True
-        # Smallest step first: one beyond all that the smaller ones reach keeps threads apart (x + 4 * y with 4 threads x: 3 < 4).
-        reach = max(one.high, other.high) - min(one.low, other.low)
-        for step, count in sorted(threads):
-            if count > 1 and step <= reach:
-                return False
-            reach += step * (count - 1)
-        return True
+        return (one.steps == other.steps and _steps_apart(one, other)) or _elements_apart(one, other)
 
 
-def _are_digits(terms: Sequence[tuple[int, int]]) -> bool:
-    """Whether sum(step * n) for 0 <= n < count has one value for each choice of all n: each step is beyond what smaller ones reach."""
-    reach = 0
-    for step, count in sorted(terms):
+def _steps_apart(one: _Place, other: _Place) -> bool:
+    """Whether the steps of the threads alone keep them apart at two places, however many threads there are."""
+    # Smallest step first: one beyond all that the smaller ones reach keeps threads apart (x + 4 * y with 4 threads x: 3 < 4).
+    reach = max(one.high, other.high) - min(one.low, other.low)
+    for step, count in sorted(zip(map(abs, one.steps), map(max, one.threads, other.threads), strict=True)):
         if count > 1 and step <= reach:
             return False
         reach += step * (count - 1)
     return True
+
+
+@lru_cache(maxsize=1024)
+def _elements_apart(one: _Place, other: _Place) -> bool:
+    """Whether different threads access different elements, by counting them; False where they are too many to count."""
+    if max(math.prod(place.threads) * math.prod(count for _, count in place.digits) for place in (one, other)) > _COUNTED:
+        return False
+    counts = list(map(max, one.threads, other.threads))
+    numbering = [math.prod(counts[number + 1 :]) for number in range(len(counts))]
+    (first, owners), (second, others) = (
+        (
+            _counted(zip(place.steps, place.threads, strict=True))[:, None] + _counted(place.digits) + place.low,
+            _counted(zip(numbering, place.threads, strict=True))[:, None],
+        )
+        for place in (one, other)
+    )
+    least = min(first.min(), second.min())
+    size = int(max(first.max(), second.max()) - least) + 1
+    # Of each element the first and the last thread that comes to it at one place, beside the threads at the other.
+    lowest, highest = np.full(size, math.prod(counts)), np.full(size, -1)
+    np.minimum.at(lowest, first - least, owners)
+    np.maximum.at(highest, first - least, owners)
+    met = second - least
+    return not bool(((highest[met] >= 0) & ((lowest[met] != others) | (highest[met] != others))).any())
+
+
+def _counted(terms: Iterable[tuple[int, int]]) -> Array:
+    """sum(step * n) for all n < count, the last term fastest."""
+    total = np.zeros(1, np.int64)
+    for step, count in terms:
+        total = (total[:, None] + step * np.arange(count)).ravel()
+    return total
 
 
 def _kernel(stmt: Stmt) -> _Kernel:
@@ -189,7 +263,7 @@ class _Planner:
         after: set[_Access] = set()
         for case in (stmt.then_case, stmt.else_case):
             self._open = set(before)
-            cases.append(None if case is None else self._stmt(case))
+            cases.append(None if case is None else self._in_case(stmt, case, self._stmt))
             after |= self._open  # nobody knows which one was taken; without an else, none
         self._open = after
         changed = cases[0] is not stmt.then_case or cases[1] is not stmt.else_case
@@ -204,7 +278,7 @@ class _Planner:
         outer = self._open
         for case in (stmt.then_case, stmt.else_case):
             self._open = set()
-            if case is not None and self._stmt(case) is not case:
+            if case is not None and self._in_case(stmt, case, self._stmt) is not case:
                 raise LoweringError(
                     f"ThreadSync: threads exchange {self._scope} memory under `{stmt.condition}`, which not all of them need to reach; "
                     "a barrier there would never be passed. Take the exchange out of the branch, or split it into two"
@@ -259,13 +333,21 @@ class _Planner:
 
     def _first(self, stmt: Stmt) -> set[_Access]:
         """What happens before the first barrier."""
-        found: set[_Access] = set()
-        parts = stmt.seq if isinstance(stmt, SeqStmt) else (stmt,)
-        for part in parts:
-            if self._is_barrier(part):
-                break
-            found.update(self._all(part))
-        return found
+        return self._until_barrier(stmt)[0]
+
+    def _until_barrier(self, stmt: Stmt) -> tuple[set[_Access], bool]:
+        """What happens before the first barrier, and whether there surely is one."""
+        if self._is_barrier(stmt):
+            return set(), True
+        if isinstance(stmt, (IfThenElse, While)) or (isinstance(stmt, For) and not as_int(stmt.extent)):
+            return self._all(stmt), False
+        found = self._own(stmt)
+        for part in sub_statements(stmt):
+            inner, met = self._until_barrier(part)
+            found |= inner
+            if met:
+                return found, True
+        return found, False
 
     def _own(self, stmt: Stmt) -> set[_Access]:
         found: set[_Access] = set()
@@ -284,14 +366,23 @@ class _Planner:
     def _all(self, stmt: Stmt) -> set[_Access]:
         found = self._own(stmt)
         for inner in sub_statements(stmt):
-            found.update(self._all(inner))
+            found.update(self._in_case(stmt, inner, self._all))
         return found
+
+    def _in_case(self, around: Stmt, stmt: Stmt, what: Callable[[Stmt], _T]) -> _T:
+        """What `what` gives for a statement inside of another one, for those threads that come to it."""
+        if not isinstance(around, IfThenElse) or stmt is not around.then_case:
+            return what(stmt)
+        outer, self._kernel = self._kernel, self._kernel.under(around.condition)
+        result = what(stmt)
+        self._kernel = outer
+        return result
 
     def _is_barrier(self, stmt: Stmt) -> bool:
         if not isinstance(stmt, Evaluate) or not isinstance(stmt.value, Call) or stmt.value.op != _SYNC:
             return False
         scope = stmt.value.args[0]
-        return isinstance(scope, StringImm) and scope.value == self._scope
+        return isinstance(scope, StringImm) and (scope.value == self._scope or scope.value in _OF_BLOCKS)
 
     def _barrier(self) -> Stmt:
         return Evaluate(Call("int32", _SYNC, (StringImm(self._scope),)))

@@ -13,11 +13,13 @@ from ...arith.index_analyzer import Analyzer
 from ...errors import LoweringError
 from ...tir.expr import IntImm, IterVar, PrimExpr, Range, Var
 from ...tir.function import PrimFunc
+from ...tir.rewriting import variables
+from ...tir.scopes import parts
 from ...tir.stmt import AttrStmt, For, ForKind, Stmt
 from ...tir.stmt_functor import Renaming
 from ..context import PassContext
 from ..passes import Pass
-from ..rebuild import map_stmt
+from ..rebuild import map_stmt, walk_statements
 
 
 def UnifyThreadBinding() -> Pass:
@@ -69,6 +71,7 @@ class _Unifier:
         if not outermost:
             return result
         self._launch = None
+        _check_extents(launch, result)
         for one in reversed(launch.axes.values()):
             assert one.dom is not None
             binding = replace(one, dom=None, var=Var("", one.dtype))
@@ -81,11 +84,26 @@ class _Unifier:
         if known is not None and known.dom is not None:
             if not self._analyzer.can_prove_equal(known.dom.extent, extent):
                 raise LoweringError(f"{tag} is bound with extent {known.dom.extent} and with {extent}; a kernel has one number of threads")
+            if known.var.dtype != dtype:
+                raise LoweringError(f"{tag} is bound to variables of {known.var.dtype} and {dtype} in one kernel; use one dtype")
             return known
         low = IntImm(dtype, 0) if origin.dom is None else origin.dom.min
         var = Var(tag.replace(".", "_"), dtype)
         launch.axes[tag] = replace(origin, dom=Range.from_min_extent(low, extent), var=var, iter_type=IterVar.THREAD_INDEX, thread_tag=tag)
         return launch.axes[tag]
+
+
+def _check_extents(launch: _Launch, body: Stmt) -> None:
+    """Refuse numbers of threads that only the kernel itself knows."""
+    used = {var: tag for tag, axis in launch.axes.items() if axis.dom is not None for var in variables(axis.dom.extent)}
+    if used:
+        inside = {axis.var for axis in launch.axes.values()} | {var for stmt in walk_statements(body) for var in parts(stmt).defines}
+        for var, tag in used.items():
+            if var in inside:
+                raise LoweringError(
+                    f"the extent of {tag} depends on {var.name}, which is known in its kernel only; all threads start at once: "
+                    "bind a loop of the largest extent, with a condition inside"
+                )
 
 
 def _annotated(result: Stmt, loop: For) -> Stmt:

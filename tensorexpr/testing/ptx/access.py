@@ -346,8 +346,7 @@ def _multiply_matrices(kernel: Kernel, one: Instruction) -> Step:
             [_by_warp(np.ascontiguousarray(operand(kernel, name, stored[kind])(block, lanes))) for name in names]
             for names, kind in zip(sources, (a_kind, b_kind, c_kind), strict=True)
         )
-        with np.errstate(all="ignore"):
-            results = warps.multiplied((m, n, k), (a_kind, b_kind, d_kind), a, b, c)
+        results = warps.multiplied((m, n, k), (a_kind, b_kind, d_kind), a, b, c)
         for name, value in zip(into, results, strict=True):
             block.write(name, lanes, value.reshape(-1))
 
@@ -388,9 +387,8 @@ def _atomic(kernel: Kernel, one: Instruction) -> Step | None:
                 had = read_memory(block, form, one_lane, who, one.line)[0]
             old[lane : lane + 1] = had
             added = values[lane : lane + 1]
-            with np.errstate(all="ignore"):
-                pair = alu.seen(had, form.kind), alu.seen(added, form.kind)
-                new = added if operation == "exch" else alu.binary(operation, one.words, form.kind, *pair)
+            pair = alu.seen(had, form.kind), alu.seen(added, form.kind)
+            new = added if operation == "exch" else alu.binary(operation, one.words, form.kind, *pair)
             if space == "shared":
                 block.shared.write(within.astype(np.int64), form.width, [alu.bits(new, form.kind)])
             else:

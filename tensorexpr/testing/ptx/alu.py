@@ -58,7 +58,7 @@ def _remainder(a: Array, b: Array, kind: str) -> Array:
 def _fma(a: Array, b: Array, c: Array) -> Array:
     if a.dtype == np.float32:
         # The product is exact in a double; its sum is rounded twice, which differs from once by half an ulp in rare cases.
-        return (a.astype(np.float64) * b + c).astype(np.float32)
+        return (np.multiply(a, b, dtype=np.float64) + c).astype(np.float32)
     if a.dtype == np.float64:
         return (a.astype(np.longdouble) * b + c).astype(np.float64)
     return (a.astype(np.float64) * b.astype(np.float64) + c.astype(np.float64)).astype(a.dtype)

@@ -49,8 +49,9 @@ def operand(kernel: Kernel, text: str, kind: str) -> Getter:
         if negated:
             return lambda block, lanes: ~block.read(text, lanes)
         if stored is np.uint8 or stored is np.uint16:
-            return lambda block, lanes: block.read(text, lanes).astype(stored, copy=False)
-        return lambda block, lanes: block.read(text, lanes)
+            return lambda block, lanes: block.read(text, lanes, stored).astype(stored, copy=False)
+        poisoned = None if stored is np.bool_ else stored
+        return lambda block, lanes: block.read(text, lanes, poisoned)
     place = symbol_address(kernel, text)
     if place is not None:
         return lambda block, lanes: np.full(block.count(lanes), place(block), stored)
@@ -84,10 +85,9 @@ def _binary(kernel: Kernel, one: Instruction) -> Step:
     b = operand(kernel, right, "u32" if op in ("shl", "shr") else kind)
 
     def run(block: Block, lanes: Array | None) -> None:
-        with np.errstate(all="ignore"):
-            y = b(block, lanes)
-            result = alu.binary(op, words, kind, alu.seen(a(block, lanes), kind), y if op in ("shl", "shr") else alu.seen(y, kind))
-            block.write(into, lanes, alu.bits(result, kind))
+        y = b(block, lanes)
+        result = alu.binary(op, words, kind, alu.seen(a(block, lanes), kind), y if op in ("shl", "shr") else alu.seen(y, kind))
+        block.write(into, lanes, alu.bits(result, kind))
 
     return run
 
@@ -102,19 +102,22 @@ def _multiply(kernel: Kernel, one: Instruction) -> Step:
     result_kind = kind[0] + wanted if wide else kind
     third = operand(kernel, one.operands[3], result_kind) if has_sum else None
     into, floating = one.operands[0], kind[0] in "fb" and kind not in ("b16", "b32", "b64")
+    if floating and third is not None:
+        operands = (*getters, third)
+
+        def fused(block: Block, lanes: Array | None) -> None:
+            a, b, c = (alu.seen(get(block, lanes), kind) for get in operands)
+            block.write(into, lanes, alu.bits(alu.fused(a, b, c), kind))
+
+        return fused
 
     def run(block: Block, lanes: Array | None) -> None:
-        with np.errstate(all="ignore"):
-            a, b = (alu.seen(get(block, lanes), kind) for get in getters)
-            c = alu.seen(third(block, lanes), result_kind) if third is not None else None
-            if floating and c is not None:
-                result = alu.fused(a, b, c)
-            else:
-                if wide:
-                    a, b = a.astype(alu.KIND[result_kind]), b.astype(alu.KIND[result_kind])
-                result = alu.binary("mul", words, kind, a, b)
-                result = result if c is None else result + c
-            block.write(into, lanes, alu.bits(result, result_kind))
+        a, b = (alu.seen(get(block, lanes), kind) for get in getters)
+        c = alu.seen(third(block, lanes), result_kind) if third is not None else None
+        if wide:
+            a, b = a.astype(alu.KIND[result_kind]), b.astype(alu.KIND[result_kind])
+        result = alu.binary("mul", words, kind, a, b)
+        block.write(into, lanes, alu.bits(result if c is None else result + c, result_kind))
 
     return run
 
@@ -125,8 +128,7 @@ def _unary(kernel: Kernel, one: Instruction) -> Step:
     result_kind = "u32" if op in ("popc", "clz") else kind
 
     def run(block: Block, lanes: Array | None) -> None:
-        with np.errstate(all="ignore"):
-            block.write(into, lanes, alu.bits(alu.unary(op, kind, alu.seen(get(block, lanes), kind)), result_kind))
+        block.write(into, lanes, alu.bits(alu.unary(op, kind, alu.seen(get(block, lanes), kind)), result_kind))
 
     return run
 
@@ -174,8 +176,7 @@ def _compare(kernel: Kernel, one: Instruction) -> Step:
     view = kind.replace("b", "u") if kind.startswith("b") and kind != "bf16" else kind.replace("s", "u") if unsigned else kind
 
     def run(block: Block, lanes: Array | None) -> None:
-        with np.errstate(all="ignore"):
-            result = operation(alu.seen(a(block, lanes), view), alu.seen(b(block, lanes), view))
+        result = operation(alu.seen(a(block, lanes), view), alu.seen(b(block, lanes), view))
         if third is not None:
             other = third(block, lanes)
             result = result & other if joined == "and" else result | other if joined == "or" else result ^ other
@@ -202,9 +203,8 @@ def _convert(kernel: Kernel, one: Instruction) -> Step:
     into, get = one.operands[0], operand(kernel, one.operands[1], have)
 
     def run(block: Block, lanes: Array | None) -> None:
-        with np.errstate(all="ignore"):
-            value = alu.converted(get(block, lanes), words, want, have)
-            block.write(into, lanes, value.astype(np.uint16) if value.dtype == np.uint8 else value)
+        value = alu.converted(get(block, lanes), words, want, have)
+        block.write(into, lanes, value.astype(np.uint16) if value.dtype == np.uint8 else value)
 
     return run
 
@@ -215,9 +215,8 @@ def _convert_pair(kernel: Kernel, one: Instruction, types: list[str]) -> Step:
     into, high, low = one.operands[0], *(operand(kernel, text, types[1]) for text in one.operands[1:3])
 
     def run(block: Block, lanes: Array | None) -> None:
-        with np.errstate(all="ignore"):
-            both = np.stack([alu.seen(get(block, lanes), types[1]).astype(half) for get in (low, high)], axis=-1)
-            block.write(into, lanes, np.ascontiguousarray(both).view(np.uint32)[:, 0])
+        both = np.stack([alu.seen(get(block, lanes), types[1]).astype(half) for get in (low, high)], axis=-1)
+        block.write(into, lanes, np.ascontiguousarray(both).view(np.uint32)[:, 0])
 
     return run
 

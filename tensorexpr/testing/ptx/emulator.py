@@ -112,10 +112,9 @@ class Emulator(Device):
             raise ArgumentError(f"{kernel} takes {len(program.kernel.params)} arguments, got {len(arguments)}")
         counters = self._state["counters"] = Counters()
         arrays = GlobalMemory(memory)
-        for z in range(grid[2]):
-            for y in range(grid[1]):
-                for x in range(grid[0]):
-                    Block(program, arrays, arguments, counters, grid, block, (x, y, z), dynamic_shared).run()
+        with np.errstate(all="ignore"):  # devices don't warn
+            for z, y, x in np.ndindex(grid[::-1]):
+                Block(program, arrays, arguments, counters, grid, block, (x, y, z), dynamic_shared).run()
 
     def _program(self, text: str, kernel: str) -> Program:
         programs: dict[tuple[str, str], Program] = self._state.setdefault("programs", {})

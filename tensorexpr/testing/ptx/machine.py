@@ -110,13 +110,16 @@ class Block:
         one = self.kernel.instructions[self.at]
         return f"{self.kernel.name}, block {self.index}, line {one.line} ({one.text.strip()})"
 
-    def read(self, name: str, lanes: Array | None) -> Array:
-        """A register of the threads that run."""
+    def read(self, name: str, lanes: Array | None, kind: Any = None) -> Array:
+        """A register of the threads that run. One that nobody has written holds poison of the type `kind`, as compilers leave
+        undefined what has no effect; one that decides or that an address is made of must have been written."""
         value = self.registers.get(name)
         if value is None:
             value = self.special.get(name)
             if value is None:
-                raise UninitialisedRead(f"{self.where()}: nothing has written the register {name}")
+                if kind is None:
+                    raise UninitialisedRead(f"{self.where()}: nothing has written the register {name}")
+                value = poison(self.size, kind)
         return value if lanes is None else value[lanes]
 
     def write(self, name: str, lanes: Array | None, value: Array) -> None:
@@ -128,7 +131,7 @@ class Block:
             return
         kept = self.registers.get(name)
         if kept is None or kept.dtype != value.dtype:
-            kept = self.registers[name] = np.zeros(self.size, value.dtype)
+            kept = self.registers[name] = poison(self.size, value.dtype)
         kept[lanes] = value
 
     def count(self, lanes: Array | None) -> int:
@@ -263,6 +266,11 @@ class Block:
         self.shared.epoch += 1
         self.counters.barriers += 1
         return {at + 1: lanes}
+
+
+def poison(count: int, kind: Any) -> Array:
+    """What registers hold that nobody wrote: NaN in types of floats, false in predicates."""
+    return np.frombuffer(b"\xff" * (count * np.dtype(kind).itemsize), kind).copy() if kind != np.bool_ else np.zeros(count, np.bool_)
 
 
 def _join(places: dict[int, Array], at: int, lanes: Array) -> None:

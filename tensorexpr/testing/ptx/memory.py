@@ -10,6 +10,7 @@ import bisect
 import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -105,6 +106,26 @@ class GlobalMemory:
         return self._typed[key], self._starts[number]
 
 
+@dataclass(frozen=True)
+class _Cells:
+    """The cells of an access with the thread and the warp of each, and whether no cell is there twice."""
+
+    cells: Array
+    threads: Array
+    warps: Array
+    distinct: bool
+
+
+@lru_cache(maxsize=4096)
+def _cells(offsets: bytes, size: int, threads: bytes, cell: int) -> _Cells:
+    """The cells of an access; loops come back to the same ones, and so do blocks."""
+    first, who = np.frombuffer(offsets, np.int64) // cell, np.frombuffer(threads, np.int32)
+    count = max(1, size // cell)
+    if count > 1:
+        first, who = (first[:, None] + np.arange(count)).ravel(), np.repeat(who, count)
+    return _Cells(first, who, who // 32, len(np.unique(first)) == len(first))
+
+
 class SharedMemory:
     """The shared memory of one block, and who touched it."""
 
@@ -116,6 +137,7 @@ class SharedMemory:
         self._typed = {width: self.data[: cells * cell].view(_UNSIGNED[width]) for width in (1, 2, 4, 8) if (cells * cell) % width == 0}
         self._known = np.zeros(cells, np.bool_)
         self._pending = np.zeros(cells, np.int32)
+        self._copying = 0  # copies under way
         self._writer, self._reader = np.full(cells, _NOBODY, np.int32), np.full(cells, _NOBODY, np.int32)
         self._shared_readers = np.zeros(cells, np.bool_)
         self._write_epoch, self._read_epoch = np.full(cells, -1, np.int32), np.full(cells, -1, np.int32)
@@ -124,7 +146,7 @@ class SharedMemory:
         self.epoch = 0
         self.turns = np.zeros(-(-threads // 32), np.int32)  # how often each warp waited for itself
 
-    def _cells(self, offsets: Array, size: int, where: str, threads: Array) -> tuple[Array, Array]:
+    def _cells(self, offsets: Array, size: int, where: str, threads: Array) -> _Cells:
         """The cells of an access, and the thread of each."""
         if len(offsets) and (int(offsets.max()) + size > self.size or int(offsets.min()) < 0):
             lane = int(np.nonzero((offsets + size > self.size) | (offsets < 0))[0][0])
@@ -132,19 +154,17 @@ class SharedMemory:
                 f"{where}: thread {threads[lane]} accesses bytes {offsets[lane]} to {offsets[lane] + size} of shared memory, "
                 f"and the block has {self.size}"
             )
-        count = max(1, size // self._cell)
-        first = offsets // self._cell
-        if count == 1:
-            return first, threads
-        return (first[:, None] + np.arange(count)).ravel(), np.repeat(threads, count)
+        return _cells(offsets.tobytes(), size, threads.tobytes(), self._cell)
 
-    def _foreign(self, cells: Array, threads: Array, who: Array, epoch: Array, turn: Array) -> Array:
+    def _foreign(self, found: _Cells, who: Array, epoch: Array, turn: Array) -> Array:
         """Whether another thread was there in this epoch, and no wait of the warp is between."""
-        others = (epoch[cells] == self.epoch) & (who[cells] != threads)
+        cells = found.cells
+        others = epoch[cells] == self.epoch
         if not others.any():
             return np.asarray(others)
-        same_warp = who[cells] // 32 == threads // 32
-        return np.asarray(others & ~(same_warp & (turn[cells] < self.turns[threads // 32])))
+        others &= who[cells] != found.threads
+        same_warp = who[cells] // 32 == found.warps
+        return np.asarray(others & ~(same_warp & (turn[cells] < self.turns[found.warps])))
 
     def note_read(self, offsets: Array, size: int, where: str, threads: Array, line: int) -> None:
         """Watch a read.
@@ -152,14 +172,15 @@ class SharedMemory:
         Raises:
             DataRace, UninitialisedRead, UnfinishedCopy: see there.
         """
-        cells, who = self._cells(offsets, size, where, threads)
-        if self._pending.any() and self._pending[cells].any():
+        found = self._cells(offsets, size, where, threads)
+        cells, who = found.cells, found.threads
+        if self._copying and self._pending[cells].any():
             at = int(np.nonzero(self._pending[cells])[0][0])
             raise UnfinishedCopy(
                 f"{where}: thread {who[at]} reads byte {cells[at] * self._cell} of shared memory, for which an asynchronous copy is under "
                 "way; wait for its group (ptx_wait_group with a smaller number), then a barrier"
             )
-        racing = self._foreign(cells, who, self._writer, self._write_epoch, self._write_turn)
+        racing = self._foreign(found, self._writer, self._write_epoch, self._write_turn)
         if racing.any():
             self._race(where, "reads", cells, who, racing, self._writer, self._write_line, "wrote")
         if not self._known[cells].all():
@@ -167,11 +188,12 @@ class SharedMemory:
             raise UninitialisedRead(
                 f"{where}: thread {who[at]} reads byte {cells[at] * self._cell} of shared memory, which nothing has written"
             )
-        again = (self._read_epoch[cells] == self.epoch) & (self._reader[cells] != who)
-        self._shared_readers[cells] = np.where(self._read_epoch[cells] == self.epoch, self._shared_readers[cells] | again, False)
+        foreign = self._shared_readers[cells] | (self._reader[cells] != who)
+        self._shared_readers[cells] = foreign & (self._read_epoch[cells] == self.epoch)
         self._reader[cells] = who
-        self._shared_readers[cells[self._reader[cells] != who]] = True  # several lanes of this access
-        self._read_epoch[cells], self._read_turn[cells], self._read_line[cells] = self.epoch, self.turns[who // 32], line
+        if not found.distinct:
+            self._shared_readers[cells[self._reader[cells] != who]] = True  # several lanes of this access
+        self._read_epoch[cells], self._read_turn[cells], self._read_line[cells] = self.epoch, self.turns[found.warps], line
 
     def note_write(self, offsets: Array, size: int, where: str, threads: Array, line: int, values: Array | None = None) -> None:
         """Watch a write; lanes that write equal values to one place don't race.
@@ -179,12 +201,13 @@ class SharedMemory:
         Raises:
             DataRace: see there.
         """
-        cells, who = self._cells(offsets, size, where, threads)
+        found = self._cells(offsets, size, where, threads)
+        cells, who = found.cells, found.threads
         for others, lines, verb in ((self._reader, self._read_line, "read"), (self._writer, self._write_line, "wrote")):
             epoch, turn = (self._read_epoch, self._read_turn) if verb == "read" else (self._write_epoch, self._write_turn)
-            racing = self._foreign(cells, who, others, epoch, turn)
+            racing = self._foreign(found, others, epoch, turn)
             if verb == "read":
-                racing = racing | ((epoch[cells] == self.epoch) & self._shared_readers[cells] & (turn[cells] >= self.turns[who // 32]))
+                racing = racing | ((epoch[cells] == self.epoch) & self._shared_readers[cells] & (turn[cells] >= self.turns[found.warps]))
             if racing.any() and not (verb == "wrote" and values is not None and self._same(offsets, size, values)):
                 self._race(where, "writes", cells, who, racing, others, lines, verb)
         self._writer[cells] = who
@@ -192,7 +215,7 @@ class SharedMemory:
             racing = self._writer[cells] != who
             self._race(where, "writes", cells, who, racing, self._writer, np.full_like(self._write_line, line), "writes")
         self._known[cells] = True
-        self._write_epoch[cells], self._write_turn[cells], self._write_line[cells] = self.epoch, self.turns[who // 32], line
+        self._write_epoch[cells], self._write_turn[cells], self._write_line[cells] = self.epoch, self.turns[found.warps], line
 
     def _same(self, offsets: Array, size: int, values: Array) -> bool:
         """Whether a write changes nothing: threads that compute the same don't disturb each other."""
@@ -227,16 +250,19 @@ class SharedMemory:
     def begin_copy(self, offsets: Array, size: int, where: str, threads: Array, line: int) -> None:
         """An asynchronous copy into shared memory begins."""
         self.note_write(offsets, size, where, threads, line)
-        np.add.at(self._pending, self._cells(offsets, size, where, threads)[0], 1)
+        np.add.at(self._pending, self._cells(offsets, size, where, threads).cells, 1)
+        self._copying += len(offsets)
 
     def land(self, offsets: Array, rows: Array, where: str, threads: Array, line: int) -> None:
         """The bytes of a copy arrive."""
         size = rows.shape[1]
-        cells, who = self._cells(offsets, size, where, threads)
+        found = self._cells(offsets, size, where, threads)
+        cells, who = found.cells, found.threads
         np.subtract.at(self._pending, cells, 1)
+        self._copying -= len(offsets)
         self.data[offsets[:, None] + np.arange(size)] = rows
         self._writer[cells], self._write_epoch[cells] = who, self.epoch
-        self._write_turn[cells], self._write_line[cells] = self.turns[who // 32], line
+        self._write_turn[cells], self._write_line[cells] = self.turns[found.warps], line
 
 
 def check_alignment(addresses: Array, size: int, where: str, threads: Array) -> None:
@@ -261,6 +287,12 @@ def count_sectors(addresses: Array, size: int, warps: Array) -> int:
 
 def count_conflicts(offsets: Array, size: int, threads: Array) -> tuple[int, int]:
     """Requests of warps, or of the parts of warps that are served together, and the further passes that banks make of them."""
+    return _conflicts(offsets.tobytes(), size, threads.tobytes())
+
+
+@lru_cache(maxsize=4096)
+def _conflicts(at: bytes, size: int, who: bytes) -> tuple[int, int]:
+    offsets, threads = np.frombuffer(at, np.int64), np.frombuffer(who, np.int32)
     together = 32 if size <= 4 else 16 if size == 8 else 8
     group = threads // together
     words = offsets // 4

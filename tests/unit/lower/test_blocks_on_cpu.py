@@ -17,6 +17,7 @@ from tensorexpr.script import from_source
 from tensorexpr.tir import IRModule, PrimFunc
 from tensorexpr.tir.interpreter import InterpreterError, interpret
 from tensorexpr.tir.stmt import For, ForKind
+from tests.gpu_blocks import product
 
 DATA = np.random.default_rng(0).random(64, np.float32)
 HEAD = 'def main(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):'
@@ -165,37 +166,13 @@ def test_blocks_do_not_wait_for_each_other() -> None:
         tvm.build(parsed(*GRID, 'T.tvm_storage_sync("global")', "B[bx * 32 + tx] = 1.0"), target="llvm")
 
 
-def blocked_product(n: int) -> tir.Schedule:
-    """A @ B in blocks, its operands fetched together, its sums in registers."""
-    a, b, k = te.placeholder((n, n), name="A"), te.placeholder((n, n), name="B"), te.reduce_axis((0, n), name="k")
-    c = te.compute((n, n), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="C")
-    sch = tir.Schedule(te.create_prim_func([a, b, c]))
-    block = sch.get_block("C")
-    i, j, reduced = sch.get_loops(block)
-    i, ty, ii = sch.split(i, [None, 4, 2])
-    j, tx, ji = sch.split(j, [None, 8, 2])
-    outer, inner = sch.split(reduced, [None, 4])
-    sch.reorder(i, j, ty, tx, outer, inner, ii, ji)
-    for loop, tag in ((i, "blockIdx.y"), (j, "blockIdx.x"), (ty, "threadIdx.y"), (tx, "threadIdx.x")):
-        sch.bind(loop, tag)
-    sch.reverse_compute_at(sch.cache_write(block, 0, "local"), tx)
-    for number in range(2):
-        copy = sch.cache_read(block, number, "shared")
-        sch.compute_at(copy, outer)
-        _, y, x = sch.split(sch.fuse(*sch.get_loops(copy)[-2:]), [None, 4, 8])
-        sch.bind(y, "threadIdx.y")
-        sch.bind(x, "threadIdx.x")
-    sch.decompose_reduction(block, outer)
-    return sch
-
-
 def test_schedules_of_blocks() -> None:
     n = 16
-    sch, rng = blocked_product(n), np.random.default_rng(1)
+    func, rng = product(n)[0], np.random.default_rng(1)
     x, y, z, seen = (rng.random((n, n), np.float32) for _ in range(4))
-    tvm.build(sch.mod, target="llvm")(x, y, z)
+    tvm.build(func, target="llvm")(x, y, z)
     np.testing.assert_allclose(z, x @ y, rtol=1e-5)
-    interpret(with_barriers(tvm.lower(sch.mod, upto=1))["main"], [x, y, seen])
+    interpret(with_barriers(tvm.lower(func, upto=1))["main"], [x, y, seen])
     np.testing.assert_allclose(seen, x @ y, rtol=1e-5)
 
 

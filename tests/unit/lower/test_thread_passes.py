@@ -362,6 +362,33 @@ def test_what_other_variables_decide_may_be_anywhere() -> None:
 OWN, OTHER = "s[ty * 8 + tx] = A[tx]\n", "s[15 - ty * 8 - tx]"
 
 
+@pytest.mark.parametrize(
+    ("body", "barriers"),
+    [
+        # Two stores of one thread, and the vectors of a loop.
+        ("    for i in range(2):\n        for v in T.vectorized(4):\n            s[ty * 32 + tx * 4 + v] = A[v + i]\n", 0),
+        ("    s[ty * 32 + tx * 4:ty * 32 + tx * 4 + 4] = A[0:4]\n    s[ty * 32 + tx * 4 + 1] = A[1]\n", 0),
+        ("    s[ty * 32 + tx * 4:ty * 32 + tx * 4 + 4] = A[0:4]\n    s[ty * 32 + tx * 4 + 4] = A[1]\n", 1),
+        ("    s[ty * 8 + tx] = A[tx]\n    s[32 + ty * 8 + tx] = A[tx]\n", 0),
+        ("    s[ty * 8 + tx] = A[tx]\n    s[32 + tx * 2 + ty] = A[tx]\n", 0),
+        ("    s[ty * 8 + tx] = A[tx]\n    s[15 + tx * 2 + ty] = A[tx]\n", 1),
+        # The halves of a buffer.
+        ("    for k in range(4):\n        for i in range(2):\n            s[k % 2 * 32 + i * 16 + ty * 8 + tx] = A[k]\n", 0),
+        ("    for k in range(4):\n        for i in range(2):\n            s[k % 2 * 8 + i * 16 + ty * 8 + tx] = A[k]\n", 1),
+        # Of the threads that a condition leaves.
+        ("    if ty < 1:\n        for i in range(2):\n            s[i * 8 + tx] = A[i]\n", 0),
+        ("    for i in range(2):\n        if T.likely(ty == 0) and tx < 7:\n            s[i * 8 + tx] = A[i]\n", 0),
+        ("    for i in range(2):\n        if ty == 1:\n            s[i * 8 + tx] = A[i]\n", 1),
+        # Beside barriers of the program, also where they stand deeper or are those of dynamic shared memory.
+        (f"    for k in range(4):\n        {SYNC}\n        s[tx] = A[k]\n        {SYNC}\n        B[tx] = s[7 - tx]\n", 0),
+        (f"    for k in range(4):\n        for i in range(2):\n            {SYNC}\n            s[tx] = A[k]\n", 0),
+        ("    s[tx] = A[tx]\n    " + SYNC.replace("shared", "shared.dyn") + "\n    B[tx] = s[7 - tx]\n", 0),
+    ],
+)
+def test_no_barrier_too_many(body: str, barriers: int) -> None:
+    assert shared(body).count(SYNC) == barriers + body.count(SYNC)
+
+
 def test_a_let_waits_for_what_other_threads_write() -> None:
     text = shared(f"    {OWN}    x: T.float32 = {OTHER}\n    B[tx] = x\n")
     assert text == [OWN.strip(), SYNC, f"x: T.float32 = {OTHER}", "B[tx] = x"]
@@ -379,7 +406,7 @@ def test_threads_meet_in_a_branch_that_all_take() -> None:
     text = shared(f"    if bx < 1:\n        {OWN}        B[tx] = {OTHER}\n    {OWN}")
     assert text == ["if bx < 1:", OWN.strip(), SYNC, f"B[tx] = {OTHER}", SYNC, OWN.strip()]
     with pytest.raises(LoweringError, match="not all of them need to reach"):
-        shared(f"    if tx < 4:\n        {OWN}        B[tx] = {OTHER}\n")
+        shared(f"    if tx < 5:\n        {OWN}        B[tx] = {OTHER}\n")
     assert SYNC not in shared(f"    if tx < 4:\n        {OWN}        B[tx] = s[ty * 8 + tx]\n")
 
 

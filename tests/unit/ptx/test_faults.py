@@ -42,7 +42,7 @@ def _planted(text: str, pattern: str, replacement: str, number: int) -> str:
         pytest.param("reduction", _BARRIER, "", 0, DataRace, id="dropped barrier before a loop"),
         pytest.param("reduction", _BARRIER, "", 1, DataRace, id="dropped barrier in a loop"),
         pytest.param("gemm", _BARRIER, "", 0, DataRace, id="tile overwritten while it is read"),
-        pytest.param("gemm", _BARRIER, "", 2, DataRace, id="tile read before it is there"),
+        pytest.param("gemm", _BARRIER, "", 1, DataRace, id="tile read before it is there"),
         pytest.param("tensor_cores", _BARRIER, "", 0, DataRace, id="copies of other threads, no barrier"),
         pytest.param("elementwise", r"(setp\.gt\.\w+ .*, )999;", r"\g<1>1000;", 0, OutOfBounds, id="guard off by one"),
         pytest.param("elementwise", r"\n\s*@%p1 bra[^\n]*", "", 0, OutOfBounds, id="no guard"),
@@ -53,6 +53,17 @@ def _planted(text: str, pattern: str, replacement: str, number: int) -> str:
         pytest.param("tensor_cores", r"wait_group\s+1", "wait_group 2", 0, UnfinishedCopy, id="wrong count of a wait"),
         pytest.param("tensor_cores", r"\n[^\n]*wait_group[^\n]*", "", 0, UnfinishedCopy, id="dropped wait"),
         pytest.param("tensor_cores", r"\n[^\n]*commit_group[^\n]*", "", 0, UnfinishedCopy, id="dropped commit"),
+        pytest.param("reverse", r"bar\.sync\s+0;", "bar.warp.sync -1;", 0, DataRace, id="barrier of a warp instead of the block"),
+        pytest.param("tensor_cores", _BARRIER, "", 1, DataRace, id="stage refilled while it is read"),
+        pytest.param("tensor_cores", r"(cp\.async\.ca.*\], )8;", r"\g<1>4;", 0, UninitialisedRead, id="bytes of a copy"),
+        pytest.param("tensor_cores", r"(ldmatrix.*x4.*\[%\w+)\]", r"\1+512]", 0, UnfinishedCopy, id="wrong stage"),
+        pytest.param("tensor_cores", r"(ldmatrix.*x4.*\[%\w+)\]", r"\1+8]", 0, MisalignedAccess, id="row of a matrix at an odd place"),
+        pytest.param("tensor_cores", r"(cp\.async\.cg.*\+)96\]", r"\g<1>2048]", 0, OutOfBounds, id="tile beyond the array"),
+        pytest.param(
+            "reduction", r"(setp\.ge\.u32.*, )(%r1), (%r\d+);", r"\1\3, \2;", 0, (OutOfBounds, DataRace), id="wrong half of a tree"
+        ),
+        pytest.param("reduction", r"(mov\.b32 .*, )64;", r"\g<1>65;", 0, OutOfBounds, id="a thread too many in a tree"),
+        pytest.param("gemm", r"(setp\.ne\.b32 .*, )16384;", r"\g<1>20480;", 0, OutOfBounds, id="an iteration too many"),
         pytest.param("gemm", r"fma\.rn\.f32", "fma.rp.f99", 0, UnknownInstruction, id="no instruction"),
     ],
 )
@@ -71,6 +82,9 @@ def test_a_fault_is_named(case: str, pattern: str, replacement: str, number: int
             "tensor_cores", r"(mma\.sync[^{]*\{[^}]*\},\s*\{[^}]*\},\s*\{)(%r\d+), (%r\d+)", r"\1\3, \2", 0, id="swapped fragment of B"
         ),
         pytest.param("softmax", r"(shfl\.sync\.down\.b32\s+.*, )8(, 31)", r"\g<1>4\2", 1, id="distance of an exchange"),
+        pytest.param("softmax", r"(shfl\.sync\.idx\.b32\s+.*, )0(, 31)", r"\g<1>1\2", 1, id="lane of a broadcast"),
+        pytest.param("tensor_cores", r"\{%r24, %r25, (%r26, %r27)\};", r"{%r25, %r24, \1};", 0, id="swapped accumulators"),
+        pytest.param("reduction", r"(setp\.ne\.b32 .*, )7;", r"\g<1>6;", 0, id="an iteration too few"),
         pytest.param("elementwise", r"shl\.b32(\s+.*), 7;", r"shl.b32\1, 6;", 0, id="stride of blocks"),
         pytest.param("gemm", r"(ld\.shared\.v4\S+\s+\{)(%r\d+), (%r\d+)", r"\1\3, \2", 0, id="swapped lanes"),
     ],
