@@ -290,7 +290,7 @@ def _target_machine(triple: str, mcpu: str, features: str, codegen_level: int) -
     except RuntimeError as error:
         raise TargetError(f"target triple {triple!r}: {error}") from None
     # "pic": the same object may end in a shared library.
-    options = {"opt": codegen_level, "reloc": "pic", "codemodel": "default", "abiname": _ABIS.get(processor.architecture(triple), "")}
+    options = {"opt": codegen_level, "reloc": "pic", "codemodel": "default", "abiname": _ABIS.get(triple.partition("-")[0], "")}
     return description.create_target_machine(cpu=mcpu, features=features, **options)
 
 
