@@ -10,12 +10,12 @@ from ...errors import ArgumentError
 _PARAM = re.compile(
     r"\.param\s+(?:\.align\s+(\d+)\s+)?\.(\w+)(?:\s+\.ptr)?(?:\s+\.(?:global|shared|local|const))?(?:\s+\.align\s+\d+)?\s+([\w$]+)"
 )
-_SHARED = re.compile(r"^(\.extern\s+)?(?:\.visible\s+)?\.shared\s+\.align\s+(\d+)\s+\.b(\d+)\s+([\w$]+)\[(\d*)\]")
+_SHARED = re.compile(r"^(\.extern\s+)?(?:\.visible\s+)?\.shared\s+\.align\s+(\d+)\s+\.[bfsu](\d+)\s+([\w$]+)(?:\[(\d*)\])?\s*;")
 _LOCAL = re.compile(r"^\.local\s+\.align\s+(\d+)\s+\.b8\s+([\w$]+)\[(\d+)\]")
 _CONSTANT = re.compile(r"^\.(?:visible\s+)?(?:global|const)\s+\.align\s+(\d+)\s+\.b8\s+([\w$]+)\[(\d+)\](?:\s*=\s*\{([^}]*)\})?")
 _ENTRY = re.compile(r"\.entry\s+([\w$]+)\s*\(([^)]*)\)")
 _OPERAND = re.compile(r"\{[^}]*\}|\[[^\]]*\]|[^,\s][^,]*")
-_TARGETS = ("bra",)
+_NAME = re.compile(r"[\w$]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +96,10 @@ def parse(text: str) -> dict[str, Kernel]:
     if not kernels:
         raise ArgumentError("the PTX text holds no .entry")
     for kernel in kernels.values():
-        used = " ".join(instruction.text for instruction in kernel.instructions)
-        kernel.shared.update(_laid_out({name: part for name, part in shared.items() if re.search(rf"\b{re.escape(name)}\b", used)}))
-        kernel.dynamic = tuple(name for name in dynamic if re.search(rf"\b{re.escape(name)}\b", used))
-        kernel.constants = {name: part for name, part in constants.items() if re.search(rf"\b{re.escape(name)}\b", used)}
+        used = {name for instruction in kernel.instructions for name in _NAME.findall(instruction.text)}
+        kernel.shared.update(_laid_out({name: part for name, part in shared.items() if name in used}))
+        kernel.dynamic = tuple(name for name in dynamic if name in used)
+        kernel.constants = {name: part for name, part in constants.items() if name in used}
     return kernels
 
 
@@ -115,10 +115,10 @@ def _laid_out(parts: dict[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:
 
 def _variable(text: str, shared: dict[str, tuple[int, int]], constants: dict[str, tuple[int, bytes]], dynamic: list[str]) -> None:
     found = _SHARED.match(text)
-    if found and (found[1] or not found[5]):
+    if found and (found[1] or found[5] == ""):
         dynamic.append(found[4])
     elif found:
-        shared[found[4]] = (int(found[2]), int(found[5]) * int(found[3]) // 8)
+        shared[found[4]] = (int(found[2]), int(found[5] or 1) * int(found[3]) // 8)
         return
     constant = _CONSTANT.match(text)
     if constant:
