@@ -200,3 +200,19 @@ def test_threads_of_a_smaller_target_are_fewer() -> None:
     tensors = CASES["product"].program()
     schedule = topi.schedules.default_schedule(tensors, "opencl -max_threads_per_block=64")
     assert "(0, 64) threadIdx.x" in str(schedule)
+
+
+def test_names_of_operators_for_gpus_hand_over() -> None:
+    x, w = te.placeholder((1, 4, 8, 8), name="A"), te.placeholder((8, 4, 3, 3), name="B")
+    with tvm.target.Target(TARGET):
+        out = topi.cuda.conv2d_nchw(data=x, kernel=w, strides=1, padding=1, dilation=1, out_dtype="float32")
+        assert topi.cuda.schedule_conv2d_nchw([out]).trace == scheduled([x, w, out]).trace
+        assert topi.generic.schedule_conv2d_nchw([out]).trace == scheduled([x, w, out]).trace
+    # without a target they are for CUDA all the same
+    assert "blockIdx.x" in str(topi.cuda.schedule_injective(topi.exp(x)))
+    powers = topi.exp(x)
+    schedule = te.create_schedule(powers.op)
+    with tvm.target.Target(TARGET):
+        assert "threadIdx.x" in str(topi.cuda.schedule_injective_from_existing(schedule, powers))
+    with tvm.target.Target("llvm"):
+        assert "blockIdx" not in str(topi.cuda.schedule_injective(topi.exp(x)))
