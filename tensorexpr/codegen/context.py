@@ -105,6 +105,8 @@ class FunctionContext(Memo):
         self.slot_types: dict[Slot, str] = {}
         self.assigned: dict[int, tuple[Slot, ...]] = {}
         self.loops: list[Loop] = []
+        self.conditions = 0  # how many statements around the place that is being written are under one
+        self.min_blocks = 0  # of a kernel, that a multiprocessor has at once
         self.mask: tuple[str, int] | None = None
         self.captures: list[Capture] = []
         # Codes count over the function with its outlined parts, which return them through it.

@@ -189,8 +189,10 @@ def emit_if(ctx: FunctionContext, stmt: Stmt) -> None:
             text.start(label)
             # Either arm starts from what held before the branch.
             ctx.registers.update(zip(slots, initial, strict=True))
+            ctx.conditions += 1
             with ctx.scope():
                 statement(ctx, case)
+            ctx.conditions -= 1
             arms.append((registers.snapshot(ctx, slots), text.block))
             text.jump(merge)
     text.start(merge)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..errors import CodegenError
+from ..lower.pragmas import MIN_BLOCKS
 from ..target.chips import STATIC_SHARED, chip_of
 from ..tir.arithmetic import as_int
 from ..tir.dtype import parse_dtype
@@ -52,6 +53,8 @@ def emit_kernel(module: ModuleContext, name: str, func: PrimFunc) -> Signature:
     threads = ctx.module.launches.get(name, {})
     sizes = [threads.get(f"threadIdx.{axis}", 1) for axis in "xyz"]
     fixed = f' "nvvm.reqntid"="{",".join(map(str, sizes))}"' if None not in sizes else ""
+    if ctx.min_blocks:
+        fixed += f' "nvvm.minctasm"="{ctx.min_blocks}"'
     head = f"define ptx_kernel void {'@' + name}({', '.join(arguments)}) #0{fixed} {{"
     lines = [head, "entry:", *ctx.text.entry, "  br label %start", "start:", *flatten(ctx.text.lines), "  ret void", "}"]  # type: ignore[arg-type]
     module.text.functions.append("\n".join(lines))
@@ -74,6 +77,7 @@ def emit_for(ctx: FunctionContext, stmt: Stmt) -> None:
     """For: a loop over threads is what each of them does; one that runs in parallel within a thread is serial."""
     assert isinstance(stmt, For)
     tag = bound_tag(stmt)
+    ctx.min_blocks = max(ctx.min_blocks, as_int(stmt.annotations.get(MIN_BLOCKS, 0)) or 0)
     if tag is None:
         emit_host_for(ctx, replace(stmt, kind=ForKind.SERIAL) if stmt.kind is ForKind.PARALLEL else stmt)
         return
@@ -87,6 +91,8 @@ def emit_for(ctx: FunctionContext, stmt: Stmt) -> None:
 def emit_attr(ctx: FunctionContext, stmt: Stmt) -> None:
     """AttrStmt: threads start; other attributes have said what they had to say."""
     assert isinstance(stmt, AttrStmt)
+    if stmt.attr_key == MIN_BLOCKS:
+        ctx.min_blocks = max(ctx.min_blocks, as_int(stmt.value) or 0)
     if stmt.attr_key != "thread_extent" or not isinstance(stmt.node, IterVar):
         control.emit_body(ctx, stmt)
         return

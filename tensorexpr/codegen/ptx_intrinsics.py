@@ -90,10 +90,20 @@ def _joined(ctx: FunctionContext, dtype: str, words: Sequence[str]) -> str:
 
 
 def emit_active_mask(ctx: FunctionContext, call: Call) -> str:
-    """tvm_warp_activemask."""
+    """tvm_warp_activemask: where no condition stands around it, all threads that the warp has."""
+    if not ctx.conditions:
+        # Asked at the entry: behind a branch that some threads took the others may not have come back yet.
+        ctx.text.module.declare("llvm.nvvm.activemask", "i32")
+        return ctx.once("activemask", lambda: _at_entry(ctx, "call i32 @llvm.nvvm.activemask()"))
     result = emit_call(ctx, "llvm.nvvm.activemask", "i32")
     _effect(ctx)
     return result
+
+
+def _at_entry(ctx: FunctionContext, instruction: str) -> str:
+    name = f"%{ctx.text.fresh('entry')}"
+    ctx.text.entry.append(f"  {name} = {instruction}")
+    return name
 
 
 def emit_dot(ctx: FunctionContext, call: Call) -> str:

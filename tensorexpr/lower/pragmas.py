@@ -18,6 +18,9 @@ NO_LOAD_MERGE = "pragma_no_load_merge"
 PARALLEL_FROM = "pragma_parallel_from"
 """A parallel loop of fewer iterations than this, which only a call can tell, runs on the caller's thread."""
 
+MIN_BLOCKS = "pragma_min_blocks"
+"""On a GPU so many blocks share a multiprocessor at least: no thread takes more than its part of the registers."""
+
 VECTOR_REDUCTION = "pragma_vector_reduction"
 """A vector loop over a reduction axis: its terms may be combined in any order."""
 

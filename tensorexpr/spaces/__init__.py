@@ -16,6 +16,7 @@ contraction_plan what is decided of a product: its tile, the order of loops, wha
 tiles            the steps of these plans: pack, tile, attach, unroll, vectorise;  products: which stages get them
 dot_products     instructions that sum groups of small numbers
 conv_packed      convolutions that leave out pixels: a dense copy of the others
+gpu              all of this for blocks of threads
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from ..te.access import is_costly, is_strictly_inlineable
 from ..te.operation import ComputeOp, PlaceholderOp
 from ..te.tensor import Tensor
 from .access import is_view
+from .gpu import is_gpu, scheduled_for_gpu
 from .injective import schedule_injective
 from .machine import is_parallel
 from .products import schedule_contractions, schedule_convolutions
@@ -51,6 +52,9 @@ def scheduled_by_plans(s: Schedule, target: Target, alternative: int = 0) -> Non
     """
     # First, as what is inlined decides where operands of everything below lie.
     inline_cheap_stages(s)
+    if is_gpu(target):
+        scheduled_for_gpu(s, target)
+        return
     schedule_steps(s, target)
     scheduled_contractions(s, target, alternative)
     left = untouched_stages(s)

@@ -13,6 +13,7 @@ from .contraction_plan import contraction_plans
 from .contractions import Refused, contraction_of
 from .convolutions import convolution_of
 from .default import inline_cheap_stages, rows_of_program, scheduled_contractions, untouched_stages
+from .gpu import is_gpu, seen_on_gpu
 from .products import planned, plans_of
 from .window import is_sum_of_windows, is_window
 
@@ -33,7 +34,10 @@ def explain_default(tensors: Sequence[Tensor], target: TargetLike | None = None)
 def _lines(s: Schedule, target: Target) -> Iterator[str]:
     for stage in s.tree.in_order():
         if isinstance(stage.op, ComputeOp) and stage.op.reduce_axis and not isinstance(stage.attach, Inline):
-            yield f"{stage.name}: {_seen(s, stage, stage.op, target)}"
+            seen = seen_on_gpu(s, stage, target) if is_gpu(target) else _seen(s, stage, stage.op, target)
+            yield f"{stage.name}: {seen}"
+    if is_gpu(target):
+        return
     scheduled_contractions(s, target)
     left = untouched_stages(s)
     rows = rows_of_program(s, left, target)

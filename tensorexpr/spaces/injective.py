@@ -9,6 +9,8 @@ from ..target import Target
 from ..te.tensor import Tensor
 from ..tir.expr import IterVar
 from .access import Loop, is_streamed, merged_loops, stage_reads
+from .gpu import is_gpu
+from .gpu.injective import schedule_injective as over_threads
 from .machine import is_parallel, lanes_of, operations, parallel_from
 from .reduction import rows_together
 from .sizes import vector_of
@@ -17,7 +19,10 @@ from .transpose import schedule_transpose, transposed_axis
 
 
 def schedule_injective(s: Schedule, tensor: Tensor, target: Target) -> None:
-    """Schedule one stage that stays at the root."""
+    """Schedule one stage that stays at the root; of a target with blocks of threads, over these."""
+    if is_gpu(target):
+        over_threads(s, tensor, target)
+        return
     op = compute_of(s, tensor)
     axes = list(op.axis)
     if not axes:

@@ -12,20 +12,26 @@ from ..te.tensor import Tensor
 from .schedules import default_schedule, schedule_injective
 
 
-def define_schedules(namespace: dict[str, Any], operators: Iterable[str]) -> None:
-    """Put a function for each operator into the namespace of a module."""
+def define_schedules(namespace: dict[str, Any], operators: Iterable[str], target: str | None = None) -> None:
+    """Put a function for each operator into the namespace of a module.
+
+    Args:
+        namespace: of the module.
+        operators: by their names.
+        target: what schedules are for where no target is current; by default this machine.
+    """
     for operator in operators:
-        function = _schedule_of(operator)
+        function = _schedule_of(operator, target)
         function.__module__ = namespace["__name__"]
         namespace[function.__name__] = function
 
 
-def _schedule_of(operator: str) -> Callable[..., Schedule]:
+def _schedule_of(operator: str, target: str | None) -> Callable[..., Schedule]:
     def schedule(outs: Tensor | Sequence[Tensor], layout: str | None = None) -> Schedule:
         outputs = [outs] if isinstance(outs, Tensor) else list(outs)
         if not outputs or not all(isinstance(out, Tensor) for out in outputs):
             raise DeclarationError(f"schedule_{operator} takes the output tensors, not {outs!r}")
-        return default_schedule(outputs)
+        return default_schedule(outputs, Target.current() or target)
 
     schedule.__name__ = schedule.__qualname__ = f"schedule_{operator}"
     schedule.__doc__ = f"""The default schedule of {operator.replace("_", " ")} for the current target.

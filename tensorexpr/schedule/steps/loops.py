@@ -299,7 +299,8 @@ class Pragma(StageStep):
     `loop_partition_hint` (this loop and those inside are also cut where conditions of padding start and stop to hold),
     `no_load_merge` (if the loop is written out, each step loads for itself what others load too: shared loads stay alive from
     step to step, and a register tile then spills; see `Module.spills`), `parallel_from` (an int: a parallel loop of fewer iterations
-    than this starts no threads, which a loop of a symbolic extent decides at each call).
+    than this starts no threads, which a loop of a symbolic extent decides at each call), `min_blocks` (an int: so many blocks of a GPU's
+    kernel share a multiprocessor at least, which leaves each thread that part of the registers).
 
     Others are kept, printed and for users' own passes to read. The value may be a sample, as (sample, part).
     """
@@ -341,7 +342,10 @@ class Pragma(StageStep):
         return [f"s[{names.stage(stage)}].pragma({names.axis(stage, self.axis)}, {quoted(self.key)}, {shown})"]
 
 
-PRAGMAS: tuple[str, ...] = ("auto_unroll_max_step", "unroll_explicit", "loop_partition_hint", "no_load_merge", "parallel_from")
+PRAGMAS: tuple[str, ...] = (
+    *("auto_unroll_max_step", "unroll_explicit", "loop_partition_hint", "no_load_merge", "parallel_from"),
+    "min_blocks",
+)
 
 
 def checked_pragma(value: Any) -> int | bool | str:

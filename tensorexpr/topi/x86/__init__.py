@@ -9,7 +9,6 @@ of the BLAS inside NumPy, see `tensorexpr.contrib.cblas`.
 from __future__ import annotations
 
 import functools
-import inspect
 from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
@@ -18,6 +17,7 @@ from ...errors import DeclarationError
 from ...target import Target
 from ...te.tensor import Tensor
 from .. import nn, transform, vision
+from ..named_operators import renamed
 from ..named_schedules import define_schedules, schedule_injective_from_existing
 from ..nn.dense import bias_add
 from ..utils import extent_value
@@ -85,32 +85,15 @@ _OWN = [
 
 def _renamed(name: str, function: Callable[..., Any], names: str) -> Callable[..., Any]:
     """An operator under another name, its first arguments under the names given."""
-    own = list(inspect.signature(function).parameters.values())
-    wanted = names.split()
-    parameters = [
-        inspect.Parameter(new, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=old.default)
-        for new, old in zip(wanted, own[: len(wanted)], strict=True)
-    ]
-    signature = inspect.Signature(parameters)
 
-    def operator(*args: Any, **kwargs: Any) -> Any:
-        bound = signature.bind(*args, **kwargs)
-        bound.apply_defaults()
-        if name in _TASKS and _is_task(name, bound.args):
+    def call(args: tuple[Any, ...]) -> Any:
+        if name in _TASKS and _is_task(name, args):
             from ..tasks.dispatch import declare
 
-            return declare(name, bound.args)
-        # By their places: the function knows these arguments by other names.
-        return function(*bound.args)
+            return declare(name, args)
+        return function(*args)
 
-    operator.__name__ = operator.__qualname__ = name
-    operator.__module__ = __name__
-    operator.__doc__ = (
-        f"`{function.__module__.removeprefix('tensorexpr.')}.{function.__name__}` for x86, with arguments {', '.join(wanted)}.\n\n"
-        f"{inspect.getdoc(function)}"
-    )
-    operator.__signature__ = signature  # type: ignore[attr-defined]
-    return operator
+    return renamed(__name__, "x86", name, function, names, call)
 
 
 def _is_task(name: str, args: Any) -> bool:

@@ -1,0 +1,18 @@
+"""Spaces of GPUs: which loops become blocks and threads, and what threads share, when nobody wrote a schedule.
+
+block       what a block may have, and how a loop becomes blocks and threads
+default     which of the rules below a stage gets
+
+injective   elementwise, broadcasts, transforms: a thread for each vector
+reduction   sums and their like: the threads of a block share a row, or each has columns
+rows        programs that work row by row, a block for each: softmax, norms
+tile_plan   what is decided of a product: the tile of a block, of a thread, and how much of the sum is in shared memory at a time
+contraction the steps of such a plan: products, convolutions, batches of them
+"""
+
+from __future__ import annotations
+
+from .block import is_gpu
+from .default import scheduled_for_gpu, seen_on_gpu
+
+__all__ = ["is_gpu", "scheduled_for_gpu", "seen_on_gpu"]

@@ -1,0 +1,112 @@
+"""What a block of threads may have, and how the loop over results becomes blocks and threads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from ...schedule.te_schedule import Schedule
+from ...target import Target
+from ...target.chips import CHIPS, STATIC_SHARED
+from ...te.operation import ComputeOp
+from ...te.tensor import Tensor
+from ...te.thread_axis import thread_axis
+from ...tir.expr import Call, IterVar
+from ...tir.rewriting import walk
+from ..access import Loop, StageReads, element_bytes, merged_loops, stage_reads
+from ..sizes import Factor, decided
+from ..stages import compute_of, constant_extents
+
+# Four warps for each of the four schedulers of a multiprocessor wait for memory while one computes; several such blocks fit.
+_THREADS = 256
+# The widest access of a thread, in bytes.
+_WIDEST = 16
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a block may have.
+
+    Args:
+        threads: all of its dimensions together.
+        warp: threads that run in step.
+        shared: bytes of shared memory, of a size that is declared.
+        registers: of a multiprocessor, which its blocks share.
+    """
+
+    threads: int
+    warp: int
+    shared: int
+    registers: int
+
+
+def is_gpu(target: Target) -> bool:
+    """Whether code for a target runs in blocks of threads."""
+    return "gpu" in target.keys
+
+
+def limits_of(target: Target) -> Limits:
+    """The limits of a target's blocks: its options, else those of its chip."""
+    attrs = target.attrs
+    chip = CHIPS.get(str(attrs.get("arch", "")))
+    threads = int(attrs.get("max_threads_per_block", attrs.get("max_num_threads", 256)))
+    shared = min(STATIC_SHARED, int(attrs.get("max_shared_memory_per_block", STATIC_SHARED)))
+    registers = chip.registers if chip is not None else int(attrs.get("registers_per_block", 65536))
+    return Limits(threads, max(1, int(attrs.get("thread_warp_size", 32))), shared, registers)
+
+
+def preferred_threads(limits: Limits, wanted: int | None) -> int:
+    """Threads of a block that has so many things to do, in whole warps where a block may have one; None for any number of things."""
+    most = min(_THREADS, limits.threads)
+    threads = min(most, max(limits.warp, 1))
+    while wanted is not None and threads < min(wanted, most):
+        threads *= 2
+    return min(most, threads) if wanted is not None else most
+
+
+def numbers_of_threads(limits: Limits) -> tuple[int, ...]:
+    """Other numbers of threads for a block: warps, up to the limit."""
+    return tuple(count for count in (32, 64, 128, 256, 512, 1024) if count <= limits.threads)
+
+
+def vector_width(op: ComputeOp, loop: Loop, reads: StageReads) -> int:
+    """Elements of one access along the last loop: as many as 16 bytes hold if all reads and the store are contiguous there, else 1."""
+    size = max(element_bytes(dtype) for dtype in (*(access.load.dtype for access in reads.accesses), op.output_dtype(0)))
+    width = max(1, _WIDEST // size)
+    # A branch per lane, or a read across memory, makes single accesses of a vector anyhow.
+    branches = any(isinstance(node, Call) and node.op == "tir.if_then_else" for body in op.body for node in walk(body))
+    straight = all(access.is_affine for access in reads.accesses) and all(stride in (0, 1) for stride in loop.strides)
+    while width > 1 and (loop.extent % width or any(_starts_within(access.strides.values(), width) for access in reads.accesses)):
+        width //= 2
+    return width if straight and not branches else 1
+
+
+def _starts_within(strides: Iterable[int], width: int) -> bool:
+    """Whether rows start at other places than multiples of a vector, so that its address would not be aligned."""
+    return any(stride % width for stride in strides if stride != 1)
+
+
+def one_walk(s: Schedule, tensor: Tensor, axes: Sequence[IterVar]) -> tuple[list[IterVar], int]:
+    """The loops over `axes`, those that go on through memory fused, and how many elements of the last one make a vector."""
+    if constant_extents(axes) is None:
+        return list(axes), 1
+    reads = stage_reads(s.tree, s.tree[s[tensor].id])
+    loops = merged_loops(s, tensor, axes, reads)
+    return [loop.axis for loop in loops], vector_width(compute_of(s, tensor), loops[-1], reads)
+
+
+def over_blocks(s: Schedule, tensor: Tensor, axes: Sequence[IterVar], target: Target, vector: bool = True) -> None:
+    """Bind the loops over `axes` of a stage to blocks and threads, a vector of neighbours for each thread."""
+    limits, stage = limits_of(target), s[tensor]
+    known = constant_extents(axes)
+    loops, width = one_walk(s, tensor, axes) if axes and vector else (list(axes), 1)
+    if width > 1:
+        loops[-1], lane = stage.split(loops[-1], factor=width)
+        stage.vectorize(lane)
+    whole = stage.fuse(*loops)
+    threads = preferred_threads(limits, None if known is None else prod(known) // width)
+    size: Factor = decided(stage, whole, threads, lambda _: numbers_of_threads(limits))
+    blocks, inner = stage.split(whole, factor=size)
+    stage.bind(blocks, thread_axis("blockIdx.x"))
+    stage.bind(inner, thread_axis("threadIdx.x"))

@@ -1,0 +1,142 @@
+"""Schedules of products and convolutions: tiles in registers, fed from shared memory that all threads of a block fetch together.
+
+block, virtual thread, thread:
+    sums of the tile, in registers
+    for each part of the sum:
+        the threads fetch both operands' parts into shared memory
+        for each term, written out: vectors of both operands into registers, multiply, add
+    what is computed of the result, to memory
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from ...schedule.te_schedule import Schedule
+from ...target import Target
+from ...te.tensor import Tensor
+from ...te.thread_axis import thread_axis
+from ...tir.expr import IterVar
+from ..contractions import Operand, inline_moves
+from ..sizes import decided
+from ..stages import compute_of, is_untouched, tiled_result
+from .tile_plan import GROUP, TilePlan, tile_plan
+
+# Statements that are written out for a part of a sum; beyond, the loop over its groups of terms stays a loop.
+_WRITTEN_OUT = 2048
+# From so many results of a thread on its registers decide how many blocks a multiprocessor has at once.
+_MANY_RESULTS = 32
+
+
+def schedule_contractions(s: Schedule, target: Target) -> None:
+    """Schedule all products and convolutions, each with the stage that makes the result of it element by element."""
+    for stage in list(s.tree.in_order()):
+        if not is_untouched(s.tree[stage.id]) or tile_plan(s.tree, s.tree[stage.id], target) is None:
+            continue
+        inline_moves(s, stage)
+        plan = tile_plan(s.tree, s.tree[stage.id], target)
+        if plan is not None:
+            _Tiles(s, stage.origin.output(0), tiled_result(s, s.tree[stage.id]), plan).build()
+
+
+class _Tiles:
+    """The steps of a plan."""
+
+    def __init__(self, s: Schedule, tensor: Tensor, result: Tensor, plan: TilePlan) -> None:
+        self.s, self.tensor, self.result, self.plan = s, tensor, result, plan
+        self.thread = thread_axis((0, plan.threads), "threadIdx.x")
+
+    def build(self) -> None:
+        """Make the schedule."""
+        s, operands = self.s, self.plan.operands
+        widths = [self.plan.fetched_width(operand, s.tree) for operand in operands]
+        shared = [s.cache_read(operand.tensor, "shared", [self.tensor]) for operand in operands]
+        own = [s.cache_read(copy, "local", [self.tensor]) for copy in shared]
+        if self.result is self.tensor:
+            sums = s.cache_write(self.tensor, "local")
+        else:
+            sums = self.tensor
+            s[sums].set_scope("local")
+        s[sums].compute_at(s[self.result], self._threads())
+        outer, groups, term = self._terms(sums)
+        for operand, copy, register, width in zip(operands, shared, own, widths, strict=True):
+            s[copy].compute_at(s[sums], outer)
+            self._fetch(copy, width, operand)
+            s[register].compute_at(s[sums], groups if self.plan.is_grouped(operand) else term)
+            self._read(register, operand)
+
+    def _threads(self) -> IterVar:
+        """Blocks, virtual threads and threads of the result; returns the loop over threads."""
+        stage, plan = self.s[self.result], self.plan
+        blocks: list[IterVar] = []
+        virtual: list[IterVar] = []
+        threads: dict[int, IterVar] = {}
+        inner: list[IterVar] = []
+        for number, (axis, tile) in enumerate(zip(compute_of(self.s, self.result).axis, plan.tiles, strict=True)):
+            block, part = stage.split(axis, factor=tile.size)
+            group, part = stage.split(part, nparts=tile.virtual)
+            threads[number], neighbours = stage.split(part, nparts=tile.threads)
+            blocks.append(block)
+            virtual += [group] if tile.virtual > 1 else []
+            inner += [neighbours] if tile.virtual > 1 else [group, neighbours]
+        own = [threads.pop(number) for number in plan.order]
+        stage.reorder(*blocks, *threads.values(), *virtual, *own, *inner)
+        stage.bind(stage.fuse(*blocks, *threads.values()), thread_axis("blockIdx.x"))
+        for axis in virtual:
+            stage.bind(axis, thread_axis("vthread"))
+        place = stage.fuse(*own)
+        stage.bind(place, self.thread)
+        if plan.tiles[-1].inner > 1:
+            stage.vectorize(inner[-1])
+        return place
+
+    def _terms(self, sums: Tensor) -> tuple[IterVar, IterVar, IterVar]:
+        """The loops over parts of the sum, over groups of terms, and over single terms, each the innermost of its kind."""
+        stage, plan, op = self.s[sums], self.plan, compute_of(self.s, sums)
+        outer: list[IterVar] = []
+        inner: list[IterVar] = []
+        for axis, size in zip(op.reduce_axis, plan.chunk, strict=True):
+            part, terms = stage.split(axis, factor=decided(stage, axis, size, plan.other_chunks) if axis is op.reduce_axis[-1] else size)
+            outer.append(part)
+            inner.append(terms)
+        if plan.chunk[-1] % GROUP == 0:
+            last, term = stage.split(inner.pop(), factor=GROUP)
+            inner.append(last)
+        else:
+            last = term = inner.pop()
+        stage.reorder(*outer, *inner, term, *op.axis)
+        for axis in (term, *op.axis):
+            stage.unroll(axis)
+        if prod(plan.chunk) * plan.results <= _WRITTEN_OUT:
+            for axis in inner:
+                stage.unroll(axis)
+        if plan.results >= _MANY_RESULTS:
+            stage.pragma(outer[0], "min_blocks", 2)
+        return outer[-1], last, term
+
+    def _fetch(self, copy: Tensor, width: int, operand: Operand) -> None:
+        """All threads fetch a part of an operand, each vectors of neighbours in turn."""
+        stage, axes = self.s[copy], list(compute_of(self.s, copy).axis)
+        if self.plan.is_grouped(operand) and len(axes) > 1:
+            # Rows an odd number of vectors apart: eight neighbouring rows lie in all banks.
+            stage.storage_align(axes[-2], 2 * GROUP, GROUP)
+        whole = stage.fuse(*axes)
+        vector: list[IterVar] = []
+        if width > 1:
+            whole, lane = stage.split(whole, factor=width)
+            stage.vectorize(lane)
+            vector = [lane]
+        turn, mine = stage.split(whole, factor=self.plan.threads)
+        stage.reorder(turn, mine, *vector)
+        stage.unroll(turn)
+        stage.bind(mine, self.thread)
+
+    def _read(self, register: Tensor, operand: Operand) -> None:
+        """Vectors of shared memory into registers."""
+        stage, axes = self.s[register], list(compute_of(self.s, register).axis)
+        along = next(iter(operand.moved[-1]), None)
+        tile = self.plan.tiles[along] if along is not None and along < len(self.plan.tiles) else None
+        if self.plan.is_grouped(operand) or (tile is not None and tile.inner > 1):
+            stage.vectorize(axes.pop())
+        for axis in axes:
+            stage.unroll(axis)

@@ -1,0 +1,45 @@
+"""Which schedule each stage gets on a GPU when nobody wrote one and nothing was tuned. Every stage that stays at the root is a kernel."""
+
+from __future__ import annotations
+
+from ...schedule.te_schedule import Schedule
+from ...schedule.tree import StageNode
+from ...target import Target
+from ...te.operation import ComputeOp
+from ..stages import is_untouched
+from .contraction import schedule_contractions
+from .injective import schedule_injective
+from .reduction import is_shared_by_threads, schedule_reduction
+from .rows import rows_for_blocks, schedule_rows
+from .tile_plan import tile_plan
+
+
+def scheduled_for_gpu(s: Schedule, target: Target) -> None:
+    """Schedule what nothing has been said of yet, after cheap stages are inlined."""
+    schedule_contractions(s, target)
+    left = [stage for stage in s.tree.in_order() if not stage.is_placeholder and is_untouched(stage)]
+    rows = rows_for_blocks(s, left, target)
+    if rows:
+        schedule_rows(s, left, rows, target)
+        return
+    for stage in left:
+        _alone(s, stage, target)
+
+
+def _alone(s: Schedule, stage: StageNode, target: Target) -> None:
+    """Loops of an operator's own, such as a sort's, stay as they are: what they bind is up to whoever wrote them."""
+    if isinstance(stage.op, ComputeOp):
+        tensor = stage.origin.output(0)
+        (schedule_reduction if stage.compute.reduce_axis else schedule_injective)(s, tensor, target)
+
+
+def seen_on_gpu(s: Schedule, stage: StageNode, target: Target) -> str:
+    """What the rules make of a stage with a reduction, in words, for `explain`."""
+    plan = tile_plan(s.tree, stage, target)
+    if plan is not None:
+        tile = " x ".join(str(part.size) for part in plan.tiles)
+        terms = " x ".join(map(str, plan.chunk))
+        return f"a contraction: {plan.threads} threads compute tiles of {tile}, of {terms} terms at a time in shared memory"
+    if is_shared_by_threads(stage.compute):
+        return "a reduction whose terms are neighbours in memory: the threads of a block share each result"
+    return "a reduction whose results are neighbours in memory, or whose terms have an order: a thread for each result"

@@ -1,0 +1,106 @@
+"""Schedules of reductions: threads go along the axis whose elements are neighbours in memory.
+
+Where that is a reduction axis, the threads of a block share a row:         Y[i] = sum over k of X[i, k]
+    block i, thread t: t takes k = t, t + threads, ...; then all partial results become one by exchanges within warps.
+Where results are neighbours, each thread has its own:                      Y[j] = sum over k of X[k, j]
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from ...schedule.te_schedule import Schedule
+from ...target import Target
+from ...te.combiner_laws import is_componentwise, refuted_law
+from ...te.operation import ComputeOp
+from ...te.tensor import Tensor
+from ...te.thread_axis import thread_axis
+from ...tir.expr import IterVar, Reduce
+from ..access import merged_loops, stage_reads
+from ..reduction import contiguous_axis
+from ..sizes import Factor
+from ..stages import compute_of, constant_extents
+from .block import Limits, limits_of, over_blocks, preferred_threads, vector_width
+
+# Terms of each block's part where a few results have to keep a whole chip busy.
+_PART = 1 << 14
+_FEW_RESULTS = 64
+# Elements of one access, of 32 bits each.
+_VECTOR = 4
+
+
+def schedule_reduction(s: Schedule, tensor: Tensor, target: Target) -> None:
+    """Schedule one stage with a reduction that stays at the root."""
+    op = compute_of(s, tensor)
+    if not is_shared_by_threads(op):
+        over_blocks(s, tensor, op.axis, target, vector=False)
+        return
+    limits = limits_of(target)
+    partial = _in_parts(s, tensor)
+    if partial is not None:
+        _rows(s, partial, limits)
+    _rows(s, tensor, limits)
+
+
+def is_shared_by_threads(op: ComputeOp) -> bool:
+    """True if threads may share the terms of each result, and these are neighbours in memory."""
+    body = op.body[0]
+    if not isinstance(body, Reduce) or constant_extents(op.reduce_axis) is None:
+        return False
+    # A start other than the identity would be added by each thread.
+    regrouped = is_componentwise(body.combiner) and refuted_law(body.combiner, any_start=bool(body.init)) is None
+    return not body.init and regrouped and contiguous_axis(op) in op.reduce_axis
+
+
+def _in_parts(s: Schedule, tensor: Tensor) -> Tensor | None:
+    """Partial results that blocks compute, if there are a few results of many terms each."""
+    op = compute_of(s, tensor)
+    results, terms = constant_extents(op.axis), constant_extents(op.reduce_axis)
+    if results is None or terms is None or prod(results) > _FEW_RESULTS or prod(terms) < 2 * _PART:
+        return None
+    whole = s[tensor].fuse(*op.reduce_axis)
+    outer, _ = s[tensor].split(whole, factor=_PART)
+    made = s.rfactor(tensor, outer)
+    assert isinstance(made, Tensor)
+    return made
+
+
+def _rows(s: Schedule, tensor: Tensor, limits: Limits) -> None:
+    op = compute_of(s, tensor)
+    stage = s[tensor]
+    thread = thread_axis("threadIdx.x")
+    place = stage.fuse(*op.axis)
+    stage.bind(place, thread_axis("blockIdx.x"))
+    threads = row_threads(limits, prod(constant_extents(op.reduce_axis) or [1]))
+    share(s, tensor, thread, threads, limits)
+    # What other stages read is stored by all threads, who have the same value: a predicate would leave out elements as they see it.
+    if s.tree[stage.id].is_output:
+        stage.set_store_predicate(thread.var.equal(0))
+
+
+def row_threads(limits: Limits, elements: int) -> int:
+    """Threads that share so many elements of a row: whole warps, without a rest where some number of them leaves none."""
+    vectors = max(1, elements // _VECTOR)
+    most = preferred_threads(limits, vectors)
+    fitting = [count for count in range(limits.warp, most + 1, limits.warp) if vectors % count == 0]
+    return fitting[-1] if fitting and 2 * fitting[-1] >= most else most
+
+
+def share(s: Schedule, tensor: Tensor, thread: IterVar, threads: Factor, limits: Limits) -> None:
+    """Let threads share the terms of a reduction, wherever it is computed: each takes vectors of neighbours in turn."""
+    op, stage = compute_of(s, tensor), s[tensor]
+    reads = stage_reads(s.tree, s.tree[stage.id])
+    loops = merged_loops(s, tensor, list(op.reduce_axis), reads)
+    width = vector_width(op, loops[-1], reads)
+    while width > 1 and loops[-1].extent // width < limits.warp:
+        width //= 2  # work for all threads of a warp, rather than vectors for some
+    axes = [loop.axis for loop in loops]
+    lanes: list[IterVar] = []
+    if width > 1:
+        axes[-1], lane = stage.split(axes[-1], factor=width)
+        stage.unroll(lane)
+        lanes = [lane]
+    whole = stage.fuse(*axes)
+    outer, mine = stage.split(whole, factor=threads)
+    stage.reorder(mine, outer, *lanes)
+    stage.bind(mine, thread)
