@@ -54,8 +54,9 @@ class GraphReader(ExpressionReader):
         return as_expr(self.value(tree))
 
     def _is_language(self, name: str) -> bool:
-        known, value = self._scope.find(name)
-        return known and isinstance(value, (Namespace, PrimExpr))
+        known = self._scope.find(name)[0]
+        # Read as the name, as what stands for the words may be the module that has them.
+        return known and isinstance(self.value(ast.Name(name, ast.Load())), (Namespace, PrimExpr))
 
     def value(self, node: ast.AST) -> Any:
         """What `node` is worth; calls of functions of the module and of values are calls of the graph."""
@@ -117,8 +118,10 @@ class GraphReader(ExpressionReader):
             self._scope.define(arg.arg, params[-1])
         if not self._is_inner:
             self._check_symbols(args, params)
-        stated = None if node.returns is None else self.at(node.returns, info_of, self.value(node.returns))
-        return params, stated
+        returns = node.returns
+        if returns is None or (isinstance(returns, ast.Constant) and returns.value is None):  # -> None states nothing
+            return params, None
+        return params, self.at(returns, info_of, self.value(returns))
 
     def _check_symbols(self, args: ast.arguments, params: Sequence[Var]) -> None:
         """Refuse extents that no argument determines: each symbol is an extent by itself somewhere."""

@@ -14,6 +14,7 @@ from tensorexpr.ir import VDevice, structural_equal
 from tensorexpr.relax.evaluator import Evaluator
 from tensorexpr.script import from_source
 from tensorexpr.script import relax as R
+from tensorexpr.script import tir as T  # noqa: F401  # of texts of extents
 
 
 @R.macro
@@ -293,3 +294,12 @@ def test_private_functions_have_no_symbol() -> None:
     text = '@R.function(private=True)\ndef main(x: R.Tensor((2,), "float32")):\n    R.func_attr({"global_symbol": "main"})\n    return x\n'
     with pytest.raises(ParseError, match="private, which means that it has no global_symbol"):
         from_source(text)
+
+
+def test_texts_of_extents_use_the_words_of_the_loop_language() -> None:
+    @R.function
+    def main(x: R.Tensor(("n",), "float32"), y: R.Tensor(("T.max(n, 20)",), "float32")) -> None:
+        return R.add(y, y)
+
+    assert str(main.params[1].struct_info.shape) == "R.shape([T.max(n, 20)])"
+    assert main.ret_struct_info == main.params[1].struct_info  # -> None states nothing
