@@ -33,13 +33,14 @@ from .expr import (
     VarBinding,
     convert_to_expr,
 )
-from .relations import returned
+from .relations import returned, without_symbols
 from .struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
     ShapeExpr,
     StructInfo,
     TupleStructInfo,
+    symbols_of,
 )
 from .tensor_function import outline, tensor_function
 
@@ -299,7 +300,10 @@ class BlockBuilder:
         self._close()
         attrs = state["attrs"] if state["private"] else {"global_symbol": state["name"], **state["attrs"]}
         state["done"] = True
-        func = Function(tuple(given), SeqExpr(tuple(self._blocks), result), None, state["pure"], FrozenMap(attrs))  # type: ignore[arg-type]
+        body = SeqExpr(tuple(self._blocks), result)
+        # Symbols of its inside mean nothing to those who call it.
+        info = without_symbols(body.struct_info, {symbol for param in given for symbol in symbols_of(param.struct_info)})
+        func = Function(tuple(given), body, info, state["pure"], FrozenMap(attrs))
         self._names.add(state["name"])
         self._module.update_func(state["name"], func)  # type: ignore[arg-type]
         return GlobalVar(state["name"])

@@ -6,6 +6,7 @@ Tensors are arrays, shapes tuples of integers, tuples tuples; symbols get their 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -249,6 +250,8 @@ class _Frame:
             return iterate(lambda args: step(*args), body.ret_struct_info, [self.value(one) for one in call.args[1:]], _same, _same)
         if name in ("call_pure_packed", "call_inplace_packed"):
             return _array(self.value(call.args[0])(*self._as_arrays(call.args[1:])))
+        if name == "make_closure":
+            return partial(self.value(call.args[0]), *self.value(call.args[1]))
         if name in ("invoke_closure", "invoke_pure_closure"):
             return self.value(call.args[0])(*self.value(call.args[1]))
         if name == "print":

@@ -369,6 +369,10 @@ class Function(RelaxExpr):
         attrs = self.attrs if isinstance(self.attrs, FrozenMap) else FrozenMap(self.attrs)
         _set(self, params=tuple(self.params), body=body, attrs=attrs, ret_struct_info=self.ret_struct_info or body.struct_info)
 
+    def __bool__(self) -> bool:
+        # A program of the graph, and no value in it: `if func:` asks whether there is one.
+        return True
+
     def _derived(self) -> StructInfo:
         return FuncStructInfo(tuple(param.struct_info for param in self.params), self.ret_struct_info, self.is_pure)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..script.read import graph_function, macro, module_of
 from . import printer, script_reader
+from . import script_entry as entry
 from .dpl import PatternMatchingRewriter
 from .script_words import RELAX
 
@@ -45,7 +46,7 @@ def rewriter(rewriter_mod: Any) -> PatternMatchingRewriter:
 
 
 __getattr__ = RELAX.__getattr__
-__all__ = ["function", "macro", "printer", "rewriter", "script_reader"]
+__all__ = ["entry", "function", "macro", "printer", "rewriter", "script_reader"]
 
 
 def __dir__() -> list[str]:

@@ -19,9 +19,10 @@ from ..tir.expr import Var as Symbol
 from ..tir.function import GlobalVar, IRModule
 from .block_builder import BlockBuilder
 from .expr import Call, DataflowVar, Function, If, RelaxExpr, SeqExpr, Tuple, TupleGetItem, Var, convert_to_expr
-from .relations import BaseCheckResult, struct_info_base_check
+from .ops.row import row_of
+from .relations import BaseCheckResult, bind_symbols, struct_info_base_check, without_symbols
 from .script_words import RELAX, Cast, EmitTe, GraphContext, Output, info_of
-from .struct_info import FuncStructInfo, ObjectStructInfo, StructInfo, TupleStructInfo
+from .struct_info import FuncStructInfo, ObjectStructInfo, StructInfo, TupleStructInfo, symbols_of
 
 
 class GraphReader(ExpressionReader):
@@ -38,6 +39,7 @@ class GraphReader(ExpressionReader):
         super().__init__(source, scope, self._graph, MODULES)
         self._builder = builder
         self._depth = 0  # of macros around
+        self._is_inner = False  # a closure, which knows the symbols of the function around
         self._outputs: list[dict[str, int]] = []  # of each dataflow block around: names -> the line of the binding that outlives it
 
     def _extent(self, text: str) -> PrimExpr:
@@ -52,8 +54,9 @@ class GraphReader(ExpressionReader):
         return as_expr(self.value(tree))
 
     def _is_language(self, name: str) -> bool:
-        known, value = self._scope.find(name)
-        return known and isinstance(value, (Namespace, PrimExpr))
+        known = self._scope.find(name)[0]
+        # Read as the name, as what stands for the words may be the module that has them.
+        return known and isinstance(self.value(ast.Name(name, ast.Load())), (Namespace, PrimExpr))
 
     def value(self, node: ast.AST) -> Any:
         """What `node` is worth; calls of functions of the module and of values are calls of the graph."""
@@ -113,8 +116,23 @@ class GraphReader(ExpressionReader):
             annotation = arg.annotation
             params.append(Var(arg.arg, self.at(annotation, info_of, self.value(annotation))))
             self._scope.define(arg.arg, params[-1])
-        stated = None if node.returns is None else self.at(node.returns, info_of, self.value(node.returns))
-        return params, stated
+        if not self._is_inner:
+            self._check_symbols(args, params)
+        returns = node.returns
+        if returns is None or (isinstance(returns, ast.Constant) and returns.value is None):  # -> None states nothing
+            return params, None
+        return params, self.at(returns, info_of, self.value(returns))
+
+    def _check_symbols(self, args: ast.arguments, params: Sequence[Var]) -> None:
+        """Refuse extents that no argument determines: each symbol is an extent by itself somewhere."""
+        known: dict[Symbol, PrimExpr] = {}
+        for param in params:
+            bind_symbols(param.struct_info, param.struct_info, known)
+        own = set(self._graph.symbols.values())
+        for arg, param in zip((*args.posonlyargs, *args.args), params, strict=True):
+            unknown = [one.name for one in symbols_of(param.struct_info) if one in own and one not in known]
+            if unknown and not isinstance(param.struct_info, FuncStructInfo):
+                self.fail(arg, f"{', '.join(unknown)} of {param.struct_info} stands alone in no parameter, so no argument says what it is")
 
     def function(self, node: ast.FunctionDef, options: Mapping[str | None, Any]) -> Function:
         """The function."""
@@ -128,9 +146,14 @@ class GraphReader(ExpressionReader):
         if stated is not None and struct_info_base_check(stated, body.struct_info) <= BaseCheckResult.FAIL_L1:
             self.fail(node.returns or node, f"function {node.name} returns {body.struct_info}, where its signature says {stated}")
         attrs = dict(self._graph.function_attrs)
+        if options.get("private", False) and "global_symbol" in attrs:
+            self.fail(node, f"function {node.name} is private, which means that it has no global_symbol; leave out one of the two")
         if not options.get("private", False):
             attrs = {"global_symbol": node.name, **attrs}
-        return Function(tuple(params), body, stated or body.struct_info, bool(options.get("pure", True)), attrs)  # type: ignore[arg-type]
+        # Symbols of its inside mean nothing to those who call it.
+        known = {symbol for param in params for symbol in symbols_of(param.struct_info)}
+        result_info = stated or (body.struct_info if self._is_inner else without_symbols(body.struct_info, known))
+        return Function(tuple(params), body, result_info, bool(options.get("pure", True)), attrs)  # type: ignore[arg-type]
 
     def _statements(self, nodes: Sequence[ast.stmt]) -> Any:
         """Read statements; what they return, if they do."""
@@ -147,6 +170,8 @@ class GraphReader(ExpressionReader):
                 case ast.AnnAssign(target=target, value=value) if value is not None:
                     self._assign(target, value, self.at(node.annotation, info_of, self.value(node.annotation)))
                 case ast.With(items=[ast.withitem(context_expr=ast.Call(func=func))]) if self._is_word(func, "dataflow"):
+                    if isinstance(last := node.body[-1], ast.Return):
+                        return self._returned_from(node.body[:-1], last, nodes[number + 1 :])
                     self._dataflow(node.body)
                 case ast.Expr(value=ast.Constant()) | ast.Pass() | ast.Nonlocal() | ast.Global():
                     continue
@@ -177,7 +202,7 @@ class GraphReader(ExpressionReader):
             self.fail(target, "expected a name")
         name, value = target.id, self.value(node)
         if isinstance(value, Pending) or (isinstance(value, Builder) and value.dtype and value.name.startswith("T.")):
-            self._symbol(name, value)
+            self.at(node, self._symbol, name, value)
         elif isinstance(value, (Namespace, IRModule, GlobalVar, str, StructInfo)):
             self._scope.define(name, value)  # another name for it, as in cls = Module
         elif isinstance(value, PrimExpr):
@@ -192,7 +217,19 @@ class GraphReader(ExpressionReader):
         if name not in self._graph.symbols:
             made = value.make(name).value if isinstance(value, Pending) else None
             self._graph.symbols[name] = made if isinstance(made, Symbol) else Symbol(name, "int64")
-        self._scope.define(name, self._graph.symbols[name])
+        symbol, dtype = self._graph.symbols[name], value.make(name).value.dtype if isinstance(value, Pending) else value.dtype
+        if dtype != symbol.dtype:
+            raise DeclarationError(f"{name} is an {symbol.dtype} already, as all extents of graphs, not T.{dtype}()")
+        self._scope.define(name, symbol)
+
+    def _returned_from(self, nodes: Sequence[ast.stmt], last: ast.Return, rest: Sequence[ast.stmt]) -> Any:
+        """A dataflow block that ends with a return: what that one names outlives the block."""
+        if rest:
+            self.fail(rest[0], "nothing follows a return")
+        names: list[ast.expr] = [one for one in ast.walk(last) if isinstance(one, ast.Name) and not self._scope.find(one.id)[0]]
+        output = ast.Expr(ast.Call(ast.parse("R.output", mode="eval").body, names, []))
+        self._dataflow([*nodes, output])
+        return self._statements([last])
 
     def _outlives(self, name: str, target: ast.AST) -> bool:
         """Whether a binding is one that its dataflow block gives to what follows it."""
@@ -233,11 +270,15 @@ class GraphReader(ExpressionReader):
     def _dataflow(self, nodes: Sequence[ast.stmt]) -> None:
         """A dataflow block: the last statement says which of its values outlive it."""
         names: set[str] = set()
-        for node in nodes:
+        for number, node in enumerate(nodes):
             if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and self._is_word(node.value.func, "output"):
+                if number != len(nodes) - 1:
+                    self.fail(nodes[number + 1], "nothing follows R.output in its dataflow block")
                 names |= {arg.id for arg in node.value.args if isinstance(arg, ast.Name)}
         lines: dict[str, int] = {}
         for node in nodes:
+            if isinstance(node, ast.FunctionDef) and node.name in names:
+                lines[node.name] = node.lineno
             targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
             for name in (one for target in targets for one in ast.walk(target) if isinstance(one, ast.Name) and one.id in names):
                 # A name may be bound again: the last of its lines is the value that is given out.
@@ -246,43 +287,60 @@ class GraphReader(ExpressionReader):
         if missing:
             self.fail(nodes[-1], f"R.output names {', '.join(sorted(missing))}, which the block doesn't define")
         self._outputs.append(lines)
+        self._scope.push()
         with self._builder.dataflow():
             self._statements(nodes)
+        # What ends with the block has no meaning behind it; a name that it bound anew means there what it meant before.
+        ended = self._scope.pop()
         self._outputs.pop()
+        for word, value in ended.items():
+            if not isinstance(value, DataflowVar):
+                self._scope.define(word, value)
 
-    def _effect(self, node: ast.Expr) -> None:
-        """A call for its effect: R.print, R.assert_op, a registered function; R.func_attr and R.output are about what is around."""
+    def _effect(self, node: Any) -> Any:
+        """A call for its effect: R.print, R.assert_op, a registered function; R.func_attr and R.output are about what is around.
+
+        Returns:
+            what the effect is worth, which is nothing but for registered functions.
+        """
         value = self.value(node.value)
+        if isinstance(value, Output) and not self._outputs:
+            self.fail(node, "R.output stands at the end of a dataflow block: `with R.dataflow():`")
         if value is None or isinstance(value, (Output, Var)):
-            return
+            return Tuple(())
         if isinstance(value, Cast):  # for the symbols that it defines
             self.at(node, self._cast, value, "_", node)
-            return
+            return Tuple(())
         if not isinstance(value, Call):
             self.fail(node, "this has no effect; assign it to a name")
-        self.at(node, self._builder.emit, value, "_")
+        made = self.at(node, self._builder.normalize, value)
+        if isinstance(made, Call) and _is_unused_value(made):
+            self.fail(node, f"{made.op} has no effect but its value, {made.struct_info}; assign it to a name")
+        return self.at(node, self._builder.emit, made, "_")
 
     def _branches(self, node: ast.If) -> None:
         """``if``: both branches end with a binding of the same name, which is what the whole is."""
         cond = self._result(node.test)
         ends = [_last_name(branch) for branch in (node.body, node.orelse)]
-        if None in ends or ends[0] != ends[1]:
+        is_effect = all(branch and isinstance(branch[-1], ast.Expr) for branch in (node.body, node.orelse))  # of the whole
+        if ends[0] != ends[1] or (None in ends and not is_effect):
             self.fail(node, "both branches of an if end with an assignment to the same name, and there is an else")
         sequences: list[SeqExpr] = []
         for branch in (node.body, node.orelse):
             outer = self._builder.begin_scope()
             self._scope.push()
-            self._statements(branch)
-            _, result = self._scope.find(ends[0] or "")
+            self._statements(branch[:-1] if is_effect else branch)
+            result = self._effect(branch[-1]) if is_effect else self._scope.find(ends[0] or "")[1]
             self._scope.pop()
             sequences.append(SeqExpr(self._builder.end_scope(outer), result))
-        name = ends[0] or ""  # which the branches have used up: the whole is what has it
+        name = ends[0] or "_"  # which the branches have used up: the whole is what has it
         self._builder.free_name(name)
         self._scope.define(name, self.at(node, self._emit, If(cond, *sequences), name, node, None))
 
     def _closure(self, node: ast.FunctionDef) -> None:
         """A function inside of a function, which may use what is around it."""
         reader = GraphReader(self._source, self._scope, self._builder)
+        reader._is_inner = True
         reader._graph.symbols.update(self._graph.symbols)
         self._scope.push()
         params, stated = reader.signature(node)
@@ -296,6 +354,12 @@ class GraphReader(ExpressionReader):
         func = reader.function(node, {**options, "private": True})
         self._scope.pop()
         self._scope.define(node.name, self._builder.bind(func, node.name, False, None, named if stated is not None else None))
+
+
+def _is_unused_value(call: Call) -> bool:
+    """Whether a call is there for a value alone."""
+    row = row_of(call)
+    return row is not None and row.is_pure and not isinstance(call.struct_info, (TupleStructInfo, ObjectStructInfo))
 
 
 def _last_name(nodes: Sequence[ast.stmt]) -> str | None:

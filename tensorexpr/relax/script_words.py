@@ -11,7 +11,7 @@ from ..script.parser.values import Builder, Namespace, Pending
 from ..tir.expr import PrimExpr
 from ..tir.expr import Var as Symbol
 from . import op
-from .expr import DataTypeImm, PrimValue, StringImm, Tuple, TupleGetItem, const, convert_to_expr
+from .expr import DataTypeImm, ExternFunc, PrimValue, StringImm, Tuple, TupleGetItem, const, convert_to_expr
 from .struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
@@ -42,6 +42,20 @@ class Word(Builder):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The type, value or call of the graph."""
         return self.function(*((Context(),) if self.in_context else ()), *args, **kwargs)
+
+
+class TypeWord(Word):
+    """A word of R that is a type, which may stand for itself: `R.Tensor` is any tensor."""
+
+    __slots__ = ()
+
+    @property
+    def __name__(self) -> str:
+        return self.name.removeprefix("R.")
+
+    def as_struct_info(self, dict_globals: Any = None) -> StructInfo:
+        """What the bare word says of values."""
+        return _BARE[self.name]
 
 
 def _extent(context: Context, value: Any) -> Any:
@@ -96,8 +110,8 @@ def info_of(annotation: Any) -> StructInfo:
         return annotation
     if annotation is None:
         return TupleStructInfo(())
-    if isinstance(annotation, Builder) and annotation.name in _BARE:
-        return _BARE[annotation.name]
+    if isinstance(annotation, TypeWord):
+        return annotation.as_struct_info()
     raise TypeMismatchError(f'expected a type such as R.Tensor((n, 16), "float32"), not {annotation!r}')
 
 
@@ -196,18 +210,20 @@ RELAX = Namespace(
     "R",
     {
         "builtin": Namespace("R.builtin", _builders("R.builtin", op.builtin.__all__, op.builtin)),
+        "grad": Namespace("R.grad", _builders("R.grad", op.grad.__all__, op.grad)),
         "memory": Namespace("R.memory", _builders("R.memory", op.memory.__all__, op.memory)),
         "vm": Namespace("R.vm", _builders("R.vm", op.vm.__all__, op.vm)),
         "inspect": Namespace("R.inspect", _builders("R.inspect", op.inspect.__all__, op.inspect)),
         **_builders("R", op.__all__, op),
         **{name: Word(f"R.{name}", _with_results(getattr(op, name), name), True) for name in _CALLS},
-        "Callable": Word("R.Callable", _callable),
-        "Object": Word("R.Object", ObjectStructInfo),
-        "Prim": Word("R.Prim", prim_type, True),
-        "Shape": Word("R.Shape", shape_type, True),
+        "Callable": TypeWord("R.Callable", _callable),
+        "ExternFunc": Word("R.ExternFunc", ExternFunc),
+        "Object": TypeWord("R.Object", ObjectStructInfo),
+        "Prim": TypeWord("R.Prim", prim_type, True),
+        "Shape": TypeWord("R.Shape", shape_type, True),
         "ShapeExpr": Word("R.ShapeExpr", lambda values: ShapeExpr(tuple(values))),
-        "Tensor": Word("R.Tensor", tensor_type, True),
-        "Tuple": Word("R.Tuple", _tuple_type),
+        "Tensor": TypeWord("R.Tensor", tensor_type, True),
+        "Tuple": TypeWord("R.Tuple", _tuple_type),
         "TupleGetItem": Word("R.TupleGetItem", TupleGetItem),
         "const": Word("R.const", const),
         "dataflow": Word("R.dataflow", lambda: None),

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar
 
 from ..errors import DeclarationError, TypeMismatchError
 from ..tir.arithmetic import as_int
@@ -186,7 +186,7 @@ class RelaxExpr(Structured):
     def __ge__(self, other: Any) -> Any:
         return self._by("greater_equal", self, other)
 
-    def __bool__(self) -> NoReturn:
+    def __bool__(self) -> bool:
         raise TypeMismatchError("a value of a graph is known when the graph runs: no condition of Python's; write R's `if`, or relax.If")
 
     def __getitem__(self, index: Any) -> Any:

@@ -2,13 +2,13 @@
 
     fn (%x) { nn.relu(nn.dense(%x, w)) }      lv = R.permute_dims(w); lv1 = R.matmul(x, lv); gv = R.nn.relu(lv1)
 
-A node that several others use is computed once, in the innermost branch or function around all that use it first; calls of functions that
-stand where they are called are inlined.
+A node that several others use is computed once where the code around computes it anyway, and else once in each branch or function that
+meets it; calls of functions that stand where they are called are inlined.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..errors import DeclarationError, TypeMismatchError
@@ -42,6 +42,7 @@ class _Emitter:
         self.builder, self.external = builder, external
         # What is known in each branch and function around: what a branch computes isn't there behind it.
         self.scopes: list[dict[Any, Any]] = [{}]
+        self.certain: list[set[Any]] = []  # of each: what it computes whichever branches it takes
 
     def define(self, node: Any, value: Any) -> Any:
         """Remember the value of a node in the innermost scope."""
@@ -55,6 +56,7 @@ class _Emitter:
     def value(self, expr: Any) -> Any:
         """The value of an expression, emitted with all that it needs."""
         found = self.known(expr)
+        self.certain = [_certain(expr)]
         return trampoline(self.steps(expr), self.steps, self.known) if found is None else found
 
     def steps(self, expr: Any) -> Steps:
@@ -90,24 +92,36 @@ class _Emitter:
             return self.define(expr, expr)
         raise TypeMismatchError(f"{type(expr).__name__} has no meaning in a graph")
 
+    def inside(self, expr: Any, known: dict[Any, Any]) -> Steps:
+        """A value in a scope of its own, in which `known` is known."""
+        self.scopes.append(known)
+        self.certain.append(_certain(expr))
+        result = yield expr
+        self.certain.pop()
+        self.scopes.pop()
+        return result
+
+    def shared(self, expr: Any) -> Steps:
+        """Before a scope begins: what the code around computes too, lest both do."""
+        for one in _met(expr, self.certain[-1]):
+            if self.known(one) is None:
+                yield one
+
     def branch(self, expr: Any) -> Steps:
         """A branch as a sequence of its own."""
+        yield from self.shared(expr)
         outer = self.builder.begin_scope()
-        self.scopes.append({})
-        result = yield expr
-        self.scopes.pop()
+        result = yield from self.inside(expr, {})
         return graph.SeqExpr(self.builder.end_scope(outer), result)
 
     def function(self, func: Function, name: Any) -> Steps:
         """A function that is a value; `name` is the variable by which it calls itself."""
         params = [graph.Var(one.name_hint, one.struct_info) for one in func.params]
         variable = None if name is None else graph.Var(name.name_hint, func.struct_info if func.ret_type is not None else None)
+        yield from self.shared(func.body)
         outer = self.builder.begin_scope()
-        self.scopes.append(dict(zip(func.params, params, strict=True)))
-        if variable is not None:
-            self.define(name, variable)
-        result = yield func.body
-        self.scopes.pop()
+        known: dict[Any, Any] = dict(zip(func.params, params, strict=True))
+        result = yield from self.inside(func.body, known if variable is None else {**known, name: variable})
         made = graph.Function(tuple(params), graph.SeqExpr(self.builder.end_scope(outer), result), info_of(func.ret_type) or None)  # type: ignore[arg-type]
         return self.builder.bind(made, name.name_hint if name is not None else "", False, var=variable)
 
@@ -139,10 +153,8 @@ class _Emitter:
         if len(args) != len(func.params):
             raise DeclarationError(f"a function of {len(func.params)} parameters is called with {len(args)} arguments")
         # A scope of its own: the same function may be called again with other arguments.
-        self.scopes.append(dict(zip(func.params, args, strict=True)))
-        result = yield func.body
-        self.scopes.pop()
-        return result
+        yield from self.shared(func.body)
+        return (yield from self.inside(func.body, dict(zip(func.params, args, strict=True))))
 
     def emitted(self, call: Any, args: list[Any]) -> Any:
         """The value of an operator."""
@@ -157,6 +169,49 @@ class _Emitter:
         return (
             meaning if isinstance(meaning, (graph.Var, graph.Constant, graph.Tuple)) and _is_leaf(meaning) else self.builder.emit(meaning)
         )
+
+
+def _operands(expr: Any) -> tuple[Sequence[Any], Sequence[Any]]:
+    """What an expression computes whenever it is computed, and what it may compute: branches, bodies of functions."""
+    match expr:
+        case Let(_, value, body):
+            return (value, body), ()
+        case Function():
+            return (), (expr.body,)
+        case graph.Call():
+            return ((*expr.args, expr.op) if isinstance(expr.op, graph.RelaxExpr) else expr.args), ()
+        case graph.Tuple(fields):
+            return fields, ()
+        case graph.TupleGetItem(value, _):
+            return (value,), ()
+        case graph.If(cond, yes, no):
+            return (cond,), (yes, no)
+    return (), ()
+
+
+def _certain(expr: Any) -> set[Any]:
+    """The nodes that are computed whenever `expr` is."""
+    found, waiting = set[Any](), [expr]
+    while waiting:
+        node = waiting.pop()
+        if node not in found and not isinstance(node, (Function, graph.Var, *_LEAVES)):
+            found.add(node)
+            waiting += _operands(node)[0]
+    return found
+
+
+def _met(expr: Any, nodes: set[Any]) -> list[Any]:
+    """Those of `nodes` that are met first on each way down from `expr`."""
+    found: dict[Any, None] = {}
+    seen, waiting = set[Any](), [expr]
+    while waiting:
+        node = waiting.pop()
+        if node in nodes:
+            found[node] = None
+        elif node not in seen:
+            seen.add(node)
+            waiting += [one for part in _operands(node) for one in part]
+    return list(found)
 
 
 def _is_leaf(value: Any) -> bool:

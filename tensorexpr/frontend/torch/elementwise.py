@@ -258,9 +258,26 @@ def _to(c: Context, input: Any, *rest: Any) -> Any:
     return c.cast(input, c.dtype)
 
 
-@aten("clone", "contiguous", "detach", "alias", "lift_fresh_copy", "lift_fresh", "dropout", "native_dropout", "feature_dropout")
+@aten("clone", "contiguous", "detach", "alias", "lift_fresh_copy", "lift_fresh", "dropout", "feature_dropout")
 def _same(c: Context, input: Any, *rest: Any) -> Any:
     return input
+
+
+@aten("native_dropout")
+def _native_dropout(c: Context, input: Any, *rest: Any) -> Any:
+    kept = c.op("ones", relax.ShapeExpr(tuple(c.shape_of(input))), "bool")
+    return [input, kept]  # as inference has it: nothing is dropped
+
+
+@aten("masked_scatter")
+def _masked_scatter(c: Context, input: Any, mask: Any, source: Any) -> Any:
+    shape = relax.ShapeExpr(tuple(c.shape_of(input)))
+    mask = c.op("broadcast_to", mask, shape)
+    # How many places are masked up to each one is the number of its element of the source.
+    counted = c.op("cumsum", c.op("flatten", c.cast(mask, "int64")), axis=0)
+    places = c.op("clip", c.op("subtract", counted, relax.const(1, "int64")), 0, math.prod(c.shape_of(source)) - 1)
+    taken = c.op("take", c.op("flatten", source), places, axis=0)
+    return c.op("where", mask, c.op("reshape", taken, shape), input)
 
 
 def _reduction(name: str) -> Callable[..., Any]:

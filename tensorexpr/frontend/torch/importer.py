@@ -238,7 +238,7 @@ class _Importer:
         work = converter_of(node.target, self._own)
         if work is None:  # a check of sizes, which the export has made already
             return
-        self._context.result = found
+        self._context.result, self._context.operand = found, getattr(node.args[0], "meta", {}).get("val") if node.args else None
         try:
             args = bound(node.target, [self._value(one) for one in node.args], {key: self._value(one) for key, one in node.kwargs.items()})
             self._values[node] = work(self._context, *args)

@@ -246,6 +246,26 @@ def _index(c: Context, input: Any, indices: Sequence[Any]) -> Any:
     return c.op("gather_nd", input, c.op("permute_dims", c.op("concat", spread, axis=0), axes=[*range(1, len(shape) + 1), 0]))
 
 
+@aten("as_strided", "as_strided_copy")
+def _as_strided(c: Context, input: Any, size: Sequence[Any], stride: Sequence[Any], storage_offset: Any = None) -> Any:
+    steps, extents = tuple(c.operand.stride()), tuple(c.operand.shape)
+    if not all(isinstance(one, int) for one in (*size, *stride, *steps, *extents)):
+        raise DeclarationError("as_strided is taken of tensors of known extents; export with fixed sizes")
+    left = np.full(tuple(size), 0 if storage_offset is None else storage_offset - c.operand.storage_offset(), "int64")
+    for axis, (extent, step) in enumerate(zip(size, stride, strict=True)):
+        left += np.arange(extent).reshape([-1 if n == axis else 1 for n in range(len(size))]) * step
+    # From places in memory to indices, the axis of the longest stride first.
+    places = np.zeros(tuple(size), "int64")
+    for axis in sorted((n for n, extent in enumerate(extents) if extent > 1 and steps[n]), key=lambda n: -steps[n]):
+        index, left = np.divmod(left, steps[axis])
+        if ((index < 0) | (index >= extents[axis])).any():
+            raise DeclarationError("as_strided reaches elements of the memory that aren't its tensor's")
+        places += index * int(np.prod(extents[axis + 1 :]))
+    if left.any():
+        raise DeclarationError("as_strided reaches elements of the memory that aren't its tensor's")
+    return c.op("take", c.op("flatten", input), relax.const(places, "int64"), axis=0)
+
+
 @aten("gather")
 def _gather(c: Context, input: Any, dim: int, index: Any, *rest: Any) -> Any:
     return c.op("gather_elements", input, index, axis=c.axis(input, dim))

@@ -53,11 +53,13 @@ class Context:
     Attributes:
         builder: of the function that is made.
         result: PyTorch's description of the result, a tensor without data or several; None where it has none.
+        operand: of the first argument, the same.
     """
 
     def __init__(self, builder: relax.BlockBuilder, size: Callable[[Any], Any]) -> None:
         self.builder = builder
         self.result: Any = None
+        self.operand: Any = None
         self._size = size
 
     def op(self, name: str, *args: Any, **attrs: Any) -> Any:

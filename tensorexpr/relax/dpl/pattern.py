@@ -11,6 +11,7 @@ from itertools import permutations
 from typing import Any
 
 from ...errors import TypeMismatchError
+from ...later import later
 from ...tir.function import GlobalVar, PrimFunc
 from ...tir.op_registry import Op
 from ...tir.structural import structural_equal
@@ -21,6 +22,15 @@ from ..relations import BaseCheckResult, bind_symbols, struct_info_base_check
 from ..struct_info import ShapeExpr, StructInfo, TensorStructInfo, extent, with_symbols
 from .matcher import Matcher
 from .sequence import Relations
+
+# The words make patterns of this module, in which programs look for them too.
+__getattr__, __dir__ = later(
+    __name__,
+    {
+        ".words": "has_attr has_dtype is_call_dps_packed is_call_packed is_call_tir is_const is_dfv is_expr is_gv is_op is_shape is_tuple "
+        "is_tuple_get_item is_var make_fused_bias_activation_pattern wildcard"
+    },
+)
 
 
 class DFPattern(Relations):

@@ -17,6 +17,7 @@ from ..ops.calls import (
     element,
     invoke_closure,
     invoke_pure_closure,
+    make_closure,
     print,
     shape_of,
 )  # fmt: skip
@@ -141,7 +142,7 @@ __all__ = [
     "floor", "floor_divide", "floor_mod", "full", "full_like", "gather", "gather_elements", "gather_nd", "grad", "greater", "greater_equal",
     "has_value", "hint_on_device", "image", "inspect", "invoke_closure", "invoke_pure_closure", "isfinite", "isinf", "isnan",
     "layout_transform", "left_shift", "less", "less_equal", "linear", "log", "logical_and", "logical_not", "logical_or",
-    "logical_xor", "lookup", "loop", "masked_fill", "matmul", "max", "maximum", "mean", "memory", "min", "minimum", "mod",
+    "logical_xor", "lookup", "loop", "make_closure", "masked_fill", "matmul", "max", "maximum", "mean", "memory", "min", "minimum", "mod",
     "multinomial_from_uniform", "multiply", "narrow_cast", "negative", "nn", "nonzero", "not_equal", "null_value", "one_hot",
     "ones", "ones_like", "permute_dims", "power", "print", "prod", "quantize", "regex_full_match", "relu", "repeat", "requantize",
     "reshape", "reverse_sequence", "right_shift", "round", "rsqrt", "scatter_elements", "scatter_nd", "sequence_at", "sequence_concat",

@@ -115,6 +115,16 @@ def _stated(infos: Any) -> tuple[StructInfo, ...]:
     return made
 
 
+def make_closure(func: Any, args: Any) -> Call:
+    """A function with its first arguments as a value, which takes the others.
+
+    Args:
+        func: the function's GlobalVar.
+        args: its first arguments: a value or a tuple of values.
+    """
+    return Call(Op.of("relax.make_closure"), (func, _tupled(args)))
+
+
 def invoke_closure(closure: Any, args: Any, sinfo_args: Any = None) -> Call:
     """A call of a value that is a function."""
     return Call(Op.of("relax.invoke_closure"), (closure, _tupled(args)), None, _stated(sinfo_args))
@@ -134,7 +144,15 @@ def _rule_of_calls(name: str, is_pure: bool = True) -> None:
     operator(name, is_pure=is_pure)(rule)
 
 
-for _name in ("call_tir", "call_tir_inplace", "call_dps_packed", "call_pure_packed", "call_inplace_packed", "invoke_pure_closure"):
+for _name in (
+    "call_tir",
+    "call_tir_inplace",
+    "call_dps_packed",
+    "call_pure_packed",
+    "call_inplace_packed",
+    "make_closure",
+    "invoke_pure_closure",
+):
     _rule_of_calls(_name)
 _rule_of_calls("invoke_closure", is_pure=False)
 

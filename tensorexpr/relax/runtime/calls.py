@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -76,6 +77,8 @@ class Calls:
                 return self._inplace(call)
             case "call_pure_packed" | "call_inplace_packed":
                 return self._packed(call.args[0], call.args[1:])
+            case "make_closure":
+                return lambda slots: partial(args[0](slots), *args[1](slots))
             case "invoke_closure" | "invoke_pure_closure":
                 return lambda slots: args[0](slots)(*args[1](slots))
             # The value of an effect is the empty tuple, which Python's None becomes.

@@ -6,7 +6,7 @@ elementwise behind it is one computation of two stages. Constants of one element
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ...errors import DeclarationError
@@ -21,12 +21,13 @@ from ...tir.function import GlobalVar, IRModule, PrimFunc
 from ...tir.op_registry import Op
 from ...tir.structural import structural_equal
 from ..expr import Call, Constant, Function, Tuple, TupleGetItem, Var
-from ..struct_info import ShapeStructInfo, TensorStructInfo
+from ..struct_info import ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
 from ..tensor_function import Sizes, function_of_tensors, outline, plain_tensors
 from ..visitor import Mutator
 from .fused_functions import PRIMITIVE
 from .moves import written_in_place
 from .passes import graph_pass
+from .rewriting import Rewriter
 
 
 def composed(func: Function, mod: IRModule) -> tuple[list[Tensor], list[Tensor]]:
@@ -36,14 +37,21 @@ def composed(func: Function, mod: IRModule) -> tuple[list[Tensor], list[Tensor]]
         DeclarationError: if a value isn't one of tensors, or a callee can't be read as a computation with the loops that it has.
     """
     values: dict[Any, Any] = {}
-    tensors = [param for param in func.params if not isinstance(param.struct_info, ShapeStructInfo)]
-    infos = [param.struct_info for param in tensors]
+    params = [param for param in func.params if not isinstance(param.struct_info, ShapeStructInfo)]
+    infos = [one for param in params for one in _flat(param.struct_info)]
     sizes = Sizes([info.extents for info in infos if isinstance(info, TensorStructInfo) and info.extents is not None])
-    for param, info in zip(tensors, infos, strict=True):
+    inputs: list[Tensor] = []
+
+    def given(info: StructInfo, name: str) -> Any:
+        """Placeholders for a parameter: one for each tensor in a tuple."""
+        if isinstance(info, TupleStructInfo):
+            return [given(one, f"{name}_{place}") for place, one in enumerate(info.fields)]
         if not isinstance(info, TensorStructInfo) or info.extents is None or not info.dtype:
-            raise DeclarationError(f"FuseTIR: {param.name_hint} is {info}, not a tensor of known shape and dtype")
-        values[param] = placeholder([sizes.extent(one) for one in info.extents], info.dtype, param.name_hint)
-    inputs = [values[param] for param in tensors]
+            raise DeclarationError(f"FuseTIR: {name} is {info}, not a tensor of known shape and dtype")
+        inputs.append(placeholder([sizes.extent(one) for one in info.extents], info.dtype, name))
+        return inputs[-1]
+
+    values.update({param: given(param.struct_info, param.name_hint) for param in params})
 
     def value(expr: Any) -> Any:
         match expr:
@@ -65,6 +73,23 @@ def composed(func: Function, mod: IRModule) -> tuple[list[Tensor], list[Tensor]]
         values[binding.var] = value(binding.value)
     result = value(func.body.body)
     return inputs, written_in_place(result if isinstance(result, list) else [result])
+
+
+def _flat(info: StructInfo) -> Iterator[StructInfo]:
+    """What a value is made of: itself, or the fields of a tuple, in order."""
+    if not isinstance(info, TupleStructInfo):
+        yield info
+    for one in info.fields if isinstance(info, TupleStructInfo) else ():
+        yield from _flat(one)
+
+
+def _elements(value: Any) -> Iterator[Any]:
+    """The same of a value."""
+    info = value.struct_info
+    if not isinstance(info, TupleStructInfo):
+        yield value
+    for place in range(len(info.fields) if isinstance(info, TupleStructInfo) else 0):
+        yield from _elements(value.fields[place] if isinstance(value, Tuple) else TupleGetItem(value, place))
 
 
 def _applied(tensors: Sequence[Tensor], args: Sequence[Tensor | PrimExpr]) -> list[Tensor]:
@@ -91,7 +116,7 @@ class _Caller(Mutator):
         if not isinstance(expr, Call) or not isinstance(expr.op, GlobalVar) or expr.op.name_hint not in self._made:
             return expr
         # Sizes that the graph's function is told aren't asked for by the kernel.
-        given = tuple(arg for arg in expr.args if not isinstance(arg.struct_info, ShapeStructInfo))
+        given = tuple(one for arg in expr.args if not isinstance(arg.struct_info, ShapeStructInfo) for one in _elements(arg))
         return Call(Op.of("relax.call_tir"), (self._made[expr.op.name_hint], Tuple(given)), None, expr.struct_info)
 
 
@@ -139,9 +164,12 @@ def FuseTIR() -> ModulePass:
             callees[name] = GlobalVar(first)
             new.setdefault(first, made)
         caller, whole = _Caller(callees), IRModule(attrs=mod.attrs, global_infos=mod.global_infos)
+        has_tuples = any(isinstance(param.struct_info, TupleStructInfo) for func in fused.values() for param in func.params)
         for var, other in mod.functions_items():
             if isinstance(other, Function) and var.name_hint not in fused:
-                whole.update_func(var, caller.function(other))
+                called = caller.function(other)
+                # Elements of tuples that calls take get variables of their own.
+                whole.update_func(var, Rewriter({}).function(called) if has_tuples else called)  # type: ignore[arg-type]
             elif var.name_hint in new:
                 whole.update_func(var, new[var.name_hint])
             elif var.name_hint not in fused:

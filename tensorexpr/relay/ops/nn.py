@@ -78,8 +78,9 @@ def _conv(rank: int, planes: str) -> Callable[..., Any]:
         out_layout: str = "", out_dtype: str = "",
     ) -> Meaning:  # fmt: skip
         _checked(weight, kernel_layout, kernel_size, planes)
+        rows = by_channel(data, weight, groups, data_layout, kernel_layout)
         made = getattr(R, f"conv{rank}d")(
-            data, weight, _list(strides), _list(padding), _list(dilation), groups, data_layout, kernel_layout, out_layout or None,
+            data, rows, _list(strides), _list(padding), _list(dilation), groups, data_layout, kernel_layout, out_layout or None,
             out_dtype or None,
         )  # fmt: skip
         return _with_channels(made, channels, out_layout or data_layout)
@@ -106,6 +107,18 @@ def _checked(weight: Any, layout: str, kernel_size: Any, planes: str) -> None:
     extents = dict(zip(layout, shape(weight), strict=True))
     for letter, stated in zip(planes, _list(kernel_size) if kernel_size is not None else [], strict=False):
         _counted("kernel_size", stated, extents[letter])
+
+
+def by_channel(data: Any, weight: Any, groups: int, data_layout: str, kernel_layout: str) -> Any:
+    """Weights of a convolution by channel, which Relay states as (channels, multiplier), with one row for each result."""
+    at = kernel_layout.find("OI")
+    if groups == 1 or at < 0 or not (data_layout + kernel_layout).isupper():
+        return weight
+    extents = shape(weight)
+    channels, outer, inner = (as_int(one) for one in (shape(data)[data_layout.index("C")], *extents[at : at + 2]))
+    if not groups == channels == outer or inner is None:
+        return weight
+    return graph_op.reshape(weight, (*extents[:at], outer * inner, 1, *extents[at + 2 :])) if inner > 1 else weight
 
 
 conv1d, conv2d, conv3d = _conv(1, "W"), _conv(2, "HW"), _conv(3, "DHW")

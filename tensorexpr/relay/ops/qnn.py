@@ -16,7 +16,7 @@ from ...errors import DeclarationError
 from ...relax import op as graph_op
 from ...relax.expr import const as constant
 from ...tir.dtype import parse_dtype
-from .nn import R
+from .nn import R, by_channel
 from .row import Expr, Exprs, Meaning, dtype, number, operator, shape
 from .transform import _axis, _fields, _list
 
@@ -123,8 +123,9 @@ def conv2d(
     groups: int = 1, data_layout: str = "NCHW", kernel_layout: str = "OIHW", out_layout: str = "", out_dtype: str = "int32",
 ) -> Meaning:  # fmt: skip
     """A convolution of quantized numbers, with int32 sums; in the padding stands the zero point."""
+    weight = by_channel(data, _centred(kernel, kernel_zero_point, kernel_layout.index("O")), groups, data_layout, kernel_layout)
     return R.conv2d(
-        _centred(data, input_zero_point, 1), _centred(kernel, kernel_zero_point, kernel_layout.index("O")), _list(strides), _list(padding),
+        _centred(data, input_zero_point, 1), weight, _list(strides), _list(padding),
         _list(dilation), groups, data_layout, kernel_layout, out_layout or None, out_dtype,
     )  # fmt: skip
 

@@ -23,7 +23,7 @@ _LONGEST = 1 << 16  # of a string or a list that a script makes while it is read
 def _checked_power(a: Any, b: Any) -> Any:
     bits = int(a).bit_length() if isinstance(a, int) else 1
     # a ** b has at most b times the bits of a.
-    if abs(b) * max(bits, 1) > _LARGEST_SHIFT:
+    if isinstance(b, Number) and abs(b) * max(bits, 1) > _LARGEST_SHIFT:
         raise DeclarationError(f"the power has more than {_LARGEST_SHIFT} bits")
     return a**b
 

@@ -4,6 +4,7 @@ import importlib
 import sys
 from typing import Any
 
+sys.modules[f"{__name__}.entry"] = importlib.import_module("tensorexpr.relax.script_entry")
 sys.modules[__name__] = importlib.import_module("tensorexpr.relax.script")
 
 

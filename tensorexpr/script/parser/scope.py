@@ -19,9 +19,9 @@ class Scope:
         """Enter a block."""
         self._frames.append({})
 
-    def pop(self) -> None:
-        """Leave a block: what was defined in it is gone."""
-        self._frames.pop()
+    def pop(self) -> dict[str, Any]:
+        """Leave a block: what was defined in it, which is gone."""
+        return self._frames.pop()
 
     def define(self, name: str, value: Any) -> None:
         """Let `name` mean `value` from here to the end of the block."""

@@ -93,6 +93,9 @@ MOVING: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "orders": (lambda x: (x.permute(1, 0), x.flip(0, 1), x.roll(1, 0), x.roll(-2), x.movedim(0, 1)), (X,)),
     "gathers": (lambda x: (x[torch.tensor([2, 0, -1])], x[:, torch.tensor([1, 1])], x.index_select(1, torch.tensor([3, 0]))), (X,)),
     "places of several axes": (lambda x: (x[torch.tensor([2, 0]), torch.tensor([1, -1])], x.gather(1, torch.tensor([[0], [3]]))), (X,)),
+    "diagonals": (lambda x: (torch.einsum("ii", x[:, :3]), torch.einsum("ii->i", x.t()[:3].t()), x.t().contiguous().t().diagonal(1)), (X,)),
+    "views of memory": (lambda x: (x.as_strided((2, 3), (1, 2), 1), x.t().as_strided((2, 2), (4, 2)), x.as_strided((), ())), (X,)),
+    "scattered where a mask says": (lambda x, y: (x.masked_scatter(x > 0, x * 2), x.masked_scatter(y > 0, -x)), (X, Y)),
     "triangles": (lambda x: (x.tril(), x.triu(1)), (X,)),
     "borders": (lambda x: (F.pad(x, (1, 2, 0, 1)), F.pad(x, (1, 0), value=3.0), F.pad(x[None], (1, 1), mode="replicate")), (X,)),
     "made tensors": (lambda x: (torch.zeros_like(x), torch.full((2,), 3.0) + x[0, 0], torch.arange(4) + x, torch.ones(3, 1) * x), (X,)),
@@ -308,3 +311,20 @@ def test_own_converters_come_first() -> None:
     own = {"relu.default": lambda c, x: c.op("negative", x)}
     mod = from_exported_program(exported(Wrapped(torch.relu), X), custom_convert_map=own, unwrap_unit_return_tuple=True)
     assert "R.negative" in mod.script() and "relu" not in mod.script()
+
+
+def test_views_of_memory_that_is_not_theirs() -> None:
+    with pytest.raises(DeclarationError, match="reaches elements of the memory that aren't its tensor's"):
+        from_exported_program(exported(Wrapped(lambda x: x[:, :2].as_strided((2, 3), (4, 1))), X))
+
+
+def test_training_drops_nothing() -> None:
+    class Drops(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return torch.ops.aten.native_dropout(x, 0.5, True)
+
+    with torch.no_grad():
+        mod = from_exported_program(torch.export.export(Drops(), (X,)))
+    kept, mask = arrays_of(relax.VirtualMachine(relax.build(mod, "llvm"))["main"](X.numpy()))
+    np.testing.assert_array_equal(kept, X.numpy())
+    assert mask.dtype == "bool" and mask.all()

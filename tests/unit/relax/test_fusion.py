@@ -310,3 +310,28 @@ def test_attention_is_products_that_read_heads_where_they_are(key: tuple[int, ..
     assert len(kernels(made)) == (3 if key[2] == 3 else 1) and not any(name.startswith("transpose") for name in kernels(made))
     for found in (Evaluator(made)("main", *arrays), relax.VirtualMachine(relax.build(mod))["main"](*arrays).numpy()):
         np.testing.assert_allclose(found, wanted, rtol=2e-4, atol=2e-5)
+
+
+def test_functions_that_take_tuples_become_kernels_of_their_elements() -> None:
+    tensor = relax.TensorStructInfo((10,), "float32")
+    nested = relax.TupleStructInfo((tensor, relax.TupleStructInfo((tensor, tensor))))
+    bb, given, outer = relax.BlockBuilder(), relax.Var("x", nested), relax.Var("y", nested)
+    with bb.function("fused", [given], attrs={"Primitive": 1}, private=True):
+        with bb.dataflow():
+            inner = bb.emit(relax.TupleGetItem(given, 1))
+            added = bb.emit_te(topi.add, bb.emit(relax.TupleGetItem(given, 0)), bb.emit(relax.TupleGetItem(inner, 1)))
+            result = bb.emit_output(bb.call_te(topi.exp, added))
+        bb.emit_func_output(result)
+    with bb.function("main", [outer]):
+        with bb.dataflow():
+            pair = bb.emit(relax.Tuple((bb.emit(relax.TupleGetItem(outer, 0)), bb.emit(relax.TupleGetItem(outer, 1)))))
+            once = bb.emit_output(relax.Call(relax.GlobalVar("fused"), [pair]))
+        bb.emit_func_output(once)
+    mod = FuseTIR()(bb.get())
+    assert "fused" in kernels(mod) and relax.analysis.well_formed(mod)
+    first, unused, last = (np.full(10, n, "float32") for n in (1, 2, 3))
+    np.testing.assert_allclose(Evaluator(mod)("main", (first, (unused, last))), np.exp(first + last), rtol=1e-6)
+    run = relax.VirtualMachine(relax.build(mod, "llvm"), tvm.cpu())["main"]
+    np.testing.assert_allclose(
+        run((tvm.nd.array(first), (tvm.nd.array(unused), tvm.nd.array(last)))).numpy(), np.exp(first + last), rtol=1e-6
+    )

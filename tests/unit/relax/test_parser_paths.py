@@ -63,3 +63,17 @@ def test_programs_that_take_their_words_from_the_parser(tmp_path: Path) -> None:
 def test_the_words_are_the_same() -> None:
     for name in ("relax", "tir", "ir"):
         assert importlib.import_module(f"tensorexpr.script.parser.{name}") is getattr(script, name) is getattr(parser, name)
+
+
+def test_types_by_the_names_of_their_classes() -> None:
+    entry = importlib.import_module("tensorexpr.script.parser.relax.entry")
+    R = script.relax
+    assert isinstance(R.Object, entry.StructInfoProxy) and not isinstance(R.add, entry.StructInfoProxy)
+    assert entry.TensorProxy is entry.Tensor is R.Tensor and R.Tensor.__name__ == "Tensor"
+    assert R.Shape.as_struct_info() == tvm.relax.ShapeStructInfo(ndim=-1)
+
+
+def test_modules_of_one_room_by_their_other_paths() -> None:
+    passes = importlib.import_module("tensorexpr.relax.transform.transform")
+    patterns = importlib.import_module("tensorexpr.relax.dpl.pattern")
+    assert passes.FuseOps is tvm.relax.transform.FuseOps and patterns.is_op is tvm.relax.dpl.is_op

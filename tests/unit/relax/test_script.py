@@ -7,12 +7,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import tensorexpr as tvm
 from tensorexpr import relax
 from tensorexpr.errors import ParseError
 from tensorexpr.ir import VDevice, structural_equal
 from tensorexpr.relax.evaluator import Evaluator
 from tensorexpr.script import from_source
 from tensorexpr.script import relax as R
+from tensorexpr.script import tir as T  # noqa: F401  # of texts of extents
 
 
 @R.macro
@@ -141,6 +143,11 @@ MISTAKES = {
     "y = x[0]": r"whose elements are taken by R\.take",
     "a, b, y = R.split(x, 2)": "3 names for R.Tuple",
     "with R.dataflow():\n        y = x\n        R.output(z)": "R.output names z, which the block doesn't define",
+    "with R.dataflow():\n        z = x\n        y = z\n        R.output(y)\n    y = R.add(z, y)": "'z' is not defined here",
+    "with R.dataflow():\n        y = x\n        R.output(y)\n        z = x": "nothing follows R.output in its dataflow block",
+    "y = x\n    R.output(y)": "R.output stands at the end of a dataflow block",
+    "R.add(x, x)\n    y = x": "relax.add has no effect but its value",
+    "k = T.int32()\n    y = R.match_cast(x, R.Tensor((k, 3)))\n    k = T.int64()": "k is an int32 already",
 }
 
 
@@ -187,3 +194,112 @@ def test_a_dtype_of_no_name_is_that_of_the_operands() -> None:
     given = [relax.op.nn.conv2d(x, w, out_dtype=one) for one in ("", "void", None)]
     assert all(structural_equal(one, given[-1], map_free_vars=True) for one in given)
     assert relax.op.matmul(x, x, out_dtype="").struct_info == relax.op.matmul(x, x).struct_info
+
+
+def test_what_outlives_a_block_of_dataflow() -> None:
+    text = """
+@R.function
+def main(x: R.Tensor("float32"), y: R.Tensor((3,), "float32"), z: R.Tensor((3,), "float32")):
+    m = T.int64()
+    with R.dataflow():
+        z = R.add(y, y)
+        cast = R.match_cast(x, R.Tensor((m,), "float32"))
+        R.output(cast)
+    with R.dataflow():
+        power = z ** y
+        return (power, cast, R.shape([m * 2]))
+"""
+    func = from_source(text)
+    assert (
+        func
+        and func.ret_struct_info
+        == from_source(
+            """
+@R.function
+def main(a: R.Tuple(R.Tensor((3,), "float32"), R.Tensor("float32", ndim=1), R.Shape(ndim=1))):
+    return a
+"""
+        ).ret_struct_info
+    )  # m means nothing to those who call
+    again = from_source(func.script())
+    tvm.ir.assert_structural_equal(func, again)
+    # Within the first block z was another value, which ended with it.
+    values = [np.array([1, 2], "float32"), np.array([2, 3, 1], "float32"), np.array([3, 2, 5], "float32")]
+    power, cast, shape = build_and_call(func, values)
+    np.testing.assert_allclose(power.numpy(), values[2] ** values[1], rtol=1e-6)
+    assert cast.numpy().tolist() == [1, 2] and tuple(shape) == (4,)
+
+
+def build_and_call(func, values):
+    """What the function gives, built."""
+    executable = relax.build(tvm.IRModule({"main": func}), "llvm")
+    return relax.VirtualMachine(executable, tvm.cpu())["main"](*map(tvm.nd.array, values))
+
+
+def test_branches_that_have_effects_alone(capfd) -> None:
+    func = from_source(
+        """
+@R.function(pure=False)
+def main(x: R.Tensor((2,), "float32"), c: R.Tensor((), "bool")):
+    if c:
+        R.print(x, format="true {}")
+    else:
+        R.print(x, format="false")
+    return x
+"""
+    )
+    tvm.ir.assert_structural_equal(func, from_source(func.script()))
+    build_and_call(func, [np.zeros(2, "float32"), np.array(False)])
+    assert capfd.readouterr().out == "false\n"
+
+
+def test_closures_that_hold_their_first_arguments() -> None:
+    module = from_source(
+        """
+@I.ir_module
+class Module:
+    @R.function(private=True)
+    def scaled(factor: R.Tensor((2,), "float32"), x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        return R.multiply(factor, x)
+
+    @R.function
+    def main(factor: R.Tensor((2,), "float32"), x: R.Tensor((2,), "float32")):
+        cls = Module
+        scale = R.make_closure(cls.scaled, (factor,))
+        once = R.invoke_pure_closure(scale, (x,), sinfo_args=R.Tensor((2,), "float32"))
+        return R.invoke_pure_closure(scale, (once,), sinfo_args=R.Tensor((2,), "float32"))
+"""
+    )
+    tvm.ir.assert_structural_equal(module, from_source(module.script()))
+    values = np.array([3, 5], "float32"), np.array([1, 2], "float32")
+    result = relax.VirtualMachine(relax.build(module, "llvm"), tvm.cpu())["main"](*map(tvm.nd.array, values))
+    assert result.numpy().tolist() == [9, 50]
+    assert np.asarray(Evaluator(module)("main", *values)).tolist() == [9, 50]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('def main(x: R.Tensor(("m + 1", "m * 2"), "float32")):\n    return x', "m of .* stands alone in no parameter"),
+        ('def main(x: R.Tensor(("m",), "float32")):\n    m = T.int32()\n    return x', "m is an int64 already"),
+        ('def main(x: R.Tensor((2,), "float32")):\n    with R.dataflow():\n        return x\n    y = x', "nothing follows a return"),
+    ],
+)
+def test_symbols_and_returns_that_mean_nothing(text: str, message: str) -> None:
+    with pytest.raises(ParseError, match=message):
+        from_source(f"@R.function\n{text}\n")
+
+
+def test_private_functions_have_no_symbol() -> None:
+    text = '@R.function(private=True)\ndef main(x: R.Tensor((2,), "float32")):\n    R.func_attr({"global_symbol": "main"})\n    return x\n'
+    with pytest.raises(ParseError, match="private, which means that it has no global_symbol"):
+        from_source(text)
+
+
+def test_texts_of_extents_use_the_words_of_the_loop_language() -> None:
+    @R.function
+    def main(x: R.Tensor(("n",), "float32"), y: R.Tensor(("T.max(n, 20)",), "float32")) -> None:
+        return R.add(y, y)
+
+    assert str(main.params[1].struct_info.shape) == "R.shape([T.max(n, 20)])"
+    assert main.ret_struct_info == main.params[1].struct_info  # -> None states nothing

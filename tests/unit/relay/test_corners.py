@@ -123,3 +123,42 @@ def test_what_stands_between_quantized_values_is_counted() -> None:
     floats = relay.add(relay.nn.relu(relay.qnn.op.dequantize(x(4, dtype="int8"), *scale)), relay.const(1.0))
     ends = [relay.qnn.op.quantize(one, *scale) for one in (floats, relay.nn.relu(x(4, name="open")))]
     assert relay.analysis.list_fake_quantized_op_freqs(tvm.IRModule.from_expr(relay.Tuple(ends).as_function())) == {"nn.relu": 1, "add": 1}
+
+
+def test_what_a_branch_meets_first_and_code_behind_it_uses_is_computed_once() -> None:
+    c, data = x(dtype="bool", name="c"), x(3)
+    root = relay.sqrt(data)
+    inner = relay.If(c, data, relay.negative(root))
+    func = relay.Function((data, c), relay.add(relay.If(c, relay.exp(root), inner), root))
+    graph = to_graph(tvm.IRModule.from_expr(func))
+    assert str(graph).count("R.sqrt") == 1
+    values = np.array([1, 4, 9], "float32")
+    for taken, expected in ((True, np.exp([1, 2, 3])), (False, np.array([-1, -2, -3]))):
+        np.testing.assert_allclose(Evaluator(graph)("main", values, np.array(taken)), expected + np.array([1, 2, 3]), rtol=1e-6)
+    # What branches alone use stays in them, as it may never be wanted.
+    lazy = to_graph(tvm.IRModule.from_expr(relay.Function((data, c), relay.If(c, relay.exp(root), inner))))
+    assert str(lazy).count("R.sqrt") == 2 and "R.sqrt" not in str(lazy).partition("if c:")[0]
+
+
+def test_what_a_function_meets_first_is_computed_before_it() -> None:
+    data, given, name = x(3), x(3, name="given"), relay.var("f")
+    root = relay.sqrt(data)
+    times = relay.Function((given,), relay.multiply(given, root), relay.TensorType((3,), "float32"))
+    called = relay.add(relay.Call(times, (data,)), root)
+    bound = relay.Let(name, times, relay.add(root, relay.Call(name, (data,))))
+    for body in (called, bound):
+        graph = to_graph(tvm.IRModule.from_expr(relay.Function((data,), body)))
+        assert str(graph).count("R.sqrt") == 1
+        np.testing.assert_allclose(Evaluator(graph)("main", np.array([1, 4, 9], "float32")), [2, 10, 30], rtol=1e-6)
+
+
+@pytest.mark.parametrize("layouts", [("NCHW", "OIHW"), ("NHWC", "HWOI")])
+def test_weights_by_channel_and_multiplier(layouts: tuple[str, str]) -> None:
+    rng = np.random.default_rng(3)
+    picture, weights = rng.random((1, 4, 5, 5), "float32"), rng.random((4, 2, 3, 3), "float32")
+    orders = [tuple("NCHW".index(one) for one in layouts[0]), tuple("OIHW".index(one) for one in layouts[1])]
+    data, rows = picture.transpose(orders[0]), weights.transpose(orders[1])
+    made = relay.nn.conv2d(x(*data.shape), x(*rows.shape, name="w"), groups=4, channels=8, data_layout=layouts[0], kernel_layout=layouts[1])
+    windows = np.lib.stride_tricks.sliding_window_view(picture, (3, 3), (2, 3))
+    wanted = np.einsum("nchwij,cmij->ncmhw", windows, weights).reshape(1, 8, 3, 3)  # the channels of one follow each other
+    np.testing.assert_allclose(evaluated(made, data, rows), wanted.transpose(orders[0]), rtol=1e-5)
