@@ -169,7 +169,7 @@ def FuseTIR() -> ModulePass:
             if isinstance(other, Function) and var.name_hint not in fused:
                 called = caller.function(other)
                 # Elements of tuples that calls take get variables of their own.
-                whole.update_func(var, Rewriter({}).function(called) if has_tuples else called)  # type: ignore[arg-type]
+                whole.update_func(var, Rewriter({}).function(called) if has_tuples else called)
             elif var.name_hint in new:
                 whole.update_func(var, new[var.name_hint])
             elif var.name_hint not in fused:

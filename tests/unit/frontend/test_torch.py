@@ -319,7 +319,7 @@ def test_views_of_memory_that_is_not_theirs() -> None:
 
 
 def test_training_drops_nothing() -> None:
-    class Drops(torch.nn.Module):
+    class Drops(torch.nn.Module):  # type: ignore[misc]
         def forward(self, x: Any) -> Any:
             return torch.ops.aten.native_dropout(x, 0.5, True)
 
