@@ -167,7 +167,7 @@ def load_archived(file_name: str) -> Executable | None:
                 shutil.copyfileobj(member, file)
             return load_executable(library)  # what is mapped stays when its name is gone
     except (OSError, tarfile.TarError) as error:
-        raise TensorExprError(f"{file_name}: no archive can be read: {error}") from None
+        raise TensorExprError(f"{file_name}: no archive of a module or a network: {error}") from None
     except TensorExprError as error:
         raise type(error)(f"{file_name}: {error}") from None
 
