@@ -15,6 +15,7 @@ from .balanced import BalancedTiles
 from .domain import StageDomain, covered, full_region, stage_domain
 from .legality import check_tree, real_readers
 from .memory_words import memory_facts
+from .thread_words import block_facts, thread_facts
 from .tree import At, FuseRelation, Inline, LoopKind, ScheduleTree, SplitRelation, StageNode, leaves_of
 
 
@@ -45,7 +46,8 @@ def explain(tree: ScheduleTree) -> str:
         analyzer = Analyzer()
         domain = stage_domain(stage, full_region(stage), analyzer)
         said = (*_storage(tree, stage), *memory_facts(tree, stage), *_skipped(stage), *_unknown_indices(stage))
-        lines.extend(f"  {fact}" for fact in (*said, *_loops(domain), *_splits(domain, analyzer)))
+        threads = () if isinstance(stage.attach, At) else block_facts(domain)
+        lines.extend(f"  {fact}" for fact in (*said, *threads, *_loops(domain), *_splits(domain, analyzer)))
     return "\n".join(lines)
 
 
@@ -76,8 +78,7 @@ def _storage(tree: ScheduleTree, stage: StageNode) -> Iterator[str]:
         if target.mark(axis).kind is LoopKind.PARALLEL:
             name = target.axes[axis].name
             yield f"storage: private to each iteration of the parallel loop {name} of {target.name}, so its threads share none of it"
-        elif target.mark(axis).kind is LoopKind.BIND:
-            yield f"storage: private to each thread of the loop {target.axes[axis].name} of {target.name}"
+    yield from thread_facts(tree, stage)
 
 
 def _skipped(stage: StageNode) -> Iterator[str]:

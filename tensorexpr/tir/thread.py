@@ -7,6 +7,9 @@ from .stmt import For, ForKind, Stmt
 HARDWARE_TAGS: tuple[str, ...] = ("blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z")
 """Dimensions of a grid of threads, as devices launch them."""
 
+MAX_THREADS = 1024
+"""The threads of a block, at most, on every GPU that says nothing else."""
+
 VIRTUAL_TAGS: tuple[str, ...] = ("vthread", "vthread.x", "vthread.y", "vthread.z", "cthread")
 """Threads that lowering interleaves in one thread of control."""
 

@@ -11,9 +11,10 @@ from ...tir.dtype import parse_dtype
 from ...tir.expr import PrimExpr
 from ...tir.function import PrimFunc
 from ...tir.stmt import Allocate
+from ...tir.thread import MAX_THREADS
 
 # Without a target for GPUs: what the largest one takes, so that a schedule that no GPU could run is told so.
-MAX_THREADS, MAX_SHARED_BYTES = 1024, 227 * 1024
+MAX_SHARED_BYTES = 227 * 1024
 
 
 def check_block(name: str, func: PrimFunc, extents: Sequence[PrimExpr], shared: Sequence[Allocate]) -> None:

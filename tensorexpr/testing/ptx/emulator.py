@@ -133,5 +133,5 @@ class Emulator(Device):
 
 
 def emulator(dev_id: int = 0) -> Emulator:
-    """A fresh emulated GPU, for modules built with `target="cuda"`, at some 100,000 to a million warp instructions a second."""
+    """A fresh emulated GPU, for modules built with `target="cuda"`."""
     return Emulator(device_id=dev_id)

@@ -119,6 +119,15 @@ _TOO_MUCH = (
 )
 _CALL = '    for tx in T.thread_binding(32, "threadIdx.x"):\n        B[tx] = T.call_extern("float32", "sinf", A[tx])\n'
 _HOST = "    B[0] = A[0]\n"
+_GROWING = (
+    '    for bx in T.thread_binding(4, "blockIdx.x"):\n        for i in range(3):\n'
+    '            for tx in T.thread_binding(i + 1, "threadIdx.x"):\n                B[tx] = A[bx]\n'
+)
+_HANDED_ON = (
+    '    S = T.allocate([32], "float32", "shared")\n    Sb = T.Buffer((32,), "float32", data=S, scope="shared")\n'
+    '    for tx in T.thread_binding(32, "threadIdx.x"):\n        Sb[tx] = A[tx]\n'
+    '    for tx in T.thread_binding(32, "threadIdx.x"):\n        B[tx] = Sb[31 - tx]\n'
+)
 _TWO = (
     '    for tx in T.thread_binding(32, "threadIdx.x"):\n        for ty in T.thread_binding(16, "threadIdx.x"):\n'
     "            B[tx] = A[ty]\n"
@@ -136,6 +145,8 @@ _TWO = (
         ),
         (_CALL, CodegenError, "call_extern sinf: a kernel can call no function of the host"),
         (_HOST, LoweringError, "nothing of it is bound to threads|a statement that is in no kernel"),
+        (_GROWING, LoweringError, "the extent of threadIdx.x depends on i, which is known in its kernel only"),
+        (_HANDED_ON, LoweringError, "S of scope 'shared' is used by several kernels, or outside of them"),
         (_TWO, LoweringError, "threadIdx.x is bound with extent 32 and with 16"),
     ],
 )

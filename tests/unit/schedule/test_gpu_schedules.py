@@ -67,6 +67,28 @@ def test_what_is_computed_before_a_kernel_is_handed_on_to_it() -> None:
     assert_schedule_correct(s, [a, b], phases=(1,))
 
 
+def test_explain_says_what_threads_share() -> None:
+    text = product()[0].explain()
+    shared = text[: text.index("A.shared.local: ")]
+    assert "storage: shared by the threads of the loop j.inner.inner.outer of C, which wait for each other" in shared
+    assert "storage: private to each block of the loop j.outer of C" in shared and "compute the same" not in shared
+    assert "storage: private to each thread of the loop j.inner.inner.outer of C" in text[len(shared) :]
+    assert "\n  threads: 4 in a block\n" in text
+
+
+def test_explain_names_work_that_all_threads_repeat_and_too_many_threads() -> None:
+    a = te.placeholder((2, 2048), name="A")
+    b = te.compute((2, 2048), lambda i, j: a[i, j] + 1.0, name="B")
+    s = create_schedule(b.op)
+    copy = s.cache_read(a, "shared", [b])
+    s[b].bind(b.op.axis[0], te.thread_axis("blockIdx.x"))
+    s[b].bind(b.op.axis[1], te.thread_axis("threadIdx.x"))
+    s[copy].compute_at(s[b], b.op.axis[1])
+    text = s.explain()
+    assert "threads: all along threadIdx.x compute the same; bind loops of A.shared to them" in text
+    assert "threads: 2048 in a block, and a GPU has at most 1024: bind smaller parts of the loops" in text
+
+
 def test_blocks_do_not_add_up() -> None:
     a = te.placeholder((8,), name="A")
     k = te.reduce_axis((0, 8), name="k")
