@@ -118,7 +118,7 @@ def test_kernels_compute_what_is_defined(name: str) -> None:
     np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4 if "softmax" not in name else 1e-7)
 
 
-@pytest.mark.parametrize("name", ["border", "sums of rows", "softmax of vectors", "product", "dense", "batches", "strided"])
+@pytest.mark.parametrize("name", ["border", "sums of rows", "softmax of vectors", "layer norm", "product", "dense", "batches", "strided"])
 def test_a_cpu_runs_them_too(name: str) -> None:
     case, tensors = CASES[name], CASES[name].program()
     wanted = case.reference(*(value.astype("float64") for value in case.inputs()))
