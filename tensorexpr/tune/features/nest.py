@@ -19,7 +19,7 @@ from ...errors import InternalError
 from ...schedule.legality import real_readers
 from ...schedule.tree import At, FuseRelation, Inline, LoopKind, ScheduleTree, StageNode
 from ...te.dependent_axes import dependent_axes
-from ...tir.expr import Add, FloorDiv, FloorMod, IntImm, Max, Min, Mul, PrimExpr, ProducerLoad, Sub, Var
+from ...tir.expr import Add, Cast, FloorDiv, FloorMod, IntImm, Max, Min, Mul, PrimExpr, ProducerLoad, Sub, Var
 from ...tir.rewriting import walk
 
 Array = npt.NDArray[np.float64]
@@ -122,6 +122,8 @@ class _Evaluator:
             return np.full(self.count, float(int(expr)))
         if isinstance(expr, Var) and expr in self.values:
             return self.values[expr]
+        if isinstance(expr, Cast):  # of a factor to the dtype of an extent
+            return self(expr.value)
         found = _OPERATIONS.get(type(expr))
         if found is None:
             raise InternalError(f"{expr} is no number that follows from sampled values")

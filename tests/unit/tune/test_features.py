@@ -13,11 +13,11 @@ from tensorexpr.schedule import Schedule, create_schedule
 from tensorexpr.target import Target
 from tensorexpr.target.machine import Cache
 from tensorexpr.te.tensor import Tensor
-from tensorexpr.tir.expr import PrimExpr
+from tensorexpr.tir.expr import Cast, IntImm, PrimExpr, Var
 from tensorexpr.tune.features import extract
 from tensorexpr.tune.features.access import Access, accesses, storage_boxes
 from tensorexpr.tune.features.guards import run_share
-from tensorexpr.tune.features.nest import StageNest, access_forms, nests
+from tensorexpr.tune.features.nest import StageNest, _Evaluator, access_forms, nests
 from tensorexpr.tune.features.traffic import misses, traffic
 from tensorexpr.tune.space import Sketch
 from tests.programs import matmul
@@ -211,3 +211,9 @@ def test_loops_of_one_iteration_are_not_where_a_register_tile_ends() -> None:
     s[args[-1]].vectorize(j)
     nest, _ = touched(s, initial, "C")
     assert nest.in_tile[0].tolist() == [False, True, True, True]
+
+
+def test_factors_have_the_dtype_of_the_extents_that_they_cut() -> None:
+    tile = Var("tile", "int32")
+    number = _Evaluator(2, {tile: np.array([4.0, 8.0])})
+    assert number(IntImm("int64", 32) // Cast("int64", tile)).tolist() == [8, 4]
