@@ -92,6 +92,9 @@ def binary(op: str, words: tuple[str, ...], kind: str, a: Array, b: Array) -> Ar
             return a - b
         case "mul":
             if "hi" in words:
+                if a.dtype.itemsize == 8:  # NumPy has nothing wider; object's integers have no end
+                    high = (a.astype(object) * b.astype(object)) >> 64
+                    return np.array([int(x) & (2**64 - 1) for x in high], np.uint64).view(a.dtype)
                 wide = _wide(kind)
                 return np.asarray(((a.astype(wide) * b.astype(wide)) >> (8 * a.dtype.itemsize)).astype(a.dtype))
             return a * b

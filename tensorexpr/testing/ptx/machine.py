@@ -199,6 +199,9 @@ class Block:
                 _join(waiting, at, lanes)
                 return
             else:
+                if at in held:  # others of the warp, which came another way
+                    lanes = np.sort(np.concatenate([lanes, held.pop(at)]))
+                    whole, warps = None if len(lanes) == self.size else lanes, len(np.unique(lanes // _WARP))
                 complete = self._complete(lanes, live)
                 if not complete.all():
                     _join(held, at, lanes[~complete])

@@ -19,6 +19,7 @@ from tensorexpr.testing.ptx import (
     UnfinishedCopy,
     UninitialisedRead,
     UnknownInstruction,
+    alu,
     emulator,
 )
 
@@ -99,15 +100,18 @@ def test_a_wrong_result_is_seen(case: str, pattern: str, replacement: str, numbe
     assert not CASES[case].is_right(found)
 
 
-def _run(lines: list[str]) -> None:
+def _module(lines: list[str]) -> Any:
     body = "\n".join(f"            {line}" for line in lines)
     script = (
         'from tensorexpr.script import tir as T\n@T.prim_func\ndef main(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):\n'
         '    for bx in T.thread_binding(1, "blockIdx.x"):\n        for tx in T.thread_binding(64, "threadIdx.x"):\n' + body
     )
+    return tvm.build(from_source(script), target=TARGET)
+
+
+def _run(lines: list[str]) -> None:
     device = emulator()
-    arrays = [tvm.nd.array(np.arange(64, dtype="float32"), device) for _ in "AB"]
-    tvm.build(from_source(script), target=TARGET)(*arrays)
+    _module(lines)(*(tvm.nd.array(np.arange(64, dtype="float32"), device) for _ in "AB"))
 
 
 def test_a_barrier_that_not_all_reach() -> None:
@@ -119,6 +123,35 @@ def test_an_exchange_that_not_all_reach() -> None:
     moved = "T.tvm_warp_shuffle(T.uint32(0xFFFFFFFF), A[tx], 0, 32, 32)"
     with pytest.raises(DivergentBarrier, match="wait for the rest of their warp"):
         _run(["if A[tx] < T.float32(3):", f"    B[tx] = {moved}"])
+
+
+def test_an_exchange_that_threads_reach_by_two_ways() -> None:
+    """Those that come later jump back to where the others of their warp wait."""
+    module, device = _module(["B[tx] = A[tx]"]), emulator()
+    around = """
+    setp.gt.u32 %p1, %r1, 24;
+    @%p1 bra $FAR;
+$MEET:
+    shfl.sync.idx.b32 %r2, %r2, 30, 31, -1;
+    st.global.b32 [%rd7], %r2;
+    ret;
+$FAR:
+    bra.uni $MEET;
+"""
+    text = module.imported_modules[0].get_source("ptx").replace("%r<3>;", "%r<3>;\n\t.reg .pred %p<2>;")
+    text, found = re.subn(r"\n[^\n]*st\.global\.b32[^\n]*\n\s*ret;", lambda _: around, text)
+    assert found == 1
+    arrays = [tvm.nd.array(np.arange(64, dtype="float32"), device) for _ in "AB"]
+    with_text(module, text)(*arrays)
+    assert arrays[1].numpy().tolist() == [30.0] * 32 + [62.0] * 32
+
+
+@pytest.mark.parametrize("kind, dtype", [("u64", "uint64"), ("s64", "int64"), ("u32", "uint32"), ("s32", "int32")])
+def test_the_upper_half_of_a_product(kind: str, dtype: str) -> None:
+    info = np.iinfo(dtype)
+    values = np.array([info.min, info.max, 3, info.max // 3], dtype)
+    found = alu.binary("mul", ("mul", "hi", kind), kind, values, values[::-1].copy())
+    assert found.tolist() == [int(x) * int(y) >> info.bits for x, y in zip(values, values[::-1], strict=True)]
 
 
 def test_an_assertion_that_fails() -> None:
