@@ -177,7 +177,7 @@ MUTATIONS = (
     # The start of reductions, their conditions, and boxes of attached stages
     Mutation(_NEST, "(g for g in self.domain.guards if not g.reduction)", "()"),
     Mutation(_NEST, "(g for g in self.domain.guards if not g.reduction)", "self.domain.guards"),
-    Mutation(_NEST, "return _where(substitute(reduce.condition, roots), stmt)", "return stmt"),
+    Mutation(_NEST, "return where(substitute(reduce.condition, roots), stmt)", "return stmt"),
     Mutation(_INFER, "yield Guard(axis, value < size, False)", "pass"),
     Mutation(_INFER, "yield Guard(axis, value >= 0, False)", "pass"),
     Mutation(_INFER, "return b if smaller else a", "return a if smaller else b"),
@@ -257,9 +257,9 @@ MUTATIONS = (
     Mutation(_MEMORY, "(no, logical_and(under, other))]", "(no, logical_and(under, known))]"),
     Mutation(_MEMORY, "if not isinstance(reader.op, ComputeOp):  # it may read everything", "if False:"),
     Mutation(
-        _NEST, "update = _where(self._stored(roots), self._update(first, roots, indices))", "update = self._update(first, roots, indices)"
+        _NEST, "update = where(self.stored(roots), self._update(first, roots, indices))", "update = self._update(first, roots, indices)"
     ),
-    Mutation(_NEST, "stores = _where(self._stored(roots), stores)", "pass"),
+    Mutation(_NEST, "stores = where(self.stored(roots), stores)", "pass"),
     Mutation(
         "lower/phase1/inject_prefetch.py", "later: dict[Var, PrimExpr] = {loop: add(loop, offset)}", "later: dict[Var, PrimExpr] = {}"
     ),
