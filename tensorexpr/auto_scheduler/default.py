@@ -10,6 +10,8 @@ import numpy as np
 
 from ..schedule.te_schedule import Schedule
 from ..schedule.trace import Trace
+from ..spaces.default import default_schedule as by_rules
+from ..spaces.gpu import is_gpu
 from ..target import Target, TargetLike
 from ..te.extern import ExternOp
 from ..te.operation import ComputeOp
@@ -56,6 +58,9 @@ def default_schedule(dag: ComputeDAG | Sequence[Tensor], target: TargetLike | No
         dag: the computation, or its tensors, inputs and outputs.
         target: what it will run on; by default the current target, or this machine.
     """
+    chosen = Target.target_or_current(target)
+    if is_gpu(chosen):  # no sketches bind loops to threads yet
+        return by_rules(list(dag.tensors if isinstance(dag, ComputeDAG) else dag), chosen)
     # asked before a DAG is made of it, which refuses recurrences
     if not isinstance(dag, ComputeDAG):
         if not _is_searchable(dag):
@@ -63,7 +68,6 @@ def default_schedule(dag: ComputeDAG | Sequence[Tensor], target: TargetLike | No
         dag = ComputeDAG(list(dag))
     if not _is_searchable(dag.tensors):
         return dag.schedule()[0]
-    chosen = Target.target_or_current(target)
     found = rank(dag, chosen, count=1)
     if not found.candidates:
         return dag.schedule()[0]

@@ -15,6 +15,7 @@ import pytest
 import tensorexpr as tvm
 from tensorexpr import te, topi
 from tensorexpr.runtime.device_module import DeviceModule
+from tensorexpr.spaces.default import default_schedule
 from tensorexpr.spaces.explain import explain_default
 from tensorexpr.te.tensor import Tensor
 from tensorexpr.testing.ptx import emulator
@@ -216,3 +217,10 @@ def test_names_of_operators_for_gpus_hand_over() -> None:
         assert "threadIdx.x" in str(topi.cuda.schedule_injective_from_existing(schedule, powers))
     with tvm.target.Target("llvm"):
         assert "blockIdx" not in str(topi.cuda.schedule_injective(topi.exp(x)))
+
+
+def test_schedules_without_trials_are_those_of_rules() -> None:
+    x, w = te.placeholder((1, 4, 5, 5), name="X"), te.placeholder((8, 4, 3, 3), name="W")
+    out = topi.nn.relu(topi.nn.conv2d(x, w, 1, 1, 1))
+    text = tvm.build([x, w, out], target=TARGET, schedule="auto").imported_modules[0].get_source("ptx")
+    assert text == tvm.build(default_schedule([x, w, out], TARGET), [x, w, out], target=TARGET).imported_modules[0].get_source("ptx")
