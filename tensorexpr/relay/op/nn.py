@@ -1,6 +1,7 @@
 """Operators of neural networks as functions that make calls."""
 
 from ..ops.elementwise import leaky_relu, prelu, relu
+from ..ops.losses import cross_entropy, cross_entropy_with_logits, nll_loss
 from ..ops.nn import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
@@ -29,8 +30,6 @@ from ..ops.nn import (
     conv3d,
     conv3d_transpose,
     correlation,
-    cross_entropy,
-    cross_entropy_with_logits,
     deformable_conv2d,
     dense,
     depth_to_space,
@@ -57,7 +56,6 @@ from ..ops.nn import (
     max_pool2d_grad,
     max_pool3d,
     mirror_pad,
-    nll_loss,
     pad,
     softmax,
     space_to_batch_nd,
