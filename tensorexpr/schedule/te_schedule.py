@@ -20,7 +20,7 @@ from .given_layouts import given_arguments, given_layout
 from .group import Group
 from .stage_loops import LoopPrimitives
 from .stage_storage import StoragePrimitives
-from .steps import CacheRead, CacheWrite, ComputeAt, ComputeInline, ComputeRoot, CreateGroup, RFactor, SkipPadding, Step
+from .steps import CacheRead, CacheReadWide, CacheWrite, ComputeAt, ComputeInline, ComputeRoot, CreateGroup, RFactor, SkipPadding, Step
 from .trace import Trace
 from .tree import ScheduleTree, initial_tree
 
@@ -170,10 +170,22 @@ class Schedule(ShownAsText):
         made = self._tree.stages[-1].origin
         return [made.output(one.value_index) for one in listed] if not isinstance(tensor, Tensor) else made.output(0)
 
-    def cache_read(self, tensor: Tensor, scope: str, readers: Operation | Tensor | Sequence[Operation | Tensor]) -> Tensor:
-        """Let `readers` read a copy of `tensor` in `scope`; returns the copy. See `steps.CacheRead`."""
+    def cache_read(
+        self, tensor: Tensor, scope: str, readers: Operation | Tensor | Sequence[Operation | Tensor], dtype: str | None = None
+    ) -> Tensor:
+        """Let `readers` read a copy of `tensor` in `scope`; returns the copy. See `steps.CacheRead`.
+
+        Args:
+            tensor, scope, readers: what is copied, to where, for which stages.
+            dtype: that of the copy, if it isn't the tensor's: of wider integers, to which readers convert what they read. See
+                `steps.CacheReadWide`.
+
+        Raises:
+            ScheduleError: for stages that don't read the tensor, or not by conversions alone where there is a dtype.
+        """
         listed: Sequence[Operation | Tensor] = [readers] if isinstance(readers, (Operation, Tensor)) else readers
-        self.apply_step(CacheRead(self[tensor].id, scope, tuple(self[reader].id for reader in listed)))
+        stage, ids = self[tensor].id, tuple(self[reader].id for reader in listed)
+        self.apply_step(CacheRead(stage, scope, ids) if dtype in (None, tensor.dtype) else CacheReadWide(stage, scope, ids, dtype))
         return self._tree.stages[-1].origin.output(0)
 
     def rfactor(self, tensor: Tensor, axis: IterVar, factor_axis: int = 0) -> Any:

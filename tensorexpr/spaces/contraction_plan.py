@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
+from math import prod
 
 from ..schedule.layout_rewrite import layout_free_inputs
 from ..schedule.tree import ScheduleTree, StageNode
 from ..target import Target
 from ..target.machine import Machine
-from .access import panel_along
+from .access import bytes_of, panel_along
 from .contractions import Contraction, contractions_of
 from .dot_products import DotProduct, dot_product_of
 from .machine import lanes_of
@@ -31,6 +32,7 @@ _ROWS = 0.2  # cycles that a vector of a plane, far from that of the next step, 
 _OVER_LINES = 0.5  # ... and where it lies across two lines of the cache
 # The widths of panels that the search may have: those that leave the least of the last panel empty.
 _WIDTHS = 2
+_SHARED = 2  # panels that use a byte of the left operand, from which on it is converted once for all of them
 
 
 class Pack(Enum):
@@ -63,6 +65,8 @@ class Plan:
         parallel: on all cores.
         order: of the loops around the tiles.
         dot: the instruction that sums groups of small numbers.
+        words: the left operand is copied as 16-bit words first, where the instruction multiplies such and else has bytes of it
+            converted for each panel again.
         block: how many terms of the sum a panel holds, or all columns of a part meet before the next ones; 0 for all.
         parts: of the columns, each of which keeps the sums of all rows while it goes through blocks that aren't packed.
         blocks: the axis of panels, where the right operand lies in panels as wide as a vector.
@@ -86,6 +90,7 @@ class Plan:
     taps_inside: bool = False
     peeled: bool = False
     prefetched: bool = False
+    words: bool = False
 
     @property
     def width(self) -> int:
@@ -231,7 +236,19 @@ def _base(contraction: Contraction, dtype: str, target: Target) -> tuple[Plan, S
     if lanes < most // 4 or lanes == 1:
         return None
     steps = shape.batch * shape.repeats * shape.rows * shape.depth * -(-shape.columns // lanes)
-    return replace(plan, parallel=target.num_cores > 1 and steps >= _PARALLEL_STEPS), shape
+    parallel = target.num_cores > 1 and steps >= _PARALLEL_STEPS
+    return replace(plan, parallel=parallel, words=dot is not None and _has_words(contraction, dot)), shape
+
+
+def _has_words(contraction: Contraction, dot: DotProduct) -> bool:
+    """True if each byte of the left operand is multiplied by several panels, or for several taps of a window.
+
+    To convert a pair takes an instruction beside the two of each of its products with a vector, and a copy some for 16 pairs.
+    """
+    (left,) = contraction.left
+    panels = -(-contraction.size(contraction.column) // (2 * dot.outputs))
+    reads = prod(extent for axis, extent in enumerate(contraction.sizes) if axis != contraction.column) * panels
+    return bool(dot.words) and reads >= _SHARED * bytes_of(left.tensor)
 
 
 def _panels_in_memory(contraction: Contraction, dot: DotProduct) -> int | None:

@@ -16,12 +16,16 @@ from .contractions import Contraction
 
 @dataclass(frozen=True, slots=True)
 class DotProduct:
-    """An intrinsic by name, the elements it sums into one result, the lanes of results, and the CPU features it needs."""
+    """An intrinsic by name, the elements it sums into one result, the lanes of results, and the CPU features it needs.
+
+    `words` is the intrinsic that does the same with a left operand of 16-bit words, where bytes are made such before they are multiplied.
+    """
 
     intrinsic: str
     group: int
     outputs: int
     features: frozenset[str]
+    words: str = ""
 
     def is_of(self, target: Target) -> bool:
         """Whether a target has the instruction, on its widest vectors of 32 bits."""
@@ -42,7 +46,8 @@ def _table() -> dict[tuple[str, str, str], list[DotProduct]]:
         row = llvm_intrinsic(one.llvm)
         if row is not None and one.name != "dot_8x4_vnni":
             found = rows.setdefault((one.left, one.right, one.out), [])
-            found.append(DotProduct(one.name, one.group, one.outputs, frozenset(row.features)))
+            wide = next((other.name for other in GROUPS if other.is_wide_left_of(one)), "")
+            found.append(DotProduct(one.name, one.group, one.outputs, frozenset(row.features), wide))
     return rows
 
 

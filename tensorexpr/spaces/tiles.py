@@ -24,12 +24,13 @@ from ..te.tensor_intrin import TensorIntrin
 from ..tir.dtype import parse_dtype
 from ..tir.expr import IterVar, PrimExpr, Var
 from .contraction_plan import Order, Pack, Plan
+from .access import bordered
 from .contractions import Operand
 from .conv_tile import FEW_SUMMED, has_free_register
 from .convolutions import Convolution
-from .dot_products import has_whole_groups
+from .dot_products import DotProduct, has_whole_groups
 from .sizes import Factor, balanced_rows, decided, parts, several
-from .stages import compute_of, extents_of
+from .stages import compute_of, extents_of, is_untouched
 
 
 class Tiles:
@@ -59,8 +60,8 @@ class Tiles:
         data = None if self.windows is None else self._without_border(tile, self.windows)
         # Before the accumulators: what pads their last vector then has columns of the panel to be computed from.
         panel = None if plan.pack is Pack.NONE else self._packed(tile)
-        if plan.dot is not None and not has_whole_groups(self.contraction, plan.dot.group):
-            self._group_left(tile)
+        if plan.dot is not None and (plan.words or not has_whole_groups(self.contraction, plan.dot.group)):
+            self._copy_left(tile, plan.dot)
         spatial = self._columns_last(tile)
         place, innermost, rows, width = self._loops_of_result()
         # With the sum cut in blocks each result is added to once for each, so the sums of all rows are kept meanwhile.
@@ -114,20 +115,30 @@ class Tiles:
             return operand.tensor
         return self.s.cache_read(operand.tensor, "global", [tile])
 
-    def _group_left(self, tile: Tensor) -> None:
-        """Copy the left operand with the last group of each row padded with zeros, so that every group is a whole one."""
-        s, plan, (left,) = self.s, self.plan, self.contraction.left
-        assert plan.dot is not None
-        group, last = plan.dot.group, left.index_of(self.contraction.summed[-1])
-        copy = self._copied(left, tile)
-        assert last is not None
-        *others, _, _ = axes = s[copy].transform_layout(
-            lambda *i: [*i[:last], *i[last + 1 :], i[last] // group, i[last] % group], pad_value=zero_of(copy)
-        )
-        _, lane = s[copy].split(s[copy].fuse(*axes[-2:]), factor=plan.lanes * group)
-        s[copy].vectorize(lane)
-        if plan.parallel:
-            s[copy].parallel(s[copy].fuse(*others))
+    def _copied_as_words(self, operand: Operand, tile: Tensor) -> Tensor:
+        """A copy of an operand in words; what only puts a border around it is part of it."""
+        s, node = self.s, self.s.tree[self.s[operand.tensor].id]
+        copy = s.cache_read(operand.tensor, "global", [tile], "int16")
+        is_alone = not node.is_output and len(s.tree.consumers(node)) == 1 and is_untouched(node)
+        if not node.is_placeholder and bordered(node.op) is not None and is_alone:
+            s[operand.tensor].compute_inline()
+        return copy
+
+    def _copy_left(self, tile: Tensor, dot: DotProduct) -> None:
+        """Copy the left operand as words, or with the last group of each row padded with zeros, so that every group is a whole one."""
+        s, plan, (left,), group = self.s, self.plan, self.contraction.left, dot.group
+        copy = self._copied_as_words(left, tile) if plan.words else self._copied(left, tile)
+        stage, axes = s[copy], list(s[copy].op.axis)
+        if not has_whole_groups(self.contraction, group):
+            last = left.index_of(self.contraction.summed[-1])
+            assert last is not None
+            axes = stage.transform_layout(lambda *i: [*i[:last], *i[last + 1 :], i[last] // group, i[last] % group], pad_value=zero_of(copy))
+            axes = [*axes[:-2], stage.fuse(*axes[-2:])]
+        *others, last_axis = axes
+        _, lane = stage.split(last_axis, factor=plan.lanes * group)
+        stage.vectorize(lane)
+        if plan.parallel and others:
+            stage.parallel(stage.fuse(*others))
 
     def _loops_of_result(self) -> tuple[IterVar, IterVar, Factor, Factor]:
         """The loops of the result; returns those at which a panel and a tile are computed, and the rows and vectors of a tile."""
@@ -268,11 +279,11 @@ class Tiles:
             stage.vectorize(lane)
         elif plan.blocks is not None:
             stage.reorder(*outer, *others, vector, lane, step)
-            stage.tensorize(lane, TensorIntrin.get(plan.dot.intrinsic))
+            stage.tensorize(lane, TensorIntrin.get(plan.dot.words if plan.words else plan.dot.intrinsic))
         else:
             groups, within = stage.split(step, factor=plan.dot.group)
             stage.reorder(*outer, groups, *others, vector, lane, within)
-            stage.tensorize(lane, TensorIntrin.get(plan.dot.intrinsic))
+            stage.tensorize(lane, TensorIntrin.get(plan.dot.words if plan.words else plan.dot.intrinsic))
         # Constant indices after unrolling are what lets lowering keep the tile in registers.
         for axis in (*(steps[one] for one in unrolled), *others, vector):
             stage.unroll(axis)

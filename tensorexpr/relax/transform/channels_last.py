@@ -29,10 +29,13 @@ from .transposes import MERGED, MOVES, PERMUTE, RULES
 _LAST = {"relax.nn.conv2d": ("NHWC", "HWIO")}
 # Channels of a group from which on they are whole vectors of any processor's.
 _GROUP = 16
+_INTEGERS = ("int8", "int16")
 # Of the time that a convolution's multiply-adds take, what is saved: most save twice that. Where each channel has its own group, there is
 # no sum over channels, and planes are better: windows of 3 x 3 take 1.2 times as long on the mean (MobileNetV2), of 5 x 5 up to 3 times.
 _SAVED = 0.1
 _LOST = 1.5
+# Instructions sum groups of neighbouring channels: channels first, data are transposed by the byte for them, and results back.
+_SAVED_INTEGERS = 0.5
 # Multiply-adds in whose time an element is read and written elsewhere, by kernels that reach what they can of either.
 _MOVED = 50
 
@@ -55,7 +58,9 @@ def _multiply_adds(call: Call) -> int:
 def _gains(call: Call, weight: Any) -> bool:
     """Whether a convolution is one whose channels are better last: of known sizes, with weights that are there when it is built."""
     extents, groups = _extents(call.args[1]), int(call.attrs["groups"])
-    if not isinstance(weight, Constant) or extents is None or _extents(call) is None or not parse_dtype(weight.data.dtype).is_float:
+    if not isinstance(weight, Constant) or extents is None or _extents(call) is None:
+        return False
+    if not parse_dtype(weight.data.dtype).is_float and weight.data.dtype not in _INTEGERS:
         return False
     layout = str(call.attrs["kernel_layout"])
     outputs, inputs = extents[layout.index("O")], extents[layout.index("I")]
@@ -91,7 +96,14 @@ _REST: Rules = joined(FOLD, MOVES, RULES)
 def _saved(func: Function) -> float:
     """Multiply-adds in whose time a function's convolutions with channels last would run that take longer with channels first."""
     last = [node for node in walk(func.body) if isinstance(node, Call) and str(node.op) in _LAST and _is_last(node)]
-    return sum((_SAVED if int(call.attrs["groups"]) < (_extents(call) or [1])[-1] else -_LOST) * _multiply_adds(call) for call in last)
+    return sum(_part(call) * _multiply_adds(call) for call in last)
+
+
+def _part(call: Call) -> float:
+    """Of the time of a convolution's multiply-adds, what is saved with channels last."""
+    if parse_dtype(call.args[1].struct_info.dtype).is_int:
+        return _SAVED_INTEGERS
+    return _SAVED if int(call.attrs["groups"]) < (_extents(call) or [1])[-1] else -_LOST
 
 
 def _chosen(func: Function) -> Function:

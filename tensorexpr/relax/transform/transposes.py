@@ -2,6 +2,7 @@
 
     permute(permute(x, p), q)     ->  permute(x, p[q]), x if that changes nothing
     f(permute(x, p), c)           ->  permute(f(x, c'), p)                    element by element
+    quantize(permute(x, p), s, a) ->  permute(quantize(x, s, p[a]), p)        and dequantize
     sum(permute(x, p), a)         ->  permute(sum(x, p[a]), ...)              reductions
     concat, split                 ->  the same along the axis where it was
 
@@ -26,6 +27,7 @@ from .rewriting import Rewriter, Rule, Rules, rule_pass
 
 PERMUTE = "relax.permute_dims"
 _LAYOUTS = {"NCW", "NWC", "NCHW", "NHWC", "NCDHW", "NDHWC"}
+SCALED = ("relax.quantize", "relax.dequantize", "relax.requantize")
 REDUCTIONS = tuple(f"relax.{name}" for name in ("sum", "mean", "max", "min", "prod", "variance", "std"))
 
 
@@ -46,7 +48,7 @@ def permuted(value: Any, order: Sequence[int]) -> Any:
 def _moves(graph: Rewriter, value: Any) -> bool:
     """Whether a transpose can go behind a call, or end there."""
     row = row_of(value)
-    named = (PERMUTE, "relax.concat", "relax.split", *REDUCTIONS)
+    named = (PERMUTE, "relax.concat", "relax.split", *REDUCTIONS, *SCALED)
     if row is None or is_by_element(value) or str(value.op) in named:
         return row is not None
     return str(value.op) in MOVES and graph.has(str(value.op), MOVES[str(value.op)])
@@ -118,6 +120,17 @@ def _turned(graph: Rewriter, arg: Any, order: Sequence[int]) -> Any:
     values = value.view().reshape((1,) * (len(order) - info.ndim) + tuple(value.data.shape))
     back = sorted(range(len(order)), key=lambda n: order[n])
     return const(values.transpose(back).copy())
+
+
+def _behind_scales(graph: Rewriter, call: Call) -> Any:
+    """`quantize(permute(x), scales, zeros)`, with a scale for all elements or one for each along an axis."""
+    found = transpose(graph, call.args[0])
+    scales = [one.struct_info for one in call.args[1:3]]
+    if found is None or any(not isinstance(one, TensorStructInfo) or one.ndim not in (0, 1) for one in scales):
+        return None  # of blocks, with the axes of the data
+    value, order = found
+    axis = order[int(call.attrs["axis"]) % len(order)]
+    return permute_dims(Call(call.op, (value, *call.args[1:]), {**call.attrs, "axis": axis}), order)
 
 
 def _behind_reduction(graph: Rewriter, call: Call) -> Any:
@@ -200,6 +213,7 @@ RULES: Rules = {
     **CONCAT,
     "relax.split": [_behind_split],
     **{name: [_behind_reduction] for name in REDUCTIONS if name in ROWS},
+    **{name: [_behind_scales] for name in SCALED},
     "": [_behind_elements],
 }
 

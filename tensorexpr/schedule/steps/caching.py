@@ -13,7 +13,8 @@ from ...te.operation import ComputeOp, Operation
 from ...te.scan_op import ScanOp
 from ...te.tensor import Tensor
 from ...tir.attrs import EMPTY
-from ...tir.expr import IterVar, PrimExpr, ProducerLoad, Range, Var
+from ...tir.dtype import int_limits, parse_dtype
+from ...tir.expr import Cast, IterVar, PrimExpr, ProducerLoad, Range, Var
 from ...tir.rewriting import Node, post_order_rewrite, substitute
 from ..attachment import check_nothing_inside
 from ..naming import PythonNames
@@ -132,12 +133,18 @@ class CacheRead(StageStep):
             raise stage.refused("cache_read takes a stage with one output")
         # Only the listed ones: others go on reading the original, so that each group of readers may have a copy of its own.
         readers = self._readers(tree, stage)
-        copy = copy_of(stage.origin.output(0), self._name(tree, stage))
+        copy = self._copy(stage, self._name(tree, stage))
         for reader in readers:
-            op = redirect(reader.op, stage.origin, copy.output(0))
+            op = self._redirected(reader, stage, copy.output(0))
             tree = tree.with_stage(replace(reader, op=op, origin=reader.origin))
         new = replace(make_stage(len(tree.stages), copy.name, copy), scope=self.scope)
         return tree.with_new_stage(new, after=stage.id)
+
+    def _copy(self, stage: StageNode, name: str) -> ComputeOp:
+        return copy_of(stage.origin.output(0), name)
+
+    def _redirected(self, reader: StageNode, stage: StageNode, copy: Tensor) -> Operation:
+        return redirect(reader.op, stage.origin, copy)
 
     def _name(self, tree: ScheduleTree, stage: StageNode) -> str:
         """A.local, and A.d.local, A.d.d.local of further copies."""
@@ -159,7 +166,51 @@ class CacheRead(StageStep):
         stage, new = after[self.stage], after.stages[-1]
         name = names.name_stage(new)
         readers = ", ".join(names.stage(after[number]) for number in self.readers)
-        return [f'{name} = s.cache_read({names.stage(stage)}, "{self.scope}", [{readers}])', *names.axis_lines(new)]
+        return [f'{name} = s.cache_read({names.stage(stage)}, "{self.scope}", [{readers}]{self._words()})', *names.axis_lines(new)]
+
+    def _words(self) -> str:
+        return ""
+
+
+@dataclass(frozen=True)
+class CacheReadWide(CacheRead):
+    """The listed stages read a copy of integers in a wider dtype, to which each of them would convert every element that it reads.
+
+    for i: B[i] = int32(A[i])    ->    for ax0: A.local[ax0] = int16(A[ax0])
+                                       for i: B[i] = int32(A.local[i])
+    """
+
+    code: ClassVar[str] = "cache_read_wide"
+    dtype: str
+
+    def _copy(self, stage: StageNode, name: str) -> ComputeOp:
+        given, copy = stage.origin.output_dtype(0), super()._copy(stage, name)
+        if not all(parse_dtype(dtype).is_int and parse_dtype(dtype).lanes == 1 for dtype in (given, self.dtype)):
+            raise stage.refused(f"cache_read of {given} to {self.dtype}; integers alone are copied to a wider dtype")
+        (least, most), (low, high) = int_limits(given), int_limits(self.dtype)
+        if not (low <= least and most <= high):
+            raise stage.refused(f"cache_read to {self.dtype}, which hasn't every number of {given}")
+        return replace(copy, body=(Cast(self.dtype, copy.body[0]),))
+
+    def _redirected(self, reader: StageNode, stage: StageNode, copy: Tensor) -> Operation:
+        """The reader with its conversions made of the copy: through a dtype that holds every number they give the same."""
+        op = reader.op
+        if not isinstance(op, ComputeOp):
+            raise stage.refused(f"cache_read to {self.dtype} for {reader.name}, which is no computation of elements")
+
+        def rule(node: Node) -> Node | None:
+            if isinstance(node, Cast) and isinstance(node.value, ProducerLoad) and node.value.producer == stage.origin.output(0):
+                moved = ProducerLoad(copy, node.value.indices)
+                return moved if node.dtype == self.dtype else Cast(node.dtype, moved)
+            return None
+
+        made = replace(op, body=tuple(post_order_rewrite(body, rule) for body in op.body))
+        if stage.origin.output(0) in made.input_tensors:
+            raise stage.refused(f"cache_read to {self.dtype} for {reader.name}, which reads elements without converting them")
+        return made
+
+    def _words(self) -> str:
+        return f', dtype="{self.dtype}"'
 
 
 def copy_of(tensor: Tensor, name: str) -> ComputeOp:

@@ -5,7 +5,7 @@ out[i] += sum(a[k] * b[i, k])          one group of `a` for all outputs, 32 bits
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ...tir.arithmetic import cast, const
@@ -39,6 +39,11 @@ class DotGroup:
     group: int
     outputs: int = 16
     widened: str = ""
+
+    def is_wide_left_of(self, other: DotGroup) -> bool:
+        """Whether this is another instruction, with its left operand converted already."""
+        wide = replace(other, name=self.name, left=other.widened)
+        return other.left != other.widened and self == wide
 
     def declare(self) -> TensorIntrin:
         """The tensor intrinsic of this instruction."""

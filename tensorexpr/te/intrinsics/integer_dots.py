@@ -22,6 +22,11 @@ GROUPS = (
         for left, right in _BYTES
     ),
     *(DotGroup(f"dot_{outputs}x2_int16", llvm, "int16", "int16", "int32", 2, outputs, "int16") for outputs, llvm in _PMADDWD),
+    *(
+        DotGroup(f"dot_{outputs}x2_int16_{right}", llvm, "int16", right, "int32", 2, outputs, "int16")
+        for outputs, llvm in _PMADDWD
+        for right in ("int8", "uint8")
+    ),
 )
 
 for _group in GROUPS:
