@@ -22,6 +22,7 @@ from ...errors import DeclarationError
 from ...lower.context import PassContext
 from ...lower.passes import ModulePass
 from ...te.tensor import Tensor
+from ...tir.dtype import parse_dtype
 from ...tir.function import GlobalVar, IRModule, PrimFunc
 from ...tir.op_registry import Op
 from ..expr import Binding, Call, DataflowBlock, Function, Tuple, Var, VarBinding
@@ -93,9 +94,14 @@ def _edge_pattern(pattern: Pattern, read: Var, result: Var) -> Pattern:
     a, b = read.struct_info, result.struct_info
     if pattern != Pattern.BROADCAST or not isinstance(a, TensorStructInfo) or not isinstance(b, TensorStructInfo):
         return pattern
-    same = a.extents is not None and b.extents is not None and len(a.extents) == len(b.extents)
-    same = same and all(same_extents(x, y) is True for x, y in zip(a.extents or (), b.extents or (), strict=True))
-    return Pattern.ELEMENTWISE if same else pattern
+    return Pattern.ELEMENTWISE if same_shape(a, b) else pattern
+
+
+def same_shape(a: TensorStructInfo, b: TensorStructInfo) -> bool:
+    """Whether two tensors are known to have the same extents."""
+    if a.extents is None or b.extents is None or len(a.extents) != len(b.extents):
+        return False
+    return all(same_extents(x, y) is True for x, y in zip(a.extents, b.extents, strict=True))
 
 
 class Partition:
@@ -226,7 +232,7 @@ class Partition:
             if group.pattern <= Pattern.INJECTIVE and target.pattern == Pattern.TUPLE:
                 self._join_if(number, parent, lambda kind, is_end: kind <= Pattern.INJECTIVE or is_end)
             return
-        if group is target or target.pattern == Pattern.TUPLE:
+        if group is target or target.pattern == Pattern.TUPLE or self._is_of_reader(parent):
             return
         if group.pattern == Pattern.OUT_FUSABLE:
             # Any other way to the parent takes its elements in another order, or more than once.
@@ -237,6 +243,16 @@ class Partition:
                 self._join_if(number, parent, lambda kind, is_end: kind <= Pattern.INJECTIVE or (is_end and kind in _ENDS))
         elif group.pattern in (Pattern.INJECTIVE, Pattern.TUPLE) and phase == 1:
             self._join_if(number, parent, lambda kind, is_end: kind <= Pattern.INJECTIVE)
+
+    def _is_of_reader(self, number: int) -> bool:
+        """Whether a value is a wider one of another that its only reader may as well widen: memory then has the narrow one.
+
+        Example:
+            add(dequantize(bytes), y): a kernel of the sum reads bytes, a quarter of what one behind the bytes would have written.
+        """
+        widens = self.patterns[number] <= Pattern.BROADCAST and _widens(self.bindings[number])
+        edges = self.readers[number]
+        return widens and len(edges) == 1 and edges[0].pattern <= Pattern.BROADCAST and not self._leaves[number]
 
     def _between(self, number: int, parent: int) -> list[int] | None:
         """The nodes on the paths from a node to its post-dominator, without these two."""
@@ -262,6 +278,16 @@ class Partition:
         """How many nodes a group would have."""
         roots = {self.groups[node].root() for node in (number, parent, *(self._between(number, parent) or []))}
         return sum(root.size for root in roots)
+
+
+def _widens(binding: Binding) -> bool:
+    """Whether a value's elements take more bytes than those of all that it reads together, each at its place."""
+    result = binding.var.struct_info
+    read = [arg.struct_info for arg in _operands(binding.value)]
+    if not isinstance(result, TensorStructInfo) or not all(isinstance(info, TensorStructInfo) and info.dtype for info in read):
+        return False
+    whole = [info for info in read if info.extents is not None and same_shape(info, result)]
+    return len(whole) == 1 and parse_dtype(whole[0].dtype).bits < parse_dtype(result.dtype).bits
 
 
 def _operands(call: Any) -> Sequence[Any]:
