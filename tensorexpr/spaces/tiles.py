@@ -283,6 +283,10 @@ class Tiles:
         else:
             groups, within = stage.split(step, factor=plan.dot.group)
             stage.reorder(*outer, groups, *others, vector, lane, within)
+            if run := self._taps_in_a_run(plan.dot):
+                stage.fuse(*outer[-run:], groups)
+            elif contraction.size(contraction.summed[-1]) <= FEW_SUMMED:
+                stage.unroll(groups)
             stage.tensorize(lane, TensorIntrin.get(plan.dot.words if plan.words else plan.dot.intrinsic))
         # Constant indices after unrolling are what lets lowering keep the tile in registers.
         for axis in (*(steps[one] for one in unrolled), *others, vector):
@@ -290,6 +294,22 @@ class Tiles:
         for one in inside:  # or pixels that several taps read would stay in registers, of which there are too few
             stage.pragma(steps[one], "no_load_merge")
         return blocks
+
+    def _taps_in_a_run(self, dot: DotProduct) -> int:
+        """How many of the summed axes before the last one go on in memory where that ends, in the left operand and so in panels.
+
+        Example:
+            A row of a window with all channels of its pixels, D[y + r, 2 * x + s, c]: (s, c) is one loop of 3 * 8 pairs of 16 channels.
+        """
+        *before, last = self.contraction.summed
+        left, extent, found = self.contraction.left[0], self.contraction.size(last), 0
+        packed = self.plan.pack is not Pack.NONE and not self.plan.block
+        # Steps past the end of a row, which is padded, are told by the axis that is split alone.
+        for axis in reversed(before if packed and extent % dot.group == 0 else []):
+            if left.step(axis) != extent * left.step(last):
+                break
+            extent, found = extent * self.contraction.size(axis), found + 1
+        return found
 
     def _written_steps(self) -> tuple[Sequence[int], Sequence[int]]:
         """The summed axes that are innermost, and those that are written out: taps, and channels where a loop over them costs more."""
