@@ -300,6 +300,9 @@ def _evaluated(call: Any) -> Any:
     row, info = row_of(call), call.struct_info
     if row is None or row.numpy is None or not row.is_pure or not isinstance(info, relax.TensorStructInfo):
         return call
+    # Weights of integers stay what they are, however few: as floats their layer would have no integer kernel.
+    if row.name == "dequantize" and info.ndim > 1:
+        return call
     extents = [as_int(one) for one in info.extents or (None,)] if info.extents != () else []
     # In float64: a product of int64 may wrap around to something small.
     if None in extents or np.prod([one or 0 for one in extents], dtype=np.float64) > LARGEST_KNOWN:

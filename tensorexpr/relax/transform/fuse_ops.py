@@ -34,7 +34,7 @@ from ..visitor import Mutator, walk
 from .annotate_pattern import pattern_of_function
 from .fused_functions import grouped
 from .legalize import has_known_shapes
-from .moves import can_read_through, can_write_through
+from .moves import can_read_through, can_write_through, is_window_of_channels
 from .passes import graph_pass
 from .post_dominators import Dominator, Edge, post_dominators
 from .row_programs import Rows, rows_of, rows_read
@@ -137,6 +137,9 @@ class Partition:
             for number, dominator in enumerate(self._tree):
                 if dominator.parent is not None:
                     self._visit(phase, number, dominator, dominator.parent)
+        for number, edges in enumerate(self.readers):
+            if self._is_of_reader(number) and self._size(number, edges[0].reader) <= self._most:
+                join(self.groups[number], self.groups[edges[0].reader])
         for number, edges in enumerate(self.readers):
             # What others read, too, has to be in memory anyway.
             if len(edges) == 1 and not self._leaves[number] and self._size(number, edges[0].reader) <= self._most:
@@ -250,9 +253,16 @@ class Partition:
         Example:
             add(dequantize(bytes), y): a kernel of the sum reads bytes, a quarter of what one behind the bytes would have written.
         """
-        widens = self.patterns[number] <= Pattern.BROADCAST and _widens(self.bindings[number])
         edges = self.readers[number]
-        return widens and len(edges) == 1 and edges[0].pattern <= Pattern.BROADCAST and not self._leaves[number]
+        if self.patterns[number] > Pattern.BROADCAST or len(edges) != 1 or self._leaves[number] or not _widens(self.bindings[number]):
+            return False
+        return edges[0].pattern <= Pattern.BROADCAST or self._reads_in_windows(edges[0].reader, number)
+
+    def _reads_in_windows(self, reader: int, number: int) -> bool:
+        """Whether a value is read by sums over a window of each channel alone, which read an element so seldom that each widens it."""
+        call, var = self.bindings[reader].value, self.bindings[number].var
+        places = [n for n, arg in enumerate(_operands(call)) if arg is var]
+        return self.patterns[reader] == Pattern.OUT_FUSABLE and places == [0] and is_window_of_channels(self._computation(reader))
 
     def _between(self, number: int, parent: int) -> list[int] | None:
         """The nodes on the paths from a node to its post-dominator, without these two."""

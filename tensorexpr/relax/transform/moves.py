@@ -20,7 +20,7 @@ from ...te.operation import ComputeOp, Operation, PlaceholderOp, loads
 from ...te.tensor import Tensor
 from ...tir.arithmetic import as_int
 from ...tir.expr import IterVar, PrimExpr, ProducerLoad, Reduce
-from ...tir.rewriting import Node, post_order_rewrite
+from ...tir.rewriting import Node, post_order_rewrite, variables
 
 # Rows that pay for bringing columns side by side that aren't in memory: fewer are summed up one result at a time.
 _ROWS = 4
@@ -49,6 +49,26 @@ def product_of(tensors: Sequence[Tensor]) -> ComputeOp | None:
     axes = {axis.var for axis in (*reducing[0].axis, *reducing[0].reduce_axis)}
     plain = all(index in axes or as_int(index) is not None for factor in found.factors for index in factor.load.indices)
     return reducing[0] if plain else None
+
+
+def is_window_of_channels(tensors: Sequence[Tensor]) -> bool:
+    """Whether a computation is a convolution in which each channel has its own weights and data.
+
+    Example:
+        C[n, y, x, c] = sum over r, s of D[n, y + r, x + s, c] * W[r, s, c, 0]: the right factor is read at axes alone, and each summed
+        axis moves both.
+    """
+    reducing = [op for op in _stages(tensors) or () if op.reduce_axis]
+    if len(reducing) != 1 or not isinstance(reducing[0].body[0], Reduce):
+        return False
+    found, (op,) = recognise(reducing[0].body[0]), reducing
+    if found is None or len(found.factors) != 2:
+        return False
+    data, weights = (factor.load.indices for factor in found.factors)
+    summed = {axis.var for axis in op.reduce_axis}
+    windows = {var for index in data if index not in summed for var in variables(index) if var in summed}
+    own = {var for var in (axis.var for axis in op.axis) if any(var in variables(index) for index in weights)}
+    return summed <= windows and all(any(var in variables(index) for index in data) for var in own)
 
 
 def move_of(tensors: Sequence[Tensor]) -> ProducerLoad | None:
