@@ -281,8 +281,18 @@ def _biased(graph: Rewriter, call: Call) -> Any:
         if _largest(graph, sums.data) + np.abs(whole).max(initial=0) >= _LARGEST_SUM:
             return None
         shape = [-1 if n == sums.axis else 1 for n in range(sums.info.ndim)]
-        return _sums(add(sums.data, const(whole.astype(np.int32).reshape(shape))), sums.scale, sums.axis)
+        return _sums(_plus(graph, sums.data, whole.astype(np.int32).reshape(shape)), sums.scale, sums.axis)
     return None
+
+
+def _plus(graph: Rewriter, sums: Any, bias: Any) -> Call:
+    """Sums and a bias, which is one with the correction for the data's zero where that was subtracted before."""
+    inner = graph.only(sums, "relax.subtract")
+    known = None if inner is None else constant_of(graph, inner.args[1])
+    if inner is not None and known is not None and known.shape == bias.shape:
+        sums, bias = inner.args[0], bias - known
+    made: Call = add(sums, const(bias))
+    return made
 
 
 def _requantised(graph: Rewriter, call: Call) -> Any:
