@@ -98,6 +98,7 @@ PHASES: Mapping[int, Phase] = {
         "each value has one layout, and each use reads it in that layout",
         (
             ChannelsLast(),  # once nothing is left to simplify: what a transpose costs is counted
+            EliminateCommonSubexpr(),  # two readers of a value have it transposed once
             CanonicalizeBindings(),
             DeadCodeElimination(),
         ),
