@@ -348,4 +348,6 @@ def _shape_of(plan: Plan, machine: Machine) -> Shape:
         load=LOAD if not contraction.plane else _ROWS if whole else _OVER_LINES,
         ends=PLANES if contraction.plane else 1.0,
         panel=panel_along(contraction.left[0].load, contraction.axis(contraction.row).var),
+        # 4 x 3 with pmaddwd would have 17 registers of 16, and an accumulator on the stack in each step.
+        products=int(dot is not None and dot.is_apart),
     )

@@ -18,7 +18,8 @@ from .contractions import Contraction
 class DotProduct:
     """An intrinsic by name, the elements it sums into one result, the lanes of results, and the CPU features it needs.
 
-    `words` is the intrinsic that does the same with a left operand of 16-bit words, where bytes are made such before they are multiplied.
+    `words` is the intrinsic that does the same with a left operand of 16-bit words, where bytes are made such before they are multiplied;
+    `is_apart` if it multiplies alone, so that another instruction adds the products.
     """
 
     intrinsic: str
@@ -26,6 +27,7 @@ class DotProduct:
     outputs: int
     features: frozenset[str]
     words: str = ""
+    is_apart: bool = False
 
     def is_of(self, target: Target) -> bool:
         """Whether a target has the instruction, on its widest vectors of 32 bits."""
@@ -47,7 +49,7 @@ def _table() -> dict[tuple[str, str, str], list[DotProduct]]:
         if row is not None and one.name != "dot_8x4_vnni":
             found = rows.setdefault((one.left, one.right, one.out), [])
             wide = next((other.name for other in GROUPS if other.is_wide_left_of(one)), "")
-            found.append(DotProduct(one.name, one.group, one.outputs, frozenset(row.features), wide))
+            found.append(DotProduct(one.name, one.group, one.outputs, frozenset(row.features), wide, bool(one.widened)))
     return rows
 
 

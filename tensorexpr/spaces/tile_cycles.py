@@ -44,6 +44,7 @@ class Shape:
         load: cycles that loading a vector of the right operand, from where it lies, delays the multiply-adds beside it.
         ends: times as many cycles as where a tile lies in rows of one matrix that starting and storing it takes.
         panel: rows of the left operand that lie at one distance, where it lies in panels of them; 0 if all do.
+        products: registers for products that another instruction adds to the accumulators.
     """
 
     batch: int
@@ -59,6 +60,7 @@ class Shape:
     load: float = LOAD
     ends: float = 1.0
     panel: int = 0
+    products: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,7 @@ def _fitting(shape: Shape, target: Target) -> Iterator[tuple[int, int]]:
     """Tiles with MR*NV accumulators, NV vectors and one broadcast in the registers."""
     for vectors in range(1, max(1, min(-(-shape.columns // shape.lanes), shape.widest)) + 1):
         # a step reads one element of each row: no more rows than the first cache holds lines of at that distance
-        most = min(target.machine.tile_rows(vectors), shape.rows, target.machine.caches[0].rows(shape.row_bytes))
+        most = min(target.machine.tile_rows(vectors, shape.products), shape.rows, target.machine.caches[0].rows(shape.row_bytes))
         if most >= 1:
             # Below half of the most, a tile of twice the rows fits as well, and loads each vector of the panel for both.
             yield from ((rows, vectors) for rows in range(max(1, most // 2), most + 1))

@@ -116,9 +116,9 @@ class Machine:
         """Bytes of a vector register."""
         return self.vector_bits // 8
 
-    def tile_rows(self, vectors: int) -> int:
-        """The most rows that a register tile of so many vectors has: MR * NV accumulators, NV vectors and the scalars, in registers."""
-        return (self.vector_registers - vectors - self.scalar_registers) // vectors
+    def tile_rows(self, vectors: int, others: int = 0) -> int:
+        """The most rows that a register tile of so many vectors has: MR * NV accumulators, NV vectors, the scalars and others, in registers."""
+        return (self.vector_registers - vectors - self.scalar_registers - others) // vectors
 
     @property
     def tlb(self) -> Cache:

@@ -11,6 +11,7 @@ import tensorexpr
 from tensorexpr import te, topi
 from tensorexpr.errors import ScheduleError
 from tensorexpr.schedule.te_schedule import Schedule, create_schedule
+from tensorexpr.spaces.products import planned
 from tensorexpr.target import Target
 from tensorexpr.te.tensor import Tensor
 from tensorexpr.testing import assert_schedule_correct
@@ -144,3 +145,14 @@ def test_copies_that_would_change_numbers_are_refused(made: Any, dtype: str, wor
     with pytest.raises(ScheduleError, match=words):
         s.cache_read(a, "local", [b], dtype=dtype)
     assert s.as_python() == before
+
+
+@pytest.mark.parametrize("columns", [64, 72, 96, 264])
+@pytest.mark.parametrize("cpu, registers", [("haswell", 16), ("skylake-avx512", 32)])
+def test_a_product_on_its_way_has_a_register(columns: int, cpu: str, registers: int) -> None:
+    target = Target(f"llvm -mtriple=x86_64-unknown-linux-gnu -mcpu={cpu} -num-cores=2")
+    args = product(rows=49, columns=columns)
+    tree = create_schedule(args[-1].op).tree
+    for plan in planned(create_schedule(args[-1].op), tree.stages[-1], target, by_dots=True):
+        rows, vectors = plan.tile.rows, plan.tile.vectors
+        assert rows * vectors + vectors + 2 <= registers  # accumulators, vectors, a broadcast and a product
