@@ -65,7 +65,7 @@ class Plan:
         parallel: on all cores.
         order: of the loops around the tiles.
         dot: the instruction that sums groups of small numbers.
-        words: the left operand is copied as 16-bit words first, where the instruction multiplies such and else has bytes of it
+        widened: the left operand is copied as 16-bit words first, where the instruction multiplies such and else has bytes of it
             converted for each panel again.
         block: how many terms of the sum a panel holds, or all columns of a part meet before the next ones; 0 for all.
         parts: of the columns, each of which keeps the sums of all rows while it goes through blocks that aren't packed.
@@ -90,7 +90,7 @@ class Plan:
     taps_inside: bool = False
     peeled: bool = False
     prefetched: bool = False
-    words: bool = False
+    widened: bool = False
 
     @property
     def width(self) -> int:
@@ -237,7 +237,7 @@ def _base(contraction: Contraction, dtype: str, target: Target) -> tuple[Plan, S
         return None
     steps = shape.batch * shape.repeats * shape.rows * shape.depth * -(-shape.columns // lanes)
     parallel = target.num_cores > 1 and steps >= _PARALLEL_STEPS
-    return replace(plan, parallel=parallel, words=dot is not None and _has_words(contraction, dot)), shape
+    return replace(plan, parallel=parallel, widened=dot is not None and _has_words(contraction, dot)), shape
 
 
 def _has_words(contraction: Contraction, dot: DotProduct) -> bool:

@@ -97,7 +97,8 @@ def flat_plan(convolution: Convolution, tree: ScheduleTree, stage: StageNode, ta
         return None
     plane = found.over_rows()
     plans = contraction_plans(plane, convolution.op.output_dtype(0), target) if plane.columns == convolution.rows else []
-    return next((plan for plan in plans if plan.tile.chunks == 1), None)
+    # The other ways to pack are alternatives, whether they cost fewer cycles or more.
+    return next((plan for plan in plans if plan.tile.chunks == 1 and plan.pack is plans[0].pack), None)
 
 
 def _is_worth_code(written: Plan, loops: Plan, target: Target) -> bool:

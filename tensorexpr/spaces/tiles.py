@@ -60,7 +60,7 @@ class Tiles:
         data = None if self.windows is None else self._without_border(tile, self.windows)
         # Before the accumulators: what pads their last vector then has columns of the panel to be computed from.
         panel = None if plan.pack is Pack.NONE else self._packed(tile)
-        if plan.dot is not None and (plan.words or not has_whole_groups(self.contraction, plan.dot.group)):
+        if plan.dot is not None and (plan.widened or not has_whole_groups(self.contraction, plan.dot.group)):
             self._copy_left(tile, plan.dot)
         spatial = self._columns_last(tile)
         place, innermost, rows, width = self._loops_of_result()
@@ -127,7 +127,7 @@ class Tiles:
     def _copy_left(self, tile: Tensor, dot: DotProduct) -> None:
         """Copy the left operand as words, or with the last group of each row padded with zeros, so that every group is a whole one."""
         s, plan, (left,), group = self.s, self.plan, self.contraction.left, dot.group
-        copy = self._copied_as_words(left, tile) if plan.words else self._copied(left, tile)
+        copy = self._copied_as_words(left, tile) if plan.widened else self._copied(left, tile)
         stage, axes = s[copy], list(s[copy].op.axis)
         if not has_whole_groups(self.contraction, group):
             last = left.index_of(self.contraction.summed[-1])
@@ -279,7 +279,7 @@ class Tiles:
             stage.vectorize(lane)
         elif plan.blocks is not None:
             stage.reorder(*outer, *others, vector, lane, step)
-            stage.tensorize(lane, TensorIntrin.get(plan.dot.words if plan.words else plan.dot.intrinsic))
+            stage.tensorize(lane, TensorIntrin.get(plan.dot.words if plan.widened else plan.dot.intrinsic))
         else:
             groups, within = stage.split(step, factor=plan.dot.group)
             stage.reorder(*outer, groups, *others, vector, lane, within)
@@ -287,7 +287,7 @@ class Tiles:
                 stage.fuse(*outer[-run:], groups)
             elif contraction.size(contraction.summed[-1]) <= FEW_SUMMED:
                 stage.unroll(groups)
-            stage.tensorize(lane, TensorIntrin.get(plan.dot.words if plan.words else plan.dot.intrinsic))
+            stage.tensorize(lane, TensorIntrin.get(plan.dot.words if plan.widened else plan.dot.intrinsic))
         # Constant indices after unrolling are what lets lowering keep the tile in registers.
         for axis in (*(steps[one] for one in unrolled), *others, vector):
             stage.unroll(axis)
