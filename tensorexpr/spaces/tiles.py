@@ -23,8 +23,8 @@ from ..te.tensor import Tensor
 from ..te.tensor_intrin import TensorIntrin
 from ..tir.dtype import parse_dtype
 from ..tir.expr import IterVar, PrimExpr, Var
-from .contraction_plan import Order, Pack, Plan
 from .access import bordered
+from .contraction_plan import Order, Pack, Plan
 from .contractions import Operand
 from .conv_tile import FEW_SUMMED, has_free_register
 from .convolutions import Convolution
@@ -132,7 +132,9 @@ class Tiles:
         if not has_whole_groups(self.contraction, group):
             last = left.index_of(self.contraction.summed[-1])
             assert last is not None
-            axes = stage.transform_layout(lambda *i: [*i[:last], *i[last + 1 :], i[last] // group, i[last] % group], pad_value=zero_of(copy))
+            axes = stage.transform_layout(
+                lambda *i: [*i[:last], *i[last + 1 :], i[last] // group, i[last] % group], pad_value=zero_of(copy)
+            )
             axes = [*axes[:-2], stage.fuse(*axes[-2:])]
         *others, last_axis = axes
         _, lane = stage.split(last_axis, factor=plan.lanes * group)

@@ -117,7 +117,7 @@ class Machine:
         return self.vector_bits // 8
 
     def tile_rows(self, vectors: int, others: int = 0) -> int:
-        """The most rows that a register tile of so many vectors has: MR * NV accumulators, NV vectors, the scalars and others, in registers."""
+        """The most rows of a register tile of so many vectors: MR * NV accumulators, NV vectors, the scalars and others, in registers."""
         return (self.vector_registers - vectors - self.scalar_registers - others) // vectors
 
     @property

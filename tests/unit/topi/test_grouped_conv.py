@@ -49,7 +49,7 @@ def test_the_accumulators_stay_in_registers() -> None:
 
 @pytest.mark.parametrize(
     "dtype, target, intrinsic",
-    [("uint8", "llvm -mcpu=haswell", "dot_8x2_uint8_int8"), ("int8", VNNI, "dot_16x2_int8_int8"), ("bfloat16", VNNI, None)],
+    [("uint8", "llvm -mcpu=haswell", "dot_8x2_int16_int8"), ("int8", VNNI, "dot_16x2_int16_int8"), ("bfloat16", VNNI, None)],
 )
 def test_blocks_of_another_size_than_the_instruction_are_packed_anew(dtype: str, target: str, intrinsic: str | None) -> None:
     args = convolution(dtype)

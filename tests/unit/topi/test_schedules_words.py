@@ -90,13 +90,11 @@ def test_sums_are_exact_at_the_limits_of_bytes(tensors: Any, left: str) -> None:
         given.append(random.choice([limits.min, limits.min + 1, limits.max], shape).astype(tensor.dtype))
     found = np.empty([int(extent) for extent in args[2].shape], np.int32)
     tensorexpr.build(default_schedule(args, target), args, target)(*given, found)
-    wide = [te.placeholder(tensor.shape, "int32", name=tensor.op.name) for tensor in args[:2]]
+    a, b = (te.placeholder(tensor.shape, "int32", name=tensor.op.name) for tensor in args[:2])
     expected = np.empty_like(found)
-    plain = topi.matmul(*wide) if len(args[0].shape) == 2 else None
-    if plain is None:
-        stride, size = (2, 5) if args[1].shape[0] == 5 else (1, 3)
-        plain = topi.nn.conv2d_nhwc(*wide, stride, size // 2, 1, "int32")
-    tensorexpr.build(create_schedule(plain.op), [*wide, plain])(*(one.astype("int32") for one in given), expected)
+    stride, size = (2, 5) if args[1].shape[0] == 5 else (1, 3)
+    plain = topi.matmul(a, b) if len(a.shape) == 2 else topi.nn.conv2d_nhwc(a, b, stride, size // 2, 1, "int32")
+    tensorexpr.build(create_schedule(plain.op), [a, b, plain])(*(one.astype("int32") for one in given), expected)
     np.testing.assert_array_equal(found, expected)
 
 
