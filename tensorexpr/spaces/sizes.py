@@ -12,12 +12,12 @@ Whatever size such a split has, the program is legal and computes the same. Size
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from ..arith.analyzer import Analyzer
 from ..schedule.domain import axis_extents
-from ..schedule.steps import SampleCategorical, Sampled, SampleTile, Sampling, Step
+from ..schedule.steps import Pragma, SampleCategorical, Sampled, SampleTile, Sampling, Step
 from ..schedule.te_schedule import Schedule, Stage
 from ..target import Target
 from ..tir.arithmetic import as_int
@@ -54,6 +54,18 @@ def decided(stage: Stage, axis: IterVar, value: int, candidates: Candidates) -> 
     step = SampleTile(stage.id, place, sizes, value) if of_root else SampleCategorical(sizes, sizes.index(value))
     schedule.apply_step(step)
     return Sampled(len(schedule.tree.samples) - 1)
+
+
+def decided_pragma(stage: Stage, axis: IterVar, key: str, value: int, candidates: Sequence[int]) -> None:
+    """A hint on a loop whose number is a decision; `value` is preferred, and one of the candidates."""
+    schedule: Schedule = stage._schedule
+    schedule.apply_step(SampleCategorical(tuple(candidates), candidates.index(value)))
+    schedule.apply_step(Pragma(stage.id, stage._axis(axis, "pragma"), key, (len(schedule.tree.samples) - 1, 0)))
+
+
+def near(value: int, most: int) -> Candidates:
+    """Half and twice a size, up to `most`: what is preferred was counted, and what is far from it wastes much."""
+    return lambda _: [size for size in (value // 2, value, 2 * value) if 1 <= size <= most]
 
 
 def registers(lanes: int, target: Target) -> Candidates:

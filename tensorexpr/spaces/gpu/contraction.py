@@ -18,9 +18,9 @@ from ...te.tensor import Tensor
 from ...te.thread_axis import thread_axis
 from ...tir.expr import IterVar
 from ..contractions import Operand, inline_moves
-from ..sizes import decided
+from ..sizes import Factor, decided, decided_pragma, near
 from ..stages import compute_of, is_untouched, tiled_result
-from .tile_plan import GROUP, TilePlan, tile_plan
+from .tile_plan import GROUP, MOST_OF_SIDE, TilePlan, tile_plan
 
 # Statements that are written out for a part of a sum; beyond, the loop over its groups of terms stays a loop.
 _WRITTEN_OUT = 2048
@@ -44,7 +44,8 @@ class _Tiles:
 
     def __init__(self, s: Schedule, tensor: Tensor, result: Tensor, plan: TilePlan) -> None:
         self.s, self.tensor, self.result, self.plan = s, tensor, result, plan
-        self.thread = thread_axis((0, plan.threads), "threadIdx.x")
+        self.thread = thread_axis("threadIdx.x")
+        self.counts: dict[int, Factor] = {}  # threads along each axis of results that has several
 
     def build(self) -> None:
         """Make the schedule."""
@@ -73,9 +74,13 @@ class _Tiles:
         threads: dict[int, IterVar] = {}
         inner: list[IterVar] = []
         for number, (axis, tile) in enumerate(zip(compute_of(self.s, self.result).axis, plan.tiles, strict=True)):
-            block, part = stage.split(axis, factor=tile.size)
-            group, part = stage.split(part, nparts=tile.virtual)
-            threads[number], neighbours = stage.split(part, nparts=tile.threads)
+            rest, neighbours = stage.split(axis, factor=tile.inner)
+            count = decided(stage, rest, tile.threads, near(tile.threads, MOST_OF_SIDE)) if tile.threads > 1 else 1
+            rest, threads[number] = stage.split(rest, factor=count)
+            groups = decided(stage, rest, tile.virtual, near(tile.virtual, plan.most_groups(number))) if tile.virtual > 1 else 1
+            block, group = stage.split(rest, factor=groups)
+            if tile.threads > 1 or number == plan.order[-1]:
+                self.counts[number] = count
             blocks.append(block)
             virtual += [group] if tile.virtual > 1 else []
             inner += [neighbours] if tile.virtual > 1 else [group, neighbours]
@@ -111,7 +116,7 @@ class _Tiles:
             for axis in inner:
                 stage.unroll(axis)
         if plan.results >= _MANY_RESULTS:
-            stage.pragma(outer[0], "min_blocks", 2)
+            decided_pragma(stage, outer[0], "min_blocks", 2, (1, 2, 3))
         return outer[-1], last, term
 
     def _fetch(self, copy: Tensor, width: int, operand: Operand) -> None:
@@ -126,10 +131,14 @@ class _Tiles:
             whole, lane = stage.split(whole, factor=width)
             stage.vectorize(lane)
             vector = [lane]
-        turn, mine = stage.split(whole, factor=self.plan.threads)
-        stage.reorder(turn, mine, *vector)
-        stage.unroll(turn)
-        stage.bind(mine, self.thread)
+        own: list[IterVar] = []
+        for number in reversed(self.plan.order):
+            if number in self.counts:
+                whole, part = stage.split(whole, factor=self.counts[number])
+                own.insert(0, part)
+        stage.reorder(whole, *own, *vector)
+        stage.unroll(whole)
+        stage.bind(stage.fuse(*own), self.thread)
 
     def _read(self, register: Tensor, operand: Operand) -> None:
         """Vectors of shared memory into registers."""

@@ -29,6 +29,8 @@ from .block import Limits, limits_of
 # so that two blocks of 256 threads fit a multiprocessor, and a term takes 16 loads of four for 256 multiply-adds.
 _SIDE = 16
 _EACH = 8
+MOST_OF_SIDE = 2 * _SIDE
+"""Threads along an axis at most: so many along rows and along columns are as many as a block may have."""
 # Numbers of results of a thread along rows and columns, the preferred one first; the others are for fewer results than fill a chip.
 _SHAPES = ((8, 8), (8, 4), (4, 4), (4, 2), (2, 2), (2, 1), (1, 1))
 # Blocks from which on no multiprocessor is idle: the largest chips have 108 to 148 of them.
@@ -86,6 +88,10 @@ class TilePlan:
     def part(self, axis: int) -> int:
         """How much of an axis is computed, or in shared memory, at a time."""
         return self.tiles[axis].size if axis < len(self.tiles) else self.chunk[axis - len(self.tiles)]
+
+    def most_groups(self, axis: int) -> int:
+        """Groups along an axis at most: so many results along rows and along columns leave registers for what they are made of."""
+        return max(1, _EACH // self.tiles[axis].inner)
 
     def other_chunks(self, extent: int) -> list[int]:
         """Other parts of the sum's last axis, whose vectors stay whole and whose operands have room."""
