@@ -14,7 +14,7 @@ from ..te.access import is_costly, is_strictly_inlineable
 from ..te.operation import ComputeOp, PlaceholderOp
 from ..te.tensor import Tensor
 from .access import is_view
-from .gpu import is_gpu, scheduled_for_gpu
+from .gpu import alone_on_gpu, is_gpu, scheduled_for_gpu
 from .injective import schedule_injective
 from .machine import is_parallel
 from .products import schedule_contractions, schedule_convolutions
@@ -48,12 +48,12 @@ def scheduled_by_plans(s: Schedule, target: Target, alternative: int = 0) -> Non
         s: the schedule.
         target: what it will run on.
         alternative: which plan contractions get: 0 the one of the fewest cycles, 1 the next one, and the last one if there are
-            no more.
+            no more; on GPUs see `gpu.scheduled_for_gpu`.
     """
     # First, as what is inlined decides where operands of everything below lie.
     inline_cheap_stages(s)
     if is_gpu(target):
-        scheduled_for_gpu(s, target)
+        scheduled_for_gpu(s, target, alternative)
         return
     schedule_steps(s, target)
     scheduled_contractions(s, target, alternative)
@@ -151,6 +151,9 @@ def _may_have_lanes(stage: StageNode, op: ComputeOp) -> bool:
 
 def schedule_alone(s: Schedule, stage: StageNode, target: Target) -> None:
     """Schedule a stage that stays at the root, without its neighbours; of several results that depend on each other it keeps its loops."""
+    if is_gpu(target):
+        alone_on_gpu(s, stage, target)
+        return
     if not isinstance(stage.op, ComputeOp) or (stage.op.num_outputs != 1 and not _may_have_lanes(stage, stage.op)):
         return
     tensor = stage.origin.output(0)

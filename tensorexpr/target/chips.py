@@ -59,6 +59,42 @@ CHIPS: dict[str, Chip] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """How fast a product of an architecture is, by cycles of its boost clock.
+
+    Args:
+        multiprocessors: of the chip.
+        fma: multiply-adds in float32 of a multiprocessor.
+        memory_bytes: of the chip from its memory.
+        l2: MiB of the cache that all multiprocessors share.
+    """
+
+    multiprocessors: int
+    fma: int
+    memory_bytes: float
+    l2: int
+
+
+# By the data sheets of a product of each: P100, V100, T4, A100 (40 GB), GeForce RTX 3090, RTX 4090, H100 SXM. Bytes per second over the
+# boost clock: 732 GB/s at 1.48 GHz, 900 at 1.53, 320 at 1.59, 1555 at 1.41, 936 at 1.70, 1008 at 2.52, 3350 at 1.98.
+RATES: dict[int, Rates] = {
+    60: Rates(56, 64, 495, 4),
+    70: Rates(80, 64, 588, 6),
+    75: Rates(40, 64, 201, 4),
+    80: Rates(108, 64, 1103, 40),
+    86: Rates(82, 128, 551, 6),
+    89: Rates(128, 128, 400, 72),
+    90: Rates(132, 128, 1692, 50),
+}
+
+
+def rates_of(arch: str) -> Rates:
+    """How fast products of an architecture are: by the newest one that isn't newer, the oldest of those that are known before."""
+    number = capability(arch)
+    return RATES[max((known for known in RATES if known <= number), default=min(RATES))]
+
+
 def chip_of(arch: str) -> Chip:
     """The row of an architecture such as "sm_80".
 

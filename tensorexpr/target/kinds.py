@@ -55,7 +55,11 @@ class Kind:
         return {**_LABELS, **self.options}
 
 
-_CUDA = {**_GPU_LIMITS, "arch": WORD, "mcpu": WORD, "registers_per_block": NUMBER, "l2_cache_size_bytes": NUMBER}
+_CUDA = {
+    **_GPU_LIMITS,
+    **{"arch": WORD, "mcpu": WORD, "registers_per_block": NUMBER, "l2_cache_size_bytes": NUMBER},
+    **{"max_vthread_extent": POSITIVE, "max_local_memory_per_block": POSITIVE},  # of a search, which draws programs within them
+}
 _OPENCL = {**_GPU_LIMITS, "max_function_args": NUMBER, "texture_spatial_limit": NUMBER}
 _LLVM = {
     **{"mattr": FEATURES, "mcpu": WORD, "mtriple": WORD, "num-cores": POSITIVE, "vector-width": POSITIVE, "mabi": WORD, "mfloat-abi": WORD},

@@ -11,13 +11,14 @@ from ...schedule.layout_rewrite import layout_free_inputs
 from ...schedule.steps import Annotate
 from ...schedule.trace import Trace
 from ...schedule.tree import LoopKind, Root, ScheduleTree
+from ...spaces.gpu import is_gpu
 from ...spaces.stages import extents
 from ...spaces.state import SketchState
 from ...te.operation import Operation
 from ...tune.space import Sketch
 from ..layout_rewrite import LayoutRewriteOption, rewrite_layouts
 from .rule import Meet, RuleOptions, SketchRule
-from .rules import ANSOR_RULES, CPU_RULES
+from .rules import ANSOR_RULES, CPU_RULES, GPU_RULES
 
 MAX_SKETCHES = 256
 _NAMELESS = ("SkipStage", "ContractionTiling", "PlanProgram")  # the first says nothing, the others more
@@ -42,9 +43,16 @@ def generate_sketches(
             list for that stage.
 
     Raises:
-        TuningError: if Ansor's rules, of which none may be left out, make more than MAX_SKETCHES programs, or the rules make none.
+        TuningError: if Ansor's rules, of which none may be left out, make more than MAX_SKETCHES programs, or the rules make none; for
+            Ansor's rules and a GPU.
     """
-    rules = (*custom, *(ANSOR_RULES if options.only_ansor else CPU_RULES))
+    on_gpu = is_gpu(options.target)
+    if on_gpu and options.only_ansor:
+        raise TuningError(
+            f'rules="ansor" are the paper\'s for CPUs, and the target is {options.target}; leave the parameter out for rules that make '
+            "blocks of threads, or search with meta_schedule, whose rules for GPUs are those of TVM"
+        )
+    rules = (*custom, *(ANSOR_RULES if options.only_ansor else GPU_RULES if on_gpu else CPU_RULES))
     start = initial.order[-1] if initial.order else None
     open_states: list[tuple[SketchState, int | None]] = [(SketchState(initial), start)]
     done: list[SketchState] = []
@@ -68,7 +76,7 @@ def generate_sketches(
     if not finished:
         raise TuningError("the sketch rules made no program; the last rule must apply to every stage")
     named = [("+".join(state.rules) or "Plain", trace, _known(state)) for trace, state in finished.items()]
-    if not options.only_ansor and options.target.num_cores > 1 and _is_little_work(initial):
+    if not options.only_ansor and not on_gpu and options.target.num_cores > 1 and _is_little_work(initial):
         # Behind the others, so that their numbers are the same on any target.
         named += [(f"{name}+Serial", serial, first) for name, trace, first in named if (serial := _on_one_thread(trace)) is not None]
     finish = _finish(initial, options)
@@ -124,6 +132,8 @@ def _with_simple_stages(state: SketchState, options: RuleOptions) -> SketchState
         if node.is_placeholder or stage in state.finished or not isinstance(node.attach, Root) or not len(node.spatial):
             continue
         custom = node.relations or node.marks  # a custom rule has been here
+        if custom and is_gpu(options.target):
+            continue  # whoever bound some loops says where the others run
         state = _outermost_parallel(state, stage) if custom else state.scheduled(stage, options.target)
     return state
 

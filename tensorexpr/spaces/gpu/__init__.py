@@ -13,6 +13,6 @@ contraction the steps of such a plan: products, convolutions, batches of them
 from __future__ import annotations
 
 from .block import is_gpu
-from .default import scheduled_for_gpu, seen_on_gpu
+from .default import alone_on_gpu, scheduled_for_gpu, seen_on_gpu
 
-__all__ = ["is_gpu", "scheduled_for_gpu", "seen_on_gpu"]
+__all__ = ["alone_on_gpu", "is_gpu", "scheduled_for_gpu", "seen_on_gpu"]

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 
+from ...schedule.steps import Sampled
 from ...schedule.te_schedule import Schedule
 from ...target import Target
 from ...target.chips import CHIPS, STATIC_SHARED
@@ -15,11 +16,13 @@ from ...te.thread_axis import thread_axis
 from ...tir.expr import Call, IterVar
 from ...tir.rewriting import walk
 from ..access import Loop, StageReads, element_bytes, merged_loops, stage_reads
-from ..sizes import Factor, decided
+from ..sizes import Candidates, Factor, decided, several
 from ..stages import compute_of, constant_extents
 
 # Four warps for each of the four schedulers of a multiprocessor wait for memory while one computes; several such blocks fit.
 _THREADS = 256
+# Virtual threads along an axis: TVM's limit is a fourth of a warp.
+_VIRTUAL = 8
 # The widest access of a thread, in bytes.
 _WIDEST = 16
 
@@ -33,12 +36,21 @@ class Limits:
         warp: threads that run in step.
         shared: bytes of shared memory, of a size that is declared.
         registers: of a multiprocessor, which its blocks share.
+        virtual: virtual threads along an axis.
+        of_thread: registers of a thread.
+        local: bytes that are a thread's own, if those are limited.
+        shared_sm, warps_sm: bytes of shared memory, and warps, of a multiprocessor, for all of its blocks.
     """
 
     threads: int
     warp: int
     shared: int
     registers: int
+    virtual: int = 8
+    of_thread: int = 255
+    local: int | None = None
+    shared_sm: int = 96 << 10
+    warps_sm: int = 48
 
 
 def is_gpu(target: Target) -> bool:
@@ -53,7 +65,11 @@ def limits_of(target: Target) -> Limits:
     threads = int(attrs.get("max_threads_per_block", attrs.get("max_num_threads", 256)))
     shared = min(STATIC_SHARED, int(attrs.get("max_shared_memory_per_block", STATIC_SHARED)))
     registers = chip.registers if chip is not None else int(attrs.get("registers_per_block", 65536))
-    return Limits(threads, max(1, int(attrs.get("thread_warp_size", 32))), shared, registers)
+    virtual = int(attrs.get("max_vthread_extent", _VIRTUAL))
+    room = {} if chip is None else {"shared_sm": chip.shared_sm << 10, "warps_sm": chip.warps}
+    local = int(attrs["max_local_memory_per_block"]) if "max_local_memory_per_block" in attrs else None
+    warp = max(1, int(attrs.get("thread_warp_size", 32)))
+    return Limits(threads, warp, shared, registers, virtual, local=local, **room)
 
 
 def preferred_threads(limits: Limits, wanted: int | None) -> int:
@@ -96,17 +112,26 @@ def one_walk(s: Schedule, tensor: Tensor, axes: Sequence[IterVar]) -> tuple[list
     return [loop.axis for loop in loops], vector_width(compute_of(s, tensor), loops[-1], reads)
 
 
+def vectors(width: int) -> Candidates:
+    """Elements of an access: so many, or fewer, so that more threads have some."""
+    return lambda _: [count for count in (1, 2, 4, 8, 16) if count <= width]
+
+
 def over_blocks(s: Schedule, tensor: Tensor, axes: Sequence[IterVar], target: Target, vector: bool = True) -> None:
-    """Bind the loops over `axes` of a stage to blocks and threads, a vector of neighbours for each thread."""
+    """Bind the loops over `axes` of a stage to blocks and threads, a vector of neighbours for each thread, or several a block apart."""
     limits, stage = limits_of(target), s[tensor]
     known = constant_extents(axes)
     loops, width = one_walk(s, tensor, axes) if axes and vector else (list(axes), 1)
     if width > 1:
-        loops[-1], lane = stage.split(loops[-1], factor=width)
+        loops[-1], lane = stage.split(loops[-1], factor=decided(stage, loops[-1], width, vectors(width)))
         stage.vectorize(lane)
     whole = stage.fuse(*loops)
     threads = preferred_threads(limits, None if known is None else prod(known) // width)
     size: Factor = decided(stage, whole, threads, lambda _: numbers_of_threads(limits))
     blocks, inner = stage.split(whole, factor=size)
+    if isinstance(count := decided(stage, blocks, 1, several), Sampled):
+        blocks, each = stage.split(blocks, factor=count)
+        stage.reorder(blocks, inner, each)
+        stage.unroll(each)
     stage.bind(blocks, thread_axis("blockIdx.x"))
     stage.bind(inner, thread_axis("threadIdx.x"))

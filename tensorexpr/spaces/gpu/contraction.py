@@ -28,22 +28,25 @@ _WRITTEN_OUT = 2048
 _MANY_RESULTS = 32
 
 
-def schedule_contractions(s: Schedule, target: Target) -> None:
-    """Schedule all products and convolutions, each with the stage that makes the result of it element by element."""
+def schedule_contractions(s: Schedule, target: Target, written_out: bool = True) -> None:
+    """Schedule all products and convolutions, each with the stage that makes the result of it element by element.
+
+    `written_out`, if the terms in shared memory are written out one by one where they are few; else groups of them are a loop.
+    """
     for stage in list(s.tree.in_order()):
         if not is_untouched(s.tree[stage.id]) or tile_plan(s.tree, s.tree[stage.id], target) is None:
             continue
         inline_moves(s, stage)
         plan = tile_plan(s.tree, s.tree[stage.id], target)
         if plan is not None:
-            _Tiles(s, stage.origin.output(0), tiled_result(s, s.tree[stage.id]), plan).build()
+            _Tiles(s, stage.origin.output(0), tiled_result(s, s.tree[stage.id]), plan, written_out).build()
 
 
 class _Tiles:
     """The steps of a plan."""
 
-    def __init__(self, s: Schedule, tensor: Tensor, result: Tensor, plan: TilePlan) -> None:
-        self.s, self.tensor, self.result, self.plan = s, tensor, result, plan
+    def __init__(self, s: Schedule, tensor: Tensor, result: Tensor, plan: TilePlan, written_out: bool) -> None:
+        self.s, self.tensor, self.result, self.plan, self.written_out = s, tensor, result, plan, written_out
         self.thread = thread_axis("threadIdx.x")
         self.counts: dict[int, Factor] = {}  # threads along each axis of results that has several
 
@@ -75,15 +78,18 @@ class _Tiles:
         inner: list[IterVar] = []
         for number, (axis, tile) in enumerate(zip(compute_of(self.s, self.result).axis, plan.tiles, strict=True)):
             rest, neighbours = stage.split(axis, factor=tile.inner)
-            count = decided(stage, rest, tile.threads, near(tile.threads, MOST_OF_SIDE)) if tile.threads > 1 else 1
+            # twice as many along both sides would leave no registers for tiles of the preferred size
+            most = MOST_OF_SIDE if number == plan.order[-1] else tile.threads
+            count = decided(stage, rest, tile.threads, near(tile.threads, most)) if tile.threads > 1 else 1
             rest, threads[number] = stage.split(rest, factor=count)
-            groups = decided(stage, rest, tile.virtual, near(tile.virtual, plan.most_groups(number))) if tile.virtual > 1 else 1
+            has_groups = tile.virtual > 1 or (tile.threads > 1 and plan.most_groups(number) > 1)
+            groups = decided(stage, rest, tile.virtual, near(tile.virtual, plan.most_groups(number))) if has_groups else 1
             block, group = stage.split(rest, factor=groups)
             if tile.threads > 1 or number == plan.order[-1]:
                 self.counts[number] = count
             blocks.append(block)
-            virtual += [group] if tile.virtual > 1 else []
-            inner += [neighbours] if tile.virtual > 1 else [group, neighbours]
+            virtual += [group] if has_groups else []
+            inner += [neighbours] if has_groups else [group, neighbours]
         own = [threads.pop(number) for number in plan.order]
         stage.reorder(*blocks, *threads.values(), *virtual, *own, *inner)
         stage.bind(stage.fuse(*blocks, *threads.values()), thread_axis("blockIdx.x"))
@@ -112,11 +118,11 @@ class _Tiles:
         stage.reorder(*outer, *inner, term, *op.axis)
         for axis in (term, *op.axis):
             stage.unroll(axis)
-        if prod(plan.chunk) * plan.results <= _WRITTEN_OUT:
+        if self.written_out and prod(plan.chunk) * plan.results <= _WRITTEN_OUT:
             for axis in inner:
                 stage.unroll(axis)
         if plan.results >= _MANY_RESULTS:
-            decided_pragma(stage, outer[0], "min_blocks", 2, (1, 2, 3))
+            decided_pragma(stage, outer[0], "min_blocks", 2, (1, 2))
         return outer[-1], last, term
 
     def _fetch(self, copy: Tensor, width: int, operand: Operand) -> None:

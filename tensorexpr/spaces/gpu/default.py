@@ -14,23 +14,34 @@ from .rows import rows_for_blocks, schedule_rows
 from .tile_plan import tile_plan
 
 
-def scheduled_for_gpu(s: Schedule, target: Target) -> None:
-    """Schedule what nothing has been said of yet, after cheap stages are inlined."""
-    schedule_contractions(s, target)
+def scheduled_for_gpu(s: Schedule, target: Target, alternative: int = 0) -> None:
+    """Schedule what nothing has been said of yet, after cheap stages are inlined.
+
+    Args:
+        s: the schedule.
+        target: what it will run on.
+        alternative: 0 what is preferred; else products whose terms stay in a loop, kernels for each stage of a program of rows, and a
+            thread for each result of a reduction.
+    """
+    schedule_contractions(s, target, written_out=not alternative)
     left = [stage for stage in s.tree.in_order() if not stage.is_placeholder and is_untouched(stage)]
-    rows = rows_for_blocks(s, left, target)
+    rows = 0 if alternative else rows_for_blocks(s, left, target)
     if rows:
         schedule_rows(s, left, rows, target)
         return
     for stage in left:
-        _alone(s, stage, target)
+        alone_on_gpu(s, stage, target, together=not alternative)
 
 
-def _alone(s: Schedule, stage: StageNode, target: Target) -> None:
-    """Loops of an operator's own, such as a sort's, stay as they are: what they bind is up to whoever wrote them."""
-    if isinstance(stage.op, ComputeOp):
-        tensor = stage.origin.output(0)
-        (schedule_reduction if stage.compute.reduce_axis else schedule_injective)(s, tensor, target)
+def alone_on_gpu(s: Schedule, stage: StageNode, target: Target, together: bool = True) -> None:
+    """Schedule a stage that stays at the root, without its neighbours; `together`, if threads may share the results of a reduction.
+
+    Loops of an operator's own, such as a sort's, stay as they are: what they bind is up to whoever wrote them.
+    """
+    if isinstance(stage.op, ComputeOp) and stage.compute.reduce_axis:
+        schedule_reduction(s, stage.origin.output(0), target, together)
+    elif isinstance(stage.op, ComputeOp):
+        schedule_injective(s, stage.origin.output(0), target)
 
 
 def seen_on_gpu(s: Schedule, stage: StageNode, target: Target) -> str:

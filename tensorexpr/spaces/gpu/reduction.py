@@ -18,9 +18,9 @@ from ...te.thread_axis import thread_axis
 from ...tir.expr import IterVar, Reduce
 from ..access import merged_loops, stage_reads
 from ..reduction import contiguous_axis
-from ..sizes import Factor
+from ..sizes import Factor, decided
 from ..stages import compute_of, constant_extents
-from .block import Limits, limits_of, over_blocks, preferred_threads, vector_width
+from .block import Limits, limits_of, numbers_of_threads, over_blocks, preferred_threads, vector_width, vectors
 
 # Terms of each block's part where a few results have to keep a whole chip busy.
 _PART = 1 << 14
@@ -29,10 +29,10 @@ _FEW_RESULTS = 64
 _VECTOR = 4
 
 
-def schedule_reduction(s: Schedule, tensor: Tensor, target: Target) -> None:
-    """Schedule one stage with a reduction that stays at the root."""
+def schedule_reduction(s: Schedule, tensor: Tensor, target: Target, together: bool = True) -> None:
+    """Schedule one stage with a reduction that stays at the root; `together`, if threads may share each result."""
     op = compute_of(s, tensor)
-    if not is_shared_by_threads(op):
+    if not (together and is_shared_by_threads(op)):
         over_blocks(s, tensor, op.axis, target, vector=False)
         return
     limits = limits_of(target)
@@ -71,7 +71,7 @@ def _rows(s: Schedule, tensor: Tensor, limits: Limits) -> None:
     thread = thread_axis("threadIdx.x")
     place = stage.fuse(*op.axis)
     stage.bind(place, thread_axis("blockIdx.x"))
-    threads = row_threads(limits, prod(constant_extents(op.reduce_axis) or [1]))
+    threads = decided_threads(s, tensor, row_threads(limits, prod(constant_extents(op.reduce_axis) or [1])), limits)
     share(s, tensor, thread, threads, limits)
     # What other stages read is stored by all threads, who have the same value: a predicate would leave out elements as they see it.
     if s.tree[stage.id].is_output:
@@ -86,6 +86,13 @@ def row_threads(limits: Limits, elements: int) -> int:
     return fitting[-1] if fitting and 2 * fitting[-1] >= most else most
 
 
+def decided_threads(s: Schedule, tensor: Tensor, threads: int, limits: Limits) -> Factor:
+    """The threads that share the terms of a reduction, as a decision."""
+    axes = compute_of(s, tensor).reduce_axis
+    longest = max(axes, key=lambda axis: (constant_extents((axis,)) or [0])[0])
+    return decided(s[tensor], longest, threads, lambda _: numbers_of_threads(limits))
+
+
 def share(s: Schedule, tensor: Tensor, thread: IterVar, threads: Factor, limits: Limits) -> None:
     """Let threads share the terms of a reduction, wherever it is computed: each takes vectors of neighbours in turn."""
     op, stage = compute_of(s, tensor), s[tensor]
@@ -97,7 +104,7 @@ def share(s: Schedule, tensor: Tensor, thread: IterVar, threads: Factor, limits:
     axes = [loop.axis for loop in loops]
     lanes: list[IterVar] = []
     if width > 1:
-        axes[-1], lane = stage.split(axes[-1], factor=width)
+        axes[-1], lane = stage.split(axes[-1], factor=decided(stage, axes[-1], width, vectors(width)))
         stage.unroll(lane)
         lanes = [lane]
     whole = stage.fuse(*axes)

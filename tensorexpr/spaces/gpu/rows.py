@@ -22,9 +22,10 @@ from ...te.thread_axis import thread_axis
 from ...tir.expr import IterVar
 from ..access import element_bytes
 from ..rows import common_rows, has_known_rows
+from ..sizes import Factor, decided
 from ..stages import compute_of, constant_extents
-from .block import limits_of, one_walk
-from .reduction import is_shared_by_threads, row_threads, share
+from .block import limits_of, one_walk, vectors
+from .reduction import decided_threads, is_shared_by_threads, row_threads, share
 
 
 def rows_for_blocks(s: Schedule, left: Sequence[StageNode], target: Target) -> int:
@@ -59,14 +60,16 @@ def schedule_rows(s: Schedule, left: Sequence[StageNode], rows: int, target: Tar
     limits, output = limits_of(target), last.origin.output(0)
     if _kept_bytes(inner, rows, keep_all=True) > limits.shared:
         inner = _inlined(s, inner)
-    threads = row_threads(limits, max(_width(last.compute, rows), *(_terms(stage.compute, rows) for stage in inner)))
-    thread = thread_axis((0, threads), "threadIdx.x")
+    preferred = row_threads(limits, max(_width(last.compute, rows), *(_terms(stage.compute, rows) for stage in inner)))
+    reduction = next((stage.origin.output(0) for stage in inner if stage.compute.reduce_axis), None)
+    threads = preferred if reduction is None else decided_threads(s, reduction, preferred, limits)
+    thread = thread_axis("threadIdx.x")
     place = s[output].fuse(*compute_of(s, output).axis[:rows])
     s[output].bind(place, thread_axis("blockIdx.x"))
     if rows == len(compute_of(s, output).axis):
         _one(s, output, place, thread, threads)
     else:
-        _columns(s, output, rows, thread, threads)
+        _columns(s, output, rows, thread, threads, preferred)
     for stage in reversed(inner):
         tensor = stage.origin.output(0)
         if isinstance(s.tree[stage.id].attach, Inline):
@@ -74,7 +77,7 @@ def schedule_rows(s: Schedule, left: Sequence[StageNode], rows: int, target: Tar
         if stage.compute.reduce_axis and _terms(stage.compute, rows) >= limits.warp:
             share(s, tensor, thread, threads, limits)
         elif not stage.compute.reduce_axis and _width(stage.compute, rows) > 1:
-            _columns(s, tensor, rows, thread, threads)
+            _columns(s, tensor, rows, thread, threads, preferred)
         # Every thread gets the result of a reduction, and what it makes of it, for itself; a few terms it reduces alone.
         is_own = bool(stage.compute.reduce_axis) or _width(stage.compute, rows) == 1
         s[tensor].set_scope("local" if is_own else "shared")
@@ -93,7 +96,7 @@ def _inlined(s: Schedule, inner: Sequence[StageNode]) -> list[StageNode]:
     return [s.tree[stage.id] for stage in inner if stage.compute.reduce_axis]
 
 
-def _one(s: Schedule, output: Tensor, place: IterVar, thread: IterVar, threads: int) -> None:
+def _one(s: Schedule, output: Tensor, place: IterVar, thread: IterVar, threads: Factor) -> None:
     """A single result for each row, which one of the threads stores."""
     stage = s[output]
     single = stage.fuse()
@@ -101,14 +104,14 @@ def _one(s: Schedule, output: Tensor, place: IterVar, thread: IterVar, threads: 
     stage.bind(stage.split(single, factor=threads)[1], thread)
 
 
-def _columns(s: Schedule, tensor: Tensor, rows: int, thread: IterVar, threads: int) -> None:
+def _columns(s: Schedule, tensor: Tensor, rows: int, thread: IterVar, threads: Factor, preferred: int) -> None:
     """Threads along a row, each with vectors of neighbours in turn."""
     stage, axes = s[tensor], list(compute_of(s, tensor).axis[rows:])
     loops, width = one_walk(s, tensor, axes)
-    while width > 1 and prod(constant_extents(axes) or [1]) // width < threads:
+    while width > 1 and prod(constant_extents(axes) or [1]) // width < preferred:
         width //= 2  # work for all threads, rather than vectors for some
     if width > 1:
-        loops[-1], lane = stage.split(loops[-1], factor=width)
+        loops[-1], lane = stage.split(loops[-1], factor=decided(stage, loops[-1], width, vectors(width)))
         stage.vectorize(lane)
     _, mine = stage.split(stage.fuse(*loops), factor=threads)
     stage.bind(mine, thread)

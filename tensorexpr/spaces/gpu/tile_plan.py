@@ -30,7 +30,7 @@ from .block import Limits, limits_of
 _SIDE = 16
 _EACH = 8
 MOST_OF_SIDE = 2 * _SIDE
-"""Threads along an axis at most: so many along rows and along columns are as many as a block may have."""
+"""Threads along the last axis of results at most: a warp."""
 # Numbers of results of a thread along rows and columns, the preferred one first; the others are for fewer results than fill a chip.
 _SHAPES = ((8, 8), (8, 4), (4, 4), (4, 2), (2, 2), (2, 1), (1, 1))
 # Blocks from which on no multiprocessor is idle: the largest chips have 108 to 148 of them.

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
 from ...schedule.tree import At, LoopKind
+from ...spaces.gpu import is_gpu
 from ...target import Target
 from ...target.machine import Machine
-from ...tir.dtype import parse_dtype
-from ...tir.expr import BinaryExpr, Call, PrimExpr, ProducerLoad, Reduce
-from ...tir.rewriting import walk
+from ...tir.expr import Reduce
 from .access import Access, accesses, storage_boxes
 from .cycles import Cycles, Steps, cycles_of, together
+from .device import extract_on_device
 from .guards import run_share
 from .instructions import in_vectors
 from .nest import Array, Bodies, IntArray, Sampled, StageNest, nests
+from .operations import work_of
 from .traffic import nest_extent
 from .validity import admissible
 
@@ -32,7 +32,6 @@ GLOBAL_FEATURES = ("stages", "total_cycles", "fork_joins")
 STAGES = 2
 FEATURE_NAMES = tuple(f"s{n}.{name}" for n in range(STAGES) for name in STAGE_FEATURES) + GLOBAL_FEATURES
 TRANSPOSED = 0.2  # of a gather: a vector of a block that is transposed in registers takes log2(lanes) shuffles
-CALL_OPERATIONS = 16.0  # a vector math function is about so many instructions
 FREE_UNROLLING = 4.0  # reduction steps in a row without a loop; more of them let LLVM keep operands alive until registers run out
 
 
@@ -54,6 +53,8 @@ def extract(sketch: Sampled, bodies: Bodies, rows: IntArray, target: Target) -> 
         rows: the population [n, d].
         target: the machine that the programs are for.
     """
+    if is_gpu(target):
+        return Extracted(*extract_on_device(sketch, bodies, rows, target))
     machine = target.machine
     built = [in_vectors(nest) for nest in nests(sketch, bodies, rows, trimmed=True)]
     boxes = storage_boxes(built)
@@ -93,7 +94,7 @@ def _stage_columns(nest: StageNest, touched: list[Access], machine: Machine) -> 
     vector_use = lanes / (vectors * width)
     rows, run = _register_tile(nest, len(share))
     threads, imbalance = _parallelism(nest, machine, len(share))
-    operations = _operations(nest.body)
+    operations = work_of(nest.body)
     flops = iterations * operations
     count, run = iterations / np.maximum(1.0, rows * lanes) / nest.group * share, run / nest.group
     loads, operands, gathers = _loads_per_step(nest, touched, rows, vectors)
@@ -125,21 +126,6 @@ def _stage_columns(nest: StageNest, touched: list[Access], machine: Machine) -> 
         "cycles": cycles.alone / threads * imbalance, "forks": _fork_joins(nest, len(share)),
     }  # fmt: skip
     return columns, cycles
-
-
-@lru_cache(maxsize=256)  # of the stages of a space, which is asked for again with each generation
-def _operations(body: tuple[PrimExpr, ...]) -> float:
-    """Arithmetic on values (not on indices) per execution of a statement."""
-    count = 0.0
-    for expr in body:
-        wanted = parse_dtype(expr.dtype).code
-        places = {node for load in walk(expr) if isinstance(load, ProducerLoad) for index in load.indices for node in walk(index)}
-        for node in walk(expr):
-            if node in places:
-                continue
-            if isinstance(node, (BinaryExpr, Call, Reduce)) and parse_dtype(node.dtype).code == wanted:
-                count += CALL_OPERATIONS if isinstance(node, Call) and node.op != "tir.if_then_else" else 1.0
-    return max(1.0, count)
 
 
 def _vector_lanes(nest: StageNest, count: int) -> Array:

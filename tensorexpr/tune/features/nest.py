@@ -6,7 +6,7 @@ touch inside that loop. Fused loops are taken apart again, since fusing does not
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any, Protocol
@@ -17,10 +17,12 @@ import numpy.typing as npt
 from ...arith.linear import linear_form
 from ...errors import InternalError
 from ...schedule.legality import real_readers
+from ...schedule.thread_legality import shares
 from ...schedule.tree import At, FuseRelation, Inline, LoopKind, ScheduleTree, StageNode
 from ...te.dependent_axes import dependent_axes
 from ...tir.expr import Add, Cast, FloorDiv, FloorMod, IntImm, Max, Min, Mul, PrimExpr, ProducerLoad, Sub, Var
 from ...tir.rewriting import walk
+from ...tir.thread import HARDWARE_TAGS, VIRTUAL_TAGS
 
 Array = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -67,6 +69,7 @@ class Loop:
     reduction: bool
     kind: LoopKind
     own: bool
+    thread: str = ""  # what it is bound to, such as "threadIdx.x"
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,12 +218,15 @@ class _NestBuilder:
             return region, []
         depth = self.axis_loops[stage.attach.stage, stage.attach.axis]
         around = self.finished[stage.attach.stage].loops[:depth]
+        scope = scope_of(stage, around)
+        own_tags = [mark.thread.tag for mark in stage.marks.values() if mark.thread is not None]
         outer: list[Loop] = []
         links: dict[int, Form] | None = None
         # One element at least; of several readers the widest counts, as one visit serves them all.
         touched = {axis: np.ones(self.evaluate.count) for axis in stage.spatial}
         for reader in self.readers[stage.id]:
             nest = self.finished[reader.id]
+            relaxed = tuple(loop for loop in nest.loops[:depth] if shares(scope, loop.thread))
             for load in self._reads(nest, stage):
                 forms = access_forms(load, nest.stage)
                 if links is None:  # the reader is under these loops too, so that they move it and what it reads
@@ -228,11 +234,16 @@ class _NestBuilder:
                     links = {axis: form or Form({}) for axis, form in zip(stage.spatial, forms, strict=True)}
                 for axis, form in zip(stage.spatial, forms, strict=True):
                     # an index that isn't affine may be anywhere
-                    span = region[axis] if form is None else _span(nest.loops[depth:], form)
+                    span = region[axis] if form is None else _span((*relaxed, *nest.loops[depth:]), form)
                     touched[axis] = np.maximum(touched[axis], np.minimum(span, region[axis]))
         for loop in around:
+            if shares(scope, loop.thread):  # it is one for all threads, who compute it together or each for itself
+                together = loop.thread in VIRTUAL_TAGS or any(tag == loop.thread for tag in own_tags)
+                extent = np.ones_like(loop.extent) if together else loop.extent
+                outer.append(Loop(extent, {}, loop.reduction, loop.kind, own=False, thread=loop.thread))
+                continue
             moved = {axis: _moved(loop, form) for axis, form in (links or {}).items() if any(root in loop.strides for root in form)}
-            outer.append(Loop(loop.extent, moved, loop.reduction, loop.kind, own=False))
+            outer.append(Loop(loop.extent, moved, loop.reduction, loop.kind, own=False, thread=loop.thread))
         return {**region, **touched}, outer
 
     def _reads(self, nest: StageNest, stage: StageNode) -> Iterator[ProducerLoad]:
@@ -265,13 +276,23 @@ class _NestBuilder:
     def _expanded(
         self, stage: StageNode, axis: int, extents: Mapping[int, Array], strides: Mapping[int, dict[int, Array]]
     ) -> Iterator[Loop]:
+        mark = stage.mark(axis)
+        thread = "" if mark.thread is None else mark.thread.tag
         for relation in stage.relations:
             if isinstance(relation, FuseRelation) and relation.fused == axis:
                 for part in relation.parts:
                     for loop in self._expanded(stage, part, extents, strides):
-                        yield Loop(loop.extent, loop.strides, loop.reduction, stage.mark(axis).kind, own=True)
+                        yield Loop(loop.extent, loop.strides, loop.reduction, mark.kind, own=True, thread=thread)
                 return
-        yield Loop(extents[axis], strides[axis], stage.is_reduction(axis), stage.mark(axis).kind, own=True)
+        yield Loop(extents[axis], strides[axis], stage.is_reduction(axis), mark.kind, own=True, thread=thread)
+
+
+def scope_of(stage: StageNode, around: Iterable[Loop]) -> str:
+    """Where a stage's storage lives, by what its schedule says or the loops around it; see `thread_legality.storage_scope`."""
+    tags = [loop.thread for loop in around if loop.thread in HARDWARE_TAGS]
+    if stage.scope or not tags:
+        return stage.scope or "global"
+    return "local" if any(tag.startswith("threadIdx.") for tag in tags) else "shared"
 
 
 def _balanced(whole: Array, factors: list[Array | None]) -> list[Array | None]:

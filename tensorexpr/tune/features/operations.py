@@ -7,6 +7,7 @@ two sides of a padding's condition. How many additions those take depends on how
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +34,10 @@ from ...tir.expr import (
     Select,
     Sub,
 )
-from ...tir.rewriting import children, substitute
+from ...tir.rewriting import children, substitute, walk
+
+CALL_OPERATIONS = 16.0
+"""A vector math function is about so many instructions."""
 
 Counts = npt.NDArray[np.float64]
 KINDS = ("mad", "addsub", "mul", "divmod", "cmp", "mathfunc", "otherfunc")
@@ -56,6 +60,21 @@ def operations_of(body: PrimExpr) -> Counts:
     update = substitute(body.combiner.result[body.value_index], dict(zip(body.combiner.rhs, body.source, strict=True)))
     # the accumulator is no load, but a value of a tensor: what is computed with it counts
     return _count(update, {id(old): (np.zeros(len(OPERATIONS)), True) for old in body.combiner.lhs})[0]
+
+
+@lru_cache(maxsize=256)  # of the stages of a space, which is asked for again with each generation
+def work_of(body: tuple[PrimExpr, ...]) -> float:
+    """Arithmetic on values (not on indices) per execution of a statement."""
+    count = 0.0
+    for expr in body:
+        wanted = parse_dtype(expr.dtype).code
+        places = {node for load in walk(expr) if isinstance(load, ProducerLoad) for index in load.indices for node in walk(index)}
+        for node in walk(expr):
+            if node in places:
+                continue
+            if isinstance(node, (BinaryExpr, Call, Reduce)) and parse_dtype(node.dtype).code == wanted:
+                count += CALL_OPERATIONS if isinstance(node, Call) and node.op != "tir.if_then_else" else 1.0
+    return max(1.0, count)
 
 
 def starting_operations(reduce: Reduce) -> Counts:

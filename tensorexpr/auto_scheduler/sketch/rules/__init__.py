@@ -1,4 +1,4 @@
-"""The sketch rules in the order in which they are tried on a CPU.
+"""The sketch rules in the order in which they are tried, on CPUs and on GPUs.
 
 ansor   those of the paper;  spaces   what the rules of `tensorexpr.spaces` make, their sizes open
 """
@@ -25,6 +25,8 @@ CPU_RULES = (
     MultiLevelTiling(),
     SkipStage(),
 )
+# What tiles, binds and fetches on a GPU is one plan; stages apart from each other are the other way.
+GPU_RULES = (PlanProgram(), AlwaysInline(), SkipStage())
 ANSOR_RULES = (
     AlwaysInline(),
     SimplifyComputeWithConstTensor(),
