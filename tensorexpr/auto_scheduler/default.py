@@ -59,7 +59,7 @@ def default_schedule(dag: ComputeDAG | Sequence[Tensor], target: TargetLike | No
         target: what it will run on; by default the current target, or this machine.
     """
     chosen = Target.target_or_current(target)
-    if is_gpu(chosen):  # no sketches bind loops to threads yet
+    if is_gpu(chosen):  # what the model says of a GPU was never measured on one
         return by_rules(list(dag.tensors if isinstance(dag, ComputeDAG) else dag), chosen)
     # asked before a DAG is made of it, which refuses recurrences
     if not isinstance(dag, ComputeDAG):

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import RecordError, TuningError
 from ..fleet.plugs import FleetBuilder, FleetRunner
+from ..spaces.gpu import is_gpu
+from ..spaces.gpu.block import limits_of
 from ..target import Target, TargetLike
 from .workers import LocalBuilder, LocalRPCMeasureContext, LocalRunner, RPCRunner
 
@@ -59,6 +61,17 @@ def checked_task(data: Any) -> tuple[Any, ...]:
 
 _VECTOR_BYTES = (16, 32, 64)
 _OF_CPUS = ("num_cores", "vector_unit_bytes", "cache_line_bytes")
+# Of GPUs, with the options of targets that say the same.
+_OF_GPUS = {
+    "max_shared_memory_per_block": "max_shared_memory_per_block",
+    "max_local_memory_per_block": "max_local_memory_per_block",
+    "max_threads_per_block": "max_threads_per_block",
+    "max_vthread_extent": "max_vthread_extent",
+    "warp_size": "thread_warp_size",
+}
+# What TVM has for a GPU: as many cores as there are, the widest access of a thread, and lines that nothing depends on.
+_USUAL_OF_GPUS = {"num_cores": -1, "vector_unit_bytes": 16, "cache_line_bytes": 64}
+_NO_LIMIT = (1 << 31) - 1
 
 
 @dataclass(frozen=True)
@@ -71,8 +84,10 @@ class HardwareParams:
         num_cores: that parallel loops may use.
         vector_unit_bytes: of the vector registers that code uses: 16, 32 or 64, and no more than the target's CPU has.
         cache_line_bytes: of a cache line; only what the target's CPU has.
-        max_shared_memory_per_block, max_local_memory_per_block, max_threads_per_block, max_vthread_extent, warp_size: of GPUs; a
-            CPU has none, so there they are 0 or left out.
+        max_shared_memory_per_block, max_local_memory_per_block: bytes that the threads of a block share, and that each of them has; of
+            GPUs. A CPU has none of these and the next ones, so there they are 0 or left out; on a GPU of the first three only those
+            that TVM writes for one are taken (-1, 16 and 64).
+        max_threads_per_block, max_vthread_extent, warp_size: threads of a block, virtual threads along an axis, threads of a warp.
         target, target_host: what to take the numbers from.
 
     Raises:
@@ -98,7 +113,7 @@ class HardwareParams:
         if target is None:
             return
         made = Target(target) if target_host is None else Target(target, target_host)
-        usual = {"num_cores": made.num_cores, "vector_unit_bytes": made.vector_bits // 8, "cache_line_bytes": made.cache_line_bytes}
+        usual = _of_gpu(made) if is_gpu(made) else _of_cpu(made)
         for name, value in usual.items():
             if getattr(self, name) is None:
                 object.__setattr__(self, name, value)
@@ -109,7 +124,10 @@ class HardwareParams:
         Raises:
             TuningError: for a number that the target's code can't follow.
         """
-        options: dict[str, int] = {}
+        if is_gpu(target):
+            options = self._gpu_options(target)
+            return Target({**target.export(), **options}) if options else target
+        options = {}
         if target.kind == "llvm":
             self._check_cpu(target)
             # 0 is what programs of TVM write for "not given".
@@ -140,9 +158,46 @@ class HardwareParams:
         if foreign:
             raise TuningError(f"HardwareParams: {', '.join(foreign)} tell of GPUs, but the target is a CPU, {target}; leave them out")
 
+    def _gpu_options(self, target: Target) -> dict[str, int]:
+        """The options of a target for a GPU that say what is given; refuses more than its chip has, and what no program depends on."""
+        for name, usual in _USUAL_OF_GPUS.items():
+            value = getattr(self, name)
+            if value not in (None, 0, usual):
+                raise TuningError(
+                    f"HardwareParams: {name} is {value}, but programs for {target.kind.name} don't depend on it; leave it out. "
+                    f"Of GPUs there are {', '.join(_OF_GPUS)}"
+                )
+        known, options = _of_gpu(target), {}
+        for name, option in _OF_GPUS.items():
+            value = getattr(self, name)
+            if value is None or value == 0 or value == known[name]:
+                continue
+            # virtual threads are made by the compiler, and memory of a thread is what it is given
+            if (
+                value < 1
+                or (name not in ("max_vthread_extent", "max_local_memory_per_block") and value > known[name])
+                or name == "warp_size"
+            ):
+                raise TuningError(
+                    f"HardwareParams: {name} is {value}, but {target} has {known[name]}; leave it out, or name another chip by -arch"
+                )
+            options[option] = value
+        return options
+
     def filled(self, target: Target) -> HardwareParams:
         """These numbers, and the target's for those that aren't given."""
         return replace(self, target=target, target_host=None)
+
+
+def _of_cpu(target: Target) -> dict[str, int]:
+    return {"num_cores": target.num_cores, "vector_unit_bytes": target.vector_bits // 8, "cache_line_bytes": target.cache_line_bytes}
+
+
+def _of_gpu(target: Target) -> dict[str, int]:
+    limits = limits_of(target)
+    local = _NO_LIMIT if limits.local is None else limits.local
+    given = (limits.shared, local, limits.threads, limits.virtual, limits.warp)
+    return {**_USUAL_OF_GPUS, **dict(zip(_OF_GPUS, given, strict=True))}
 
 
 UNLIMITED = 1 << 30

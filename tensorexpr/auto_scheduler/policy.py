@@ -13,9 +13,10 @@ import numpy as np
 
 from ..errors import TuningError, WorkloadError
 from ..schedule.trace import Trace
+from ..spaces.gpu import is_gpu
 from ..te.extern import ExternOp
 from ..tune.cost_model import CostModel, PriorModel, default_model
-from ..tune.evolution import Candidate, EvolutionOptions, evolve
+from ..tune.evolution import Candidate, EvolutionOptions, evolve, preferred
 from ..tune.learning import Learner, ProgramModel
 from ..tune.measure import Measurer, MeasureResult, Workers
 from ..tune.population import unique_rows
@@ -215,7 +216,15 @@ class SketchPolicy:
         return State.of_trace(sketches[candidate.sketch].trace_of(candidate.row), lambda: self.task.compute_dag)
 
     def best_predicted(self) -> Trace:
-        """The program that the cost model likes best, of those that no record tells of; the plain one where there is none."""
+        """The program that the cost model likes best, of those that no record tells of; the plain one where there is none.
+
+        On a GPU it is the schedule by rules: what the untrained model says of GPUs was never measured on one. `evolutionary_search` ranks
+        programs by it.
+        """
+        if is_gpu(self.task.target):
+            sketches = self.generate_sketches()
+            plans = preferred(sketches)
+            return sketches[plans[0].sketch].trace_of(plans[0].row) if plans else Trace()
         found = self.evolutionary_search((), 1)
         return found[0].trace if found else Trace()
 
@@ -301,8 +310,9 @@ class SketchPolicy:
             preloaded=preloaded.candidates,
             promising=preloaded.promising,
             program_model=user,
-            # A log that knows the unscheduled program needn't wait for it again: it is the slowest of all trials as a rule.
-            with_baseline=preloaded.baseline is None and bool(self.params["measure_unscheduled"]),
+            # A log that knows the unscheduled program needn't wait for it again: it is the slowest of all trials as a rule. On a GPU
+            # nothing runs that starts no threads.
+            with_baseline=preloaded.baseline is None and bool(self.params["measure_unscheduled"]) and not is_gpu(self.task.target),
         )
 
     def _models(self, model: Any) -> tuple[ProgramModel | None, CostModel]:

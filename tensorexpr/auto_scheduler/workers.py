@@ -7,9 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from ..errors import TuningError
+from ..errors import TargetError, TuningError
 from ..fleet.plugs import FleetBuilder, FleetRunner
 from ..fleet.shared import running_at
+from ..runtime.engine import check_runs_here
+from ..spaces.gpu import is_gpu
 from ..tune.measure import MeasureErrorNo, MeasureOptions, Measurer, MeasureResult, MeasureTask, Program, TimingPolicy
 from ..tune.measure.builder import Build, Builder, Failure
 from ..tune.measure.compiled import DEFAULT_PLUG, MakeCompiler
@@ -246,8 +248,21 @@ def measure_options(builder: LocalBuilder, runner: LocalRunner) -> MeasureOption
 
 
 def measure_task(task: Any, seed: int, here: bool = True) -> MeasureTask:
-    """A task in the form that workers get; `here` says whether its programs run on this machine."""
+    """A task in the form that workers get; `here` says whether its programs run on this machine.
+
+    Raises:
+        TuningError: for a GPU that isn't here, with what can be had without one.
+    """
     tensors = tuple(task.compute_dag.tensors)
+    if here and is_gpu(task.target):
+        try:
+            check_runs_here(task.target)
+        except TargetError as error:
+            raise TuningError(
+                f"programs for {task.target} are measured on a GPU, and {error}. Without one, 0 trials take the schedule by rules "
+                "(TuningOptions(0), then apply_best), SketchPolicy(task).evolutionary_search((), 16) ranks programs by what is counted of "
+                "them, and a Fleet measures on machines that have one"
+            ) from None
     return MeasureTask(tensors, task.target, inputs_of_task(task.workload_key, tensors, task.task_input_names), seed, here=here)
 
 

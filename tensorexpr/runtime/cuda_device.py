@@ -22,15 +22,23 @@ _Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class CudaArray(NDArray):
-    """An array in a GPU's memory: `numpy()` and `copyto` bring its values to the host, `copyfrom` takes them from there."""
+    """An array in a GPU's memory: `numpy()` and `copyto` bring its values to the host, `copyfrom` takes them from there.
+
+    Args:
+        shadow: its shape and dtype.
+        device: where it is.
+        driver: the device's.
+        guard: bytes before and behind it that are its own too; a multiple of the 256 that addresses begin at.
+    """
 
     __slots__ = ("_address", "_driver")
 
-    def __init__(self, shadow: _Array, device: Device, driver: Driver) -> None:
+    def __init__(self, shadow: _Array, device: Device, driver: Driver, guard: int = 0) -> None:
         super().__init__(shadow, device)
         self._driver = driver
-        self._address = driver.allocate(shadow.nbytes)
-        weakref.finalize(self, driver.free, self._address)
+        whole = driver.allocate(shadow.nbytes + 2 * guard)
+        self._address = whole + guard
+        weakref.finalize(self, driver.free, whole)
 
     @property
     def handle(self) -> int:
@@ -85,12 +93,12 @@ class CudaDevice(Device):
 
     driver: Driver = field(default=None, compare=False, repr=False)  # type: ignore[assignment]
 
-    def make_array(self, shape: int | Sequence[int], dtype: str) -> NDArray:
-        """An array on this device."""
+    def make_array(self, shape: int | Sequence[int], dtype: str, guard: int = 0) -> CudaArray:
+        """An array on this device; `guard` as of `CudaArray`."""
         plain = ndarray.empty(shape, dtype)
         # Shape and dtype without memory: whoever reads the values goes through the driver.
         shadow = np.broadcast_to(np.empty((), plain._array.dtype), plain.shape)
-        return CudaArray(shadow, self, self.driver)
+        return CudaArray(shadow, self, self.driver, guard)
 
     def host_view(self, array: NDArray) -> _Array:
         """An array of NumPy at the address on the device, which nobody may look into."""

@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
-from ctypes import POINTER, byref, c_char_p, c_float, c_int, c_size_t, c_uint, c_uint64, c_void_p
+from collections.abc import Callable, Sequence
+from ctypes import POINTER, byref, c_char_p, c_float, c_int, c_size_t, c_ubyte, c_uint, c_uint64, c_void_p
 from functools import lru_cache
 from typing import Any
 
 from ..errors import TargetError, TensorExprError
+from ..target.chips import capability
 
 _LIBRARY = "libcuda.so.1"
 _POINTER, _ADDRESS = POINTER(c_void_p), POINTER(c_uint64)
@@ -34,6 +35,7 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
     "cuMemFree_v2": (c_uint64,),
     "cuMemcpyHtoD_v2": (c_uint64, c_void_p, c_size_t),
     "cuMemcpyDtoH_v2": (c_void_p, c_uint64, c_size_t),
+    "cuMemsetD8_v2": (c_uint64, c_ubyte, c_size_t),
     "cuEventCreate": (_POINTER, c_uint),
     "cuEventRecord": (c_void_p, c_void_p),
     "cuEventSynchronize": (c_void_p,),
@@ -43,6 +45,7 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
 }
 _MAX_DYNAMIC_SHARED = 8  # attribute of functions
 _CAPABILITY = (75, 76)  # attributes of devices: major, minor
+_L2_BYTES = 38
 _REMEDIES = {
     222: "; the driver is older than the PTX: build for an older -arch, or update it",  # CUDA_ERROR_UNSUPPORTED_PTX_VERSION
     209: "; the code is for another chip: build for this one's -arch",  # CUDA_ERROR_NO_BINARY_FOR_GPU
@@ -137,12 +140,32 @@ class Driver:
             self._functions[key] = function
         return self._functions[key]
 
+    def fill(self, address: int, byte: int, size: int) -> None:
+        """Set bytes on the device."""
+        self._call("cuCtxSetCurrent", self._context)
+        self._call("cuMemsetD8_v2", address, byte, size)
+
+    @property
+    def cache_bytes(self) -> int:
+        """Bytes of the cache that all multiprocessors share."""
+        return self.attribute(_L2_BYTES)
+
     def launch(self, function: c_void_p, grid: Sequence[int], block: Sequence[int], arguments: Sequence[Any], dynamic_shared: int) -> None:
         """Launch a kernel; `arguments` are numbers of NumPy."""
+        self.prepared(function, grid, block, arguments, dynamic_shared)()
+
+    def prepared(
+        self, function: c_void_p, grid: Sequence[int], block: Sequence[int], arguments: Sequence[Any], dynamic_shared: int
+    ) -> Callable[[], None]:
+        """What launches a kernel, any number of times, with as little work of the host as there can be."""
         held = [ctypes.create_string_buffer(argument.tobytes(), argument.nbytes) for argument in arguments]
         places = (c_void_p * max(1, len(held)))(*(ctypes.addressof(buffer) for buffer in held))
-        self._call("cuCtxSetCurrent", self._context)
-        self._call("cuLaunchKernel", function, *grid, *block, dynamic_shared, None, places, None)
+
+        def launch(held: Sequence[Any] = held) -> None:  # the buffers live as long as what points to them
+            self._call("cuCtxSetCurrent", self._context)
+            self._call("cuLaunchKernel", function, *grid, *block, dynamic_shared, None, places, None)
+
+        return launch
 
     def seconds(self, work: Any) -> float:
         """The seconds between two events around a call."""
@@ -163,6 +186,26 @@ class Driver:
         return elapsed.value / 1e3
 
 
+def check_device(arch: str, index: int = 0) -> None:
+    """Check that this machine has a device that runs code for an architecture. Nothing is started on it.
+
+    Raises:
+        TargetError: without a driver or the device, and for one of another capability.
+    """
+    library = _library()
+    count, device, value = c_int(), c_int(), c_int()
+    if library.cuInit(0) or library.cuDeviceGetCount(byref(count)) or index >= count.value:
+        raise TargetError(f"cuda: the driver knows {count.value} devices, and no cuda({index})")
+    library.cuDeviceGet(byref(device), index)
+    has = 0
+    for number in _CAPABILITY:
+        library.cuDeviceGetAttribute(byref(value), number, device)
+        has = 10 * has + value.value
+    wanted = capability(arch)
+    if has < wanted or (arch.endswith("a") and has != wanted):
+        raise TargetError(f"code for {arch} can't run on cuda({index}), which is sm_{has}; build for -arch=sm_{has}")
+
+
 def has_device(index: int) -> bool:
     """Whether there is a driver that knows a device."""
     try:
@@ -179,8 +222,11 @@ def driver(index: int = 0) -> Driver:
     Raises:
         TargetError: without a driver or the device.
     """
+    return Driver(_library(), index)
+
+
+def _library() -> Any:
     try:
-        library = ctypes.CDLL(_LIBRARY)
+        return ctypes.CDLL(_LIBRARY)
     except OSError:
         raise TargetError(f"cuda: no NVIDIA driver here ({_LIBRARY} not found); code can be built, saved and assembled, not run") from None
-    return Driver(library, index)

@@ -24,8 +24,15 @@ FORMAT = 1
 
 def write(module: DeviceModule, path: Path) -> None:
     """Write both files; see `DeviceModule.export_library`."""
-    text = module.code.assembly
+    text, described = described_parts(module)
     path = path.with_suffix(".ptx")
+    path.write_text(text)
+    Path(f"{path}.json").write_text(json.dumps(described))
+
+
+def described_parts(module: DeviceModule) -> tuple[str, dict[str, Any]]:
+    """The text of a module's kernels, and its description as JSON, of which `from_parts` makes the module again."""
+    text = module.code.assembly
     kernels = {name: [list(info.dtypes), info.static_shared, info.dynamic_shared] for name, info in module.code.kernels.items()}
     described = {
         "format": FORMAT,
@@ -34,8 +41,7 @@ def write(module: DeviceModule, path: Path) -> None:
         "kernels": kernels,
         "functions": save_json(module.lowered),
     }
-    path.write_text(text)
-    Path(f"{path}.json").write_text(json.dumps(described))
+    return text, described
 
 
 def read(path: Path) -> DeviceModule:
@@ -50,6 +56,20 @@ def read(path: Path) -> DeviceModule:
         raise TensorExprError(f"{path}: {error.strerror}; export_library writes the text and, beside it, its description") from None
     except (ValueError, RecursionError) as error:
         raise SidecarError(f"{path}: the description is no JSON: {error}") from None
+    return from_parts(text, described, str(path))
+
+
+def from_parts(text: str, described: Any, path: str = "kernels") -> DeviceModule:
+    """The module of a text and its description.
+
+    Args:
+        text: the kernels.
+        described: what `described_parts` made.
+        path: where they are from, for errors.
+
+    Raises:
+        TensorExprError: if they don't belong together.
+    """
     if not isinstance(described, dict) or described.get("format") != FORMAT:
         raise SidecarError(f"{path}: the description has another format than {FORMAT}; export the module again")
     if not hmac.compare_digest(str(described.get("sha256")), hashlib.sha256(text.encode()).hexdigest()):

@@ -18,6 +18,7 @@ from ..codegen.signature import PACKED_SYMBOL
 from ..errors import CodegenError, InternalError, TargetError
 from ..target import Target
 from ..target.chips import chip_of
+from ..target.kinds import DEVICE_KINDS
 from . import openmp
 from .elf import undefined_symbols
 
@@ -188,10 +189,15 @@ def check_runs_here(target: Target) -> None:
     """Check that this machine can run code of a target.
 
     Raises:
-        TargetError: if it is another platform, or a CPU with features that this one lacks.
+        TargetError: if it is another platform, a CPU with features that this one lacks, or a GPU that isn't here.
     """
     here = Target("llvm")
     if target == here:
+        return
+    if target.kind in DEVICE_KINDS:
+        from .cuda_driver import check_device
+
+        check_device(str(target.attrs.get("arch", "")))
         return
     target.check_built()
     if target.arch != here.arch:

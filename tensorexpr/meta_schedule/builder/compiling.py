@@ -8,13 +8,12 @@ from typing import Any
 
 from ...errors import RecordError
 from ...lower.context import PassContext
-from ...lower.pipeline import lower_for_cpu
 from ...lower.plain_context import context_from_json
 from ...target import Target
 from ...tir.function import IRModule, PrimFunc
 from ...tir.serialize.module_graph import module_from_graph
 from ...tune.measure.compiled import CompiledCandidate, Compiler
-from ...tune.measure.object_code import FUNCTION_NAME, compiled, warm_up
+from ...tune.measure.object_code import FUNCTION_NAME, compiled, lowered_for, warm_up
 from ..arg_info import entry_func
 
 
@@ -49,7 +48,7 @@ class ModuleCompiler:
         module = module_from_graph(trace[0])
         read = time.perf_counter()
         with self._target, self._context:
-            lowered = lower_for_cpu(IRModule({FUNCTION_NAME: _renamed(entry_func(module))}))
+            lowered = lowered_for(self._target, IRModule({FUNCTION_NAME: _renamed(entry_func(module))}))
         timings = {"read": read - start, "lower": time.perf_counter() - read}
         return compiled(lowered, self._target, opt_level, timings)
 

@@ -130,7 +130,7 @@ def _stored(nest: StageNest) -> Array:
     kind = parse_dtype(nest.stage.origin.output_dtype(0))
     if not sizes:
         return np.full(len(nest.unroll_step), float(kind.itemsize))
-    return pitches_of(nest, sizes)[0] * sizes[0] * kind.itemsize * kind.lanes
+    return np.asarray(pitches_of(nest, sizes)[0] * sizes[0] * kind.itemsize * kind.lanes, float)
 
 
 def _asked(nest: StageNest, values: Mapping[Var, Array], count: int) -> Array:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from ...te.tolerance import Tolerance
 from ...tir.dtype import to_numpy
 from .arrays import StoredArray
 from .compiled import ArrayArgument
-from .memory import OFFSET, GuardedArray, frozen_copy
+from .memory import OFFSET, Array, GuardedArray, frozen_copy
 from .native import Probe, Sweep, drop_from_caches
 from .timing import Quiet, Timing, TimingPolicy, time_candidate
 
@@ -40,10 +40,10 @@ class Kernel:
 
     entry: int
     errors: Sequence[str]
-    code: engine.LoadedCode
+    code: engine.LoadedCode | None
     words: Any
     packed: Sequence[GuardedArray]
-    outputs: Sequence[_Output]
+    outputs: Sequence[Output]
     arrays: Arrays
 
 
@@ -56,10 +56,31 @@ class BenchResult:
     seconds: dict[str, float]
 
 
+class OutputMemory(Protocol):
+    """Where a candidate stores a result, here or on a device."""
+
+    @property
+    def array(self) -> Array:
+        """What is there now."""
+
+    @property
+    def address(self) -> int:
+        """The address of the first element."""
+
+    @property
+    def is_intact(self) -> bool:
+        """Whether what stands beside it is what was put there."""
+
+    def poison(self) -> None:
+        """Fill it with values that no right answer holds."""
+
+
 @dataclass(frozen=True)
-class _Output:
+class Output:
+    """A result: where it is stored, what is expected there, and how near it has to come."""
+
     name: str
-    memory: GuardedArray
+    memory: OutputMemory
     expected: GuardedArray | None
     tolerance: Tolerance
 
@@ -70,7 +91,7 @@ class Arrays:
 
     offset: int
     memory: Sequence[GuardedArray]
-    outputs: Sequence[_Output]
+    outputs: Sequence[Output]
 
     @property
     def places(self) -> list[int]:
@@ -95,6 +116,10 @@ class Bench:
         self._probe = Probe(threads) if policy.patience_s else None
         self.quiet = Quiet(self._probe or (lambda: 0.0), policy.patience_s)
 
+    def offsets(self, asked: Sequence[int]) -> Sequence[int]:
+        """At which bytes of a cache line arrays can begin, of those asked for."""
+        return asked
+
     def speed(self) -> float:
         """How fast the cores were at best lately, as `Probe.speed` says it; 0 if nobody probed."""
         return 0.0 if self._probe is None else self._probe.speed(self.quiet.fastest())
@@ -104,7 +129,7 @@ class Bench:
         if offset not in self._arrays:
             memory = [self._place(array, offset) for array in self._stored]
             outputs = [
-                _Output(array.name, place, expected, Tolerance(array.rtol, array.atol))
+                Output(array.name, place, expected, Tolerance(array.rtol, array.atol))
                 for array, place, expected in zip(self._stored, memory, self._expected, strict=True)
                 if array.is_output
             ]
@@ -216,7 +241,7 @@ class Bench:
         return seconds
 
 
-def _relaid(output: _Output, argument: ArrayArgument, offset: int) -> _Output:
+def _relaid(output: Output, argument: ArrayArgument, offset: int) -> Output:
     """An output where code stores it in a layout of its own: what is expected is packed, so that the layout is verified too.
 
     Raises:
@@ -226,10 +251,10 @@ def _relaid(output: _Output, argument: ArrayArgument, offset: int) -> _Output:
     if memory.array.size != output.memory.array.size:
         raise TuningError(f"{output.name}: results are measured in layouts without padding, not as {list(argument.shape)}")
     expected = None if output.expected is None else frozen_copy(argument.packed(output.expected.array))
-    return _Output(output.name, memory, expected, output.tolerance)
+    return Output(output.name, memory, expected, output.tolerance)
 
 
-def _compare(outputs: Sequence[_Output]) -> None:
+def _compare(outputs: Sequence[Output]) -> None:
     for output in outputs:
         # First: what was written beside an array explains wrong results in another.
         if not output.memory.is_intact:
@@ -241,7 +266,7 @@ def _compare(outputs: Sequence[_Output]) -> None:
             raise WrongAnswer(f"{output.name} {message}{_unwritten(output)}")
 
 
-def _unwritten(output: _Output) -> str:
+def _unwritten(output: Output) -> str:
     array = output.memory.array
     # Integers have no value that can't be a result, so that poison doesn't show in them.
     if output.expected is None or array.dtype.kind in "iub":

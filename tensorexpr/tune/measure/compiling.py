@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...lower.context import PassContext
-from ...lower.pipeline import lower_for_cpu
 from ...lower.plain_context import context_from_json
 from ...schedule.axis_expression import encode
 from ...schedule.given_layouts import given_inputs, relaid
@@ -18,7 +17,7 @@ from ...te.operation import PlaceholderOp
 from ...te.serialize import dag_from_json
 from ...te.tensor import Tensor
 from .compiled import CompiledCandidate, Compiler
-from .object_code import FUNCTION_NAME, Layout, compiled, warm_up
+from .object_code import Layout, compiled, lowered_for, warm_up
 
 
 def make_compiler(task: Mapping[str, Any]) -> Compiler:
@@ -56,7 +55,7 @@ class CandidateCompiler:
         schedule = self.schedule(Trace.from_json(list(trace)))
         replayed = time.perf_counter()
         with self._target, self._context:
-            module = lower_for_cpu(schedule, schedule.arguments(self._args), FUNCTION_NAME)
+            module = lowered_for(self._target, schedule, schedule.arguments(self._args))
         timings = {"replay": replayed - start, "lower": time.perf_counter() - replayed}
         return compiled(module, self._target, opt_level, timings, [_layout(schedule, arg) for arg in self._args])
 

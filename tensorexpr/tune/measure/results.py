@@ -153,6 +153,7 @@ class MeasureOptions:
         verify: compare results with the definition's.
         build_memory_bytes: cap of a compile worker's memory.
         run_memory_bytes: cap of the measuring process's memory, besides the arrays.
+        device: the number of the GPU that they run on, if they are for one.
         compiler: `module:function` that makes the compiler in the workers, see `compiled.MakeCompiler`.
     """
 
@@ -167,6 +168,7 @@ class MeasureOptions:
     build_memory_bytes: int = 4 << 30
     run_memory_bytes: int = 4 << 30
     compiler: str = DEFAULT_PLUG
+    device: int = 0
 
 
 class MeasureObserver(Protocol):

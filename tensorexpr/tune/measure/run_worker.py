@@ -34,7 +34,13 @@ class RunService:
         arrays = [StoredArray.from_json(item) for item in header["arrays"]]
         self._arguments = tuple(ArrayArgument(array.name, array.dtype, array.shape) for array in arrays)
         self._policy = TimingPolicy(**header["policy"])
-        self._bench = Bench(arrays, Path(header["folder"]), self._policy, int(header["threads"]))
+        folder = Path(header["folder"])
+        if "device" in header:
+            from .device_bench import DeviceBench  # measuring on a CPU loads nothing of GPUs
+
+            self._bench = DeviceBench(arrays, folder, self._policy, int(header["device"]))
+        else:
+            self._bench = Bench(arrays, folder, self._policy, int(header["threads"]))
         return Frame({"type": "ready"})
 
     def run(self, frame: Frame) -> Frame:
@@ -72,7 +78,7 @@ class RunService:
         """
         bench = self._bench
         assert bench is not None
-        offsets, rounds = frame.header["offsets"], int(frame.header["rounds"])
+        offsets, rounds = bench.offsets(frame.header["offsets"]), int(frame.header["rounds"])
         placed = [[self._load(frame, index, offset) for offset in offsets] for index in range(len(frame.blobs))]
         numbers = [
             calls_per_repeat(max([cost, *(bench.check(kernel) for kernel in kernels if kernel.arrays.offset != OFFSET)]), self._policy)

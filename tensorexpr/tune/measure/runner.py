@@ -8,6 +8,7 @@ from pathlib import Path
 from signal import SIGALRM
 from typing import TYPE_CHECKING, Any
 
+from ...spaces.gpu import is_gpu
 from ...target import Target
 from .arrays import StoredArray
 from .builder import Failure, is_bystander, refused
@@ -38,11 +39,15 @@ class Runner:
             "folder": str(folder),
             "threads": min(Target("llvm").num_cores, task.target.num_cores),
         }
+        self._on_gpu = is_gpu(task.target)
+        if self._on_gpu:
+            greeting["device"] = options.device
         # Each array is there once, each output's expected values too, and comparing takes some of its size.
         memory = options.run_memory_bytes + 4 * task.array_bytes
         if workers is not None:  # the next task may be larger: while it takes up to twice as much, the process serves it too
             memory = 1 << memory.bit_length()
-        self._launch, self._greeting = Launch(MODULE, memory_bytes=memory), Frame(greeting)
+        # a driver of GPUs reserves more than it takes
+        self._launch, self._greeting = Launch(MODULE, memory_bytes=0 if self._on_gpu else memory), Frame(greeting)
         self._workers, self._is_shared = workers or Workers(), workers is not None
         self._timeout_s, self._timing = options.run_timeout_s, options.timing
 
@@ -63,7 +68,8 @@ class Runner:
         """Check and time a candidate: what the worker says of it, and the seconds it took.
 
         A candidate that dies in a process where others ran before gets a second chance in a fresh one; and after a
-        wrong answer the process is replaced, since nobody knows what else was written.
+        wrong answer the process is replaced, since nobody knows what else was written. So it is after any failure on a GPU, whose
+        context is of no use any more.
         """
         request = Frame(
             {"type": "run", "kernels": [candidate.header()], "best": best if math.isfinite(best) else None}, (candidate.object_code,)
@@ -72,7 +78,7 @@ class Runner:
         if isinstance(answer.reply, Death) and is_bystander(answer, answer.reply):
             answer = self._ask(request, self._timeout_s)
         outcome = self._stopped(answer, best) or _outcome(answer)
-        if isinstance(outcome, Failure) and outcome.error_no == MeasureErrorNo.WRONG_ANSWER:
+        if isinstance(outcome, Failure) and (self._on_gpu or outcome.error_no == MeasureErrorNo.WRONG_ANSWER):
             self._pool.replace_workers()
         if isinstance(answer.reply, Death):
             self._pool.start()  # while the next candidates are chosen and compiled

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,67 +11,9 @@ import tensorexpr as tvm
 from tensorexpr import te
 from tensorexpr.errors import TargetError, TensorExprError
 from tensorexpr.runtime.cuda_device import CudaDevice
-from tensorexpr.runtime.cuda_driver import SIGNATURES, Driver, has_device
-from tensorexpr.testing.ptx import emulator
+from tensorexpr.runtime.cuda_driver import Driver, has_device
 
-
-class Library:
-    """Functions with the driver's types: memory is the host's, kernels run on the emulator, and any call can be made to fail."""
-
-    def __init__(self, failing: dict[str, int] | None = None, devices: int = 1) -> None:
-        self.calls: list[str] = []
-        self._failing, self._devices = failing or {}, devices
-        self._memory: dict[int, Any] = {}
-        self._text = b""
-        for name, types in SIGNATURES.items():
-            setattr(self, name, ctypes.CFUNCTYPE(ctypes.c_int, *types)(self._traced(name)))
-
-    def _traced(self, name: str) -> Callable[..., int]:
-        def call(*args: Any) -> int:
-            self.calls.append(name)
-            if name in self._failing:
-                return self._failing[name]
-            own = getattr(self, f"_{name}", None)
-            if own is not None:
-                own(*args)
-            return 0
-
-        return call
-
-    def _cuDeviceGetCount(self, count: Any) -> None:
-        count[0] = self._devices
-
-    def _cuDeviceGetAttribute(self, value: Any, number: int, device: int) -> None:
-        value[0] = {75: 9, 76: 0}[number]
-
-    def _cuModuleLoadData(self, module: Any, text: bytes) -> None:
-        self._text = text
-
-    def _cuModuleGetFunction(self, function: Any, module: Any, name: bytes) -> None:
-        self._name, function[0] = name.decode(), 1
-
-    def _cuMemAlloc_v2(self, address: Any, size: int) -> None:
-        room = np.zeros(size + 256, np.uint8)
-        address[0] = room.ctypes.data + -room.ctypes.data % 256
-        self._memory[address[0]] = (room, size)
-
-    def _cuMemFree_v2(self, address: int) -> None:
-        del self._memory[address]
-
-    def _cuMemcpyHtoD_v2(self, address: int, source: int, size: int) -> None:
-        ctypes.memmove(address, source, size)
-
-    def _cuMemcpyDtoH_v2(self, target: int, address: int, size: int) -> None:
-        ctypes.memmove(target, address, size)
-
-    def _cuEventElapsedTime(self, elapsed: Any, *events: Any) -> None:
-        elapsed[0] = 8.0
-
-    def _cuLaunchKernel(self, function: Any, *args: Any) -> None:
-        grid, block, shared, places = args[:3], args[3:6], args[6], args[8]
-        words = [np.uint64(ctypes.c_uint64.from_address(places[number]).value) for number in range(2)]
-        memory = [(address, size) for address, (_, size) in self._memory.items()]
-        emulator().run_text(self._text.decode(), self._name, grid, block, words, memory, shared)
+from .driver_stand_in import Library
 
 
 def _device(library: Library) -> CudaDevice:

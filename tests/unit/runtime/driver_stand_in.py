@@ -1,0 +1,84 @@
+"""A stand-in of NVIDIA's driver: its functions with their types, on memory of the host and the emulator of PTX."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tensorexpr.runtime.cuda_driver import SIGNATURES
+from tensorexpr.testing.ptx import emulator
+
+_ATTRIBUTES = {75: 9, 76: 0, 38: 1 << 16}
+
+
+class Library:
+    """Functions with the driver's types: memory is the host's, kernels run on the emulator, and any call can be made to fail."""
+
+    def __init__(self, failing: dict[str, int] | None = None, devices: int = 1, breaks_at: int = 0) -> None:
+        self.calls: list[str] = []
+        self._failing, self._devices, self._left = failing or {}, devices, breaks_at
+        self._memory: dict[int, Any] = {}
+        self._text = b""
+        for name, types in SIGNATURES.items():
+            setattr(self, name, ctypes.CFUNCTYPE(ctypes.c_int, *types)(self._traced(name)))
+
+    def _traced(self, name: str) -> Callable[..., int]:
+        def call(*args: Any) -> int:
+            self.calls.append(name)
+            if name == "cuLaunchKernel" and self._left:
+                self._left -= 1
+                if not self._left:  # what cuCtxSynchronize and all after it say of an access beside an array
+                    self._failing = {**dict.fromkeys(SIGNATURES, 700), "cuGetErrorString": 0}
+            if name in self._failing:
+                return self._failing[name]
+            own = getattr(self, f"_{name}", None)
+            if own is not None:
+                own(*args)
+            return 0
+
+        return call
+
+    def _cuDeviceGetCount(self, count: Any) -> None:
+        count[0] = self._devices
+
+    def _cuDeviceGetAttribute(self, value: Any, number: int, device: int) -> None:
+        value[0] = _ATTRIBUTES[number]
+
+    def _cuModuleLoadData(self, module: Any, text: bytes) -> None:
+        self._text = text
+
+    def _cuModuleGetFunction(self, function: Any, module: Any, name: bytes) -> None:
+        self._name, function[0] = name.decode(), 1
+
+    def _cuMemAlloc_v2(self, address: Any, size: int) -> None:
+        room = np.zeros(size + 256, np.uint8)
+        address[0] = room.ctypes.data + -room.ctypes.data % 256
+        self._memory[address[0]] = (room, size)
+
+    def _cuMemFree_v2(self, address: int) -> None:
+        del self._memory[address]
+
+    def _cuMemcpyHtoD_v2(self, address: int, source: int, size: int) -> None:
+        ctypes.memmove(address, source, size)
+
+    def _cuMemcpyDtoH_v2(self, target: int, address: int, size: int) -> None:
+        ctypes.memmove(target, address, size)
+
+    def _cuMemsetD8_v2(self, address: int, byte: int, size: int) -> None:
+        ctypes.memset(address, byte, size)
+
+    def _cuEventElapsedTime(self, elapsed: Any, *events: Any) -> None:
+        elapsed[0] = 8.0
+
+    def _cuLaunchKernel(self, function: Any, *args: Any) -> None:
+        grid, block, shared, places = args[:3], args[3:6], args[6], args[8]
+        head = re.search(rf"\.entry {re.escape(self._name)}\((.*?)\)", self._text.decode(), re.DOTALL)
+        assert head is not None
+        count = head[1].count(".param")
+        words = [np.uint64(ctypes.c_uint64.from_address(places[number]).value) for number in range(count)]
+        memory = [(address, size) for address, (_, size) in self._memory.items()]
+        emulator().run_text(self._text.decode(), self._name, grid, block, words, memory, shared)
