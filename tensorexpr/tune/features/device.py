@@ -50,7 +50,7 @@ _LOADED_BYTES = 64.0  # of a multiprocessor in a cycle, from the second level of
 _LATENCY, _BARRIER = 500.0, 40.0
 _LAUNCH = 4000.0  # cycles between two kernels, some 3 us
 _LOOP = 3.0  # instructions of an iteration besides its body: count, compare, branch
-_WIDEST = 16  # bytes of an access
+_WIDEST, _LANES = 16, (2, 4, 8, 16)  # bytes of an access, and its elements
 # Loads of a thread that are under way at once where nothing else depends on them.
 _UNDER_WAY = 4.0
 
@@ -162,7 +162,20 @@ def _work(nest: StageNest, boxes: Boxes, stages: Mapping[Operation, StageNest]) 
     for loop in own:  # of nested loops each runs as often as all around it say
         inner = inner * loop.extent
         loops = loops + (inner if loop.own and loop.kind is LoopKind.SERIAL else 0.0)
-    return _Work(arithmetic, requests, conflicts, served, moved, loops, unique, _waits(nest, own, requests["global"]))
+    some = _share(nest)
+    done = {kind: some * count for kind, count in requests.items()}
+    return _Work(
+        some * arithmetic, done, some * conflicts, some * served, some * moved, some * loops, unique, _waits(nest, own, done["global"])
+    )
+
+
+def _share(nest: StageNest) -> Array:
+    """[n]: which part of the warps' executions has anything to do, where tiles and threads are more than there is."""
+    made = product((loop for loop in nest.loops if loop.own), len(nest.unroll_step))
+    wanted = np.prod([nest.region[axis] for axis in (*nest.stage.spatial, *nest.stage.reduction)], axis=0)
+    if isinstance(nest.stage.attach, At):
+        return np.minimum(1.0, np.ceil(wanted / WARP) * WARP / np.maximum(made, 1.0))
+    return np.minimum(1.0, wanted / np.maximum(made, 1.0))
 
 
 def _is_shared(loop: Loop) -> bool:
@@ -219,7 +232,8 @@ def _executed(nest: StageNest, own: Sequence[Loop], forms: Sequence[Form | None]
         moving = (moves > 0) & (loop.extent > 1)
         last = forms[-1] if forms and forms[-1] is not None else Form({})
         step = np.sum([last.step(root, stride) for root, stride in loop.strides.items() if root in last], axis=0)
-        vector = moving & ~moved_inside & (step == 1) & (moves == 1) & (loop.extent * item <= _WIDEST)
+        fits = np.isin(loop.extent, _LANES) & (loop.extent * item <= _WIDEST)
+        vector = moving & ~moved_inside & (step == 1) & (moves == 1) & fits
         if loop.kind in (LoopKind.VECTORIZE, LoopKind.UNROLL):
             along = np.where(vector, along * loop.extent, along)
         else:

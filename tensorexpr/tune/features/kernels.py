@@ -149,7 +149,9 @@ def _resident(threads: Array, shared: Array, registers: Array, limits: Limits) -
     by_warps = np.floor(limits.warps_sm / warps)
     by_registers = np.floor(limits.registers / held)
     by_memory = np.floor(limits.shared_sm / np.maximum(shared, 1.0))
-    return np.maximum(1.0, np.minimum.reduce([by_warps, by_registers, by_memory, np.full_like(warps, float(_MOST_BLOCKS))]))
+    return np.asarray(
+        np.maximum(1.0, np.minimum.reduce([by_warps, by_registers, by_memory, np.full_like(warps, float(_MOST_BLOCKS))])), float
+    )
 
 
 def within(kernels: Sequence[Kernel], limits: Limits) -> npt.NDArray[np.bool_]:
