@@ -20,13 +20,13 @@ PIPELINE_STAGES = (4, 5)
 _ASYNC_SINCE = 80
 
 
-def load_together(sch: Schedule, cache: BlockRV, lengths: Sequence[int]) -> None:
-    """Fuse the loops of a cached read, and mark it with how many elements a thread loads at once, sampled from lengths.
+def load_together(sch: Schedule, cache: BlockRV, lengths: Sequence[int], loops: int | None = None) -> None:
+    """Fuse the loops of a copy, of a cached read those over its buffer or the last so many, and mark it with how many elements a thread loads at once, sampled from lengths.
 
     Nothing is marked if no length fits the data.
     """
     buffer = sch.get(cache).writes[0].buffer
-    sch.fuse(*sch.get_loops(cache)[-len(buffer.shape) :])
+    sch.fuse(*sch.get_loops(cache)[-(loops or len(buffer.shape)) :])
     fits = _LANES.get(str(buffer.dtype))
     fitting = [length for length in lengths if fits is None or fits(length)]
     if fitting:

@@ -6,7 +6,7 @@ SSRSRS    i0 j0 | i1 j1 | k0 | i2 j2 | k1 | i3 j3
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ...errors import ScheduleError, TuningError
@@ -46,11 +46,12 @@ class ReuseType:
 
 @dataclass
 class Tiled:
-    """A schedule whose block is tiled: the loops of each level."""
+    """A schedule whose block is tiled: the loops of each level, and of each loop that was, its kind and the sizes of its parts."""
 
     sch: Schedule
     block: BlockRV
     tiles: list[list[LoopRV]]
+    factors: list[tuple[str, list[Any]]] = field(default_factory=list)
 
 
 class MultiLevelTiling(PyScheduleRule):
@@ -111,10 +112,12 @@ class MultiLevelTiling(PyScheduleRule):
 
     def tiled(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
         """The schedules that tiling makes of a block, whatever it is."""
-        tiled = self._tiled(sch, block)
+        tiled = self.tile(sch, block)
         return [made.sch for wrote in self._write_reused(tiled) for read in self._read_reused(wrote) for made in self._pipelined(read)]
 
-    def _tiled(self, sch: Schedule, block: BlockRV) -> Tiled:
+    def tile(self, sch: Schedule, block: BlockRV) -> Tiled:
+        """Split the loops of a block into levels, and bind the first of them."""
+        sizes: list[tuple[str, list[Any]]] = []
         levels: list[list[LoopRV]] = [[] for _ in self.structure]
         loops = bound_loops(sch, block) or []
         extent = extents_by_kind(loops)[0]
@@ -128,6 +131,7 @@ class MultiLevelTiling(PyScheduleRule):
             if len(places) > 1:
                 factors = sch.sample_perfect_tile(loop.loop, n=len(places), max_innermost_factor=self.max_innermost_factor or -1)
                 parts = sch.split(loop.loop, factors)
+                sizes.append((loop.kind, list(factors)))
             for place, part in zip(places, parts, strict=True):
                 levels[place].append(part)
         sch.reorder(*(part for level in levels for part in level))
@@ -136,7 +140,7 @@ class MultiLevelTiling(PyScheduleRule):
             sch.bind(levels[place][0], axis)
         if self._threads is not None:
             self._bound_threads(sch, block, extent)
-        return Tiled(sch, block, levels)
+        return Tiled(sch, block, levels, sizes)
 
     def _bound_threads(self, sch: Schedule, block: BlockRV, elements: int) -> None:
         """Say how many threads there may be: a warp at least, where there are elements for two."""

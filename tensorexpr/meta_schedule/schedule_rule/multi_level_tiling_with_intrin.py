@@ -57,7 +57,7 @@ class MultiLevelTilingWithIntrin(PyScheduleRule):
         trial = sch.copy()
         trial.annotate(block, TILED, self._tiling.structure)
         try:
-            outer = trial.blockize(_split_off(trial, block, _extents(self.intrin_name)))
+            outer = trial.blockize(split_off(trial, block, extents_of(self.intrin_name)))
         except ScheduleError:
             return [sch]
         trial.annotate(outer, AUTO_TENSORIZE, self.intrin_name)
@@ -67,13 +67,13 @@ class MultiLevelTilingWithIntrin(PyScheduleRule):
         """Whether the intrinsic computes a part of the block: it is tried on a copy."""
         trial = sch.copy()
         try:
-            trial.tensorize(_split_off(trial, block, _extents(self.intrin_name)), self.intrin_name)
+            trial.tensorize(split_off(trial, block, extents_of(self.intrin_name)), self.intrin_name)
         except ScheduleError:
             return False
         return True
 
 
-def _extents(intrin_name: str) -> list[tuple[str, int]]:
+def extents_of(intrin_name: str) -> list[tuple[str, int]]:
     """The loops of an intrinsic's description: of which kind each axis is, and how long."""
     desc = TensorIntrin.get(intrin_name).desc
     realize = next(node for node in walk(desc.body) if isinstance(node, BlockRealize) and node.block.iter_vars)
@@ -85,7 +85,7 @@ def _extents(intrin_name: str) -> list[tuple[str, int]]:
     ]
 
 
-def _split_off(sch: Schedule, block: BlockRV, wanted: list[tuple[str, int]]) -> LoopRV:
+def split_off(sch: Schedule, block: BlockRV, wanted: list[tuple[str, int]]) -> LoopRV:
     """The outermost of the intrinsic's loops, split off from the last loops of each kind and moved inside.
 
     Raises:
