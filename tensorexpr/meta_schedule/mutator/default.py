@@ -15,4 +15,6 @@ def _gpu_mutators() -> dict[Mutator, float]:
     return {MutateTileSize(): 0.9, MutateUnroll(): 0.08, MutateThreadBinding(): 0.02}
 
 
-Mutator.kinds.update({"cuda": _gpu_mutators, **dict.fromkeys(("llvm", "vnni", "avx512", "neon", "dotprod"), _mutators)})
+Mutator.kinds.update(
+    {**dict.fromkeys(("cuda", "cuda-tensorcore"), _gpu_mutators), **dict.fromkeys(("llvm", "vnni", "avx512", "neon", "dotprod"), _mutators)}
+)

@@ -35,4 +35,11 @@ def _gpu() -> list[Postproc]:
     ]
 
 
-Postproc.kinds.update({"cuda": _gpu, "llvm": _plain, **dict.fromkeys(("vnni", "avx512", "neon", "dotprod"), _tensorized)})
+def _tensor_cores() -> list[Postproc]:
+    # last, as it takes longest: only of what a GPU has room for
+    return [*_gpu(), RewriteTensorize()]
+
+
+Postproc.kinds.update(
+    {"cuda": _gpu, "cuda-tensorcore": _tensor_cores, "llvm": _plain, **dict.fromkeys(("vnni", "avx512", "neon", "dotprod"), _tensorized)}
+)

@@ -21,9 +21,9 @@ _ASYNC_SINCE = 80
 
 
 def load_together(sch: Schedule, cache: BlockRV, lengths: Sequence[int], loops: int | None = None) -> None:
-    """Fuse the loops of a copy, of a cached read those over its buffer or the last so many, and mark it with how many elements a thread loads at once, sampled from lengths.
+    """Fuse the loops of a copy, and mark it with how many elements a thread moves at once, sampled from lengths.
 
-    Nothing is marked if no length fits the data.
+    Of a cached read they are those over its buffer, of others the last so many `loops`. Nothing is marked if no length fits the data.
     """
     buffer = sch.get(cache).writes[0].buffer
     sch.fuse(*sch.get_loops(cache)[-(loops or len(buffer.shape)) :])

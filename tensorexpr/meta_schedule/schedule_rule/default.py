@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...tir.tensor_intrin.cuda import get_wmma_intrin_group
 from .add_rfactor import AddRFactor
 from .apply_custom_rule import ApplyCustomRule
 from .auto_bind import AutoBind
 from .auto_inline import AutoInline, InlineConstantScalars
 from .cross_thread_reduction import CrossThreadReduction
 from .multi_level_tiling import MultiLevelTiling, ReuseType
+from .multi_level_tiling_tensor_core import MultiLevelTilingTensorCore
 from .multi_level_tiling_with_intrin import MultiLevelTilingWithIntrin
 from .parallelize_vectorize_unroll import ParallelizeVectorizeUnroll
 from .random_compute_location import RandomComputeLocation
@@ -78,9 +80,32 @@ def _gpu_rules() -> list[ScheduleRule]:
     ]
 
 
+# What fragments are made of, and what their sums are.
+_FRAGMENTS = (("float16", "float16"), ("float16", "float32"), ("int8", "int32"))
+
+
+def _tensor_core_rules() -> list[ScheduleRule]:
+    """Tensor cores first, and what they don't compute as on any GPU."""
+    groups = [
+        get_wmma_intrin_group("shared.dyn", "shared.dyn", operands, sums, trans) for operands, sums in _FRAGMENTS for trans in (False, True)
+    ]
+    tiles = MultiLevelTilingTensorCore(
+        groups,
+        "SSSRRSRS",
+        tile_binds=["blockIdx.y", "blockIdx.x", "threadIdx.y"],
+        max_innermost_factor=4,  # 64 x 64 results of a warp at most, in fragments of 16 x 16
+        vector_load_lens=[1, 2, 3, 4, 8, 16],
+        reuse_read=ReuseType(req="must", levels=[4], scope="shared.dyn"),
+        reuse_write=ReuseType(req="must", levels=[2], scope="shared.dyn"),
+    )
+    custom, *others = _gpu_rules()
+    return [custom, tiles, *others]
+
+
 ScheduleRule.kinds.update(
     {
         "cuda": _gpu_rules,
+        "cuda-tensorcore": _tensor_core_rules,
         "llvm": _rules,
         "vnni": lambda: _rules("dot_16x4_vnni"),
         "avx512": lambda: _rules("dot_16x4_avx512"),

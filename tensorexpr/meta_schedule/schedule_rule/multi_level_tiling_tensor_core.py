@@ -12,14 +12,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
-from ...arith import IndexMap
+from ...arith import Analyzer, IndexMap
 from ...errors import ScheduleError, TuningError
-from ...schedule.blocks import BlockRV, LoopRV, Schedule
+from ...schedule.blocks import BlockRV, Schedule
 from ...schedule.blocks.tensorize_mapping import AutoTensorizeMappingInfo, get_auto_tensorize_mapping_info
 from ...schedule.blocks.thread_binding import TILED, is_root
-from ...tir.arithmetic import as_int
 from ...tir.block import Block
-from ...tir.buffer import Buffer
 from ...tir.dtype import parse_dtype
 from ...tir.expr import PrimExpr, Var
 from ...tir.rewriting import substitute, variables
@@ -36,7 +34,6 @@ _FRAGMENTS = ("wmma.matrix_a", "wmma.matrix_b")
 _ACCUMULATOR = "wmma.accumulator"
 # Rows in shared memory are 64 bytes and a fourth apart from multiples of that, so that fragments are read from all banks.
 _ALIGNED, _APART = 512, 128  # bits
-_OUTPUT_LEVELS = 2  # levels of tiles, whose blocks write results
 
 
 class MultiLevelTilingTensorCore(PyScheduleRule):
@@ -49,7 +46,8 @@ class MultiLevelTilingTensorCore(PyScheduleRule):
         use_software_pipeline: loads run ahead of what is computed.
 
     Raises:
-        TuningError: for a group that lacks a name or has another one.
+        TuningError: for a group that lacks a name or has another one, and without shared memory for what is read and written: threads
+            meet fragments there.
     """
 
     def __init__(
@@ -66,6 +64,9 @@ class MultiLevelTilingTensorCore(PyScheduleRule):
         for group in intrin_groups:
             if set(group) != set(_PARTS):
                 raise TuningError(f"a group of intrinsics names {', '.join(_PARTS)}, not {', '.join(group)}")
+        for name, reuse in (("reuse_read", reuse_read), ("reuse_write", reuse_write)):
+            if reuse is None or reuse.req != "must" or not reuse.scope.startswith("shared"):
+                raise TuningError(f'{name} is {reuse!r}; tensor cores want ReuseType(req="must", levels=[...], scope="shared.dyn")')
         self.intrin_groups = [dict(group) for group in intrin_groups]
         self.use_software_pipeline = use_software_pipeline
         self._tiling = MultiLevelTiling(structure, tile_binds, max_innermost_factor, vector_load_lens, reuse_read, reuse_write)
@@ -99,20 +100,19 @@ class MultiLevelTilingTensorCore(PyScheduleRule):
         sch.annotate(outer, WARP_EXECUTION, 1)
         state = self._tiling.tile(sch, outer)
         write, read = self._tiling.reuse_write, self._tiling.reuse_read
+        assert write is not None and read is not None
         _in_tiles(state, self._tiling, group)
-        if write is not None and write.req != "no":
-            self._written(state, write, group, copies[0])
-        if read is not None and read.req != "no":
-            shared = [self._fetched(state, place, read) for place in range(2)]
-            for place, name in enumerate(("load_a", "load_b")):
-                self._loaded(state, place, group[name])
-            for cache in shared:
-                (producer,) = sch.get_producers(cache)
-                sch.compute_inline(producer)
-                bits = parse_dtype(str(sch.get(cache).writes[0].buffer.dtype)).bits
-                sch.storage_align(cache, 0, -2, _ALIGNED // bits, _APART // bits)
-            if self.use_software_pipeline:
-                _pipelined(state, self._tiling.structure, shared)
+        self._written(state, write, group, copies[0])
+        shared = [self._fetched(state, place, read) for place in range(2)]
+        for place, name in enumerate(("load_a", "load_b")):
+            self._loaded(state, place, group[name])
+        for cache in shared:
+            (producer,) = sch.get_producers(cache)
+            sch.compute_inline(producer)
+            bits = parse_dtype(str(sch.get(cache).writes[0].buffer.dtype)).bits
+            sch.storage_align(cache, 0, -2, _ALIGNED // bits, _APART // bits)
+        if self.use_software_pipeline:
+            _pipelined(state, self._tiling.structure, shared)
         return sch
 
     def _written(self, state: Tiled, reuse: ReuseType, group: Mapping[str, str], copy: BlockRV) -> None:
@@ -158,14 +158,19 @@ class MultiLevelTilingTensorCore(PyScheduleRule):
 def _as_product(sch: Schedule, block: BlockRV, mapping: AutoTensorizeMappingInfo) -> list[BlockRV]:
     """Give a block the axes of the intrinsic's product, and its buffers the indices; the copies of result and operands that this takes."""
     stmt: Block = sch.get(block)
-    (axes,) = mapping.mappings
+    (fused,) = mapping.mappings
+    facts = Analyzer()
+    axes = IndexMap(fused.initial_indices, tuple(facts.simplify(index) for index in fused.final_indices))
     loose = list(axes.final_indices)[: len(axes.final_indices) - len(mapping.rhs_iters)]
     meant = dict(zip((axis.var for axis in mapping.rhs_iters), list(axes.final_indices)[len(loose) :], strict=True))
     own = {region.buffer for region in stmt.writes}
-    sides = [("write", 0, stmt.writes[0].buffer)]
-    sides += [("read", place, buffer) for place, buffer in enumerate(_operands(stmt, own))]
+    operands = [region.buffer for region in stmt.reads if region.buffer not in own]
+    sides = [("write", 0, stmt.writes[0].buffer), *(("read", place, buffer) for place, buffer in enumerate(operands))]
     copies = [sch.reindex(block, (side, place)) for side, place, _ in sides]
-    maps = [_map_of(axes, _used(stmt, buffer), loose, meant, mapping.rhs_buffer_indices[mapping.lhs_buffer_map[buffer]]) for *_, buffer in sides]
+    maps = [
+        _map_of(axes, _used(sch.get(block), side, place), loose, meant, mapping.rhs_buffer_indices[mapping.lhs_buffer_map[buffer]])
+        for side, place, buffer in sides
+    ]
     for (side, place, _), index_map in [*zip(sides[1:], maps[1:], strict=True), (sides[0], maps[0])]:
         sch.transform_layout(block, (side, place), index_map, assume_injective_transform=True)
     for copy, index_map in zip(copies, maps, strict=True):
@@ -174,22 +179,20 @@ def _as_product(sch: Schedule, block: BlockRV, mapping: AutoTensorizeMappingInfo
     return copies
 
 
-def _operands(stmt: Block, own: set[Buffer]) -> list[Buffer]:
-    return [region.buffer for region in stmt.reads if region.buffer not in own]
-
-
-def _used(stmt: Block, buffer: Buffer) -> set[Var]:
-    """The axes that an access of a block moves with."""
-    regions = [region for region in (*stmt.writes, *stmt.reads) if region.buffer is buffer]
-    return set().union(*(variables(side.min) for side in regions[0].region))
+def _used(stmt: Block, side: str, place: int) -> set[int]:
+    """The places of the axes that a block accesses a copy at."""
+    own = {region.buffer for region in stmt.writes}
+    regions = list(stmt.writes) if side == "write" else [region for region in stmt.reads if region.buffer not in own]
+    used = set().union(*(variables(part.min) for part in regions[place].region))
+    return {number for number, axis in enumerate(stmt.iter_vars) if axis.var in used}
 
 
 def _map_of(
-    axes: IndexMap, used: set[Var], loose: Sequence[PrimExpr], meant: Mapping[Var, PrimExpr], indices: Sequence[PrimExpr]
+    axes: IndexMap, places: set[int], loose: Sequence[PrimExpr], meant: Mapping[Var, PrimExpr], indices: Sequence[PrimExpr]
 ) -> IndexMap:
     """From the axes that an access moves with to those of the intrinsic, in the order in which it accesses the buffer."""
-    initial = tuple(axis for axis in axes.initial_indices if axis in used)
-    final = [index for index in loose if variables(index) & used]
+    initial = tuple(axis for place, axis in enumerate(axes.initial_indices) if place in places)
+    final = [index for index in loose if variables(index) & set(initial)]
     return IndexMap(initial, (*final, *(substitute(index, dict(meant)) for index in indices)))
 
 
@@ -200,9 +203,8 @@ def _in_tiles(state: Tiled, tiling: MultiLevelTiling, group: Mapping[str, str]) 
     """
     sch = state.sch
     sizes = [extent for kind, extent in extents_of(group["compute"]) if kind == SPATIAL]
-    factors = state.factors[-len(state.factors) :]
     count = len(sch.get(state.block).writes[0].buffer.shape)
-    spatial = [tuple(parts) for kind, parts in factors if kind == SPATIAL][-len(sizes) :]
+    spatial = [tuple(parts) for kind, parts in state.factors if kind == SPATIAL][-len(sizes) :]
     bound = len(tiling.tile_binds)
 
     def index_map(*indices: PrimExpr) -> list[PrimExpr]:

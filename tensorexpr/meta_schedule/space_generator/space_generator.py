@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from ...errors import TuningError
 from ...schedule.blocks import Schedule
 from ...target import Target
+from ...target.chips import capability
 from ...tir.function import IRModule
 from ..mutator.mutator import Mutator
 from ..postproc.postproc import Postproc
@@ -20,14 +21,19 @@ FROM_TARGET = "from-target"
 # Lists for CPUs with instructions that compute tiles: the features that each needs one of, the best first.
 _CPU_LISTS = {"vnni": ("avx512vnni", "avxvnni"), "avx512": ("avx512bw",), "dotprod": ("dotprod",), "neon": ("neon",)}
 
+# The capability from which on fragments of floats and of bytes are multiplied.
+_TENSOR_CORES = 75
+
 
 def kind_of_rules(target: Target) -> str:
     """The name of the lists of rules, postprocessors and mutators for a target: "vnni", "neon" and the like where its CPU has that,
-    "cuda" for all GPUs, else the target's kind.
+    "cuda-tensorcore" for NVIDIA's GPUs from sm_75 on, "cuda" for all others, else the target's kind.
     """
     if target.kind.name == "llvm":
         features = target.resolved().features
         return next((kind for kind, needed in _CPU_LISTS.items() if features.intersection(needed)), "llvm")
+    if target.kind.name == "cuda" and capability(str(target.attrs.get("arch", ""))) >= _TENSOR_CORES:
+        return "cuda-tensorcore"
     return "cuda" if "gpu" in target.keys else target.kind.name
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 from ...arith.iter_map import detect_iter_map
 from ...tir.arithmetic import as_int
 from ...tir.block import BlockRealize
-from ...tir.expr import IntImm, PrimExpr, Range, Var
-from ...tir.rewriting import variables
+from ...tir.expr import IntImm, IterVar, PrimExpr, Range, Var
+from ...tir.rewriting import substitute, variables
 from ...tir.stmt import For
 from .bindings import is_true
 from .dataflow import is_symbolic_split
@@ -19,6 +20,17 @@ from .diagnostics import PrimitiveError
 def why_not_affine(realize: BlockRealize, loops: Sequence[For]) -> str | None:
     """What keeps a block's axes from being splits and fusions of the loops around it; None if they are."""
     return _why_not_affine(realize, tuple((loop.loop_var, loop.min, loop.extent) for loop in loops))
+
+
+def why_not_affine_inside(realize: BlockRealize, outer: Sequence[For], inner: Sequence[For]) -> str | None:
+    """The same, but that loops outside may do a copy again: of warps that read the same rows, `v0 = warp // 2 * 16 + i`, two do."""
+    reason = why_not_affine(realize, [*outer, *inner])
+    is_copy = realize.block.init is None and all(axis.iter_type == IterVar.DATA_PAR for axis in realize.block.iter_vars)
+    if reason is None or not is_copy:
+        return reason
+    first = {loop.loop_var: loop.min for loop in outer}
+    values = tuple(substitute(value, first) for value in realize.iter_values)
+    return why_not_affine(replace(realize, iter_values=values, predicate=substitute(realize.predicate, first)), inner)
 
 
 @lru_cache(maxsize=256)  # of primitives one after another most ask it of the same block in the same loops

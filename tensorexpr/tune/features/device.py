@@ -174,8 +174,8 @@ def _share(nest: StageNest) -> Array:
     made = product((loop for loop in nest.loops if loop.own), len(nest.unroll_step))
     wanted = np.prod([nest.region[axis] for axis in (*nest.stage.spatial, *nest.stage.reduction)], axis=0)
     if isinstance(nest.stage.attach, At):
-        return np.minimum(1.0, np.ceil(wanted / WARP) * WARP / np.maximum(made, 1.0))
-    return np.minimum(1.0, wanted / np.maximum(made, 1.0))
+        return np.asarray(np.minimum(1.0, np.ceil(wanted / WARP) * WARP / np.maximum(made, 1.0)), float)
+    return np.asarray(np.minimum(1.0, wanted / np.maximum(made, 1.0)), float)
 
 
 def _is_shared(loop: Loop) -> bool:

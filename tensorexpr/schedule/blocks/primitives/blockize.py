@@ -21,7 +21,7 @@ from ....tir.block import Block, BlockRealize
 from ....tir.expr import IntImm, IterVar, PrimExpr, Range, Var
 from ....tir.rewriting import substitute, variables
 from ....tir.stmt import For, SeqStmt, Stmt, seq
-from ..affine import check_affine, why_not_affine
+from ..affine import check_affine, why_not_affine_inside
 from ..bindings import conditions, conjunction, substituted_region
 from ..dataflow import check_unambiguous
 from ..diagnostics import PrimitiveError
@@ -39,7 +39,8 @@ def blockize(program: BlockProgram, var: Var, preserve_unit_iters: bool = True) 
     inner, realize = _only_block(program, loop)
     outer = program.loops_above(node)
     _check_rectangular(inner, outer)
-    _check_axes(realize, outer, inner)
+    if why_not_affine_inside(realize, outer, inner) is not None:
+        check_affine(realize, [*outer, *inner], "blockize")
     if realize.block.init is not None:  # it runs before all the inner points
         check_unambiguous(realize, "blockize")
     division = divided(realize, outer, inner, "blockize", preserve_unit_iters)
@@ -66,15 +67,6 @@ def _only_block(program: BlockProgram, loop: For) -> tuple[list[For], BlockReali
             loop,
         )
     return loops, body
-
-
-def _check_axes(realize: BlockRealize, outer: Sequence[For], inner: Sequence[For]) -> None:
-    """The axes are made of loops. Of a copy those inside suffice: warps that read the same rows, `v0 = warp // 2 * 16 + i`, repeat it."""
-    is_copy = realize.block.init is None and all(axis.iter_type == IterVar.DATA_PAR for axis in realize.block.iter_vars)
-    if is_copy and why_not_affine(realize, [*outer, *inner]) is not None:
-        first = {loop.loop_var: loop.min for loop in outer}
-        realize = replace(realize, iter_values=tuple(substitute(value, first) for value in realize.iter_values))
-    check_affine(realize, [*outer, *inner], "blockize")
 
 
 def _check_rectangular(inner: Sequence[For], outer: Sequence[For]) -> None:

@@ -18,7 +18,7 @@ from ....tir.expr import IntImm, IterVar, Range, Var
 from ....tir.rewriting import variables
 from ....tir.stmt import For, ForKind
 from ....tir.thread import is_thread_tag, thread_tags
-from ..affine import check_affine, why_not_affine
+from ..affine import check_affine, why_not_affine, why_not_affine_inside
 from ..apart import is_apart, is_private
 from ..bindings import TRUE, ranges_of
 from ..coverage import carried
@@ -81,7 +81,8 @@ def _check_writes(program: BlockProgram, loop: For, local: Scope, node: Node, pr
     block, loops = realize.block, program.loops_above(node)
     is_whole = local.why_not_complete(block) is None or local.why_no_reduction(block) is None
     reason = None if is_const_int(loop.extent, 1) else _why_twice(realize, loop)
-    if is_whole and reason is None and why_not_affine(realize, loops) is None:
+    outside = len(program.loops_above(program.loop_node(loop.loop_var)))
+    if is_whole and reason is None and why_not_affine_inside(realize, loops[:outside], loops[outside:]) is None:
         return
     _check_reduced_once(realize, loops, primitive)
     if not (is_whole or is_update(block)) or not all(_is_apart(program, loop, buffer) for buffer in written(block)):
