@@ -85,3 +85,20 @@ def test_kernels_beyond_the_limits_of_their_gpu_are_rejected(threads: int, lanes
     postproc = ms.postproc.VerifyGPUCode()
     postproc.initialize_with_tune_context(ms.TuneContext(mod=sch.mod, target="nvidia/geforce-rtx-3080"))
     assert postproc.apply(sch) is fits
+
+
+@pytest.mark.parametrize(("width", "kept"), [(64, True), (32, False)])
+def test_copies_that_nobody_waits_for_are_runs_of_memory(width: int, kept: bool) -> None:
+    """Rows of a tile as wide as the array follow each other in memory, those of a narrower one don't."""
+    a = te.placeholder((64, 64), name="A")
+    sch = tir.Schedule(te.create_prim_func([a, te.compute((64, 64), lambda i, j: a[i, j] * 2.0, name="B")]))
+    rows, columns = sch.get_loops("B")
+    outer, inner = sch.split(rows, [None, 8])
+    across, along = sch.split(columns, [None, width])
+    sch.reorder(across, outer, inner, along)
+    cache = sch.cache_read("B", 0, "shared")
+    sch.compute_at(cache, outer)
+    sch.annotate(outer, "software_pipeline_stage", [0, 1])
+    sch.annotate(outer, "software_pipeline_order", [0, 1])
+    sch.annotate(outer, "software_pipeline_async_stages", [0])
+    assert ms.postproc.DisallowAsyncStridedMemCopy().apply(sch) is kept
