@@ -4,14 +4,35 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
+from tensorexpr.runtime import cuda_driver
 from tensorexpr.runtime.cuda_driver import SIGNATURES
 from tensorexpr.testing.ptx import emulator
 
+# A process that loads the driver by its name gets the stand-in. Of the launches in it the one with the number given fails, as after an
+# access beside an array, and all that follow.
+_SITE = """
+import ctypes, importlib.util, os
+load = ctypes.CDLL
+spec = importlib.util.spec_from_file_location("driver_stand_in", {path!r})
+made = []
+def stand_in(name, *args, **options):
+    if name != "libcuda.so.1":
+        return load(name, *args, **options)
+    if not made:
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        made.append(module.Library(breaks_at=int(os.environ.get("BREAKS_AT", "0"))))
+    return made[0]
+ctypes.CDLL = stand_in
+"""
 _ATTRIBUTES = {75: 9, 76: 0, 38: 1 << 16}
 
 
@@ -82,3 +103,14 @@ class Library:
         words = [np.uint64(ctypes.c_uint64.from_address(places[number]).value) for number in range(count)]
         memory = [(address, size) for address, (_, size) in self._memory.items()]
         emulator().run_text(self._text.decode(), self._name, grid, block, words, memory, shared)
+
+
+@contextmanager
+def installed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The stand-in as the driver of this machine, in this process and in those that it starts meanwhile."""
+    (folder / "sitecustomize.py").write_text(_SITE.format(path=__file__))
+    monkeypatch.syspath_prepend(folder)  # processes get it too
+    library = Library()
+    monkeypatch.setattr(cuda_driver, "_library", lambda: library)
+    yield
+    cuda_driver.driver.cache_clear()
