@@ -96,7 +96,7 @@ def test_the_first_program_is_the_schedule_by_rules(name: str) -> None:
     assert schedule.as_python() == default_schedule(dag.tensors, TARGET).as_python()
 
 
-# The rows, by their values, of programs whose counters are those of all blocks alike.
+# Programs in which every thread has something to do.
 @pytest.mark.parametrize(
     ("tensors", "number"),
     [
@@ -119,10 +119,9 @@ def test_what_is_counted_is_what_an_emulator_counts(tensors: list[Tensor], numbe
         device = emulator()
         module(*(tvm.nd.array(np.ones([int(x) for x in arg.shape], "float32"), device) for arg in args))
         blocks, warps = column(made.features, "blocks")[row], np.ceil(column(made.features, "threads")[row] / 32)
-        sectors = column(made.features, "sectors")[row] * blocks * warps
-        # blocks and threads of which a part has nothing to do are counted as if they had
-        assert device.counters.global_transactions <= sectors * 1.001
-        assert device.counters.global_transactions >= 0.45 * sectors
+        counted = {name: column(made.features, name)[row] * blocks * warps for name in ("sectors", "bank_conflicts")}
+        assert device.counters.global_transactions == pytest.approx(counted["sectors"])
+        assert device.counters.bank_conflicts == pytest.approx(counted["bank_conflicts"])
 
 
 def test_registers_and_shared_memory_of_a_large_product() -> None:
