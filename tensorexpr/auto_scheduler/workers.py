@@ -90,13 +90,13 @@ class LocalRunner:
         number, repeat, min_repeat_ms: as `Module.time_evaluator`; None leaves it to the runner's adaptive policy.
         cooldown_interval: seconds to rest after each candidate.
         enable_cpu_cache_flush: measure with cold caches.
-        device: 0; a CPU is one device.
+        device: the number of the GPU, for programs for GPUs; a CPU is device 0.
         swept_bytes: read so much else on each core before each call, which then finds its arrays where other kernels of a network would
             have left them; 0 calls in a row.
         running: opens the place where they run instead; a fleet's runner has one.
 
     Raises:
-        TuningError: for another device, or a rest of negative length.
+        TuningError: for a device that is no number, or a rest of negative length.
     """
 
     timeout: float = 10.0
@@ -110,8 +110,8 @@ class LocalRunner:
     running: OpenRunning = field(default=RunningHere, repr=False)
 
     def __post_init__(self) -> None:
-        if self.device != 0:
-            raise TuningError(f"LocalRunner: device is {self.device!r}; a CPU is device 0")
+        if isinstance(self.device, bool) or not isinstance(self.device, int) or self.device < 0:
+            raise TuningError(f"LocalRunner: device is {self.device!r}; it takes the number of a GPU, and 0 for a CPU")
         if not 0 <= self.cooldown_interval < float("inf"):
             raise TuningError(f"LocalRunner: cooldown_interval is {self.cooldown_interval!r}; it takes seconds from 0")
 
@@ -243,7 +243,9 @@ def measure_options(builder: LocalBuilder, runner: LocalRunner) -> MeasureOption
     )
     if timing.flush_caches:  # only the first call after a flush is a cold one
         timing = replace(timing, number=1, min_repeat_ms=0.0)
-    made = MeasureOptions(timing=timing, build_timeout_s=builder.timeout, run_timeout_s=runner.timeout, compiler=builder.plug)
+    made = MeasureOptions(
+        timing=timing, build_timeout_s=builder.timeout, run_timeout_s=runner.timeout, compiler=builder.plug, device=runner.device
+    )
     return made if builder.n_parallel is None else replace(made, n_parallel=builder.n_parallel)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from ...errors import TuningError
 from ...lower.plain_context import options_in_words
+from ...spaces.gpu import is_gpu
 from .builder import Build, Failure
 from .compiled import CompiledCandidate
 from .errors import MeasureErrorNo
@@ -76,6 +77,8 @@ class Measurer:
         self._workers, self._is_shared = workers or Workers(), workers is not None
         self.task = task
         self.options = options or MeasureOptions()
+        if self.options.device and not is_gpu(task.target):
+            raise TuningError(f"programs for {task.target.kind.name} are to run on device {self.options.device}; a CPU is device 0")
         self.best_cost = math.inf
         self._policy = {**self.options.timing.to_json(), **options_in_words(task.pass_options)}
         self._observer = observer or SilentObserver()

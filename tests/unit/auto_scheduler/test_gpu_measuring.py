@@ -14,8 +14,9 @@ from tensorexpr import meta_schedule as ms
 from tensorexpr.errors import TargetError, TuningError
 from tensorexpr.runtime import cuda_driver
 from tensorexpr.spaces.default import default_schedule
+from tensorexpr.target import Target
 from tensorexpr.te.tensor import Tensor
-from tensorexpr.tune.measure import MeasureErrorNo
+from tensorexpr.tune.measure import MeasureErrorNo, MeasureOptions, Measurer, MeasureTask
 
 from ..runtime.driver_stand_in import Library, installed
 
@@ -94,3 +95,10 @@ def test_a_device_of_another_chip(monkeypatch: pytest.MonkeyPatch) -> None:
         cuda_driver.check_device("sm_100")
     with pytest.raises(TargetError, match=r"no cuda\(1\)"):
         cuda_driver.check_device("sm_80", 1)
+
+
+def test_a_cpu_is_one_device() -> None:
+    a = te.placeholder((4,), name="A")
+    task = MeasureTask((a, te.compute((4,), lambda i: a[i] + 1, name="B")), Target("llvm"))
+    with pytest.raises(TuningError, match="device 1; a CPU is device 0"):
+        Measurer(task, MeasureOptions(device=1))

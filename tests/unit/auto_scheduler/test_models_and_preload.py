@@ -224,7 +224,7 @@ def test_early_stopping_is_a_number_of_trials() -> None:
     ("make", "message"),
     [
         (lambda: LocalBuilder(build_func="ndk"), "build_func is 'ndk'; it takes "),
-        (lambda: LocalRunner(device=1), "device is 1; a CPU is device 0"),
+        (lambda: LocalRunner(device=-1), "device is -1; it takes the number of a GPU, and 0 for a CPU"),
         (lambda: LocalRunner(cooldown_interval=-1.0), "cooldown_interval is -1.0; it takes seconds from 0"),
     ],
 )
