@@ -39,6 +39,7 @@ class Limits:
         virtual: virtual threads along an axis.
         of_thread: registers of a thread.
         local: bytes that are a thread's own, if those are limited.
+        dynamic: bytes of shared memory, of a size that the launch says.
         shared_sm, warps_sm: bytes of shared memory, and warps, of a multiprocessor, for all of its blocks.
     """
 
@@ -49,6 +50,7 @@ class Limits:
     virtual: int = 8
     of_thread: int = 255
     local: int | None = None
+    dynamic: int = STATIC_SHARED
     shared_sm: int = 96 << 10
     warps_sm: int = 48
 
@@ -66,7 +68,7 @@ def limits_of(target: Target) -> Limits:
     shared = min(STATIC_SHARED, int(attrs.get("max_shared_memory_per_block", STATIC_SHARED)))
     registers = chip.registers if chip is not None else int(attrs.get("registers_per_block", 65536))
     virtual = int(attrs.get("max_vthread_extent", _VIRTUAL))
-    room = {} if chip is None else {"shared_sm": chip.shared_sm << 10, "warps_sm": chip.warps}
+    room = {} if chip is None else {"shared_sm": chip.shared_sm << 10, "warps_sm": chip.warps, "dynamic": chip.shared_bytes}
     local = int(attrs["max_local_memory_per_block"]) if "max_local_memory_per_block" in attrs else None
     warp = max(1, int(attrs.get("thread_warp_size", 32)))
     return Limits(threads, warp, shared, registers, virtual, local=local, **room)

@@ -49,6 +49,7 @@ _LOADED_BYTES = 64.0  # of a multiprocessor in a cycle, from the second level of
 # alike), and until all warps have met at a barrier.
 _LATENCY, _BARRIER = 500.0, 40.0
 _LAUNCH = 4000.0  # cycles between two kernels, some 3 us
+_MATRIX_UNITS = 16.0  # multiply-adds in float16 for one in float32 (A100, H100)
 _LOOP = 3.0  # instructions of an iteration besides its body: count, compare, branch
 _WIDEST, _LANES = 16, (2, 4, 8, 16)  # bytes of an access, and its elements
 # Loads of a thread that are under way at once where nothing else depends on them.
@@ -114,7 +115,7 @@ def _kernel_columns(kernel: Kernel, work: Sequence[_Work], rates: Rates, target:
     active = np.minimum(1.0, kernel.blocks / rates.multiprocessors)
     memory = memory / np.maximum(hidden * active, 1e-3)
     return {
-        "blocks": kernel.blocks, "threads": kernel.threads, "virtual": kernel.virtual, "shared_bytes": kernel.shared,
+        "blocks": kernel.blocks, "threads": kernel.threads, "virtual": kernel.virtual, "shared_bytes": kernel.shared + kernel.dynamic,
         "registers": kernel.registers, "spilled": kernel.spilled, "resident": kernel.resident, "warps_resident": kernel.resident * warps,
         "waves": rounds, "arithmetic": arithmetic, "instructions": instructions, "shared_requests": shared,
         "bank_conflicts": _sum(work, "conflicts"), "global_requests": loaded, "sectors": moved / SECTOR,
@@ -139,6 +140,9 @@ def _work(nest: StageNest, boxes: Boxes, stages: Mapping[Operation, StageNest]) 
     # a multiplication and an addition are one instruction, and a copy is none
     is_copy = isinstance(nest.body[0], ProducerLoad)
     arithmetic = times * (max(1.0, operations / 2) if is_sum else 0.0 if is_copy else operations)
+    by_warp = any(loop.own and loop.kind is LoopKind.TENSORIZE for loop in nest.loops)
+    if by_warp:  # all threads together, and matrix units so many times as fast
+        arithmetic = arithmetic / (WARP * _MATRIX_UNITS)
     requests = {"shared": np.zeros(count), "global": np.zeros(count)}
     conflicts, served, moved, unique = (np.zeros(count) for _ in range(4))
     for forms, tensor, dtype, is_store in _accesses(nest):
@@ -147,6 +151,7 @@ def _work(nest: StageNest, boxes: Boxes, stages: Mapping[Operation, StageNest]) 
             continue
         item = parse_dtype(dtype).itemsize
         width, executed = _executed(nest, own, forms, item, is_store and is_sum)
+        executed = executed / WARP if by_warp else executed
         pitches = pitches_of(holder, _sizes(tensor, boxes, count)) if holder is not None else _dense(_sizes(tensor, boxes, count))
         offsets = lane_offsets(nest, forms, pitches)
         requests[scope] = requests[scope] + executed
@@ -210,7 +215,7 @@ def _scope(tensor: Tensor, stages: Mapping[Operation, StageNest], own: StageNest
     if nest is None or not isinstance(nest.stage.attach, At):
         return "global", None
     scope = scope_of(nest.stage, (loop for loop in nest.loops if not loop.own)).split(".")[0]
-    return (scope if scope in ("local", "shared") else "global"), nest
+    return "shared" if scope == "shared" else "local" if scope in ("local", "warp") else "global", nest
 
 
 def _executed(nest: StageNest, own: Sequence[Loop], forms: Sequence[Form | None], item: int, after_sum: bool) -> tuple[Array, Array]:

@@ -34,7 +34,7 @@ class Kernel:
         blocks: of the grid.
         threads: of a block.
         virtual: virtual threads along the axis that has most.
-        shared: bytes of shared memory of a block.
+        shared, dynamic: bytes of shared memory of a block, of a size that is declared and of one that the launch says.
         own: bytes that a thread has for itself.
         registers: that a thread wants.
         spilled: of these, those that it doesn't get.
@@ -47,6 +47,7 @@ class Kernel:
     threads: Array
     virtual: Array
     shared: Array
+    dynamic: Array
     own: Array
     registers: Array
     spilled: Array
@@ -81,7 +82,7 @@ def _kernel(stages: Sequence[StageNest], values: Mapping[Var, Array], limits: Li
     count = len(stages[0].unroll_step)
     one = np.ones(count)
     threads, blocks, virtual, wanted = one, one, one, one
-    shared, own = np.zeros(count), np.zeros(count)
+    shared, dynamic, own = np.zeros(count), np.zeros(count), np.zeros(count)
     for nest in stages:
         threads = np.maximum(threads, product((loop for loop in nest.loops if loop.thread.startswith("threadIdx.")), count))
         blocks = np.maximum(blocks, product((loop for loop in nest.loops if loop.thread.startswith("blockIdx.")), count))
@@ -91,15 +92,19 @@ def _kernel(stages: Sequence[StageNest], values: Mapping[Var, Array], limits: Li
         if not isinstance(nest.stage.attach, At):
             continue
         scope = scope_of(nest.stage, (loop for loop in nest.loops if not loop.own))
-        if scope.startswith("shared"):
+        if scope == "shared.dyn":
+            dynamic = dynamic + _stored(nest)
+        elif scope == "shared":
             shared = shared + _stored(nest)
         elif scope == "local":  # each virtual thread has its part
             own = own + _stored(nest) * product((loop for loop in groups if any(np.any(step > 0) for step in loop.strides.values())), count)
+        elif scope == "warp":
+            own = own + _stored(nest) / WARP
     registers = _OTHER_REGISTERS + own / 4
     room = np.floor(limits.registers / np.maximum(threads, limits.warp) / wanted / _UNIT) * _UNIT
     given = np.minimum(np.minimum(registers, room), limits.of_thread)
-    resident = _resident(threads, shared, given, limits)
-    return Kernel(stages, blocks, threads, virtual, shared, own, registers, np.maximum(0.0, registers - given), resident, wanted)
+    resident = _resident(threads, shared + dynamic, given, limits)
+    return Kernel(stages, blocks, threads, virtual, shared, dynamic, own, registers, np.maximum(0.0, registers - given), resident, wanted)
 
 
 def product(loops: Iterable[Loop], count: int) -> Array:
@@ -130,7 +135,9 @@ def _stored(nest: StageNest) -> Array:
     kind = parse_dtype(nest.stage.origin.output_dtype(0))
     if not sizes:
         return np.full(len(nest.unroll_step), float(kind.itemsize))
-    return np.asarray(pitches_of(nest, sizes)[0] * sizes[0] * kind.itemsize * kind.lanes, float)
+    # of a double buffer two
+    copies = 2 if nest.stage.double_buffer is True else max(1, int(nest.stage.double_buffer))
+    return np.asarray(pitches_of(nest, sizes)[0] * sizes[0] * kind.itemsize * kind.lanes * copies, float)
 
 
 def _asked(nest: StageNest, values: Mapping[Var, Array], count: int) -> Array:
@@ -159,7 +166,8 @@ def within(kernels: Sequence[Kernel], limits: Limits) -> npt.NDArray[np.bool_]:
     allowed = np.ones(len(kernels[0].threads) if kernels else 0, bool)
     for kernel in kernels:
         bound = any(loop.thread for nest in kernel.stages for loop in nest.loops)
-        allowed &= bound & (kernel.threads <= limits.threads) & (kernel.shared <= limits.shared) & (kernel.virtual <= limits.virtual)
+        allowed &= bound & (kernel.threads <= limits.threads) & (kernel.virtual <= limits.virtual)
+        allowed &= (kernel.shared <= limits.shared) & (kernel.shared + kernel.dynamic <= limits.dynamic)
         # What is on the way beside them may wait in memory for a moment; arrays that don't fit are moved with each use.
         allowed &= kernel.spilled <= _OTHER_REGISTERS / 2
         allowed &= kernel.threads * kernel.wanted <= limits.warps_sm * limits.warp
