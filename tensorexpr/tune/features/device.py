@@ -114,6 +114,8 @@ def _kernel_columns(kernel: Kernel, work: Sequence[_Work], rates: Rates, target:
     hidden = np.minimum(1.0, asked / (_LATENCY * rates.memory_bytes / rates.multiprocessors))
     active = np.minimum(1.0, kernel.blocks / rates.multiprocessors)
     memory = memory / np.maximum(hidden * active, 1e-3)
+    if kernel.on_units:  # what of their layouts is counted says nothing: they are bound by the units, or by memory
+        alone, memory = most * multiplied, unique / rates.memory_bytes
     return {
         "blocks": kernel.blocks, "threads": kernel.threads, "virtual": kernel.virtual, "shared_bytes": kernel.shared + kernel.dynamic,
         "registers": kernel.registers, "spilled": kernel.spilled, "resident": kernel.resident, "warps_resident": kernel.resident * warps,

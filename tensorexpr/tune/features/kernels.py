@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ...schedule.tree import At, ScheduleTree
+from ...schedule.tree import At, LoopKind, ScheduleTree
 from ...spaces.gpu.block import Limits
 from ...tir.dtype import parse_dtype
 from ...tir.expr import Var
@@ -53,6 +53,11 @@ class Kernel:
     spilled: Array
     resident: Array
     wanted: Array
+
+    @property
+    def on_units(self) -> bool:
+        """Whether matrix units compute some of it. Their layouts fill memory in ways that forms of indices don't tell."""
+        return any(loop.own and loop.kind is LoopKind.TENSORIZE for nest in self.stages for loop in nest.loops)
 
     @property
     def warps(self) -> Array:
@@ -167,6 +172,8 @@ def within(kernels: Sequence[Kernel], limits: Limits) -> npt.NDArray[np.bool_]:
     for kernel in kernels:
         bound = any(loop.thread for nest in kernel.stages for loop in nest.loops)
         allowed &= bound & (kernel.threads <= limits.threads) & (kernel.virtual <= limits.virtual)
+        if kernel.on_units:  # the rules that made the layouts have seen to their room
+            continue
         allowed &= (kernel.shared <= limits.shared) & (kernel.shared + kernel.dynamic <= limits.dynamic)
         # What is on the way beside them may wait in memory for a moment; arrays that don't fit are moved with each use.
         allowed &= kernel.spilled <= _OTHER_REGISTERS / 2
