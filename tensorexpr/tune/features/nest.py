@@ -7,7 +7,7 @@ touch inside that loop. Fused loops are taken apart again, since fusing does not
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any, Protocol
 
@@ -18,7 +18,7 @@ from ...arith.linear import linear_form
 from ...errors import InternalError
 from ...schedule.legality import real_readers
 from ...schedule.thread_legality import shares
-from ...schedule.tree import At, FuseRelation, Inline, LoopKind, ScheduleTree, StageNode
+from ...schedule.tree import At, FuseRelation, Inline, LoopKind, ScheduleTree, SplitRelation, StageNode
 from ...te.dependent_axes import dependent_axes
 from ...tir.expr import Add, Cast, FloorDiv, FloorMod, IntImm, Max, Min, Mul, PrimExpr, ProducerLoad, Sub, Var
 from ...tir.rewriting import walk
@@ -284,7 +284,48 @@ class _NestBuilder:
                     for loop in self._expanded(stage, part, extents, strides):
                         yield Loop(loop.extent, loop.strides, loop.reduction, mark.kind, own=True, thread=thread)
                 return
-        yield Loop(extents[axis], strides[axis], stage.is_reduction(axis), mark.kind, own=True, thread=thread)
+        loop = Loop(extents[axis], strides[axis], stage.is_reduction(axis), mark.kind, own=True, thread=thread)
+        whole = _fused_whole(stage, axis) if any(one.thread for one in stage.marks.values()) else None
+        yield from (loop,) if whole is None else _taken_apart(loop, whole, self._step_in(stage, axis, whole, extents), extents, strides)
+
+    def _step_in(self, stage: StageNode, axis: int, whole: FuseRelation, extents: Mapping[int, Array]) -> Array:
+        """By how much an iteration of a part moves the fused loop that it was cut from."""
+        step = np.ones(self.evaluate.count)
+        while axis != whole.fused:
+            split = next(r for r in stage.relations if isinstance(r, SplitRelation) and axis in r.parts)
+            for inner in split.parts[split.parts.index(axis) + 1 :]:
+                step = step * extents[inner]
+            axis = split.parent
+        return step
+
+
+def _fused_whole(stage: StageNode, axis: int) -> FuseRelation | None:
+    """The fused loop that a loop is a part of, after one split or several; None if there is none."""
+    split = next((r for r in stage.relations if isinstance(r, SplitRelation) and axis in r.parts), None)
+    while split is not None:
+        axis = split.parent
+        fused = next((r for r in stage.relations if isinstance(r, FuseRelation) and r.fused == axis), None)
+        if fused is not None:
+            return fused if fused.parts else None
+        split = next((r for r in stage.relations if isinstance(r, SplitRelation) and axis in r.parts), None)
+    return None
+
+
+def _taken_apart(
+    loop: Loop, whole: FuseRelation, step: Array, extents: Mapping[int, Array], strides: Mapping[int, dict[int, Array]]
+) -> Iterator[Loop]:
+    """A part of a fused loop as loops over what was fused, the digits of a mixed radix: of 8 x 64, 128 threads are 2 rows of 64."""
+    found: list[Loop] = []
+    lower = np.ones_like(step)
+    for part in reversed(whole.parts):
+        upper = lower * extents[part]
+        first, end = np.maximum(step, lower), np.minimum(step * loop.extent, upper)
+        moved = {root: stride * first / lower for root, stride in strides[part].items()}
+        found.insert(0, replace(loop, extent=np.maximum(1.0, np.ceil(end / first - 1e-6)), strides=moved))
+        lower = upper
+    # Iterations are as many as before, where digits had to be rounded, or some lie beyond the last one.
+    yield replace(loop, extent=loop.extent / np.prod([one.extent for one in found], axis=0), strides={})
+    yield from found
 
 
 def scope_of(stage: StageNode, around: Iterable[Loop]) -> str:
