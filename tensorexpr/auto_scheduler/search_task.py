@@ -149,8 +149,8 @@ class SearchTask:
     def tune(self, tuning_options: TuningOptions, search_policy: SketchPolicy | None = None, adaptive_training: bool = False) -> None:
         """Search for a fast program and call the options' callbacks with every result.
 
-        With 0 trials nothing is measured or recorded: `apply_best` then gives the program that is predicted to be fastest, where its
-        log has none.
+        With 0 trials nothing is measured or recorded: `apply_best` then gives the program that is predicted to be fastest, on a GPU the
+        schedule by rules, where its log has none.
 
         Args:
             tuning_options: how much to measure, and where results go.
@@ -158,7 +158,7 @@ class SearchTask:
             adaptive_training: train that model only when there are a fifth more samples.
 
         Raises:
-            TuningError: if nothing can be measured: no worker starts, or a log can't be written.
+            TuningError: if nothing can be measured: no worker starts, there is no GPU of the target, or a log can't be written.
         """
         if not isinstance(tuning_options, TuningOptions):
             raise TuningError(f"tune takes auto_scheduler.TuningOptions(...), not {tuning_options!r}")

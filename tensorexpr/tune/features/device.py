@@ -91,8 +91,8 @@ def extract_on_device(sketch: Sampled, bodies: Bodies, rows: IntArray, target: T
 def _kernel_columns(kernel: Kernel, work: Sequence[_Work], rates: Rates, target: Target) -> dict[str, Array]:
     """The features of a kernel, unscaled."""
     warps = kernel.warps
-    # what a thread has no register for is stored and loaded once for each of its multiply-adds that needs it, by estimate a tenth
     arithmetic = _sum(work, "arithmetic")
+    # of what a thread holds, the part that it has no register for is loaded and stored with the multiply-adds on it
     spills = kernel.spilled / np.maximum(kernel.registers, 1.0) * arithmetic
     shared, loaded = (np.sum([one.requests[kind] for one in work], axis=0) for kind in ("shared", "global"))
     moved, served = _sum(work, "sectors") * SECTOR, _sum(work, "served")

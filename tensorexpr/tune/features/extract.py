@@ -37,7 +37,8 @@ FREE_UNROLLING = 4.0  # reduction steps in a row without a loop; more of them le
 
 @dataclass(frozen=True, eq=False)
 class Extracted:
-    """Features [n, len(FEATURE_NAMES)], log2-scaled where they are sizes, the analytic cost in cycles [n], and what may be built [n]."""
+    """Features [n, len(FEATURE_NAMES)], of GPUs [n, len(DEVICE_FEATURE_NAMES)], log2-scaled where they are sizes, the analytic cost in
+    cycles [n], and what may be built [n]."""
 
     features: Array
     cycles: Array

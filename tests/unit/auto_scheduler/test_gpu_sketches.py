@@ -19,6 +19,7 @@ from tensorexpr.target import Target
 from tensorexpr.te.tensor import Tensor
 from tensorexpr.testing.ptx import emulator
 from tensorexpr.tir.analysis import verify_gpu_code
+from tensorexpr.tir.arithmetic import as_int
 from tensorexpr.tune.cost_model import rank_correlation
 from tensorexpr.tune.features.device import DEVICE_FEATURE_NAMES
 from tensorexpr.tune.space import Sketch
@@ -117,7 +118,7 @@ def test_what_is_counted_is_what_an_emulator_counts(tensors: list[Tensor], numbe
         schedule, args = dag.schedule(sketch.trace_of(rows[row]))
         module: Any = tvm.build(schedule, args, target=TARGET)
         device = emulator()
-        module(*(tvm.nd.array(np.ones([int(x) for x in arg.shape], "float32"), device) for arg in args))
+        module(*(tvm.nd.array(np.ones([as_int(extent) or 0 for extent in arg.shape], "float32"), device) for arg in args))
         blocks, warps = column(made.features, "blocks")[row], np.ceil(column(made.features, "threads")[row] / 32)
         counted = {name: column(made.features, name)[row] * blocks * warps for name in ("sectors", "bank_conflicts")}
         assert device.counters.global_transactions == pytest.approx(
@@ -175,7 +176,7 @@ def test_hardware_params_are_limits_of_the_draws() -> None:
         ({"warp_size": 16}, "warp_size is 16, but .* has 32"),
     ],
 )
-def test_hardware_params_that_no_program_follows(given: dict[str, int], message: str) -> None:
+def test_hardware_params_that_no_program_follows(given: dict[str, Any], message: str) -> None:
     with pytest.raises(TuningError, match=message):
         auto_scheduler.SearchTask(compute_dag=one(topi.nn.relu, 8), target=TARGET, hardware_params=auto_scheduler.HardwareParams(**given))
 
