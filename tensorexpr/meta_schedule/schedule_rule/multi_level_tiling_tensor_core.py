@@ -17,6 +17,7 @@ from ...errors import ScheduleError, TuningError
 from ...schedule.blocks import BlockRV, Schedule
 from ...schedule.blocks.tensorize_mapping import AutoTensorizeMappingInfo, get_auto_tensorize_mapping_info
 from ...schedule.blocks.thread_binding import TILED, is_root
+from ...tir.arithmetic import as_int
 from ...tir.block import Block
 from ...tir.dtype import parse_dtype
 from ...tir.expr import PrimExpr, Var
@@ -37,7 +38,7 @@ _ALIGNED, _APART = 512, 128  # bits
 
 
 class MultiLevelTilingTensorCore(PyScheduleRule):
-    """Tiles blocks that an intrinsic of tensor cores computes a part of; others stay for the rules after it.
+    """Tiles blocks that an intrinsic of tensor cores computes a part of, padded to multiples of it; others stay for the rules after it.
 
     Args:
         intrin_groups: for each kind of fragments the names of intrinsics: "init", "load_a", "load_b", "compute", "store". Each group that
@@ -87,13 +88,13 @@ class MultiLevelTilingTensorCore(PyScheduleRule):
             trial = sch.copy()
             try:
                 made.append(self._tensorized(trial, block, group, mapping))
-            except ScheduleError:  # its loops are no multiples of what the intrinsic computes, say
+            except ScheduleError:  # zeros would change what it computes, say
                 continue
         return made or [sch]
 
     def _tensorized(self, sch: Schedule, block: BlockRV, group: Mapping[str, str], mapping: AutoTensorizeMappingInfo) -> Schedule:
         sch.annotate(block, TILED, self._tiling.structure)
-        copies = _as_product(sch, block, mapping)
+        copy = _padded(sch, block, _as_product(sch, block, mapping), extents_of(group["compute"]))
         outer = sch.blockize(split_off(sch, block, extents_of(group["compute"])))
         sch.annotate(outer, AUTO_TENSORIZE, group["compute"])
         sch.annotate(outer, AUTO_TENSORIZE_INIT, group["init"])
@@ -102,7 +103,7 @@ class MultiLevelTilingTensorCore(PyScheduleRule):
         write, read = self._tiling.reuse_write, self._tiling.reuse_read
         assert write is not None and read is not None
         _in_tiles(state, self._tiling, group)
-        self._written(state, write, group, copies[0])
+        self._written(state, write, group, copy)
         shared = [self._fetched(state, place, read) for place in range(2)]
         for place, name in enumerate(("load_a", "load_b")):
             self._loaded(state, place, group[name])
@@ -177,6 +178,23 @@ def _as_product(sch: Schedule, block: BlockRV, mapping: AutoTensorizeMappingInfo
         sch.transform_block_layout(copy, index_map)
     sch.transform_block_layout(block, axes)
     return copies
+
+
+def _padded(sch: Schedule, block: BlockRV, copies: Sequence[BlockRV], extents: Sequence[tuple[str, int]]) -> BlockRV:
+    """Pad the last axes of a block to multiples of an intrinsic's, if they aren't; the copy of its result into what was there before."""
+    sizes = [as_int(axis.dom.extent) or 1 for axis in sch.get(block).iter_vars if axis.dom is not None]
+    wanted = [1] * (len(sizes) - len(extents)) + [extent for _, extent in extents]
+    if all(size % many == 0 for size, many in zip(sizes, wanted, strict=True)):
+        return copies[0]
+    sch.pad_einsum(block, wanted)
+    stmt = sch.get(block)
+    for copy in copies[1:]:  # where an operand is padded, the block that pads it reads its copy
+        if sch.get(sch.get_consumers(copy)[0]) is not stmt:
+            sch.compute_inline(copy)
+    cropped = sch.get_consumers(block)[0]
+    if sch.get(cropped) is not sch.get(copies[0]):
+        sch.reverse_compute_inline(copies[0])
+    return cropped
 
 
 def _used(stmt: Block, side: str, place: int) -> set[int]:
