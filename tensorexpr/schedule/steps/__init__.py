@@ -16,7 +16,7 @@ from .prefetch import Prefetch
 from .rfactor import RFactor
 from .rolling_buffer import RollingBuffer
 from .sampling import SampleCategorical, Sampled, SamplePerfectTile, SampleTile, Sampling
-from .storage import DoubleBuffer, StorageAlign
+from .storage import DoubleBuffer, MultiBuffer, StorageAlign
 from .store_nontemporal import StoreNontemporal
 from .store_predicate import SetStorePredicate
 from .tensorize import Tensorize
@@ -24,6 +24,7 @@ from .threads import Bind, EnvThreads
 from .transform_layout import TransformLayout
 
 __all__ = [
+    "MultiBuffer",
     "PRAGMAS",
     "REGISTRY",
     "Annotate",
