@@ -67,7 +67,7 @@ def _finished(kernels: IRModule) -> IRModule:
         transform.ThreadSync("shared"),
         transform.ThreadSync("shared.dyn"),
         transform.ThreadSync("warp"),
-        transform.InjectPTXAsyncCopy(),  # behind barriers, which look at stores
+        transform.InjectPTXAsyncCopy(proved=True),  # behind barriers, which look at stores
         LowerAsyncQueues(),
         transform.LowerThreadAllreduce(),
     ):

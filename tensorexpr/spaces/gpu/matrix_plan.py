@@ -23,7 +23,7 @@ from ..stages import constant_extents
 
 # Rows and columns of a block, and of one of its warps. 64 x 64 results of a warp are 128 registers of a thread, and take 8 fetches of
 # fragments for 32 instructions, fewer than shared memory gives meanwhile. The others are for fewer results than fill a chip.
-_SHAPES = ((128, 128, 64, 64), (128, 64, 64, 32), (64, 128, 32, 64), (64, 64, 32, 32), (32, 64, 16, 32), (32, 32, 16, 16), (16, 32, 16, 16))
+_SHAPES = ((128, 128, 64, 64), (128, 64, 64, 32), (64, 128, 32, 64), (64, 64, 32, 32), (32, 64, 16, 32), (32, 32, 16, 16), (16, 16, 16, 16))
 # Blocks from which on no multiprocessor is idle.
 _BLOCKS = 108
 # Chunks of 16 bytes of a row that are in shared memory at a time: with four, each group of copies is 16 KiB for 128 x 128 results.
@@ -168,17 +168,21 @@ def _roles(op: ComputeOp, operands: Sequence[Operand]) -> _Roles | None:
 
 
 def _with_shape(op: ComputeOp, unit: MatrixUnit, sizes: tuple[int, ...], roles: _Roles, shape: Sequence[int]) -> MatrixPlan | None:
-    # Along the axis that both operands lie along, or one of them, whole chunks are fetched.
-    last = max(roles.summed, key=lambda axis: (sum(operand.lies_along(axis) for operand, _ in roles.sides), sizes[axis]))
+    # Along the axis that both operands lie along, or one of them, whole chunks are fetched; of a few products most would be zeros.
+    def worth(axis: int) -> tuple[bool, int, int]:
+        return sizes[axis] >= unit.depth, sum(operand.lies_along(axis) for operand, _ in roles.sides), sizes[axis]
+
+    last = max(roles.summed, key=worth)
     part = _CHUNKS * unit.chunk
-    while part > unit.depth and sizes[last] <= part // 2:
+    while part > max(unit.depth, sizes[last]):
         part //= 2
     outer = tuple(axis for axis in roles.summed if axis != last)
     turns = -(-sizes[last] // part) * prod(sizes[axis] for axis in outer)
     sides = []
     for (operand, axes), role, tile, warp in zip(roles.sides, "ab", shape, shape[2:], strict=False):
         size = prod(sizes[axis] for axis in axes)
-        if size < SIDE // 2:
+        # Layouts have whole tiles, of which the last one may be padded, not a single one that is never whole.
+        if size < tile or sizes[last] < unit.depth:
             return None
         # Only elements of 16 bits can be turned when they are fetched from shared memory.
         turned = unit.bytes == 2 and not operand.lies_along(last) and operand.lies_along(axes[-1])

@@ -96,7 +96,7 @@ def test_cache_write_keeps_what_was_said_about_storage() -> None:
     s[b].storage_align(b.op.axis[0], 2)
     s.cache_write(b, "local")
     node = s.tree[s[b].id]
-    assert (node.double_buffer, node.aligns) == (True, ((0, 2, 0),))
+    assert (node.double_buffer, node.aligns) == (2, ((0, 2, 0),))
 
 
 def test_double_buffer_of_a_loop_with_one_iteration() -> None:
