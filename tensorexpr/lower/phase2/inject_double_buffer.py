@@ -30,7 +30,7 @@ from dataclasses import dataclass, replace
 
 from ...errors import LoweringError
 from ...target import Target
-from ...target.chips import capability
+from ...target.chips import ASYNC_COPIES, capability
 from ...tir.arithmetic import as_int, floordiv, floormod
 from ...tir.attrs import EMPTY, FrozenMap
 from ...tir.expr import IntImm, PrimExpr, Var
@@ -162,12 +162,11 @@ class _Injector:
 
 _ZERO = IntImm("int32", 0)
 _SHARED = ("shared", "shared.dyn")
-_ASYNC_FROM = 80  # the first architecture with asynchronous copies
 
 
 def _copies_asynchronously() -> bool:
     target = Target.current(allow_none=True)
-    return target is not None and target.kind.name == "cuda" and capability(target.arch) >= _ASYNC_FROM
+    return target is not None and target.kind.name == "cuda" and capability(target.arch) >= ASYNC_COPIES
 
 
 @dataclass(frozen=True)

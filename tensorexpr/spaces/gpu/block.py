@@ -8,7 +8,7 @@ from math import prod
 
 from ...schedule.te_schedule import Schedule
 from ...target import Target
-from ...target.chips import CHIPS, STATIC_SHARED
+from ...target.chips import ASYNC_COPIES, CHIPS, STATIC_SHARED, capability
 from ...te.operation import ComputeOp
 from ...te.tensor import Tensor
 from ...te.thread_axis import thread_axis
@@ -33,12 +33,14 @@ class Limits:
         warp: threads that run in step.
         shared: bytes of shared memory, of a size that is declared.
         registers: of a multiprocessor, which its blocks share.
+        is_async: whether copies into shared memory need not be waited for.
     """
 
     threads: int
     warp: int
     shared: int
     registers: int
+    is_async: bool = False
 
 
 def is_gpu(target: Target) -> bool:
@@ -53,7 +55,8 @@ def limits_of(target: Target) -> Limits:
     threads = int(attrs.get("max_threads_per_block", attrs.get("max_num_threads", 256)))
     shared = min(STATIC_SHARED, int(attrs.get("max_shared_memory_per_block", STATIC_SHARED)))
     registers = chip.registers if chip is not None else int(attrs.get("registers_per_block", 65536))
-    return Limits(threads, max(1, int(attrs.get("thread_warp_size", 32))), shared, registers)
+    is_async = target.kind.name == "cuda" and capability(target.arch) >= ASYNC_COPIES
+    return Limits(threads, max(1, int(attrs.get("thread_warp_size", 32))), shared, registers, is_async)
 
 
 def preferred_threads(limits: Limits, wanted: int | None) -> int:
