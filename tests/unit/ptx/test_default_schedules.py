@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-import re
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +20,7 @@ from tensorexpr.testing.ptx import emulator
 from tensorexpr.testing.ptx.memory import Counters
 
 from .assembling import assembled, needs_ptxas
+from .loops import loop_of
 
 Array = np.ndarray[Any, np.dtype[Any]]
 TARGET = "cuda -arch=sm_80"
@@ -154,40 +153,46 @@ def test_operands_along_memory_meet_no_bank_conflicts() -> None:
     assert counters.bank_conflicts <= counters.shared_requests // 30
 
 
-def loop_of(text: str) -> Counter[str]:
-    """The instructions of the longest loop, by name."""
-    lines = [line.strip() for line in text.splitlines()]
-    found: list[Counter[str]] = []
-    for number, line in enumerate(lines):
-        back = re.search(r"bra(?:\.uni)?\s+(\$L\w+);", line)
-        start = lines.index(f"{back[1]}:") if back and f"{back[1]}:" in lines else number
-        body = [re.sub(r"^@!?%p\d+\s+", "", one) for one in lines[start + 1 : number + 1]]
-        found.append(Counter(one.split()[0] for one in body if one and not one.startswith(("//", "$", "."))))
-    return max(found, key=lambda names: names.total())
+LARGE: dict[str, Callable[..., Tensor]] = {
+    "product": topi.matmul,
+    "of rows": topi.nn.dense,
+    "of columns": lambda a, b: topi.matmul(a, b, True, False),
+}
 
 
 @functools.cache
-def large_product() -> DeviceModule:
+def large_product(name: str) -> DeviceModule:
     a, b = te.placeholder((4096, 4096), name="A"), te.placeholder((4096, 4096), name="B")
-    tensors = [a, b, topi.matmul(a, b)]
+    tensors = [a, b, LARGE[name](a, b)]
     module: Any = tvm.build(scheduled(tensors), tensors, target=TARGET)
     assert isinstance(module, DeviceModule)
     return module
 
 
-def test_a_large_product_multiplies_and_adds() -> None:
-    text = large_product().code.assembly
+@pytest.mark.parametrize("name", LARGE)
+def test_a_large_product_multiplies_and_adds(name: str) -> None:
+    text = large_product(name).code.assembly
     loop = loop_of(text)
     assert loop["fma.rn.f32"] == 1024
     assert loop["fma.rn.f32"] >= 0.88 * loop.total()
+    assert loop["bar.sync"] == 1
     assert ".minnctapersm 2" in text
 
 
 @needs_ptxas
-def test_a_large_product_has_room_for_two_blocks() -> None:
-    used = assembled(large_product().code.assembly, "sm_80")
+@pytest.mark.parametrize("name", LARGE)
+def test_a_large_product_has_room_for_two_blocks(name: str) -> None:
+    used = assembled(large_product(name).code.assembly, "sm_80")
     assert used.registers <= 128
     assert used.spilled == 0
+
+
+def test_without_asynchronous_copies_two_barriers_do() -> None:
+    tensors = [te.placeholder((1024, 1024), name="A"), te.placeholder((1024, 1024), name="B")]
+    tensors.append(topi.matmul(*tensors))
+    old = "cuda -arch=sm_75"
+    text = tvm.build(topi.schedules.default_schedule(tensors, old), tensors, target=old).imported_modules[0].get_source("ptx")
+    assert loop_of(text)["bar.sync"] == 2
 
 
 def test_reasons_are_told() -> None:
