@@ -9,7 +9,7 @@ from math import prod
 from ...schedule.te_schedule import Schedule
 from ...target import Target
 from ...target.chips import ASYNC_COPIES, CHIPS, STATIC_SHARED, capability
-from ...te.operation import ComputeOp
+from ...te.operation import ComputeOp, PlaceholderOp
 from ...te.tensor import Tensor
 from ...te.thread_axis import thread_axis
 from ...tir.expr import Call, IterVar
@@ -73,9 +73,16 @@ def numbers_of_threads(limits: Limits) -> tuple[int, ...]:
     return tuple(count for count in (32, 64, 128, 256, 512, 1024) if count <= limits.threads)
 
 
-def vector_width(op: ComputeOp, loop: Loop, reads: StageReads) -> int:
-    """Elements of one access along the last loop: as many as 16 bytes hold if all reads and the store are contiguous there, else 1."""
-    size = max(element_bytes(dtype) for dtype in (*(access.load.dtype for access in reads.accesses), op.output_dtype(0)))
+def vector_width(op: ComputeOp, loop: Loop, reads: StageReads, in_row: bool = False, stored: bool = True) -> int:
+    """Elements of one access along the last loop: as many as 16 bytes hold if all reads and the store are contiguous there, else 1.
+
+    Args:
+        in_row: reads of other stages stay in the block, so that of reads those of inputs count, if there are some.
+        stored: the result goes to memory.
+    """
+    inputs = [access for access in reads.accesses if in_row and isinstance(access.load.producer.op, PlaceholderOp)]  # type: ignore[union-attr]
+    dtypes = [access.load.dtype for access in inputs or reads.accesses] + ([op.output_dtype(0)] if stored or not reads.accesses else [])
+    size = max(map(element_bytes, dtypes))
     width = max(1, _WIDEST // size)
     # A branch per lane, or a read across memory, makes single accesses of a vector anyhow.
     branches = any(isinstance(node, Call) and node.op == "tir.if_then_else" for body in op.body for node in walk(body))
@@ -90,13 +97,14 @@ def _starts_within(strides: Iterable[int], width: int) -> bool:
     return any(stride % width for stride in strides if stride != 1)
 
 
-def one_walk(s: Schedule, tensor: Tensor, axes: Sequence[IterVar]) -> tuple[list[IterVar], int]:
+def one_walk(s: Schedule, tensor: Tensor, axes: Sequence[IterVar], in_row: bool = False) -> tuple[list[IterVar], int]:
     """The loops over `axes`, those that go on through memory fused, and how many elements of the last one make a vector."""
     if constant_extents(axes) is None:
         return list(axes), 1
     reads = stage_reads(s.tree, s.tree[s[tensor].id])
     loops = merged_loops(s, tensor, axes, reads)
-    return [loop.axis for loop in loops], vector_width(compute_of(s, tensor), loops[-1], reads)
+    stored = not in_row or s.tree[s[tensor].id].is_output
+    return [loop.axis for loop in loops], vector_width(compute_of(s, tensor), loops[-1], reads, in_row, stored)
 
 
 def over_blocks(s: Schedule, tensor: Tensor, axes: Sequence[IterVar], target: Target, vector: bool = True) -> None:
