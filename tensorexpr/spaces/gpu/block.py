@@ -21,7 +21,7 @@ from ..stages import compute_of, constant_extents
 # Four warps for each of the four schedulers of a multiprocessor wait for memory while one computes; several such blocks fit.
 _THREADS = 256
 # The widest access of a thread, in bytes.
-_WIDEST = 16
+WIDEST = 16
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def vector_width(op: ComputeOp, loop: Loop, reads: StageReads, in_row: bool = Fa
     inputs = [access for access in reads.accesses if in_row and isinstance(access.load.producer.op, PlaceholderOp)]  # type: ignore[union-attr]
     dtypes = [access.load.dtype for access in inputs or reads.accesses] + ([op.output_dtype(0)] if stored or not reads.accesses else [])
     size = max(map(element_bytes, dtypes))
-    width = max(1, _WIDEST // size)
+    width = max(1, WIDEST // size)
     # A branch per lane, or a read across memory, makes single accesses of a vector anyhow.
     branches = any(isinstance(node, Call) and node.op == "tir.if_then_else" for body in op.body for node in walk(body))
     straight = all(access.is_affine for access in reads.accesses) and all(stride in (0, 1) for stride in loop.strides)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -65,10 +66,14 @@ CASES = {
     "vectors": Case([(8, 64), (64,)], lambda a, b: topi.nn.relu(topi.add(a, b)), lambda a, b: np.maximum(a + b, 0)),
     "prime": Case([(1009,)], topi.exp, np.exp),
     "transpose": Case([(7, 17)], topi.transpose, np.transpose),
+    "transpose of a tile and more": Case([(36, 44)], lambda a: topi.nn.relu(topi.transpose(topi.add(a, 1.0))), lambda a: np.maximum(a.T + 1, 0)),
+    "transpose of rows": Case([(32, 2, 40)], lambda a: topi.transpose(a, (2, 1, 0)), lambda a: a.transpose(2, 1, 0)),
     "border": Case([(7, 17)], lambda a: topi.nn.pad(a, [1, 2], [0, 1]), lambda a: np.pad(a, ((1, 0), (2, 1)))),
     "sums of rows": Case([(7, 1009)], lambda a: topi.sum(a, 1), lambda a: a.sum(1)),
     "sums of vectors": Case([(4, 1024)], lambda a: topi.sum(a, 1), lambda a: a.sum(1)),
     "sums of columns": Case([(17, 130)], lambda a: topi.sum(a, 0), lambda a: a.sum(0)),
+    "sums of columns of vectors": Case([(1, 70, 256)], lambda a: topi.sum(a, 1), lambda a: a.sum(1)),
+    "sums of long columns": Case([(600, 36)], lambda a: topi.max(a, 0), lambda a: a.max(0)),
     "sum of all": Case([(48, 1024)], topi.sum, np.sum),
     "mean": Case([(7, 100)], lambda a: topi.divide(topi.sum(a, 1), 100.0), lambda a: a.mean(1)),
     "argmax": Case([(7, 17)], lambda a: topi.argmax(a, 1), lambda a: a.argmax(1)),
@@ -144,6 +149,39 @@ def test_rows_are_read_in_whole_sectors(name: str) -> None:
     # a softmax reads its rows for the largest element and for the powers, and writes one
     assert counters.global_transactions == (sectors + rows if "sums" in name else 3 * sectors)
     assert counters.bank_conflicts == 0
+
+
+def test_columns_are_read_by_vectors() -> None:
+    case = CASES["sums of columns of vectors"]
+    _, counters = run(case)
+    # 64 vectors of each row for 4 rows of threads, and 256 results
+    assert counters.global_requests == 70 * 256 // 4 // 32 + 256 // 32
+    assert counters.global_transactions == (70 + 1) * 256 * 4 // 32
+    assert counters.bank_conflicts == 0 and counters.barriers == 1
+
+
+@pytest.mark.parametrize("dtype, shape", [("float32", (64, 96)), ("float16", (64, 128)), ("int8", (64, 128))])
+def test_transposes_read_and_store_vectors_without_conflicts(dtype: str, shape: tuple[int, int]) -> None:
+    a, device = te.placeholder(shape, dtype, name="A"), emulator()
+    tensors = [a, topi.transpose(a)]
+    module: Any = tvm.build(scheduled(tensors), tensors, target=TARGET)
+    value = np.arange(shape[0] * shape[1]).reshape(shape).astype(dtype)
+    out = tvm.nd.empty(shape[::-1], dtype, device)
+    module(tvm.nd.array(value, device), out)
+    assert np.array_equal(out.numpy(), value.T)
+    assert device.counters.global_transactions == 2 * value.nbytes // 32
+    assert device.counters.global_requests == 2 * value.nbytes // 16 // 32
+    assert device.counters.bank_conflicts == 0
+
+
+@pytest.mark.parametrize("count, define", [(1, topi.nn.softmax), (3, lambda *x: topi.nn.layer_norm(*x, [1])), (1, lambda a: topi.sum(a, 1))])
+def test_rows_of_halves_are_read_by_vectors(count: int, define: Callable[..., Tensor]) -> None:
+    inputs = [te.placeholder(shape, "float16", name="ABC"[n]) for n, shape in enumerate([(64, 4096), (4096,), (4096,)][:count])]
+    tensors = [*inputs, define(*inputs)]
+    text = tvm.build(scheduled(tensors), tensors, target=TARGET).imported_modules[0].get_source("ptx")
+    loads = re.findall(r"ld\.global\.nc\.(\S+)", text)
+    # but for the value that a norm subtracts before it sums squares
+    assert loads.count("v4.b32") >= max(1, len(loads) - 1)
 
 
 def test_operands_along_memory_meet_no_bank_conflicts() -> None:
