@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TypeGuard
 
 from ..tir.arithmetic import binary, cast
 from ..tir.buffer import Buffer
@@ -30,13 +29,14 @@ def has_pointers(stmt: Stmt, memory: set[Var]) -> bool:
             return True
         if expr not in seen:
             seen.add(expr)
-            stack.extend(expr.args[2:] if _is_pointer(expr) else operands(expr))
+            stack.extend(expr.args[2:] if isinstance(expr, Call) and _pointed_at(expr) is not None else operands(expr))
     return False
 
 
-def _is_pointer(expr: PrimExpr) -> TypeGuard[Call]:
-    """Whether an expression is the pointer to some elements of an allocation."""
-    return isinstance(expr, Call) and expr.op == "tir.tvm_access_ptr" and isinstance(expr.args[1], Var)
+def _pointed_at(call: Call) -> Var | None:
+    """The allocation to some elements of which a call points."""
+    data = call.args[1] if call.op == "tir.tvm_access_ptr" else None
+    return data if isinstance(data, Var) else None
 
 
 def has_effect(stmt: Stmt) -> bool:
@@ -72,9 +72,8 @@ class Copies:
                 if isinstance(found, BufferLoad) and found.buffer.data in self._sizes:
                     index = self._index(found.buffer.data, found.indices[0], which)
                     found = BufferLoad(self._buffer(found.buffer), (index,), found.predicate)
-                elif _is_pointer(found) and isinstance(found.args[1], Var) and found.args[1] in self._sizes:
-                    kind, data, offset, *rest = found.args
-                    found = replace(found, args=(kind, data, self._index(data, offset, which), *rest))
+                elif isinstance(found, Call) and (data := _pointed_at(found)) in self._sizes and data is not None:
+                    found = replace(found, args=(*found.args[:2], self._index(data, found.args[2], which), *found.args[3:]))
                 known[expr] = found
             return found
 

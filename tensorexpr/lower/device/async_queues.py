@@ -34,7 +34,9 @@ def _lowered(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     if not queues:
         return func
     if len(queues) > 1:
-        raise LoweringError(f"a kernel has {len(queues)} queues of asynchronous copies; a device has one: pipeline one loop, or one stage of it")
+        raise LoweringError(
+            f"a kernel has {len(queues)} queues of asynchronous copies; a device has one: pipeline one loop, or one stage of it"
+        )
     return func.with_body(_instructions(func.body))
 
 

@@ -73,7 +73,8 @@ def _value(load: PrimExpr, moving: set[Var], tree: ScheduleTree, analyzer: Analy
         op, indices = producer.op, [analyzer.simplify(index) for index in moved]
         inside = all(
             # An index that isn't moved past the end is one that terms before the end have too.
-            (value is load and moving.isdisjoint(variables(before))) or (analyzer.known_less(index, extent) and analyzer.known_nonnegative(index))
+            (value is load and moving.isdisjoint(variables(before)))
+            or (analyzer.known_less(index, extent) and analyzer.known_nonnegative(index))
             for before, index, extent in zip(moved, indices, producer.origin.output_shape(0), strict=True)
         )
         if not inside or producer.store_predicate is not None:

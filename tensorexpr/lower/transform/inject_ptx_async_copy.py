@@ -25,7 +25,7 @@ def InjectPTXAsyncCopy(proved: bool = False) -> Pass:
     """`ptx_cp_async` for the stores into shared memory under `async_scope`; the attribute goes. For flat buffers.
 
     Args:
-        proved: leave copies of several elements whose places aren't proved to be multiples of their size; else the program vouches for that.
+        proved: leave copies of several elements whose places aren't proved to be multiples of their size; else the program vouches for it.
     """
 
     def run(func: PrimFunc, ctx: PassContext) -> PrimFunc:

@@ -31,7 +31,7 @@ _NUMBERS = {Add: np.add, Sub: np.subtract, Mul: np.multiply, FloorDiv: np.floor_
 
 @dataclass(frozen=True)
 class Place:
-    """The indices `base + sum(steps * threads) + lanes[thread] + x` of a thread, for all x = low + sum(step * n) with n < count of `digits`.
+    """The indices `base + sum(steps * threads) + lanes[thread] + x` of a thread, for all x = low + sum(step * n), n < count of `digits`.
 
     `threads` says how many there are along each axis; those come there of which a condition says so. `lanes` is what isn't
     linear in them, such as `tx % 4 * 40`, by thread, those of the last axis side by side; empty for zeros.

@@ -24,7 +24,6 @@ from .threads import Bind, EnvThreads
 from .transform_layout import TransformLayout
 
 __all__ = [
-    "MultiBuffer",
     "PRAGMAS",
     "REGISTRY",
     "Annotate",
@@ -46,6 +45,7 @@ __all__ = [
     "GroupComputeAt",
     "GroupComputeRoot",
     "Knob",
+    "MultiBuffer",
     "Pragma",
     "PreTransformed",
     "Prefetch",

@@ -241,7 +241,7 @@ class ReindexCacheRead(StageStep):
         reads = [load for load in dict.fromkeys(tree.reads(reader)) if tree.producer(load).id == self.stage]
         if stage.origin.num_outputs != 1 or len(reads) != 1 or not isinstance(reader.op, ComputeOp):
             raise stage.refused(
-                f"reindex_cache_read takes a tensor that its reader reads at one place; {reader.name} reads it at {len(reads)}: cache_read it"
+                f"reindex_cache_read takes a tensor that its reader reads at one place; {reader.name} reads it at {len(reads)}; cache_read"
             )
         check_unscheduled(reader, "reindex_cache_read")
         used = variables(ProducerLoad(reads[0].producer, reads[0].indices))

@@ -50,7 +50,7 @@ class DoubleBuffer(StageStep):
 
 @dataclass(frozen=True)
 class MultiBuffer(StageStep):
-    """A stage at a loop of its consumer has several copies of its storage, which are filled for as many iterations ahead as there are others.
+    """A stage at a loop of its consumer has several copies of its storage, all but one of which are filled for iterations ahead.
 
     for i in n:                  ->     A[0, ...] = f(0);  A[1, ...] = f(1)
         A[...] = f(i)                   for i in n:

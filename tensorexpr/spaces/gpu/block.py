@@ -80,8 +80,10 @@ def vector_width(op: ComputeOp, loop: Loop, reads: StageReads, in_row: bool = Fa
         in_row: reads of other stages stay in the block, so that of reads those of inputs count, if there are some.
         stored: the result goes to memory.
     """
-    inputs = [access for access in reads.accesses if in_row and isinstance(access.load.producer.op, PlaceholderOp)]  # type: ignore[union-attr]
-    dtypes = [access.load.dtype for access in inputs or reads.accesses] + ([op.output_dtype(0)] if stored or not reads.accesses else [])
+    producers = [access.load.producer for access in reads.accesses]
+    inputs = [one for one in producers if in_row and isinstance(one, Tensor) and isinstance(one.op, PlaceholderOp)]
+    dtypes = [one.dtype for one in inputs] or [access.load.dtype for access in reads.accesses]
+    dtypes += [op.output_dtype(0)] if stored or not dtypes else []
     size = max(map(element_bytes, dtypes))
     width = max(1, WIDEST // size)
     # A branch per lane, or a read across memory, makes single accesses of a vector anyhow.

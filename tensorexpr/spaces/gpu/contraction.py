@@ -54,8 +54,8 @@ class _Tiles:
         widths = [self.plan.fetched_width(operand, s.tree) for operand in operands]
         shared = [s.cache_read(operand.tensor, "shared", [self.tensor]) for operand in operands]
         for operand, copy in zip(operands, shared, strict=True):
-            if operand is self.plan.turned:
-                column = operand.index_of(self.plan.order[-1])
+            column = operand.index_of(self.plan.order[-1])
+            if operand is self.plan.turned and column is not None:
                 s[copy].transform_layout(partial(_last, column))
         own = [s.cache_read(copy, "local", [self.tensor]) for copy in shared]
         if self.result is self.tensor:

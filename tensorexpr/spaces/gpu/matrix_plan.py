@@ -1,8 +1,8 @@
 """What is decided of a product that matrix units compute: which unit, the tiles of a block and of a warp, and how the sum is cut.
 
-    C[i, j] = sum over k of A[i, k] * B[j, k]           however the operands lie, and whatever axes i, j and k are made of
-        block   128 x 128 results, four warps of 64 x 64, each 4 x 4 tiles of 16 x 16
-        sum     64 bytes of each row and column are in shared memory at a time, and the next three such parts are on their way
+C[i, j] = sum over k of A[i, k] * B[j, k]           however the operands lie, and whatever axes i, j and k are made of
+    block   128 x 128 results, four warps of 64 x 64, each 4 x 4 tiles of 16 x 16
+    sum     64 bytes of each row and column are in shared memory at a time, and the next three such parts are on their way
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ...schedule.tree import ScheduleTree, StageNode
 from ...target import Target
 from ...target.chips import CHIPS, capability
 from ...te.contraction import recognise
-from ...te.intrinsics.tensor_cores import SIDE, UNITS, MatrixUnit
+from ...te.intrinsics.tensor_cores import UNITS, MatrixUnit
 from ...te.operation import ComputeOp
 from ...tir.expr import Reduce
 from ..contractions import Operand, operands_of

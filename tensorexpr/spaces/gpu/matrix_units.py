@@ -204,4 +204,3 @@ class _Tiles:
             stage.unroll(axis)
         turned = "" if side.along_sum else "_trans"
         stage.tensorize(lane, TensorIntrin.get(f"ldmatrix_{side.role}{turned}_{self.plan.unit.ptx}"))
-

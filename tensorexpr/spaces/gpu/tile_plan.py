@@ -193,7 +193,9 @@ def _with_shape(
             tiles[axis] = tile
             threads, each = max(1, threads // tile.threads), max(1, each // (tile.virtual * tile.inner))
     order = tuple(axis for side in sides for axis in side)
-    plan = TilePlan(op, tuple(operands), tuple(tiles.get(axis, AxisTile()) for axis in range(len(op.axis))), (), order, limits.shared, copies, turned)
+    plan = TilePlan(
+        op, tuple(operands), tuple(tiles.get(axis, AxisTile()) for axis in range(len(op.axis))), (), order, limits.shared, copies, turned
+    )
     terms = _TERMS
     while terms and plan.shared_bytes(_chunk(sizes[len(op.axis) :], terms)) > limits.shared:
         terms //= 2

@@ -124,14 +124,12 @@ def load(unit: MatrixUnit, role: str, along_sum: bool) -> TensorIntrin:
     chunk = unit.chunk
     tile = placeholder((2, SIDE, chunk), unit.dtype, name="tile")
 
-    def element(thread: PrimExpr, register: PrimExpr) -> PrimExpr:
+    def element(thread: PrimExpr, register: PrimExpr) -> Any:
         i, k = unit.place(thread, register, role)
         return tile[k // chunk, i, k % chunk] if along_sum else tile[i // 8, k, i % 8]
 
     held = compute((WARP, chunk), element, name="held")
-    memory = decl_buffer(
-        tile.shape, tile.dtype, "tile", scope="shared.dyn", offset_factor=1, strides=[Var("chunks", "int32"), chunk, 1]
-    )
+    memory = decl_buffer(tile.shape, tile.dtype, "tile", scope="shared.dyn", offset_factor=1, strides=[Var("chunks", "int32"), chunk, 1])
 
     def body(ins: list[Buffer], outs: list[Buffer]) -> Stmt:
         (source,), (into,) = ins, outs
@@ -145,7 +143,7 @@ def load(unit: MatrixUnit, role: str, along_sum: bool) -> TensorIntrin:
             else:
                 piece, at = (one, two * 8 + eight) if role == "a" else (two, one * 8 + eight)
             begin = source.elem_offset + piece * source.strides[0] + at * chunk
-            pointer = tvm_access_ptr(unit.dtype, source.data, begin, chunk, Buffer.READ)
+            pointer = tvm_access_ptr(unit.dtype, source.data, begin, IntImm("int32", chunk), Buffer.READ)
             place = into.elem_offset + thread * chunk
             return Evaluate(device_call("ptx_ldmatrix", unit.dtype, not along_sum, 4, ".b16", into.data, place, pointer, 0))
 
@@ -185,9 +183,7 @@ def multiply(unit: MatrixUnit) -> TensorIntrin:
                 operands = [part for one, count, skip in places for part in (one.data, one.elem_offset + thread * count + skip)]
                 halves.append(
                     Evaluate(
-                        device_call(
-                            "ptx_mma", unit.out, f"m16n8k{unit.depth}", "row", "col", *dtypes, *operands, const(False, "bool")
-                        )
+                        device_call("ptx_mma", unit.out, f"m16n8k{unit.depth}", "row", "col", *dtypes, *operands, const(False, "bool"))
                     )
                 )
             return seq(*halves)

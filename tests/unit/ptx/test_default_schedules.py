@@ -66,7 +66,9 @@ CASES = {
     "vectors": Case([(8, 64), (64,)], lambda a, b: topi.nn.relu(topi.add(a, b)), lambda a, b: np.maximum(a + b, 0)),
     "prime": Case([(1009,)], topi.exp, np.exp),
     "transpose": Case([(7, 17)], topi.transpose, np.transpose),
-    "transpose of a tile and more": Case([(36, 44)], lambda a: topi.nn.relu(topi.transpose(topi.add(a, 1.0))), lambda a: np.maximum(a.T + 1, 0)),
+    "transpose of a tile and more": Case(
+        [(36, 44)], lambda a: topi.nn.relu(topi.transpose(topi.add(a, 1.0))), lambda a: np.maximum(a.T + 1, 0)
+    ),
     "transpose of rows": Case([(32, 2, 40)], lambda a: topi.transpose(a, (2, 1, 0)), lambda a: a.transpose(2, 1, 0)),
     "border": Case([(7, 17)], lambda a: topi.nn.pad(a, [1, 2], [0, 1]), lambda a: np.pad(a, ((1, 0), (2, 1)))),
     "sums of rows": Case([(7, 1009)], lambda a: topi.sum(a, 1), lambda a: a.sum(1)),
@@ -174,7 +176,9 @@ def test_transposes_read_and_store_vectors_without_conflicts(dtype: str, shape: 
     assert device.counters.bank_conflicts == 0
 
 
-@pytest.mark.parametrize("count, define", [(1, topi.nn.softmax), (3, lambda *x: topi.nn.layer_norm(*x, [1])), (1, lambda a: topi.sum(a, 1))])
+@pytest.mark.parametrize(
+    "count, define", [(1, topi.nn.softmax), (3, lambda a, b, c: topi.nn.layer_norm(a, b, c, [1])), (1, lambda a: topi.sum(a, 1))]
+)
 def test_rows_of_halves_are_read_by_vectors(count: int, define: Callable[..., Tensor]) -> None:
     inputs = [te.placeholder(shape, "float16", name="ABC"[n]) for n, shape in enumerate([(64, 4096), (4096,), (4096,)][:count])]
     tensors = [*inputs, define(*inputs)]
@@ -226,8 +230,8 @@ def test_a_large_product_has_room_for_two_blocks(name: str) -> None:
 
 
 def test_without_asynchronous_copies_two_barriers_do() -> None:
-    tensors = [te.placeholder((1024, 1024), name="A"), te.placeholder((1024, 1024), name="B")]
-    tensors.append(topi.matmul(*tensors))
+    a, b = te.placeholder((1024, 1024), name="A"), te.placeholder((1024, 1024), name="B")
+    tensors = [a, b, topi.matmul(a, b)]
     old = "cuda -arch=sm_75"
     text = tvm.build(topi.schedules.default_schedule(tensors, old), tensors, target=old).imported_modules[0].get_source("ptx")
     assert loop_of(text)["bar.sync"] == 2

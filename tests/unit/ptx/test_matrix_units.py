@@ -20,6 +20,7 @@ from tensorexpr.spaces.explain import explain_default
 from tensorexpr.te.tensor import Tensor
 from tensorexpr.testing.ptx import DataRace, UnfinishedCopy, UninitialisedRead, emulator
 from tensorexpr.testing.ptx.memory import Counters
+from tensorexpr.tir.arithmetic import as_int
 
 from .assembling import assembled, needs_ptxas
 from .loops import loop_of
@@ -37,7 +38,8 @@ def product(a: Tensor, b: Tensor, out: str = "float32", columns: bool = False, r
     def term(i: Any, j: Any) -> Any:
         return (a[k, i] if columns else a[i, k]).astype(out) * (b[j, k] if rows else b[k, j]).astype(out)
 
-    return te.compute(shape, lambda i, j: te.sum(term(i, j), axis=k), name="C", attrs=attrs)
+    made: Tensor = te.compute(shape, lambda i, j: te.sum(term(i, j), axis=k), name="C", attrs=attrs)
+    return made
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ class Case:
     def run(self, module: DeviceModule) -> tuple[Array, Counters]:
         """What its kernels compute, and the counters of the last one."""
         device, output = emulator(), self.program()[-1]
-        out = tvm.nd.empty(tuple(map(int, output.shape)), output.dtype, device)
+        out = tvm.nd.empty(tuple(as_int(extent) or 0 for extent in output.shape), output.dtype, device)
         module(*(tvm.nd.array(value, device) for value in self.inputs()), out)
         return np.asarray(out.numpy()), device.counters
 
@@ -89,7 +91,7 @@ def _convolution(x: Array, w: Array) -> Array:
     return np.asarray(np.einsum("nyxchw,hwcf->nyxf", windows, w))
 
 
-def _biased(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
+def _biased(a: Tensor, b: Tensor, c: Tensor) -> Any:
     return topi.cast(topi.nn.relu(topi.add(product(a, b, rows=True), topi.cast(c, "float32"))), "bfloat16")
 
 
@@ -99,9 +101,7 @@ CASES = {
     "sizes that no tile divides": Case("float16", [(35, 52), (52, 37)], product, np.matmul),
     "odd rows": Case("float16", [(31, 31), (31, 29)], product, np.matmul),
     "by columns": Case("bfloat16", [(40, 48), (32, 40)], lambda a, b: product(a, b, columns=True, rows=True), lambda a, b: a.T @ b.T),
-    "dense, bias, relu": Case(
-        "bfloat16", [(32, 64), (48, 64), (48,)], _biased, lambda a, b, c: np.maximum(a @ b.T + c, 0), tolerance=4e-3
-    ),
+    "dense, bias, relu": Case("bfloat16", [(32, 64), (48, 64), (48,)], _biased, lambda a, b, c: np.maximum(a @ b.T + c, 0), tolerance=4e-3),
     "sums in halves": Case("float16", [(32, 32), (32, 32)], topi.matmul, np.matmul, tolerance=4e-3),
     "bytes": Case("int8", [(32, 96), (40, 96)], lambda a, b: product(a, b, "int32", rows=True), lambda a, b: a @ b.T),
     "bytes by columns": Case("uint8", [(32, 64), (64, 32)], lambda a, b: product(a, b, "int32"), np.matmul),
@@ -131,6 +131,15 @@ def test_units_compute_what_is_defined_without_bank_conflicts(name: str) -> None
     found, counters = CASES[name].run(module)
     assert CASES[name].is_right(found)
     assert counters.bank_conflicts == 0
+
+
+@pytest.mark.parametrize("name", ["sizes that no tile divides", "bytes"])
+def test_a_cpu_runs_them_too(name: str) -> None:
+    case, tensors = CASES[name], CASES[name].program()
+    run = tvm.build(topi.schedules.default_schedule(tensors, TARGET), tensors, target="llvm")
+    out = tvm.nd.empty(tuple(as_int(extent) or 0 for extent in tensors[-1].shape), tensors[-1].dtype)
+    run(*map(tvm.nd.array, case.inputs()), out)
+    assert case.is_right(out.numpy())
 
 
 def test_rounding_of_tf32_is_asked_for() -> None:
