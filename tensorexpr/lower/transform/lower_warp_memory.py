@@ -28,7 +28,7 @@ from ..passes import Pass
 from ..rebuild import map_stmt, own_expressions, pointer_like, pointer_scope, walk_statements
 
 # Where calls have the pointer to what each thread holds of a warp's memory; the offset of the thread's part stands behind it.
-_PARTS = {"tir.ptx_mma": (6, 8, 10), "tir.ptx_ldmatrix": (3,)}
+_PARTS = {"tir.ptx_mma": (6, 8, 10), "tir.ptx_ldmatrix": (3,), "tir.ptx_wgmma": (2,)}
 
 
 def LowerWarpMemory() -> Pass:

@@ -186,6 +186,8 @@ class Kernel:
         # Of another base: which thread meets which element isn't told by the constants alone.
         if one.base is not other.base:
             return False
+        if one.reach[1] < other.reach[0] or other.reach[1] < one.reach[0]:
+            return True
         if later is not None and one.other_turn(other, later):
             return True
         return (one.steps == other.steps and not (one.lanes or other.lanes) and _steps_apart(one, other)) or _elements_apart(one, other)

@@ -28,7 +28,7 @@ from .thread_places import Access, Kernel, kernel_of
 _T = TypeVar("_T")
 _SYNC = "tir.tvm_storage_sync"
 _OF_BLOCKS = ("shared", "shared.dyn")  # all threads of a block wait for each other there
-_LDMATRIX = "tir.ptx_ldmatrix"
+_LDMATRIX, _WGMMA = "tir.ptx_ldmatrix", "tir.ptx_wgmma"
 _SAME: Mapping[Var, PrimExpr] = {}  # iteration
 
 
@@ -209,8 +209,8 @@ class _Planner:
         if isinstance(stmt, BufferStore) and pointer_scope(stmt.buffer.data) == self._scope:
             found.add(self._element(stmt.buffer.data, True, stmt.indices, stmt.buffer.dtype))
         for expr in own_expressions(stmt):
-            if isinstance(expr, Call) and expr.op == _LDMATRIX:
-                found.update(self._matrix(expr))
+            if isinstance(expr, Call) and expr.op in (_LDMATRIX, _WGMMA):
+                found.update(self._matrix(expr) if expr.op == _LDMATRIX else self._operands(expr))
                 continue
             for node in walk(expr):
                 if isinstance(node, BufferLoad) and pointer_scope(node.buffer.data) == self._scope:
@@ -234,6 +234,14 @@ class _Planner:
                 yield self._element(source.args[1], False, (Ramp(begin, IntImm(begin.dtype, 1), count),), call.dtype)
             return
         yield from (Access(n, True) for n in walk(source) if isinstance(n, Var) and n.dtype == "handle" and pointer_scope(n) == self._scope)
+
+    def _operands(self, call: Call) -> Iterator[Access]:
+        """What the units read of shared memory for `ptx_wgmma`: as much as the pointers to both operands say."""
+        for source in (call.args[4], call.args[8]):
+            data, begin, extent = source.args[1:4] if isinstance(source, Call) else (None, None, None)
+            count = None if extent is None else as_int(extent)
+            if isinstance(data, Var) and begin is not None and count is not None and pointer_scope(data) == self._scope:
+                yield self._element(data, False, (Ramp(begin, IntImm(begin.dtype, 1), count),), call.dtype)
 
     def _all(self, stmt: Stmt) -> set[Access]:
         found = self._own(stmt)

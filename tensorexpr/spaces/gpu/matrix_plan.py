@@ -24,6 +24,9 @@ from ..stages import constant_extents
 # Rows and columns of a block, and of one of its warps. 64 x 64 results of a warp are 128 registers of a thread, and take 8 fetches of
 # fragments for 32 instructions, fewer than shared memory gives meanwhile. The others are for fewer results than fill a chip.
 _SHAPES = ((128, 128, 64, 64), (128, 64, 64, 32), (64, 128, 32, 64), (64, 64, 32, 32), (32, 64, 16, 32), (32, 32, 16, 16), (16, 16, 16, 16))
+# The same for four warps that work together, each on 16 rows: they read both operands from shared memory.
+_GROUP_SHAPES = ((128, 256, 16, 256), (128, 128, 16, 128), (64, 128, 16, 128), (64, 64, 16, 64))
+_GROUP_CHUNKS = 8  # a part is one group of instructions, whose end all wait for
 # Blocks from which on no multiprocessor is idle.
 _BLOCKS = 108
 # Chunks of 16 bytes of a row that are in shared memory at a time: with four, each group of copies is 16 KiB for 128 x 128 results.
@@ -75,6 +78,7 @@ class MatrixPlan:
         summed: the axis of the reduction that is cut in parts.
         part: products of a part.
         copies: parts of the sum in shared memory.
+        is_group: four warps work together, on operands in shared memory.
     """
 
     op: ComputeOp
@@ -87,6 +91,7 @@ class MatrixPlan:
     summed: int
     part: int
     copies: int
+    is_group: bool = False
 
     @property
     def sides(self) -> tuple[Side, Side]:
@@ -130,7 +135,8 @@ def matrix_plan(tree: ScheduleTree, stage: StageNode, target: Target) -> MatrixP
     roles = None if unit is None else _roles(op, operands)
     if unit is None or roles is None:
         return None
-    plans = (_with_shape(op, unit, tuple(sizes), roles, shape) for shape in _SHAPES)
+    groups = _GROUP_SHAPES if target.arch == "sm_90a" and unit.bytes == 2 and unit.out == "float32" else ()
+    plans = (_with_shape(op, unit, tuple(sizes), roles, shape, shape in groups) for shape in (*groups, *_SHAPES))
     fitting = [plan for plan in plans if plan is not None and plan.shared_bytes <= chip.shared_bytes and plan.used >= _LEAST_USED]
     return next((plan for plan in fitting if plan.blocks >= _BLOCKS), fitting[-1] if fitting else None)
 
@@ -167,13 +173,15 @@ def _roles(op: ComputeOp, operands: Sequence[Operand]) -> _Roles | None:
     return _Roles(batch, tuple(sides), tuple(summed))
 
 
-def _with_shape(op: ComputeOp, unit: MatrixUnit, sizes: tuple[int, ...], roles: _Roles, shape: Sequence[int]) -> MatrixPlan | None:
+def _with_shape(
+    op: ComputeOp, unit: MatrixUnit, sizes: tuple[int, ...], roles: _Roles, shape: Sequence[int], is_group: bool
+) -> MatrixPlan | None:
     # Along the axis that both operands lie along, or one of them, whole chunks are fetched; of a few products most would be zeros.
     def worth(axis: int) -> tuple[bool, int, int]:
         return sizes[axis] >= unit.depth, sum(operand.lies_along(axis) for operand, _ in roles.sides), sizes[axis]
 
     last = max(roles.summed, key=worth)
-    part = _CHUNKS * unit.chunk
+    part = (_GROUP_CHUNKS if is_group else _CHUNKS) * unit.chunk
     while part > max(unit.depth, sizes[last]):
         part //= 2
     outer = tuple(axis for axis in roles.summed if axis != last)
@@ -187,4 +195,4 @@ def _with_shape(op: ComputeOp, unit: MatrixUnit, sizes: tuple[int, ...], roles: 
         # Only elements of 16 bits can be turned when they are fetched from shared memory.
         turned = unit.bytes == 2 and not operand.lies_along(last) and operand.lies_along(axes[-1])
         sides.append(Side(role, operand, axes, size, tile, warp, not turned))
-    return MatrixPlan(op, unit, sizes, roles.batch, sides[0], sides[1], outer, last, part, min(_COPIES, max(1, turns)))
+    return MatrixPlan(op, unit, sizes, roles.batch, sides[0], sides[1], outer, last, part, min(_COPIES, max(1, turns)), is_group)

@@ -21,7 +21,7 @@ from typing import Any
 
 from ...schedule.te_schedule import Schedule
 from ...target import Target
-from ...te.intrinsics.tensor_cores import SIDE, WARP, result
+from ...te.intrinsics.tensor_cores import SIDE, WARP, group_name, result
 from ...te.tensor import Tensor
 from ...te.tensor_intrin import TensorIntrin
 from ...te.thread_axis import thread_axis
@@ -63,15 +63,16 @@ class _Tiles:
         shared = [s.reindex_cache_read(side.operand.tensor, "shared.dyn", self.sums) for side in plan.sides]
         for copy, side in zip(shared, plan.sides, strict=True):
             self._lay_out(copy, side)
-        held = [s.cache_read(copy, "warp", [self.sums]) for copy in shared]
-        for fragments, side in zip(held, plan.sides, strict=True):
+        held = [s.cache_read(copy, "warp", [self.sums]) for copy in shared] if not plan.is_group else []
+        for fragments, side in zip(held, plan.sides, strict=False):
             self._spread(fragments, side)
         self._spread_sums()
         s[self.sums].compute_at(s[self.result], self._results())
         turn, step = self._terms()
-        for copy, fragments, side in zip(shared, held, plan.sides, strict=True):
+        for copy, side in zip(shared, plan.sides, strict=True):
             s[copy].compute_at(s[self.sums], turn)
             self._fetch(copy, side)
+        for fragments, side in zip(held, plan.sides, strict=False):
             s[fragments].compute_at(s[self.sums], step)
             self._load(fragments, side)
 
@@ -122,8 +123,10 @@ class _Tiles:
             values = dict(enumerate(indices))
             i, j = (self._fused(values, side.axes) for side in plan.sides)
             rows, columns = plan.rows.tile, plan.columns.tile
-            before = [values[axis] for axis in plan.batch]
-            return [*before, i // rows, j // columns, i % rows // SIDE, j % columns // SIDE, *result(i, j)]
+            before = [*(values[axis] for axis in plan.batch), i // rows, j // columns, i % rows // SIDE]
+            if plan.is_group:  # one tile of all columns
+                return [*before, *result(i, j, columns)]
+            return [*before, j % columns // SIDE, *result(i, j)]
 
         self.s[self.sums].transform_layout(places)
 
@@ -168,14 +171,16 @@ class _Tiles:
         stage, plan, op = self.s[self.sums], self.plan, compute_of(self.s, self.sums)
         first = len(plan.op.axis)
         part, rest = stage.split(op.reduce_axis[plan.summed - first], factor=plan.part)
-        step, product = stage.split(rest, factor=plan.unit.depth)
+        step, product = stage.split(rest, factor=plan.part if plan.is_group else plan.unit.depth)
         outer = [op.reduce_axis[axis - first] for axis in plan.outer]
         *before, lane, register = op.axis
         stage.reorder(*outer, part, step, *before, lane, register, product)
         turn = stage.fuse(*outer, part)
         for axis in (step, *before):
             stage.unroll(axis)
-        stage.tensorize(lane, TensorIntrin.get(f"mma_{plan.unit.name}"))
+        turned = [not side.along_sum for side in plan.sides]
+        group = group_name(plan.unit, plan.columns.tile, plan.part, *turned)
+        stage.tensorize(lane, TensorIntrin.get(group if plan.is_group else f"mma_{plan.unit.name}"))
         return turn, step
 
     def _fetch(self, copy: Tensor, side: Side) -> None:

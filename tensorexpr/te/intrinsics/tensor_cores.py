@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
+from itertools import product
 from typing import Any
 
 from ...tir.arithmetic import cast, const
@@ -29,6 +30,7 @@ from ..tensor_intrin import TensorIntrin, built_in, decl_tensor_intrin
 
 WARP, SIDE = 32, 16
 """Threads of a warp, and the side of a tile of results."""
+_EIGHT = 8  # rows that lie together
 _CHUNK = 16  # bytes of a row that ldmatrix takes
 
 
@@ -82,9 +84,9 @@ class MatrixUnit:
         return thread // 4 + eight * 8, chunk * self.chunk + thread % 4 * packed + register % packed
 
 
-def result(i: Any, j: Any) -> tuple[Any, Any]:
-    """Thread and register of a result at row `i` and column `j`, which may count on over tiles."""
-    return i % 8 * 4 + j % 8 // 2, j % 16 // 8 * 4 + i % 16 // 8 * 2 + j % 2
+def result(i: Any, j: Any, width: int = SIDE) -> tuple[Any, Any]:
+    """Thread and register of a result at row `i` and column `j`, which may count on over tiles of so many columns."""
+    return i % 8 * 4 + j % 8 // 2, j % width // 8 * 4 + i % 16 // 8 * 2 + j % 2
 
 
 def result_place(thread: Any, register: Any) -> tuple[Any, Any]:
@@ -161,8 +163,8 @@ def multiply(unit: MatrixUnit) -> TensorIntrin:
 
     def total(thread: PrimExpr, register: PrimExpr) -> PrimExpr:
         i, j = result_place(thread, register)
-        product = (k.var // chunk, k.var % chunk)
-        left, right = a[unit.operand("a", i // 8, i % 8, *product)], b[unit.operand("b", j // 8, j % 8, *product)]
+        at = (k.var // chunk, k.var % chunk)
+        left, right = a[unit.operand("a", i // 8, i % 8, *at)], b[unit.operand("b", j // 8, j % 8, *at)]
         if unit.out != unit.dtype:
             left, right = cast(left, unit.out), cast(right, unit.out)
         return te_sum(left * right, axis=k)
@@ -193,7 +195,79 @@ def multiply(unit: MatrixUnit) -> TensorIntrin:
     return decl_tensor_intrin(out.op, statements, f"mma_{unit.name}", binds={one: _registers(one) for one in (a, b, out)})
 
 
+def multiply_in_group(unit: MatrixUnit, width: int, depth: int, turned_a: bool, turned_b: bool) -> TensorIntrin:
+    """Sums of 16 x width of a warp, one of four that work together, from operands in shared memory (`wgmma`).
+
+    Both operands are [chunk, row, element] there with chunks along the sum, or, turned, [chunk, product, element] with chunks along
+    rows or columns. A part of the sum of `depth` products is one group of instructions, whose results are waited for.
+    """
+    chunk = unit.chunk
+
+    def shape(rows: int, turned: bool) -> tuple[int, int, int]:
+        return (rows // chunk, depth, chunk) if turned else (depth // chunk, rows, chunk)
+
+    sides = ((SIDE, turned_a), (width, turned_b))
+    a, b = (placeholder(shape(rows, turned), unit.dtype, name=name) for (rows, turned), name in zip(sides, "ab", strict=True))
+    k = reduce_axis((0, depth), name="k")
+
+    def element(tensor: Any, i: Any, turned: bool) -> Any:
+        found = tensor[i // chunk, k, i % chunk] if turned else tensor[k.var // chunk, i, k.var % chunk]
+        return cast(found, unit.out)
+
+    def total(thread: PrimExpr, register: PrimExpr) -> PrimExpr:
+        i, j = result_place(thread, register)
+        return te_sum(element(a, i, turned_a) * element(b, j, turned_b), axis=k)
+
+    out = compute((WARP, width // 2), total, name="out")
+
+    def memory(tensor: Any) -> Buffer:
+        strides = [Var(f"{tensor.name}_chunks", "int32"), chunk, 1]
+        return decl_buffer(tensor.shape, tensor.dtype, tensor.name, scope="shared.dyn", offset_factor=1, strides=strides)
+
+    def statements(ins: list[Buffer], outs: list[Buffer]) -> tuple[None, Stmt, Stmt]:
+        (sums,) = outs
+
+        def zero(thread: Var) -> Stmt:
+            return seq(*(BufferStore(sums, const(0, unit.out), (thread, IntImm("int32", number))) for number in range(width // 2)))
+
+        def operand(source: Buffer, rows: int, turned: bool, step: int) -> tuple[Any, ...]:
+            chunks, eight = source.strides[0], IntImm("int32", _EIGHT * chunk)
+            begin = source.elem_offset + (step * unit.depth * chunk if turned else chunks * (2 * step))
+            pieces = rows // chunk if turned else 2
+            # From the first element that is read to behind the last one; how far chunks are apart is a number when this is lowered.
+            extent = chunks * (pieces - 1) + (unit.depth if turned else rows) * chunk
+            return tvm_access_ptr(unit.dtype, source.data, begin, extent, Buffer.READ), chunks, eight, int(turned)
+
+        def update(thread: Var) -> Stmt:
+            steps = []
+            for step in range(depth // unit.depth):
+                operands = [part for one, side in zip(ins, sides, strict=True) for part in operand(one, *side, step)]
+                place = sums.elem_offset + thread * (width // 2)
+                steps.append(Evaluate(device_call("ptx_wgmma", unit.dtype, width, unit.depth, sums.data, place, *operands)))
+            before, after, wait = (
+                Evaluate(device_call(f"ptx_wgmma_{name}", *args)) for name, args in (("fence", ()), ("commit_group", ()), ("wait_group", (0,)))
+            )
+            return seq(before, *steps, after, wait)
+
+        return None, _per_thread(zero), _per_thread(update)
+
+    binds = {a: memory(a), b: memory(b), out: _registers(out)}
+    return decl_tensor_intrin(out.op, statements, group_name(unit, width, depth, turned_a, turned_b), binds=binds)
+
+
+def group_name(unit: MatrixUnit, width: int, depth: int, turned_a: bool, turned_b: bool) -> str:
+    """The name of the tensor intrinsic of `multiply_in_group`."""
+    return f"wgmma_{unit.ptx}_{width}x{depth}{'_trans_a' * turned_a}{'_trans_b' * turned_b}"
+
+
+GROUP_WIDTHS, GROUP_DEPTHS = (64, 128, 256), (16, 32, 64)
+"""Columns and products that there are intrinsics of `multiply_in_group` for."""
+
+
 def _declare() -> None:
+    for unit, width, depth, *turned in product(UNITS, GROUP_WIDTHS, GROUP_DEPTHS, (False, True), (False, True)):
+        if unit.bytes == 2 and unit.out == "float32":
+            built_in(group_name(unit, width, depth, *turned))(cache(partial(multiply_in_group, unit, width, depth, *turned)))
     for unit in UNITS:
         built_in(f"mma_{unit.name}")(cache(lambda unit=unit: multiply(unit)))
     for unit in {unit.ptx: unit for unit in UNITS}.values():

@@ -68,6 +68,18 @@ def multiplied(shape: tuple[int, int, int], kinds: tuple[str, str, str], a: list
     return _accumulated(m, kinds[2], left @ right, c)
 
 
+def typed(halves: Array, kind: str) -> Array:
+    """Elements of an operand as numbers that are added up without loss."""
+    return np.asarray(np.ascontiguousarray(halves).view(_TYPES[kind]).astype(np.float64))
+
+
+def group_places(registers: int) -> tuple[Array, Array]:
+    """The row and the column that each register of each thread of four warps holds of the sums of wgmma."""
+    register, thread = np.arange(registers)[:, None], np.arange(128)
+    row = thread // 32 * 16 + thread % 32 // 4 + register % 4 // 2 * 8
+    return row, register // 4 * 8 + thread % 4 * 2 + register % 2
+
+
 def _place_a(register: int, m: int, kind: str) -> tuple[Array, Array]:
     per = _PER_REGISTER[kind]
     if m == 8:
