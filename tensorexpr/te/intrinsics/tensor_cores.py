@@ -214,7 +214,7 @@ def multiply_in_group(unit: MatrixUnit, width: int, depth: int, turned_a: bool, 
         found = tensor[i // chunk, k, i % chunk] if turned else tensor[k.var // chunk, i, k.var % chunk]
         return cast(found, unit.out)
 
-    def total(thread: PrimExpr, register: PrimExpr) -> PrimExpr:
+    def total(thread: PrimExpr, register: PrimExpr) -> Any:
         i, j = result_place(thread, register)
         return te_sum(element(a, i, turned_a) * element(b, j, turned_b), axis=k)
 
@@ -245,7 +245,7 @@ def multiply_in_group(unit: MatrixUnit, width: int, depth: int, turned_a: bool, 
                 place = sums.elem_offset + thread * (width // 2)
                 steps.append(Evaluate(device_call("ptx_wgmma", unit.dtype, width, unit.depth, sums.data, place, *operands)))
             before, after, wait = (
-                Evaluate(device_call(f"ptx_wgmma_{name}", *args)) for name, args in (("fence", ()), ("commit_group", ()), ("wait_group", (0,)))
+                Evaluate(device_call(f"ptx_wgmma_{name}", *args)) for name, *args in (("fence",), ("commit_group",), ("wait_group", 0))
             )
             return seq(before, *steps, after, wait)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from . import alu, warps
 from .compute import operand, symbol_address
-from .faults import DivergentBarrier, OutOfBounds
+from .faults import OutOfBounds
 from .memory import CONSTANT, LOCAL, SHARED, check_alignment, count_conflicts, count_sectors
 from .parser import Instruction, Kernel
 
@@ -56,7 +56,8 @@ def _address(kernel: Kernel, text: str) -> Callable[[Block, Array | None], Array
     return get
 
 
-def _names(text: str) -> list[str]:
+def names_of(text: str) -> list[str]:
+    """The registers between braces."""
     return [name.strip() for name in text.strip("{}").split(",")]
 
 
@@ -81,7 +82,7 @@ def _form(one: Instruction, registers: int) -> _Form:
 
 
 def _load(kernel: Kernel, one: Instruction) -> Step | None:
-    into = _names(one.operands[0])
+    into = names_of(one.operands[0])
     form = _form(one, len(into))
     if form.space == "param":
         return _parameter(one, into, form)
@@ -110,7 +111,7 @@ def _parameter(one: Instruction, into: list[str], form: _Form) -> Step:
 
 
 def _store(kernel: Kernel, one: Instruction) -> Step:
-    names = _names(one.operands[1])
+    names = names_of(one.operands[1])
     form = _form(one, len(names))
     address = _address(kernel, one.operands[0])
     getters = [operand(kernel, name, form.kind) for name in names]
@@ -315,7 +316,7 @@ def _shuffle(kernel: Kernel, one: Instruction) -> Step:
 
 
 def _load_matrix(kernel: Kernel, one: Instruction) -> Step:
-    into, trans = _names(one.operands[0]), "trans" in one.words
+    into, trans = names_of(one.operands[0]), "trans" in one.words
     address = _address(kernel, one.operands[1])
 
     def run(block: Block, lanes: Array | None) -> None:
@@ -338,7 +339,7 @@ def _multiply_matrices(kernel: Kernel, one: Instruction) -> Step:
     shape = next(word for word in words if re.match(r"^m\d+n\d+k\d+$", word))
     m, n, k = map(int, re.findall(r"\d+", shape))
     d_kind, a_kind, b_kind, c_kind = words[-4:]
-    into, *sources = ([name for name in _names(text)] for text in one.operands)
+    into, *sources = ([name for name in names_of(text)] for text in one.operands)
     stored = {"f32": "f32", "f16": "b32", "s32": "b32", "f64": "b64", "s8": "b32", "u8": "b32", "bf16": "b32", "tf32": "b32"}
 
     def run(block: Block, lanes: Array | None) -> None:
@@ -351,69 +352,6 @@ def _multiply_matrices(kernel: Kernel, one: Instruction) -> Step:
             block.write(name, lanes, value.reshape(-1))
 
     return run
-
-
-def _warpgroups(kernel: Kernel, one: Instruction) -> Step | None:
-    """wgmma: four warps multiply operands in shared memory; the sums are there when their group has been waited for."""
-    if one.words[1] == "wait_group":
-
-        def wait(block: Block, lanes: Array | None) -> None:
-            threads = block.threads if lanes is None else lanes
-            for name, (values, pending) in block.sums.items():
-                done = threads[pending[threads]]
-                block.write(name, done, values[done])
-                pending[done] = False
-
-        return wait
-    if one.words[1] != "mma_async":
-        return _nothing(kernel, one)
-    names, (a_kind, b_kind) = _names(one.operands[0]), one.words[-2:]
-    width = int(re.findall(r"n(\d+)k16", one.text)[0])
-    left, right = (operand(kernel, text, "b64") for text in one.operands[1:3])
-    turned = [text.strip() == "1" for text in one.operands[-2:]]
-
-    def run(block: Block, lanes: Array | None) -> None:
-        threads = block.threads if lanes is None else lanes
-        sums = [_pending(block, name) for name in names]
-        for first in range(0, len(threads), 128):
-            group = threads[first : first + 128]
-            a = _operand_rows(block, left(block, lanes)[first : first + 128], 64, turned[0], group, one.line)
-            b = _operand_rows(block, right(block, lanes)[first : first + 128], width, turned[1], group, one.line)
-            product = warps.typed(a, a_kind) @ warps.typed(b, b_kind).T
-            row, column = warps.group_places(len(names))
-            for register, (values, _) in enumerate(sums):
-                values.view(np.float32)[group] += product[row[register], column[register]].astype(np.float32)
-        for name, (_, pending) in zip(names, sums, strict=True):
-            pending[threads] = True
-            block.write(name, threads, np.full(len(threads), 0xFFFFFFFF, np.uint32))  # nothing to read before it is waited for
-
-    return run
-
-
-def _pending(block: Block, name: str) -> tuple[Array, Array]:
-    """What a register of sums will hold when the units are done with it, and for which threads they aren't."""
-    values, pending = block.sums.setdefault(name, (np.zeros(block.size, np.uint32), np.zeros(block.size, np.bool_)))
-    values[~pending] = np.ascontiguousarray(block.read(name, None)).view(np.uint32)[~pending]
-    return values, pending
-
-
-def _operand_rows(block: Block, descriptors: Array, rows: int, turned: bool, group: Array, line: int) -> Array:
-    """An operand of wgmma as (rows, 16) halves: its descriptor says where pieces of 8 rows by 16 bytes are."""
-    where = block.where()
-    if len(np.unique(descriptors)) > 1:
-        raise DivergentBarrier(f"{where}: the threads of four warps have different descriptors; they tell one operand together")
-    word = int(descriptors[0])
-    begin, first, second = ((word >> shift & 0x3FFF) << 4 for shift in (0, 16, 32))
-    eight, two, within = np.arange(rows // 8), np.arange(2), np.arange(8)
-    # Of a turned operand each piece has 8 products of 8 rows: the second distance is that of rows, the first that of products.
-    at = begin + eight[:, None, None] * second + two[None, :, None] * first + within * 16
-    places = at.ravel().astype(np.int64)
-    who = group[np.arange(len(places)) % len(group)]
-    block.shared.note_read(places, 16, where, who, line)
-    pieces = np.stack(block.shared.read(places, 2, 8), axis=-1).reshape(rows // 8, 2, 8, 8)
-    if turned:  # [rows / 8][2][product][row]
-        return pieces.transpose(0, 3, 1, 2).reshape(rows, 16)
-    return pieces.transpose(0, 2, 1, 3).reshape(rows, 16)
 
 
 def _active(kernel: Kernel, one: Instruction) -> Step:
@@ -474,7 +412,6 @@ MAKERS: dict[str, Callable[[Kernel, Instruction], Step | None]] = {
     "shfl": _shuffle,
     "ldmatrix": _load_matrix,
     "mma": _multiply_matrices,
-    "wgmma": _warpgroups,
     "activemask": _active,
     "atom": _atomic,
     "red": _atomic,

@@ -383,7 +383,7 @@ TURN = "s[k % 2 * 32 + 15 - ty * 8 - tx]"
         (f"    for k in range(4):\n        s[ty * 8 + tx] = A[k]\n        B[tx] = {OTHER}\n", 2),
         (f"    for k in range(4):\n        {SYNC}\n        s[(k + 1) % 2 * 32 + ty * 8 + tx] = A[k]\n        B[tx] = {TURN}\n", 0),
         (
-            f"    for k in range(4):\n        s[k % 3 * 16 + ty * 8 + tx] = A[k]\n        if bx < k:\n            {SYNC}\n        B[tx] = s[tx]\n",
+            f"    for k in range(4):\n        s[k % 3 * 16 + tx] = A[k]\n        if bx < k:\n            {SYNC}\n        B[0] = s[tx]\n",
             2,
         ),
         # Quotients and remainders of threads: the same ones, and others.
