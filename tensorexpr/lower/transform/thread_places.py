@@ -131,7 +131,8 @@ class Kernel:
     def _shared_out(self, index: PrimExpr) -> tuple[PrimExpr, dict[Var, Array]]:
         """An index with a variable for each quotient or remainder of threads alone, and its value for each of them."""
         found: dict[Var, Array] = {}
-        if math.prod(self.threads.values()) > _COUNTED:
+        divided = any(isinstance(node, (FloorDiv, FloorMod)) for node in walk(index))
+        if not divided or not self.threads or math.prod(self.threads.values()) > _COUNTED:
             return index, found
         grid = np.indices(tuple(self.threads.values()), np.int64).reshape(len(self.threads), -1)
         values = dict(zip(self.threads, grid, strict=True))

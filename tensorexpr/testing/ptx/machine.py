@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from . import access, compute, warpgroups
+from . import access, compute, warpgroups, wmma
 from .faults import DivergentBarrier, Trapped, UninitialisedRead, UnknownInstruction
 from .memory import Counters, GlobalMemory, SharedMemory
 from .parser import Instruction, Kernel
@@ -62,7 +62,7 @@ def _is_of_warp(one: Instruction) -> bool:
 
 
 def _step(kernel: Kernel, one: Instruction) -> Step:
-    for makers in (compute.MAKERS, access.MAKERS, warpgroups.MAKERS):
+    for makers in (compute.MAKERS, access.MAKERS, warpgroups.MAKERS, wmma.MAKERS):
         maker = makers.get(one.words[0])
         if maker is not None:
             try:

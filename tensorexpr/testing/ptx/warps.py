@@ -10,7 +10,16 @@ import numpy as np
 Array = np.ndarray[Any, np.dtype[Any]]
 LANE = np.arange(32)
 _GROUP, _IN_GROUP = LANE >> 2, LANE & 3
-_TYPES = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "tf32": np.float32, "s8": np.int8, "u8": np.uint8, "f64": np.float64}
+_TYPES = {
+    "f16": np.float16,
+    "bf16": ml_dtypes.bfloat16,
+    "tf32": np.float32,
+    "s8": np.int8,
+    "u8": np.uint8,
+    "f64": np.float64,
+    "f32": np.float32,
+    "s32": np.int32,
+}
 _PER_REGISTER = {"f16": 2, "bf16": 2, "tf32": 1, "s8": 4, "u8": 4, "f64": 1}
 
 
