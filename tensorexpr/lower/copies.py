@@ -20,7 +20,7 @@ def allocated(stmt: Stmt) -> set[Var]:
 
 
 def has_pointers(stmt: Stmt, memory: set[Var]) -> bool:
-    """True if some of this memory is used other than by loads and stores, which alone can be redirected."""
+    """True if some of this memory is used other than by loads, stores and pointers to a part of it, which alone can be redirected."""
     seen: set[PrimExpr] = set()
     stack = [expr for inner in walk_statements(stmt) for expr in own_expressions(inner)] if memory else []
     while stack:
@@ -29,8 +29,14 @@ def has_pointers(stmt: Stmt, memory: set[Var]) -> bool:
             return True
         if expr not in seen:
             seen.add(expr)
-            stack.extend(operands(expr))
+            stack.extend(expr.args[2:] if isinstance(expr, Call) and _pointed_at(expr) is not None else operands(expr))
     return False
+
+
+def _pointed_at(call: Call) -> Var | None:
+    """The allocation to some elements of which a call points."""
+    data = call.args[1] if call.op == "tir.tvm_access_ptr" else None
+    return data if isinstance(data, Var) else None
 
 
 def has_effect(stmt: Stmt) -> bool:
@@ -64,7 +70,10 @@ class Copies:
             if found is None:
                 found = map_expr(expr, on_expr)
                 if isinstance(found, BufferLoad) and found.buffer.data in self._sizes:
-                    found = BufferLoad(self._buffer(found.buffer), (self._index(found.buffer, found.indices[0], which),), found.predicate)
+                    index = self._index(found.buffer.data, found.indices[0], which)
+                    found = BufferLoad(self._buffer(found.buffer), (index,), found.predicate)
+                elif isinstance(found, Call) and (data := _pointed_at(found)) in self._sizes and data is not None:
+                    found = replace(found, args=(*found.args[:2], self._index(data, found.args[2], which), *found.args[3:]))
                 known[expr] = found
             return found
 
@@ -72,7 +81,7 @@ class Copies:
             if not isinstance(inner, BufferStore) or inner.buffer.data not in self._sizes:
                 return map_stmt(inner, on_stmt, on_expr)
             predicate = None if inner.predicate is None else on_expr(inner.predicate)
-            index = self._index(inner.buffer, on_expr(inner.indices[0]), which)
+            index = self._index(inner.buffer.data, on_expr(inner.indices[0]), which)
             return BufferStore(self._buffer(inner.buffer), on_expr(inner.value), (index,), predicate)
 
         return on_stmt(stmt)
@@ -84,8 +93,8 @@ class Copies:
             self._buffers[buffer] = replace(buffer, shape=(total,))
         return self._buffers[buffer]
 
-    def _index(self, buffer: Buffer, index: PrimExpr, which: PrimExpr) -> PrimExpr:
-        offset = self._times(self._sizes[buffer.data], which)
+    def _index(self, data: Var, index: PrimExpr, which: PrimExpr) -> PrimExpr:
+        offset = self._times(self._sizes[data], which)
         if offset.dtype == "int64" and not index.dtype.startswith("int64"):
             index = lane_cast(index, "int64")
         return lane_binary(Add, index, cast(offset, "int64" if index.dtype.startswith("int64") else "int32"))

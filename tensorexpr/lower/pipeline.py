@@ -146,6 +146,10 @@ def lower_for_cpu(inp: Any, args: Sequence[Any] | None = None, name: str = "main
     """
     ctx = PassContext.current()
     added = _user_passes(ctx)
+    if hasattr(inp, "tree"):
+        from .device.units_as_loops import units_as_loops  # schedules aren't loaded by programs without any
+
+        inp = units_as_loops(inp)
     with deep_recursion:
         mod = _as_module(inp, args, name, binds, ctx)
         return _whole(mod, ctx, added, False, on_cpu=any(has_threads(func) for func in mod.functions.values()))

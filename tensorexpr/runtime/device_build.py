@@ -58,6 +58,7 @@ def hosts_of(lowered: IRModule, target: Target) -> tuple[dict[str, DeviceFunctio
 def _finished(kernels: IRModule) -> IRModule:
     """Kernels with barriers, reductions over threads and memory of warps as code generation takes them."""
     from ..lower import transform
+    from ..lower.device.async_queues import LowerAsyncQueues
 
     # Merged before barriers are put: what shares a place needs one between.
     for one in (
@@ -66,6 +67,8 @@ def _finished(kernels: IRModule) -> IRModule:
         transform.ThreadSync("shared"),
         transform.ThreadSync("shared.dyn"),
         transform.ThreadSync("warp"),
+        transform.InjectPTXAsyncCopy(proved=True),  # behind barriers, which look at stores
+        LowerAsyncQueues(),
         transform.LowerThreadAllreduce(),
     ):
         kernels = one(kernels)

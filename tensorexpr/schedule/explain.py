@@ -69,7 +69,10 @@ def _storage(tree: ScheduleTree, stage: StageNode) -> Iterator[str]:
     """Who may see an attached stage's elements while a parallel loop runs, and how they are laid out."""
     if stage.double_buffer and isinstance(stage.attach, At):
         loop = tree[stage.attach.stage].axes[stage.attach.axis].name
-        yield f"storage: two copies; one is filled for the next iteration of {loop} while the other is read"
+        if stage.double_buffer == 2:
+            yield f"storage: two copies; one is filled for the next iteration of {loop} while the other is read"
+        else:
+            yield f"storage: {stage.double_buffer} copies; one is read while the others are filled for the next iterations of {loop}"
     for layout in stage.layouts:
         yield f"storage: {layout}"
     for axis, factor, offset in stage.aligns:

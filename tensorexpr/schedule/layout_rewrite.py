@@ -21,6 +21,7 @@ from .steps import (
     DoubleBuffer,
     ExactSplit,
     Fuse,
+    MultiBuffer,
     Pragma,
     PreTransformed,
     Reorder,
@@ -37,7 +38,7 @@ from .tree import Inline, LoopKind, Root, ScheduleTree, SplitRelation, StageNode
 
 ATTRIBUTE = "layout_free_placeholders"
 # What says how a copy is computed, and nothing of what it holds.
-_LOOPS = (Annotate, BalancedSplit, ComputeAt, DoubleBuffer, ExactSplit, Fuse, Pragma, Reorder, SetScope, Split, StorageAlign)
+_LOOPS = (Annotate, BalancedSplit, ComputeAt, DoubleBuffer, ExactSplit, Fuse, MultiBuffer, Pragma, Reorder, SetScope, Split, StorageAlign)
 _MOST_LANES = 64
 
 

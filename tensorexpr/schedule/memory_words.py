@@ -16,7 +16,7 @@ def stage_words(stage: StageNode) -> str:
     if stage.nontemporal:
         words.append("non-temporal")
     if stage.double_buffer:
-        words.append("double buffered")
+        words.append("double buffered" if stage.double_buffer == 2 else f"{stage.double_buffer} buffers")
     words.extend(f"stride({stage.axes[axis].name}) % {factor} == {offset}" for axis, factor, offset in stage.aligns)
     if stage.store_predicate is not None:
         words.append(f"where {predicate_text(stage)}")

@@ -8,7 +8,17 @@ from typing import Any
 from ..tir.arithmetic import as_int
 from ..tir.expr import IterVar
 from .stage_axes import StageAxes
-from .steps import DoubleBuffer, PreTransformed, RollingBuffer, SetScope, SetStorePredicate, StorageAlign, StoreNontemporal, TransformLayout
+from .steps import (
+    DoubleBuffer,
+    MultiBuffer,
+    PreTransformed,
+    RollingBuffer,
+    SetScope,
+    SetStorePredicate,
+    StorageAlign,
+    StoreNontemporal,
+    TransformLayout,
+)
 from .steps.store_predicate import predicate_of
 from .steps.transform_layout import mapping_of, pad_value_of
 
@@ -71,6 +81,13 @@ class StoragePrimitives(StageAxes):
         Lowering checks that the stage is computed at a serial loop of its consumer, from what is there before that loop.
         """
         self._schedule.apply_step(DoubleBuffer(self.id))
+
+    def multi_buffer(self, copies: int) -> None:
+        """Fill all but one of `copies` buffers for later iterations while this one's is read. See `steps.MultiBuffer`.
+
+        On NVIDIA's GPUs from sm_80 on the copies are asynchronous: what a thread fetches passes no register, and it goes on meanwhile.
+        """
+        self._schedule.apply_step(MultiBuffer(self.id, copies))
 
     def rolling_buffer(self) -> None:
         """Keep the elements that the next iteration of the loop around this stage needs again. See `steps.RollingBuffer`."""

@@ -20,7 +20,19 @@ from .given_layouts import given_arguments, given_layout
 from .group import Group
 from .stage_loops import LoopPrimitives
 from .stage_storage import StoragePrimitives
-from .steps import CacheRead, CacheReadWide, CacheWrite, ComputeAt, ComputeInline, ComputeRoot, CreateGroup, RFactor, SkipPadding, Step
+from .steps import (
+    CacheRead,
+    CacheReadWide,
+    CacheWrite,
+    ComputeAt,
+    ComputeInline,
+    ComputeRoot,
+    CreateGroup,
+    ReindexCacheRead,
+    RFactor,
+    SkipPadding,
+    Step,
+)
 from .trace import Trace
 from .tree import ScheduleTree, initial_tree
 
@@ -186,6 +198,11 @@ class Schedule(ShownAsText):
         listed: Sequence[Operation | Tensor] = [readers] if isinstance(readers, (Operation, Tensor)) else readers
         stage, ids = self[tensor].id, tuple(self[reader].id for reader in listed)
         self.apply_step(CacheRead(stage, scope, ids) if dtype in (None, tensor.dtype) else CacheReadWide(stage, scope, ids, dtype))
+        return self._tree.stages[-1].origin.output(0)
+
+    def reindex_cache_read(self, tensor: Tensor, scope: str, reader: Operation | Tensor) -> Tensor:
+        """Let `reader` read a copy of what it reads of `tensor`, by its own axes; returns the copy. See `steps.ReindexCacheRead`."""
+        self.apply_step(ReindexCacheRead(self[tensor].id, scope, self[reader].id))
         return self._tree.stages[-1].origin.output(0)
 
     def rfactor(self, tensor: Tensor, axis: IterVar, factor_axis: int = 0) -> Any:

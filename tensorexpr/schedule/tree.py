@@ -152,7 +152,7 @@ class StageNode:
     attach: Attach = Root()
     scope: str = ""
     is_output: bool = False
-    double_buffer: bool = False
+    double_buffer: int = 0  # copies of the storage, of which all but one are filled for later iterations; 0 where there is one
     aligns: tuple[tuple[int, int, int], ...] = ()  # (axis, factor, offset): stride % factor == offset
     prefetches: tuple[PrefetchMark, ...] = ()
     store_predicate: AxisExpression | None = None

@@ -14,6 +14,9 @@ from ..errors import TargetError
 STATIC_SHARED = 48 << 10
 """Bytes of shared memory that a kernel may declare with a constant size; more of it is dynamic."""
 
+ASYNC_COPIES = 80
+"""The first architecture that copies from global into shared memory while its threads go on."""
+
 
 @dataclass(frozen=True, slots=True)
 class Chip:

@@ -16,7 +16,7 @@ from ...schedule.domain import Guard, StageDomain
 from ...schedule.tree import ScheduleTree
 from ...te.operation import ComputeOp
 from ...tir.arithmetic import is_const_int, logical_not
-from ...tir.expr import And, Call, PrimExpr, ProducerLoad, Reduce
+from ...tir.expr import And, Call, PrimExpr, ProducerLoad, Reduce, Var
 from ...tir.rewriting import Node, post_order_rewrite, substitute, variables, walk
 
 
@@ -48,26 +48,41 @@ def _is_neutral(
 ) -> bool:
     """True if past the end every read is of something that exists, and the term is the identity."""
     loads = [node for node in walk(source) if isinstance(node, ProducerLoad)]
-    moving = variables(guard.condition)
+    moving = set(variables(guard.condition))
     with ExitStack() as scopes:
         for condition in (logical_not(guard.condition), *(other.condition for other in others)):
             scopes.enter_context(analyzer.constraint_scope(condition))
         values: dict[PrimExpr, PrimExpr] = {}
         for load in loads:
-            producer = tree.producer(load)
-            indices = [analyzer.simplify(index) for index in load.indices]
-            inside = all(
-                # An index that isn't moved past the end is one that terms before the end have too.
-                variables(before).isdisjoint(moving) or (analyzer.known_less(index, extent) and analyzer.known_nonnegative(index))
-                for before, index, extent in zip(load.indices, indices, producer.origin.output_shape(0), strict=True)
-            )
-            op = producer.op
-            if not inside or producer.store_predicate is not None:
+            value = _value(load, moving, tree, analyzer)
+            if value is None:
                 return False
-            if not isinstance(op, ComputeOp) or len(op.body) != 1 or op.reduce_axis:
-                return False
-            values[load] = _settled(op.element(0, indices), analyzer)
+            values[load] = value
         return analyzer.simplify(post_order_rewrite(source, lambda node: _known(node, values))) is identity
+
+
+def _value(load: PrimExpr, moving: set[Var], tree: ScheduleTree, analyzer: Analyzer) -> PrimExpr | None:
+    """What a stage holds where it is read, through copies of copies; None if that doesn't exist or isn't known.
+
+    Args:
+        moving: variables that go past the end; of an index without them nothing is asked.
+    """
+    value = load
+    while isinstance(value, ProducerLoad):
+        producer, moved = tree.producer(value), value.indices
+        op, indices = producer.op, [analyzer.simplify(index) for index in moved]
+        inside = all(
+            # An index that isn't moved past the end is one that terms before the end have too.
+            (value is load and moving.isdisjoint(variables(before)))
+            or (analyzer.known_less(index, extent) and analyzer.known_nonnegative(index))
+            for before, index, extent in zip(moved, indices, producer.origin.output_shape(0), strict=True)
+        )
+        if not inside or producer.store_predicate is not None:
+            return None
+        if not isinstance(op, ComputeOp) or len(op.body) != 1 or op.reduce_axis:
+            return None
+        value = _settled(op.element(0, indices), analyzer)
+    return value
 
 
 def _known(node: Node, values: dict[PrimExpr, PrimExpr]) -> Node | None:

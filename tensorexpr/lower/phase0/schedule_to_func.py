@@ -279,7 +279,7 @@ class _Program:
         said: dict[str, Any] = {"storage_align": stage.aligns} if stage.aligns else {}
         attach = stage.attach
         if stage.double_buffer and isinstance(attach, At) and not is_const_int(self.domains[attach.stage].extents[attach.axis], 1):
-            said["double_buffer_scope"] = True
+            said["double_buffer_scope"] = True if stage.double_buffer == 2 else stage.double_buffer
         return FrozenMap(said) if said else EMPTY
 
     def _bounds(self, stage: StageNode, number: int) -> tuple[Range, ...]:

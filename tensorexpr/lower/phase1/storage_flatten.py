@@ -119,7 +119,8 @@ class _Flattener:
             extents = tuple(self._bounded(self.expr(bound.extent)) for bound in stmt.bounds)
             strides, size = _box_layout(extents, stmt.annotations.get("storage_align", ()))
         self._layouts[buffer] = layout_over(buffer, size, mins, strides, IntImm("int32", 0))
-        kept = FrozenMap({"double_buffer_scope": True}) if "double_buffer_scope" in stmt.annotations else EMPTY
+        copies = stmt.annotations.get("double_buffer_scope")
+        kept = EMPTY if copies is None else FrozenMap({"double_buffer_scope": copies})
         return Allocate(buffer.data, buffer.dtype, (size,), self.expr(stmt.condition), self.stmt(stmt.body), kept)
 
     def _bind(self, stmt: BufferBind) -> Stmt:

@@ -12,24 +12,35 @@ fill it run one iteration ahead:
 
 With `split_loop` 0 the loop keeps all its iterations and a guard `i + 1 < n`; with an even number it is unrolled by that,
 so that the copy is a constant in each. A buffer whose filling reads what the loop itself makes stays as it is.
+
+A mark of 3 or more asks for as many copies, which are filled as many iterations ahead as there are others. Where the current target
+copies into shared memory asynchronously, fillings there are groups of copies that each iteration waits for:
+
+    for i in n:
+        wait for all groups but the newest N - 2:
+            group: if i + N - 1 < n: A[(i + N - 1) % N * 8 + ...] = f(i + N - 1)
+            B[i] = g(A[i % N * 8 + ...])
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from ...errors import LoweringError
-from ...tir.arithmetic import floordiv, floormod
+from ...target import Target
+from ...target.chips import ASYNC_COPIES, capability
+from ...tir.arithmetic import as_int, floordiv, floormod
 from ...tir.attrs import EMPTY, FrozenMap
 from ...tir.expr import IntImm, PrimExpr, Var
 from ...tir.function import PrimFunc
-from ...tir.stmt import Allocate, BufferStore, For, ForKind, IfThenElse, SeqStmt, Stmt, seq
+from ...tir.stmt import NOP, Allocate, AttrStmt, BufferStore, For, ForKind, IfThenElse, SeqStmt, Stmt, seq
+from ..async_queues import COMMIT, COPY, COUNT, WAIT
 from ..context import PassContext
 from ..copies import Copies, allocated, has_effect, has_pointers
 from ..options import InjectDoubleBufferConfig
-from ..rebuild import Copier, FreeVars, map_stmt, own_expressions, walk_statements
+from ..rebuild import Copier, FreeVars, map_stmt, own_expressions, pointer_scope, walk_statements
 
 SCOPE = "double_buffer_scope"
 _logger = logging.getLogger(__name__)
@@ -135,9 +146,12 @@ class _Injector:
         return {var for expr in exprs for var in self._free(expr)}
 
     def _overlapped(self, loop: For, plan: _Plan) -> Stmt:
-        ahead = _Overlap(loop, plan, Copies(2))
+        count = max(2, *(as_int(stmt.annotations[SCOPE]) or 0 for stmt in plan.buffers))
+        is_async = _copies_asynchronously() and all(pointer_scope(stmt.buffer_var) in _SHARED for stmt in plan.buffers)
+        ahead = _Overlap(loop, plan, Copies(count), is_async)
         allocations = [ahead.copies.multiplied(stmt) for stmt in plan.buffers]
-        result = seq(ahead.fill(loop.min, _ZERO), ahead.guarded() if self._split == 0 else ahead.peeled(self._split))
+        guarded = self._split == 0 or is_async or count > 2
+        result = seq(*ahead.begun(), ahead.guarded() if guarded else ahead.peeled(self._split))
         # The first filling and the last reading stand outside of the loop: without iterations they must not run.
         if not isinstance(loop.extent, IntImm):
             result = IfThenElse(loop.extent > 0, result)
@@ -147,6 +161,12 @@ class _Injector:
 
 
 _ZERO = IntImm("int32", 0)
+_SHARED = ("shared", "shared.dyn")
+
+
+def _copies_asynchronously() -> bool:
+    target = Target.current(allow_none=True)
+    return target is not None and target.kind.name == "cuda" and capability(target.arch) >= ASYNC_COPIES
 
 
 @dataclass(frozen=True)
@@ -156,27 +176,48 @@ class _Overlap:
     loop: For
     plan: _Plan
     copies: Copies
+    is_async: bool
 
     def fill(self, iteration: PrimExpr, turn: PrimExpr) -> Stmt:
         """Fill copy `turn` for an iteration."""
-        return self.copies.redirected(Copier({self.loop.loop_var: iteration}).stmt(seq(*self.plan.filling)), turn)
+        made = self.copies.redirected(Copier({self.loop.loop_var: iteration}).stmt(seq(*self.plan.filling)), turn)
+        return AttrStmt(0, COPY, IntImm("int32", 1), made) if self.is_async else made
+
+    def begun(self) -> Iterator[Stmt]:
+        """What fills the first copies before the loop."""
+        for number in range(self.copies.count - 1):
+            filling = self.fill(self.loop.min + number, IntImm("int32", number))
+            extent = as_int(self.loop.extent)
+            if number and extent is None:
+                filling = IfThenElse(self.loop.extent > number, filling)
+            elif number and extent is not None and number >= extent:
+                filling = NOP
+            yield self._group(filling)
+
+    def _group(self, filling: Stmt) -> Stmt:
+        """Copies that are waited for together; a turn without any is a group too, as waits count groups."""
+        return AttrStmt(0, COMMIT, _ZERO, filling) if self.is_async else filling
 
     def read(self, iteration: PrimExpr, turn: PrimExpr) -> Stmt:
         """The rest of an iteration, from copy `turn`."""
         return self.copies.redirected(Copier({self.loop.loop_var: iteration}).stmt(self.plan.rest), turn)
 
     def _turn(self, iteration: PrimExpr) -> PrimExpr:
-        return floormod(iteration - self.loop.min, 2)
+        return floormod(iteration - self.loop.min, self.copies.count)
 
     def _step(self, iteration: PrimExpr) -> Stmt:
         # Different copies, so their order makes no difference to the values.
         return seq(self.fill(iteration + 1, self._turn(iteration + 1)), self.read(iteration, self._turn(iteration)))
 
     def guarded(self) -> Stmt:
-        """All iterations; all but the last fill ahead."""
+        """All iterations; all but the last ones fill ahead."""
         var, end = self.loop.loop_var, self.loop.min + self.loop.extent
-        filling = IfThenElse(var + 1 < end, self.fill(var + 1, self._turn(var + 1)))
-        return replace(self.loop, body=seq(filling, self.read(var, self._turn(var))))
+        ahead = var + (self.copies.count - 1)
+        body = seq(self._group(IfThenElse(ahead < end, self.fill(ahead, self._turn(ahead)))), self.read(var, self._turn(var)))
+        if self.is_async:
+            # The groups of later iterations may be under way; that of this one, and none before it, is waited for.
+            body = AttrStmt(0, WAIT, _ZERO, AttrStmt(0, COUNT, IntImm("int32", self.copies.count - 2), body))
+        return replace(self.loop, body=body)
 
     def peeled(self, group: int) -> Stmt:
         """All iterations but the last, in groups with constant turns, what the groups leave, and the last one, which only reads."""

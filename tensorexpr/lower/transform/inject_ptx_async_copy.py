@@ -8,10 +8,12 @@ The hardware copies 4, 8 or 16 bytes, and zeros where its predicate doesn't hold
 
 from __future__ import annotations
 
+from ...arith.analyzer import Analyzer
 from ...tir.dtype import parse_dtype
 from ...tir.expr import Broadcast, BufferLoad, Call, FloatImm, IntImm, PrimExpr, Ramp
 from ...tir.function import PrimFunc
 from ...tir.stmt import AttrStmt, BufferStore, Evaluate, Stmt
+from ..async_queues import COPY
 from ..context import PassContext
 from ..passes import Pass
 from ..rebuild import map_stmt
@@ -19,25 +21,29 @@ from ..rebuild import map_stmt
 _WIDTHS = (4, 8, 16)
 
 
-def InjectPTXAsyncCopy() -> Pass:
-    """`ptx_cp_async` for the stores into shared memory under `async_scope`; the attribute goes. For flat buffers."""
+def InjectPTXAsyncCopy(proved: bool = False) -> Pass:
+    """`ptx_cp_async` for the stores into shared memory under `async_scope`; the attribute goes. For flat buffers.
+
+    Args:
+        proved: leave copies of several elements whose places aren't proved to be multiples of their size; else the program vouches for it.
+    """
 
     def run(func: PrimFunc, ctx: PassContext) -> PrimFunc:
-        return func.with_body(_copied(func.body, False))
+        return func.with_body(_copied(func.body, False, proved))
 
     return Pass("tir.InjectPTXAsyncCopy", run)
 
 
-def _copied(stmt: Stmt, marked: bool) -> Stmt:
-    if isinstance(stmt, AttrStmt) and stmt.attr_key == "async_scope":
-        return _copied(stmt.body, True)
+def _copied(stmt: Stmt, marked: bool, proved: bool) -> Stmt:
+    if isinstance(stmt, AttrStmt) and stmt.attr_key == COPY:
+        return _copied(stmt.body, True, proved)
     if marked and isinstance(stmt, BufferStore) and stmt.buffer.scope() in ("shared", "shared.dyn"):
-        call = _copy(stmt)
+        call = _copy(stmt, proved)
         return stmt if call is None else Evaluate(call)
-    return map_stmt(stmt, lambda inner: _copied(inner, marked))
+    return map_stmt(stmt, lambda inner: _copied(inner, marked, proved))
 
 
-def _copy(store: BufferStore) -> Call | None:
+def _copy(store: BufferStore, proved: bool) -> Call | None:
     """The call that does what a store does, or None."""
     value = store.value
     condition: tuple[PrimExpr, ...] = ()
@@ -50,6 +56,9 @@ def _copy(store: BufferStore) -> Call | None:
     size = kind.bits * kind.lanes // 8
     is_masked = store.predicate is not None or value.predicate is not None
     if into is None or source is None or size not in _WIDTHS or is_masked:
+        return None
+    # The hardware takes addresses that are multiples of the size; arrays begin at such.
+    if proved and kind.lanes > 1 and not all(Analyzer().known_divisible(begin, kind.lanes) for begin in (into, source)):
         return None
     args = (store.buffer.data, into, value.buffer.data, source, IntImm("int32", size), *condition)
     return Call(store.buffer.dtype, "tir.ptx_cp_async", args)

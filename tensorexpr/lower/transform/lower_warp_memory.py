@@ -4,11 +4,13 @@
     w[tx * 2 + j] = A[tx * 2 + j]              ->    w[j] = A[tx * 2 + j]
     B[tx] = w[(tx * 2 + 2) % 64]                     B[tx] = tvm_warp_shuffle(mask, w[0], (tx * 2 + 2) % 64 // 2, 32, 32)
 
-Thread tx holds the elements that it stores: runs of `step` elements, one every `step * width` of them.
+Thread tx holds the elements that it stores: runs of `step` elements, one every `step * width` of them. Matrix units take the
+address of a thread's own part, as `ptx_mma` does of `w` at `tx * 8`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ...arith import detect_linear_equation
@@ -23,7 +25,10 @@ from ...tir.rewriting import Node, post_order_rewrite, variables
 from ...tir.stmt import Allocate, AttrStmt, BufferStore, DeclBuffer, For, Stmt
 from ..context import PassContext
 from ..passes import Pass
-from ..rebuild import map_stmt, pointer_like, pointer_scope, walk_statements
+from ..rebuild import map_stmt, own_expressions, pointer_like, pointer_scope, walk_statements
+
+# Where calls have the pointer to what each thread holds of a warp's memory; the offset of the thread's part stands behind it.
+_PARTS = {"tir.ptx_mma": (6, 8, 10), "tir.ptx_ldmatrix": (3,), "tir.ptx_wgmma": (2,)}
 
 
 def LowerWarpMemory() -> Pass:
@@ -56,6 +61,11 @@ class _Shares:
 
     def place(self, index: PrimExpr, analyzer: Analyzer) -> tuple[PrimExpr, PrimExpr]:
         """Where in its thread's part an element is, and the thread."""
+        if isinstance(index, Ramp) and as_int(index.stride) == 1:
+            (first, thread), (last, other) = (self.place(index.base + skip, analyzer) for skip in (0, index.lanes - 1))
+            # A run within one thread's part is a run there.
+            if analyzer.can_prove_equal(thread, other) and analyzer.can_prove_equal(first + (index.lanes - 1), last):
+                return Ramp(first, index.stride, index.lanes), thread
         run, count = const(self.step, index.dtype), const(self.step * self.width, index.dtype)
         # index is turn * (step * width) + thread * step + rest: runs of `step` elements are dealt out to the threads in turn.
         within, turn = floormod(index, count), floordiv(index, count)
@@ -128,12 +138,28 @@ class _Lowering:
         return BufferStore(self._own(stmt.buffer), self._expr(stmt.value), (local,), stmt.predicate)
 
     def _expr(self, expr: PrimExpr) -> PrimExpr:
+        if isinstance(expr, Call) and expr.op in _PARTS:
+            expr = self._unit(expr)
+
         def rule(node: Node) -> Node | None:
             if isinstance(node, Var) and node in self._shares:
                 raise LoweringError(f"{node.name} belongs to a warp; only its elements can be used, not its address")
             return self._load(node) if isinstance(node, BufferLoad) and node.buffer.data in self._shares else None
 
         return post_order_rewrite(expr, rule)
+
+    def _unit(self, call: Call) -> Call:
+        """A call of matrix units on the threads' own parts."""
+        args = list(call.args)
+        for at in _PARTS[call.op]:
+            shares = self._shares.get(args[at])  # type: ignore[call-overload]
+            if shares is None:
+                continue
+            local, thread = shares.place(args[at + 1], self._analyzer)
+            if shares.thread in variables(local) or not self._analyzer.can_prove_equal(thread, shares.thread):
+                raise LoweringError(f"{call.op}: element {args[at + 1]} of {args[at]} is held by another thread than the one that calls it")
+            args[at : at + 2] = [shares.data, local]
+        return replace(call, args=tuple(args))
 
     def _load(self, load: BufferLoad) -> PrimExpr:
         shares = self._shares[load.buffer.data]
@@ -154,11 +180,19 @@ def _step(stmt: Allocate, thread: Var) -> int:
     found: set[int | None] = set()
     # Stores alone decide: they say which thread holds which element.
     for one in walk_statements(stmt.body):
-        if isinstance(one, BufferStore) and one.buffer.data is stmt.buffer_var:
-            index = one.indices[0]
+        for index in _stored(one, stmt.buffer_var):
             terms = detect_linear_equation(index.base if isinstance(index, Ramp) else index, [thread])
             found.add(as_int(terms[0]) if terms else None)
     step = found.pop() if len(found) == 1 else None
     if not step or step < 1:
         raise LoweringError(f"{stmt.buffer_var.name}: a warp's thread stores to [{thread.name} * step + ..] with one constant step")
     return step
+
+
+def _stored(stmt: Stmt, memory: Var) -> Iterator[PrimExpr]:
+    """Where a statement itself stores to a warp's memory."""
+    if isinstance(stmt, BufferStore) and stmt.buffer.data is memory:
+        yield stmt.indices[0]
+    for call in own_expressions(stmt):
+        if isinstance(call, Call) and call.op in _PARTS and call.args[_PARTS[call.op][-1]] is memory:
+            yield call.args[_PARTS[call.op][-1] + 1]

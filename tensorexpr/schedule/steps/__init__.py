@@ -4,7 +4,7 @@ from ..factors import Factor
 from .balanced import BalancedSplit
 from .base import REGISTRY, Step, step_from_json
 from .by_blocks import ByBlocks
-from .caching import CacheRead, CacheReadWide, CacheWrite
+from .caching import CacheRead, CacheReadWide, CacheWrite, ReindexCacheRead
 from .exact_split import ExactSplit
 from .grouping import CreateGroup, GroupComputeAt, GroupComputeRoot
 from .knob import Knob
@@ -16,7 +16,7 @@ from .prefetch import Prefetch
 from .rfactor import RFactor
 from .rolling_buffer import RollingBuffer
 from .sampling import SampleCategorical, Sampled, SamplePerfectTile, SampleTile, Sampling
-from .storage import DoubleBuffer, StorageAlign
+from .storage import DoubleBuffer, MultiBuffer, StorageAlign
 from .store_nontemporal import StoreNontemporal
 from .store_predicate import SetStorePredicate
 from .tensorize import Tensorize
@@ -45,10 +45,12 @@ __all__ = [
     "GroupComputeAt",
     "GroupComputeRoot",
     "Knob",
+    "MultiBuffer",
     "Pragma",
     "PreTransformed",
     "Prefetch",
     "RFactor",
+    "ReindexCacheRead",
     "Reorder",
     "RollingBuffer",
     "SampleCategorical",

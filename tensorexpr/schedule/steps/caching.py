@@ -15,7 +15,7 @@ from ...te.tensor import Tensor
 from ...tir.attrs import EMPTY
 from ...tir.dtype import int_limits, parse_dtype
 from ...tir.expr import Cast, IterVar, PrimExpr, ProducerLoad, Range, Var
-from ...tir.rewriting import Node, post_order_rewrite, substitute
+from ...tir.rewriting import Node, post_order_rewrite, substitute, variables
 from ..attachment import check_nothing_inside
 from ..naming import PythonNames
 from ..tree import LoopKind, ScheduleTree, StageNode, initial_stage, make_stage
@@ -211,6 +211,55 @@ class CacheReadWide(CacheRead):
 
     def _words(self) -> str:
         return f', dtype="{self.dtype}"'
+
+
+@dataclass(frozen=True)
+class ReindexCacheRead(StageStep):
+    """A stage reads a copy, in `scope`, of what it reads of a tensor, which stands by the stage's own axes.
+
+    for i, r: B[i] += A[i * 2 + r]    ->    for i, r: A.shared[i, r] = A[i * 2 + r]
+                                            for i, r: B[i] += A.shared[i, r]
+
+    What one element is needed for several times has several copies, as the columns of a convolution have. Axes come in the order of
+    the reader's, those of a reduction last; axes that don't move the read have no place.
+    """
+
+    code: ClassVar[str] = "reindex_cache_read"
+    scope: str
+    reader: int
+
+    def apply(self, tree: ScheduleTree) -> ScheduleTree:
+        """The reader reads the copy, a new stage behind this one.
+
+        Raises:
+            ScheduleError: for stages that aren't there, and unless the reader reads the tensor at one place.
+        """
+        if not 0 <= self.stage < len(tree.stages):
+            raise ScheduleError(f"reindex_cache_read: the schedule has no stage {self.stage}")
+        stage, reader = tree[self.stage], stage_of(tree, self.reader, "reindex_cache_read")
+        check_scope(stage, self.scope)
+        reads = [load for load in dict.fromkeys(tree.reads(reader)) if tree.producer(load).id == self.stage]
+        if stage.origin.num_outputs != 1 or len(reads) != 1 or not isinstance(reader.op, ComputeOp):
+            raise stage.refused(
+                f"reindex_cache_read takes a tensor that its reader reads at one place; {reader.name} reads it at {len(reads)}; cache_read"
+            )
+        check_unscheduled(reader, "reindex_cache_read")
+        used = variables(ProducerLoad(reads[0].producer, reads[0].indices))
+        own = [axis for axis in (*reader.op.axis, *reader.op.reduce_axis) if axis.var in used]
+        axis = tuple(IterVar(a.dom, Var(f"{a.name}.r", a.dtype), IterVar.DATA_PAR) for a in own)
+        renamed: Mapping[Var, PrimExpr] = {old.var: new.var for old, new in zip(own, axis, strict=True)}
+        name = f"{stage.name}.{self.scope}"
+        copy = ComputeOp(tree.unique_name(name), "", EMPTY, axis, (), body=(substitute(reads[0], renamed),))
+        found = ProducerLoad(copy.output(0), tuple(a.var for a in own))
+        moved = tuple(post_order_rewrite(body, lambda node: found if node is reads[0] else None) for body in reader.op.body)
+        tree = tree.with_stage(replace(reader, op=replace(reader.op, body=moved), origin=reader.origin))
+        return tree.with_new_stage(replace(make_stage(len(tree.stages), copy.name, copy), scope=self.scope), after=stage.id)
+
+    def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
+        stage, new = after[self.stage], after.stages[-1]
+        name = names.name_stage(new)
+        call = f's.reindex_cache_read({names.stage(stage)}, "{self.scope}", {names.stage(after[self.reader])})'
+        return [f"{name} = {call}", *names.axis_lines(new)]
 
 
 def copy_of(tensor: Tensor, name: str) -> ComputeOp:

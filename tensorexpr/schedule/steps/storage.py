@@ -9,6 +9,8 @@ from ..naming import PythonNames
 from ..tree import Inline, ScheduleTree, StageNode
 from .base import StageStep, stage_of
 
+MAX_COPIES = 16
+"""Of a stage's storage; more iterations ahead hide no latency that there is."""
 MAX_ALIGN_FACTOR = 1 << 16
 """Elements; strides grow by up to the factor, so a larger one would waste memory only."""
 
@@ -43,11 +45,42 @@ class DoubleBuffer(StageStep):
         Raises:
             ScheduleError: for a stage without storage of its own, or with several outputs.
         """
-        stage = stage_of(tree, self.stage, "double_buffer")
-        _check_own_storage(stage, "double_buffer")
-        if stage.origin.num_outputs != 1:
-            raise stage.refused(f"double_buffer takes a stage with one output, this one has {stage.origin.num_outputs}")
-        return tree.with_stage(replace(stage, double_buffer=True))
+        return _buffered(tree, self.stage, "double_buffer", 2)
+
+
+@dataclass(frozen=True)
+class MultiBuffer(StageStep):
+    """A stage at a loop of its consumer has several copies of its storage, all but one of which are filled for iterations ahead.
+
+    for i in n:                  ->     A[0, ...] = f(0);  A[1, ...] = f(1)
+        A[...] = f(i)                   for i in n:
+        B[i] = g(A[...])                    if i + 2 < n: A[(i + 2) % 3, ...] = f(i + 2)
+                                            B[i] = g(A[i % 3, ...])
+    """
+
+    code: ClassVar[str] = "multi_buffer"
+    copies: int
+
+    def apply(self, tree: ScheduleTree) -> ScheduleTree:
+        """The tree with the stage's mark.
+
+        Raises:
+            ScheduleError: for a number of copies that is none, and for what `DoubleBuffer` refuses.
+        """
+        if not 2 <= self.copies <= MAX_COPIES:
+            raise stage_of(tree, self.stage, "multi_buffer").refused(f"multi_buffer makes 2 to {MAX_COPIES} copies, not {self.copies}")
+        return _buffered(tree, self.stage, "multi_buffer", self.copies)
+
+    def arguments(self, stage: StageNode, names: PythonNames) -> str:
+        return str(self.copies)
+
+
+def _buffered(tree: ScheduleTree, number: int, primitive: str, copies: int) -> ScheduleTree:
+    stage = stage_of(tree, number, primitive)
+    _check_own_storage(stage, primitive)
+    if stage.origin.num_outputs != 1:
+        raise stage.refused(f"{primitive} takes a stage with one output, this one has {stage.origin.num_outputs}")
+    return tree.with_stage(replace(stage, double_buffer=copies))
 
 
 @dataclass(frozen=True)

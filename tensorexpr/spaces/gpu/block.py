@@ -9,8 +9,8 @@ from math import prod
 from ...schedule.steps import Sampled
 from ...schedule.te_schedule import Schedule
 from ...target import Target
-from ...target.chips import CHIPS, STATIC_SHARED
-from ...te.operation import ComputeOp
+from ...target.chips import ASYNC_COPIES, CHIPS, STATIC_SHARED, capability
+from ...te.operation import ComputeOp, PlaceholderOp
 from ...te.tensor import Tensor
 from ...te.thread_axis import thread_axis
 from ...tir.expr import Call, IterVar
@@ -24,7 +24,7 @@ _THREADS = 256
 # Virtual threads along an axis: TVM's limit is a fourth of a warp.
 _VIRTUAL = 8
 # The widest access of a thread, in bytes.
-_WIDEST = 16
+WIDEST = 16
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,7 @@ class Limits:
         local: bytes that are a thread's own, if those are limited.
         dynamic: bytes of shared memory, of a size that the launch says.
         shared_sm, warps_sm: bytes of shared memory, and warps, of a multiprocessor, for all of its blocks.
+        is_async: whether copies into shared memory need not be waited for.
     """
 
     threads: int
@@ -53,6 +54,7 @@ class Limits:
     dynamic: int = STATIC_SHARED
     shared_sm: int = 96 << 10
     warps_sm: int = 48
+    is_async: bool = False
 
 
 def is_gpu(target: Target) -> bool:
@@ -67,11 +69,12 @@ def limits_of(target: Target) -> Limits:
     threads = int(attrs.get("max_threads_per_block", attrs.get("max_num_threads", 256)))
     shared = min(STATIC_SHARED, int(attrs.get("max_shared_memory_per_block", STATIC_SHARED)))
     registers = chip.registers if chip is not None else int(attrs.get("registers_per_block", 65536))
+    is_async = target.kind.name == "cuda" and capability(target.arch) >= ASYNC_COPIES
     virtual = int(attrs.get("max_vthread_extent", _VIRTUAL))
     room = {} if chip is None else {"shared_sm": chip.shared_sm << 10, "warps_sm": chip.warps, "dynamic": chip.shared_bytes}
     local = int(attrs["max_local_memory_per_block"]) if "max_local_memory_per_block" in attrs else None
     warp = max(1, int(attrs.get("thread_warp_size", 32)))
-    return Limits(threads, warp, shared, registers, virtual, local=local, **room)
+    return Limits(threads, warp, shared, registers, virtual, local=local, is_async=is_async, **room)
 
 
 def preferred_threads(limits: Limits, wanted: int | None) -> int:
@@ -88,10 +91,19 @@ def numbers_of_threads(limits: Limits) -> tuple[int, ...]:
     return tuple(count for count in (32, 64, 128, 256, 512, 1024) if count <= limits.threads)
 
 
-def vector_width(op: ComputeOp, loop: Loop, reads: StageReads) -> int:
-    """Elements of one access along the last loop: as many as 16 bytes hold if all reads and the store are contiguous there, else 1."""
-    size = max(element_bytes(dtype) for dtype in (*(access.load.dtype for access in reads.accesses), op.output_dtype(0)))
-    width = max(1, _WIDEST // size)
+def vector_width(op: ComputeOp, loop: Loop, reads: StageReads, in_row: bool = False, stored: bool = True) -> int:
+    """Elements of one access along the last loop: as many as 16 bytes hold if all reads and the store are contiguous there, else 1.
+
+    Args:
+        in_row: reads of other stages stay in the block, so that of reads those of inputs count, if there are some.
+        stored: the result goes to memory.
+    """
+    producers = [access.load.producer for access in reads.accesses]
+    inputs = [one for one in producers if in_row and isinstance(one, Tensor) and isinstance(one.op, PlaceholderOp)]
+    dtypes = [one.dtype for one in inputs] or [access.load.dtype for access in reads.accesses]
+    dtypes += [op.output_dtype(0)] if stored or not dtypes else []
+    size = max(map(element_bytes, dtypes))
+    width = max(1, WIDEST // size)
     # A branch per lane, or a read across memory, makes single accesses of a vector anyhow.
     branches = any(isinstance(node, Call) and node.op == "tir.if_then_else" for body in op.body for node in walk(body))
     straight = all(access.is_affine for access in reads.accesses) and all(stride in (0, 1) for stride in loop.strides)
@@ -105,13 +117,14 @@ def _starts_within(strides: Iterable[int], width: int) -> bool:
     return any(stride % width for stride in strides if stride != 1)
 
 
-def one_walk(s: Schedule, tensor: Tensor, axes: Sequence[IterVar]) -> tuple[list[IterVar], int]:
+def one_walk(s: Schedule, tensor: Tensor, axes: Sequence[IterVar], in_row: bool = False) -> tuple[list[IterVar], int]:
     """The loops over `axes`, those that go on through memory fused, and how many elements of the last one make a vector."""
     if constant_extents(axes) is None:
         return list(axes), 1
     reads = stage_reads(s.tree, s.tree[s[tensor].id])
     loops = merged_loops(s, tensor, axes, reads)
-    return [loop.axis for loop in loops], vector_width(compute_of(s, tensor), loops[-1], reads)
+    stored = not in_row or s.tree[s[tensor].id].is_output
+    return [loop.axis for loop in loops], vector_width(compute_of(s, tensor), loops[-1], reads, in_row, stored)
 
 
 def vectors(width: int) -> Candidates:

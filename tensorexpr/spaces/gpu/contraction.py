@@ -10,7 +10,9 @@ block, virtual thread, thread:
 
 from __future__ import annotations
 
+from functools import partial
 from math import prod
+from typing import Any
 
 from ...schedule.te_schedule import Schedule
 from ...target import Target
@@ -55,6 +57,10 @@ class _Tiles:
         s, operands = self.s, self.plan.operands
         widths = [self.plan.fetched_width(operand, s.tree) for operand in operands]
         shared = [s.cache_read(operand.tensor, "shared", [self.tensor]) for operand in operands]
+        for operand, copy in zip(operands, shared, strict=True):
+            column = operand.index_of(self.plan.order[-1])
+            if operand is self.plan.turned and column is not None:
+                s[copy].transform_layout(partial(_last, column))
         own = [s.cache_read(copy, "local", [self.tensor]) for copy in shared]
         if self.result is self.tensor:
             sums = s.cache_write(self.tensor, "local")
@@ -98,7 +104,9 @@ class _Tiles:
         place = stage.fuse(*own)
         stage.bind(place, self.thread)
         if plan.tiles[-1].inner > 1:
-            stage.vectorize(inner[-1])
+            stage.vectorize(inner.pop())
+        for axis in inner:  # only what is at constant places stays in registers
+            stage.unroll(axis)
         return place
 
     def _terms(self, sums: Tensor) -> tuple[IterVar, IterVar, IterVar]:
@@ -131,6 +139,8 @@ class _Tiles:
         if self.plan.is_grouped(operand) and len(axes) > 1:
             # Rows an odd number of vectors apart: eight neighbouring rows lie in all banks.
             stage.storage_align(axes[-2], 2 * GROUP, GROUP)
+        if operand is self.plan.turned:
+            axes = self._turned(copy)
         whole = stage.fuse(*axes)
         vector: list[IterVar] = []
         if width > 1:
@@ -145,13 +155,32 @@ class _Tiles:
         stage.reorder(whole, *own, *vector)
         stage.unroll(whole)
         stage.bind(stage.fuse(*own), self.thread)
+        if self.plan.copies > 1:
+            stage.multi_buffer(self.plan.copies)
+
+    def _turned(self, copy: Tensor) -> list[IterVar]:
+        """The loops of a copy that stands by terms: of a warp eight terms, neighbours in memory, for each of four columns."""
+        stage = self.s[copy]
+        *before, term, column = compute_of(self.s, copy).axis
+        # Terms are four banks apart, and columns one.
+        stage.storage_align(term, 8 * GROUP, GROUP)
+        terms, term = stage.split(term, factor=2 * GROUP)
+        columns, column = stage.split(column, factor=GROUP)
+        loops = [*before, columns, terms, column, term]
+        stage.reorder(*loops)
+        return loops
 
     def _read(self, register: Tensor, operand: Operand) -> None:
         """Vectors of shared memory into registers."""
         stage, axes = self.s[register], list(compute_of(self.s, register).axis)
-        along = next(iter(operand.moved[-1]), None)
+        along = self.plan.shared_axis(operand)
         tile = self.plan.tiles[along] if along is not None and along < len(self.plan.tiles) else None
         if self.plan.is_grouped(operand) or (tile is not None and tile.inner > 1):
             stage.vectorize(axes.pop())
         for axis in axes:
             stage.unroll(axis)
+
+
+def _last(number: int, *places: Any) -> list[Any]:
+    """Indices with one of them as the last."""
+    return [*places[:number], *places[number + 1 :], places[number]]

@@ -9,6 +9,8 @@ from ...te.operation import ComputeOp
 from ..stages import is_untouched
 from .contraction import schedule_contractions
 from .injective import schedule_injective
+from .matrix_plan import matrix_plan
+from .matrix_units import schedule_on_matrix_units
 from .reduction import is_shared_by_threads, schedule_reduction
 from .rows import rows_for_blocks, schedule_rows
 from .tile_plan import tile_plan
@@ -23,6 +25,8 @@ def scheduled_for_gpu(s: Schedule, target: Target, alternative: int = 0) -> None
         alternative: 0 what is preferred; else products whose terms stay in a loop, kernels for each stage of a program of rows, and a
             thread for each result of a reduction.
     """
+    # Units that multiply whole tiles come first: they take what threads would do one product at a time.
+    schedule_on_matrix_units(s, target)
     schedule_contractions(s, target, written_out=not alternative)
     left = [stage for stage in s.tree.in_order() if not stage.is_placeholder and is_untouched(stage)]
     rows = 0 if alternative else rows_for_blocks(s, left, target)
@@ -46,6 +50,13 @@ def alone_on_gpu(s: Schedule, stage: StageNode, target: Target, together: bool =
 
 def seen_on_gpu(s: Schedule, stage: StageNode, target: Target) -> str:
     """What the rules make of a stage with a reduction, in words, for `explain`."""
+    units = matrix_plan(s.tree, stage, target)
+    if units is not None:
+        rows, columns = units.sides
+        return (
+            f"a contraction on matrix units of {units.unit.ptx}: {units.warps} warps compute tiles of {rows.tile} x {columns.tile}, each "
+            f"{rows.warp} x {columns.warp}, of {units.part} terms at a time in shared memory, where {units.copies} such parts have room"
+        )
     plan = tile_plan(s.tree, stage, target)
     if plan is not None:
         tile = " x ".join(str(part.size) for part in plan.tiles)

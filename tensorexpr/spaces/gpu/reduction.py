@@ -2,7 +2,9 @@
 
 Where that is a reduction axis, the threads of a block share a row:         Y[i] = sum over k of X[i, k]
     block i, thread t: t takes k = t, t + threads, ...; then all partial results become one by exchanges within warps.
-Where results are neighbours, each thread has its own:                      Y[j] = sum over k of X[k, j]
+Where results are neighbours, each thread has a vector of them, and several rows of threads share their terms:
+    block j, thread (x, y): y takes k = y, y + rows, ... of the vector x        Y[j] = sum over k of X[k, j]
+Where a few results would leave most of a chip idle, blocks make partial results first.
 """
 
 from __future__ import annotations
@@ -25,6 +27,10 @@ from .block import Limits, limits_of, numbers_of_threads, over_blocks, preferred
 # Terms of each block's part where a few results have to keep a whole chip busy.
 _PART = 1 << 14
 _FEW_RESULTS = 64
+# Terms of each thread from which on it is worth that several share those of a result, and meet in shared memory.
+_TERMS_EACH = 16
+# Blocks from which on no multiprocessor is idle.
+_BLOCKS = 128
 # Elements of one access, of 32 bits each.
 _VECTOR = 4
 
@@ -32,10 +38,13 @@ _VECTOR = 4
 def schedule_reduction(s: Schedule, tensor: Tensor, target: Target, together: bool = True) -> None:
     """Schedule one stage with a reduction that stays at the root; `together`, if threads may share each result."""
     op = compute_of(s, tensor)
-    if not (together and is_shared_by_threads(op)):
-        over_blocks(s, tensor, op.axis, target, vector=False)
-        return
     limits = limits_of(target)
+    if not (together and is_shared_by_threads(op)):
+        if together and may_be_regrouped(op) and constant_extents(op.axis) and op.num_outputs == 1:
+            _columns(s, tensor, target, limits)
+        else:
+            over_blocks(s, tensor, op.axis, target, vector=False)
+        return
     partial = _in_parts(s, tensor)
     if partial is not None:
         _rows(s, partial, limits)
@@ -44,12 +53,17 @@ def schedule_reduction(s: Schedule, tensor: Tensor, target: Target, together: bo
 
 def is_shared_by_threads(op: ComputeOp) -> bool:
     """True if threads may share the terms of each result, and these are neighbours in memory."""
+    return may_be_regrouped(op) and contiguous_axis(op) in op.reduce_axis
+
+
+def may_be_regrouped(op: ComputeOp) -> bool:
+    """True if threads may share the terms of each result."""
     body = op.body[0]
     if not isinstance(body, Reduce) or constant_extents(op.reduce_axis) is None:
         return False
     # A start other than the identity would be added by each thread.
     regrouped = is_componentwise(body.combiner) and refuted_law(body.combiner, any_start=bool(body.init)) is None
-    return not body.init and regrouped and contiguous_axis(op) in op.reduce_axis
+    return not body.init and regrouped
 
 
 def _in_parts(s: Schedule, tensor: Tensor) -> Tensor | None:
@@ -63,6 +77,46 @@ def _in_parts(s: Schedule, tensor: Tensor) -> Tensor | None:
     made = s.rfactor(tensor, outer)
     assert isinstance(made, Tensor)
     return made
+
+
+def _columns(s: Schedule, tensor: Tensor, target: Target, limits: Limits) -> None:
+    """Blocks of neighbouring results: threads sum vectors of them over a part of the terms each, and then one result over these parts."""
+    op, stage = compute_of(s, tensor), s[tensor]
+    results, terms = prod(constant_extents(op.axis) or [1]), prod(constant_extents(op.reduce_axis) or [1])
+    threads = preferred_threads(limits, results)
+    reads = stage_reads(s.tree, s.tree[stage.id])
+    width = vector_width(op, merged_loops(s.copy(), tensor, op.axis, reads)[-1], reads)
+    blocks = -(-results // threads)
+    if blocks < _BLOCKS and terms >= 2 * width * _TERMS_EACH:
+        parts = min(-(-_BLOCKS // blocks), terms // (width * _TERMS_EACH))
+        outer, _ = stage.split(stage.fuse(*op.reduce_axis), nparts=parts)
+        partial = s.rfactor(tensor, outer)
+        assert isinstance(partial, Tensor)
+        _columns(s, partial, target, limits)
+        over_blocks(s, tensor, compute_of(s, tensor).axis, target)
+        return
+    if width == 1 or terms < width * _TERMS_EACH:
+        over_blocks(s, tensor, op.axis, target)
+        return
+    column, row = thread_axis((0, threads // width), "threadIdx.x"), thread_axis((0, width), "threadIdx.y")
+    _, mine = stage.split(stage.fuse(*op.reduce_axis), factor=width)
+    part = s.rfactor(tensor, mine)
+    assert isinstance(part, Tensor)
+    block, inner = stage.split(stage.fuse(*op.axis), factor=threads)
+    rows, columns = stage.split(inner, factor=threads // width)
+    stage.bind(block, thread_axis("blockIdx.x"))
+    stage.bind(rows, row)
+    stage.bind(columns, column)
+    s[part].set_scope("shared")
+    s[part].compute_at(stage, block)
+    own = compute_of(s, part)
+    place = s[part].fuse(*own.axis[1:])
+    place, lane = s[part].split(place, factor=width)
+    _, place = s[part].split(place, factor=threads // width)
+    s[part].bind(own.axis[0], row)
+    s[part].bind(place, column)
+    s[part].reorder(own.axis[0], place, *own.reduce_axis, lane)
+    s[part].vectorize(lane)
 
 
 def _rows(s: Schedule, tensor: Tensor, limits: Limits) -> None:
@@ -93,12 +147,12 @@ def decided_threads(s: Schedule, tensor: Tensor, threads: int, limits: Limits) -
     return decided(s[tensor], longest, threads, lambda _: numbers_of_threads(limits))
 
 
-def share(s: Schedule, tensor: Tensor, thread: IterVar, threads: Factor, limits: Limits) -> None:
+def share(s: Schedule, tensor: Tensor, thread: IterVar, threads: Factor, limits: Limits, in_row: bool = False) -> None:
     """Let threads share the terms of a reduction, wherever it is computed: each takes vectors of neighbours in turn."""
     op, stage = compute_of(s, tensor), s[tensor]
     reads = stage_reads(s.tree, s.tree[stage.id])
     loops = merged_loops(s, tensor, list(op.reduce_axis), reads)
-    width = vector_width(op, loops[-1], reads)
+    width = vector_width(op, loops[-1], reads, in_row, stored=False)
     while width > 1 and loops[-1].extent // width < limits.warp:
         width //= 2  # work for all threads of a warp, rather than vectors for some
     axes = [loop.axis for loop in loops]

@@ -75,7 +75,7 @@ def schedule_rows(s: Schedule, left: Sequence[StageNode], rows: int, target: Tar
         if isinstance(s.tree[stage.id].attach, Inline):
             continue
         if stage.compute.reduce_axis and _terms(stage.compute, rows) >= limits.warp:
-            share(s, tensor, thread, threads, limits)
+            share(s, tensor, thread, threads, limits, in_row=True)
         elif not stage.compute.reduce_axis and _width(stage.compute, rows) > 1:
             _columns(s, tensor, rows, thread, threads, preferred)
         # Every thread gets the result of a reduction, and what it makes of it, for itself; a few terms it reduces alone.
@@ -107,9 +107,9 @@ def _one(s: Schedule, output: Tensor, place: IterVar, thread: IterVar, threads: 
 def _columns(s: Schedule, tensor: Tensor, rows: int, thread: IterVar, threads: Factor, preferred: int) -> None:
     """Threads along a row, each with vectors of neighbours in turn."""
     stage, axes = s[tensor], list(compute_of(s, tensor).axis[rows:])
-    loops, width = one_walk(s, tensor, axes)
-    while width > 1 and prod(constant_extents(axes) or [1]) // width < preferred:
-        width //= 2  # work for all threads, rather than vectors for some
+    loops, width = one_walk(s, tensor, axes, in_row=True)
+    while width > 1 and 2 * (prod(constant_extents(axes) or [1]) // width) < preferred:
+        width //= 2  # work for half of the threads at least, rather than vectors for some
     if width > 1:
         loops[-1], lane = stage.split(loops[-1], factor=decided(stage, loops[-1], width, vectors(width)))
         stage.vectorize(lane)

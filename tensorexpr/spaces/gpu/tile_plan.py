@@ -37,6 +37,8 @@ _SHAPES = ((8, 8), (8, 4), (4, 4), (4, 2), (2, 2), (2, 1), (1, 1))
 _BLOCKS = 128
 # Terms of the sum that are in shared memory at a time: 128 x 16 floats of each operand are 16 KiB, of which several blocks have room.
 _TERMS = 16
+# Parts of the sum in shared memory where one may be on its way while the other is multiplied.
+_COPIES = 2
 # Elements of one access to shared memory, and terms of a sum that a thread reads at once where they are neighbours.
 GROUP = 4
 
@@ -66,6 +68,8 @@ class TilePlan:
         chunk: of each axis of the reduction, in order, the terms that are in shared memory at a time.
         order: the axes of results whose threads are slowest first, the last one's threads being neighbours.
         room: bytes of shared memory that a block may have.
+        copies: of the parts in shared memory, of which all but one are on their way.
+        turned: an operand whose part stands in shared memory by terms, and not by columns as in global memory.
     """
 
     op: ComputeOp
@@ -74,6 +78,8 @@ class TilePlan:
     chunk: tuple[int, ...]
     order: tuple[int, ...]
     room: int
+    copies: int = 1
+    turned: Operand | None = None
 
     @property
     def threads(self) -> int:
@@ -101,11 +107,15 @@ class TilePlan:
     def is_grouped(self, operand: Operand) -> bool:
         """True if a thread reads vectors of the operand along the last axis of the sum."""
         last = len(self.tiles) + len(self.chunk) - 1
-        return self.chunk[-1] % GROUP == 0 and is_plain_along(operand, last)
+        return operand is not self.turned and self.chunk[-1] % GROUP == 0 and is_plain_along(operand, last)
+
+    def shared_axis(self, operand: Operand) -> int | None:
+        """The axis along which the operand's part lies in shared memory."""
+        return self.order[-1] if operand is self.turned else next(iter(operand.moved[-1]), None) if operand.moved else None
 
     def fetched_width(self, operand: Operand, tree: ScheduleTree) -> int:
         """Elements of one access of the fetch into shared memory."""
-        axis = next(iter(operand.moved[-1]), None) if operand.moved else None
+        axis = next(iter(operand.moved[-1]), None) if operand.moved and operand is not self.turned else None
         width = max(1, min(GROUP, 16 // operand.bytes))
         stored = not isinstance(tree.producer(operand.load).attach, Inline)
         length = as_int(operand.load.producer.shape[-1])
@@ -113,9 +123,9 @@ class TilePlan:
         return width if fits and stored else 1
 
     def shared_bytes(self, chunk: Sequence[int]) -> int:
-        """Bytes of shared memory with so many terms at a time, the padding of rows included."""
+        """Bytes of shared memory with so many terms at a time, the padding of rows included, and all copies."""
         parts = {**dict(enumerate(tile.size for tile in self.tiles)), **{len(self.tiles) + n: size for n, size in enumerate(chunk)}}
-        return sum(_region(operand, parts) * operand.bytes for operand in self.operands)
+        return self.copies * sum(_region(operand, parts) * operand.bytes for operand in self.operands)
 
 
 def _region(operand: Operand, parts: Mapping[int, int]) -> int:
@@ -149,7 +159,10 @@ def tile_plan(tree: ScheduleTree, stage: StageNode, target: Target) -> TilePlan 
     # the threads of the last axis are neighbours, as its results are in memory
     rows, columns = sorted(sides, key=max)
     limits = limits_of(target)
-    plans = (_with_shape(op, sizes, operands, (rows, columns), shape, limits) for shape in _SHAPES)
+    # What is computed on the way into shared memory passes registers, of which a part that waits there would take some.
+    are_copies = all(not isinstance(tree.producer(operand.load).attach, Inline) for operand in operands)
+    copies = _COPIES if limits.is_async and are_copies else 1
+    plans = (_with_shape(op, sizes, operands, (rows, columns), shape, limits, copies) for shape in _SHAPES)
     fitting = [plan for plan in plans if plan is not None]
     return next((plan for plan in fitting if _blocks(plan, sizes) >= _BLOCKS), fitting[-1] if fitting else None)
 
@@ -164,27 +177,45 @@ def _blocks(plan: TilePlan, sizes: Sequence[int]) -> int:
 
 
 def _with_shape(
-    op: ComputeOp, sizes: Sequence[int], operands: Sequence[Operand], sides: Sequence[Sequence[int]], shape: Sequence[int], limits: Limits
+    op: ComputeOp,
+    sizes: Sequence[int],
+    operands: Sequence[Operand],
+    sides: Sequence[Sequence[int]],
+    shape: Sequence[int],
+    limits: Limits,
+    copies: int,
 ) -> TilePlan | None:
     tiles: dict[int, AxisTile] = {}
     side_threads = _SIDE
     while side_threads * side_threads > limits.threads:
         side_threads //= 2
+    turned = _turned(operands, sizes, sides[1])
     for side, each in zip(sides, shape, strict=True):
         threads = side_threads
         for axis in reversed(side):
-            inner = GROUP if each >= GROUP and sizes[axis] % GROUP == 0 and any(is_plain_along(one, axis) for one in operands) else 1
+            along = any(is_plain_along(one, axis) for one in operands) or (turned is not None and axis == sides[1][-1])
+            inner = GROUP if each >= GROUP and sizes[axis] % GROUP == 0 and along else 1
             tile = _best(sizes[axis], threads, each // inner, inner)
             tiles[axis] = tile
             threads, each = max(1, threads // tile.threads), max(1, each // (tile.virtual * tile.inner))
     order = tuple(axis for side in sides for axis in side)
-    plan = TilePlan(op, tuple(operands), tuple(tiles.get(axis, AxisTile()) for axis in range(len(op.axis))), (), order, limits.shared)
+    plan = TilePlan(
+        op, tuple(operands), tuple(tiles.get(axis, AxisTile()) for axis in range(len(op.axis))), (), order, limits.shared, copies, turned
+    )
     terms = _TERMS
     while terms and plan.shared_bytes(_chunk(sizes[len(op.axis) :], terms)) > limits.shared:
         terms //= 2
     if not terms:
         return None
     return replace(plan, chunk=_chunk(sizes[len(op.axis) :], terms))
+
+
+def _turned(operands: Sequence[Operand], sizes: Sequence[int], columns: Sequence[int]) -> Operand | None:
+    """The operand of the columns, if both lie along the sum: vectors of the sum of both would fill a thread's registers."""
+    last = len(sizes) - 1
+    own = next(operand for operand in operands if operand.moves_with(columns[-1]))
+    parts = sizes[last] % (2 * GROUP) == 0 and sizes[columns[-1]] % GROUP == 0 and own.index_of(columns[-1]) is not None
+    return own if parts and all(is_plain_along(one, last) for one in operands) else None
 
 
 def _best(size: int, threads: int, virtual: int, inner: int) -> AxisTile:

@@ -34,7 +34,7 @@ def narrowest(kernel: Kernel) -> int:
     return min(least, 4)
 
 
-def _address(kernel: Kernel, text: str) -> Callable[[Block, Array | None], Array]:
+def address_of(kernel: Kernel, text: str) -> Callable[[Block, Array | None], Array]:
     """The addresses that `[register + offset]` or `[variable + offset]` names, as 64-bit numbers."""
     inner = text.strip("[]").replace(" ", "")
     place = symbol_address(kernel, inner)
@@ -56,12 +56,13 @@ def _address(kernel: Kernel, text: str) -> Callable[[Block, Array | None], Array
     return get
 
 
-def _names(text: str) -> list[str]:
+def names_of(text: str) -> list[str]:
+    """The registers between braces."""
     return [name.strip() for name in text.strip("{}").split(",")]
 
 
 @dataclass(frozen=True)
-class _Form:
+class Form:
     """An access: its space ("" for a generic address), the type and bytes of an element, and how many there are."""
 
     space: str
@@ -75,17 +76,17 @@ class _Form:
         return self.width * self.count
 
 
-def _form(one: Instruction, registers: int) -> _Form:
+def _form(one: Instruction, registers: int) -> Form:
     space = next((word for word in one.words if word.split("::")[0] in _SPACES), "").split("::")[0]
-    return _Form(space, one.words[-1], alu.SIZE[one.words[-1]], registers)
+    return Form(space, one.words[-1], alu.SIZE[one.words[-1]], registers)
 
 
 def _load(kernel: Kernel, one: Instruction) -> Step | None:
-    into = _names(one.operands[0])
+    into = names_of(one.operands[0])
     form = _form(one, len(into))
     if form.space == "param":
         return _parameter(one, into, form)
-    address = _address(kernel, one.operands[1])
+    address = address_of(kernel, one.operands[1])
 
     def run(block: Block, lanes: Array | None) -> None:
         threads = block.threads if lanes is None else lanes
@@ -96,7 +97,7 @@ def _load(kernel: Kernel, one: Instruction) -> Step | None:
     return run
 
 
-def _parameter(one: Instruction, into: list[str], form: _Form) -> Step:
+def _parameter(one: Instruction, into: list[str], form: Form) -> Step:
     name, _, offset = one.operands[1].strip("[]").partition("+")
     index = int(offset or 0) // form.width
 
@@ -110,9 +111,9 @@ def _parameter(one: Instruction, into: list[str], form: _Form) -> Step:
 
 
 def _store(kernel: Kernel, one: Instruction) -> Step:
-    names = _names(one.operands[1])
+    names = names_of(one.operands[1])
     form = _form(one, len(names))
-    address = _address(kernel, one.operands[0])
+    address = address_of(kernel, one.operands[0])
     getters = [operand(kernel, name, form.kind) for name in names]
 
     def run(block: Block, lanes: Array | None) -> None:
@@ -123,7 +124,7 @@ def _store(kernel: Kernel, one: Instruction) -> Step:
     return run
 
 
-def _space_of(form: _Form, addresses: Array) -> tuple[str, Array]:
+def _space_of(form: Form, addresses: Array) -> tuple[str, Array]:
     """The space of an access, of a generic address by its window, and the addresses within it."""
     if form.space:
         return form.space, addresses
@@ -134,7 +135,7 @@ def _space_of(form: _Form, addresses: Array) -> tuple[str, Array]:
     return "global", addresses
 
 
-def read_memory(block: Block, form: _Form, addresses: Array, threads: Array, line: int) -> list[Array]:
+def read_memory(block: Block, form: Form, addresses: Array, threads: Array, line: int) -> list[Array]:
     """The values of an access, `count` arrays."""
     space, addresses = _space_of(form, addresses)
     where = block.where()
@@ -157,7 +158,7 @@ def read_memory(block: Block, form: _Form, addresses: Array, threads: Array, lin
     return found
 
 
-def write_memory(block: Block, form: _Form, addresses: Array, threads: Array, values: list[Array], line: int) -> None:
+def write_memory(block: Block, form: Form, addresses: Array, threads: Array, values: list[Array], line: int) -> None:
     """Store the values of an access."""
     space, addresses = _space_of(form, addresses)
     where = block.where()
@@ -247,7 +248,7 @@ def _copy(kernel: Kernel, one: Instruction) -> Step | None:
 
         return wait
     size = int(one.operands[2])
-    into, source = _address(kernel, one.operands[0]), _address(kernel, one.operands[1])
+    into, source = address_of(kernel, one.operands[0]), address_of(kernel, one.operands[1])
     taken = operand(kernel, one.operands[3], "u32") if len(one.operands) > 3 else None
 
     def run(block: Block, lanes: Array | None) -> None:
@@ -257,7 +258,7 @@ def _copy(kernel: Kernel, one: Instruction) -> Step | None:
         rows = np.zeros((len(threads), size), np.uint8)
         chosen = np.nonzero(taken(block, lanes))[0] if taken is not None else np.arange(len(threads))
         if len(chosen):
-            form = _Form("global", "b32", 4, size // 4)
+            form = Form("global", "b32", 4, size // 4)
             values = read_memory(block, form, addresses[chosen], threads[chosen], one.line)
             rows[chosen] = np.ascontiguousarray(np.stack(values, axis=-1)).view(np.uint8)
         check_alignment(offsets, size, where, threads)
@@ -315,8 +316,8 @@ def _shuffle(kernel: Kernel, one: Instruction) -> Step:
 
 
 def _load_matrix(kernel: Kernel, one: Instruction) -> Step:
-    into, trans = _names(one.operands[0]), "trans" in one.words
-    address = _address(kernel, one.operands[1])
+    into, trans = names_of(one.operands[0]), "trans" in one.words
+    address = address_of(kernel, one.operands[1])
 
     def run(block: Block, lanes: Array | None) -> None:
         threads = block.threads if lanes is None else lanes
@@ -338,7 +339,7 @@ def _multiply_matrices(kernel: Kernel, one: Instruction) -> Step:
     shape = next(word for word in words if re.match(r"^m\d+n\d+k\d+$", word))
     m, n, k = map(int, re.findall(r"\d+", shape))
     d_kind, a_kind, b_kind, c_kind = words[-4:]
-    into, *sources = ([name for name in _names(text)] for text in one.operands)
+    into, *sources = ([name for name in names_of(text)] for text in one.operands)
     stored = {"f32": "f32", "f16": "b32", "s32": "b32", "f64": "b64", "s8": "b32", "u8": "b32", "bf16": "b32", "tf32": "b32"}
 
     def run(block: Block, lanes: Array | None) -> None:
@@ -372,7 +373,7 @@ def _atomic(kernel: Kernel, one: Instruction) -> Step | None:
     into = one.operands[0] if returns else "_"
     place, value = one.operands[1:3] if returns else one.operands[0:2]
     form = _form(one, 1)
-    address, get = _address(kernel, place), operand(kernel, value, form.kind)
+    address, get = address_of(kernel, place), operand(kernel, value, form.kind)
 
     def run(block: Block, lanes: Array | None) -> None:
         threads = block.threads if lanes is None else lanes

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from . import access, compute
+from . import access, compute, warpgroups, wmma
 from .faults import DivergentBarrier, Trapped, UninitialisedRead, UnknownInstruction
 from .memory import Counters, GlobalMemory, SharedMemory
 from .parser import Instruction, Kernel
@@ -58,11 +58,11 @@ def _is_barrier(one: Instruction) -> bool:
 
 
 def _is_of_warp(one: Instruction) -> bool:
-    return one.words[0] in ("shfl", "mma", "ldmatrix", "vote", "redux", "wmma") or one.words[:2] == ("bar", "warp")
+    return one.words[0] in ("shfl", "mma", "ldmatrix", "vote", "redux", "wmma", "wgmma") or one.words[:2] == ("bar", "warp")
 
 
 def _step(kernel: Kernel, one: Instruction) -> Step:
-    for makers in (compute.MAKERS, access.MAKERS):
+    for makers in (compute.MAKERS, access.MAKERS, warpgroups.MAKERS, wmma.MAKERS):
         maker = makers.get(one.words[0])
         if maker is not None:
             try:
@@ -100,6 +100,7 @@ class Block:
         self.shared = SharedMemory(static + dynamic if dynamic else self.kernel.static_bytes, program.cell, self.size)
         self.local = np.full((self.size, max(1, self.kernel.local_bytes)), 0xFF, np.uint8)
         self.copies = access.Copies(self.size)
+        self.sums: dict[str, tuple[Array, Array]] = {}  # what matrix units will leave in registers, and whose are not there yet
         self.index = index
         self.at = 0
 
@@ -202,7 +203,7 @@ class Block:
                 if at in held:  # others of the warp, which came another way
                     lanes = np.sort(np.concatenate([lanes, held.pop(at)]))
                     whole, warps = None if len(lanes) == self.size else lanes, len(np.unique(lanes // _WARP))
-                complete = self._complete(lanes, live)
+                complete = self._complete(lanes, live, 4 * _WARP if one.words[0] == "wgmma" else _WARP)
                 if not complete.all():
                     _join(held, at, lanes[~complete])
                     lanes = lanes[complete]
@@ -236,11 +237,11 @@ class Block:
         chosen = guard if not one.negated else ~guard
         return lanes[chosen], lanes[~chosen]
 
-    def _complete(self, lanes: Array, live: Array) -> Array:
-        """Of each thread, whether all of its warp that live are here."""
-        here = np.bincount(lanes // _WARP, minlength=len(self.shared.turns))
-        alive = np.bincount(self.threads[live] // _WARP, minlength=len(self.shared.turns))
-        return np.asarray((here == alive)[lanes // _WARP])
+    def _complete(self, lanes: Array, live: Array, together: int = _WARP) -> Array:
+        """Of each thread, whether all of its warp, or of its group of warps, that live are here."""
+        here = np.bincount(lanes // together, minlength=len(self.shared.turns))
+        alive = np.bincount(self.threads[live] // together, minlength=len(self.shared.turns))
+        return np.asarray((here == alive)[lanes // together])
 
     def _released(self, live: Array, waiting: dict[int, Array], held: dict[int, Array]) -> dict[int, Array]:
         """Nobody can go on: the threads that a barrier lets go, if all have reached one.

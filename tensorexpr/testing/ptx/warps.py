@@ -10,7 +10,16 @@ import numpy as np
 Array = np.ndarray[Any, np.dtype[Any]]
 LANE = np.arange(32)
 _GROUP, _IN_GROUP = LANE >> 2, LANE & 3
-_TYPES = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "tf32": np.float32, "s8": np.int8, "u8": np.uint8, "f64": np.float64}
+_TYPES = {
+    "f16": np.float16,
+    "bf16": ml_dtypes.bfloat16,
+    "tf32": np.float32,
+    "s8": np.int8,
+    "u8": np.uint8,
+    "f64": np.float64,
+    "f32": np.float32,
+    "s32": np.int32,
+}
 _PER_REGISTER = {"f16": 2, "bf16": 2, "tf32": 1, "s8": 4, "u8": 4, "f64": 1}
 
 
@@ -66,6 +75,18 @@ def multiplied(shape: tuple[int, int, int], kinds: tuple[str, str, str], a: list
         for element in range(per):
             right[:, per * _IN_GROUP + element + 4 * per * register, _GROUP] = _element(value, kinds[1], element)
     return _accumulated(m, kinds[2], left @ right, c)
+
+
+def typed(halves: Array, kind: str) -> Array:
+    """Elements of an operand as numbers that are added up without loss."""
+    return np.asarray(np.ascontiguousarray(halves).view(_TYPES[kind]).astype(np.float64))
+
+
+def group_places(registers: int) -> tuple[Array, Array]:
+    """The row and the column that each register of each thread of four warps holds of the sums of wgmma."""
+    register, thread = np.arange(registers)[:, None], np.arange(128)
+    row = thread // 32 * 16 + thread % 32 // 4 + register % 4 // 2 * 8
+    return row, register // 4 * 8 + thread % 4 * 2 + register % 2
 
 
 def _place_a(register: int, m: int, kind: str) -> tuple[Array, Array]:

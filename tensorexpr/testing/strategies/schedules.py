@@ -26,8 +26,10 @@ from ...schedule.steps import (
     Fuse,
     GroupComputeAt,
     GroupComputeRoot,
+    MultiBuffer,
     Pragma,
     Prefetch,
+    ReindexCacheRead,
     Reorder,
     RFactor,
     RollingBuffer,
@@ -124,6 +126,8 @@ def _proposal(draw: Draw, tree: ScheduleTree) -> Step | None:
         readers = tuple(s.id for s in tree.consumers(stage))
         if draw(st.integers(0, 3)) == 0:
             return TransformLayout(stage.id, draw(layout_mappings(stage)))
+        if readers and draw(st.integers(0, 3)) == 0:
+            return ReindexCacheRead(stage.id, _pick(draw, SCOPES), _pick(draw, readers))
         return CacheRead(stage.id, _pick(draw, SCOPES), readers) if readers else None
     return _pick(draw, _PROPOSALS)(draw, tree, stage)
 
@@ -222,7 +226,7 @@ def _virtual_threads(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step |
 
 
 def _double_buffer(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step | None:
-    return DoubleBuffer(stage.id)
+    return MultiBuffer(stage.id, 3) if draw(st.booleans()) else DoubleBuffer(stage.id)
 
 
 def _storage_align(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step | None:

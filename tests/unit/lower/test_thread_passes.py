@@ -360,6 +360,7 @@ def test_what_other_variables_decide_may_be_anywhere() -> None:
 
 
 OWN, OTHER = "s[ty * 8 + tx] = A[tx]\n", "s[15 - ty * 8 - tx]"
+TURN = "s[k % 2 * 32 + 15 - ty * 8 - tx]"
 
 
 @pytest.mark.parametrize(
@@ -375,6 +376,19 @@ OWN, OTHER = "s[ty * 8 + tx] = A[tx]\n", "s[15 - ty * 8 - tx]"
         # The halves of a buffer.
         ("    for k in range(4):\n        for i in range(2):\n            s[k % 2 * 32 + i * 16 + ty * 8 + tx] = A[k]\n", 0),
         ("    for k in range(4):\n        for i in range(2):\n            s[k % 2 * 8 + i * 16 + ty * 8 + tx] = A[k]\n", 1),
+        # Copies that take turns: other threads are waited for once in an iteration.
+        (f"    for k in range(4):\n        s[(k + 1) % 2 * 32 + ty * 8 + tx] = A[k]\n        B[tx] = {TURN}\n", 1),
+        (f"    for k in range(4):\n        s[k % 2 * 32 + ty * 8 + tx] = A[k]\n        B[tx] = {TURN}\n", 1),
+        (f"    for k in range(4):\n        s[(k + 1) % 2 * 8 + ty * 8 + tx] = A[k]\n        B[tx] = {TURN}\n", 2),  # they overlap
+        (f"    for k in range(4):\n        s[ty * 8 + tx] = A[k]\n        B[tx] = {OTHER}\n", 2),
+        (f"    for k in range(4):\n        {SYNC}\n        s[(k + 1) % 2 * 32 + ty * 8 + tx] = A[k]\n        B[tx] = {TURN}\n", 0),
+        (
+            f"    for k in range(4):\n        s[k % 3 * 16 + tx] = A[k]\n        if bx < k:\n            {SYNC}\n        B[0] = s[tx]\n",
+            2,
+        ),
+        # Quotients and remainders of threads: the same ones, and others.
+        ("    s[tx % 4 * 16 + tx // 4 * 2 + ty] = A[tx]\n    B[tx] = s[tx % 4 * 16 + tx // 4 * 2 + ty]\n", 0),
+        ("    s[tx % 4 * 16 + tx // 4 * 2 + ty] = A[tx]\n    B[tx] = s[tx // 4 * 16 + tx % 4 * 2 + ty]\n", 1),
         # Of the threads that a condition leaves.
         ("    if ty < 1:\n        for i in range(2):\n            s[i * 8 + tx] = A[i]\n", 0),
         ("    for i in range(2):\n        if T.likely(ty == 0) and tx < 7:\n            s[i * 8 + tx] = A[i]\n", 0),
@@ -387,6 +401,38 @@ OWN, OTHER = "s[ty * 8 + tx] = A[tx]\n", "s[15 - ty * 8 - tx]"
 )
 def test_no_barrier_too_many(body: str, barriers: int) -> None:
     assert shared(body).count(SYNC) == barriers + body.count(SYNC)
+
+
+def test_threads_meet_behind_a_wait_for_copies() -> None:
+    waits = 'with T.attr(0, "async_wait_queue_scope", 0):'
+    body = f"""    for k in range(4):
+        {waits}
+            with T.attr(0, "async_wait_inflight_count", 0):
+                s[(k + 1) % 2 * 32 + ty * 8 + tx] = A[k]
+                B[tx] = {TURN}
+"""
+    text = shared(body)
+    store = next(number for number, line in enumerate(text) if line.startswith("s["))
+    assert text.count(SYNC) == 1 and text.index(SYNC) < store
+    assert "inflight" in " ".join(text[: text.index(SYNC)])
+
+
+def test_fragments_are_read_where_threads_point() -> None:
+    load = 'T.ptx_ldmatrix("float16", T.bool(False), 4, ".b16", f, 0, T.tvm_access_ptr(T.type_annotation("float16"), s_data, {}, 8, 1), 0)'
+
+    def text(place: str) -> list[str]:
+        script = f"""def main(A: T.Buffer((256,), "float16")):
+    tx = T.launch_thread("threadIdx.x", 32)
+    s_data = T.allocate([512], "float16", "shared")
+    f = T.allocate([8], "float16", "local")
+    s = T.Buffer((512,), "float16", data=s_data, scope="shared")
+    s[tx * 8:tx * 8 + 8] = A[tx * 8:tx * 8 + 8]
+    {load.format(place)}
+"""
+        return lines(through(transform.ThreadSync("shared"), parsed(script)))
+
+    assert SYNC not in text("tx * 8") and SYNC not in text("256 + tx % 16 * 8")
+    assert SYNC in text("tx % 16 * 8 + tx // 16 * 128 - 8 * (tx % 2)")
 
 
 def test_a_let_waits_for_what_other_threads_write() -> None:

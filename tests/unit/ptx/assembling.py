@@ -27,10 +27,11 @@ needs_ptxas = pytest.mark.skipif(_ptxas() is None, reason="no ptxas here; the ex
 
 @dataclass(frozen=True)
 class Usage:
-    """What the assembler says of a kernel: registers of a thread, and bytes that it keeps in memory for want of them."""
+    """What the assembler says of a kernel: registers of a thread, bytes that it keeps in memory for want of them, and in words."""
 
     registers: int
     spilled: int
+    words: str = ""
 
 
 def assembled(text: str, arch: str) -> Usage:
@@ -42,4 +43,4 @@ def assembled(text: str, arch: str) -> Usage:
         done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     kept = re.findall(r"(\d+) bytes (?:stack frame|spill stores|spill loads)", done.stderr)
-    return Usage(int(re.findall(r"Used (\d+) registers", done.stderr)[0]), sum(map(int, kept)))
+    return Usage(int(re.findall(r"Used (\d+) registers", done.stderr)[0]), sum(map(int, kept)), done.stderr)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import re
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +21,7 @@ from tensorexpr.testing.ptx import emulator
 from tensorexpr.testing.ptx.memory import Counters
 
 from .assembling import assembled, needs_ptxas
+from .loops import loop_of
 
 Array = np.ndarray[Any, np.dtype[Any]]
 TARGET = "cuda -arch=sm_80"
@@ -66,10 +66,16 @@ CASES = {
     "vectors": Case([(8, 64), (64,)], lambda a, b: topi.nn.relu(topi.add(a, b)), lambda a, b: np.maximum(a + b, 0)),
     "prime": Case([(1009,)], topi.exp, np.exp),
     "transpose": Case([(7, 17)], topi.transpose, np.transpose),
+    "transpose of a tile and more": Case(
+        [(36, 44)], lambda a: topi.nn.relu(topi.transpose(topi.add(a, 1.0))), lambda a: np.maximum(a.T + 1, 0)
+    ),
+    "transpose of rows": Case([(32, 2, 40)], lambda a: topi.transpose(a, (2, 1, 0)), lambda a: a.transpose(2, 1, 0)),
     "border": Case([(7, 17)], lambda a: topi.nn.pad(a, [1, 2], [0, 1]), lambda a: np.pad(a, ((1, 0), (2, 1)))),
     "sums of rows": Case([(7, 1009)], lambda a: topi.sum(a, 1), lambda a: a.sum(1)),
     "sums of vectors": Case([(4, 1024)], lambda a: topi.sum(a, 1), lambda a: a.sum(1)),
     "sums of columns": Case([(17, 130)], lambda a: topi.sum(a, 0), lambda a: a.sum(0)),
+    "sums of columns of vectors": Case([(1, 70, 256)], lambda a: topi.sum(a, 1), lambda a: a.sum(1)),
+    "sums of long columns": Case([(600, 36)], lambda a: topi.max(a, 0), lambda a: a.max(0)),
     "sum of all": Case([(48, 1024)], topi.sum, np.sum),
     "mean": Case([(7, 100)], lambda a: topi.divide(topi.sum(a, 1), 100.0), lambda a: a.mean(1)),
     "argmax": Case([(7, 17)], lambda a: topi.argmax(a, 1), lambda a: a.argmax(1)),
@@ -147,6 +153,41 @@ def test_rows_are_read_in_whole_sectors(name: str) -> None:
     assert counters.bank_conflicts == 0
 
 
+def test_columns_are_read_by_vectors() -> None:
+    case = CASES["sums of columns of vectors"]
+    _, counters = run(case)
+    # 64 vectors of each row for 4 rows of threads, and 256 results
+    assert counters.global_requests == 70 * 256 // 4 // 32 + 256 // 32
+    assert counters.global_transactions == (70 + 1) * 256 * 4 // 32
+    assert counters.bank_conflicts == 0 and counters.barriers == 1
+
+
+@pytest.mark.parametrize("dtype, shape", [("float32", (64, 96)), ("float16", (64, 128)), ("int8", (64, 128))])
+def test_transposes_read_and_store_vectors_without_conflicts(dtype: str, shape: tuple[int, int]) -> None:
+    a, device = te.placeholder(shape, dtype, name="A"), emulator()
+    tensors = [a, topi.transpose(a)]
+    module: Any = tvm.build(scheduled(tensors), tensors, target=TARGET)
+    value = np.arange(shape[0] * shape[1]).reshape(shape).astype(dtype)
+    out = tvm.nd.empty(shape[::-1], dtype, device)
+    module(tvm.nd.array(value, device), out)
+    assert np.array_equal(out.numpy(), value.T)
+    assert device.counters.global_transactions == 2 * value.nbytes // 32
+    assert device.counters.global_requests == 2 * value.nbytes // 16 // 32
+    assert device.counters.bank_conflicts == 0
+
+
+@pytest.mark.parametrize(
+    "count, define", [(1, topi.nn.softmax), (3, lambda a, b, c: topi.nn.layer_norm(a, b, c, [1])), (1, lambda a: topi.sum(a, 1))]
+)
+def test_rows_of_halves_are_read_by_vectors(count: int, define: Callable[..., Tensor]) -> None:
+    inputs = [te.placeholder(shape, "float16", name="ABC"[n]) for n, shape in enumerate([(64, 4096), (4096,), (4096,)][:count])]
+    tensors = [*inputs, define(*inputs)]
+    text = tvm.build(scheduled(tensors), tensors, target=TARGET).imported_modules[0].get_source("ptx")
+    loads = re.findall(r"ld\.global\.nc\.(\S+)", text)
+    # but for the value that a norm subtracts before it sums squares
+    assert loads.count("v4.b32") >= max(1, len(loads) - 1)
+
+
 def test_operands_along_memory_meet_no_bank_conflicts() -> None:
     assert run(CASES["product of columns"])[1].bank_conflicts == 0
     _, counters = run(CASES["product"])
@@ -154,40 +195,46 @@ def test_operands_along_memory_meet_no_bank_conflicts() -> None:
     assert counters.bank_conflicts <= counters.shared_requests // 30
 
 
-def loop_of(text: str) -> Counter[str]:
-    """The instructions of the longest loop, by name."""
-    lines = [line.strip() for line in text.splitlines()]
-    found: list[Counter[str]] = []
-    for number, line in enumerate(lines):
-        back = re.search(r"bra(?:\.uni)?\s+(\$L\w+);", line)
-        start = lines.index(f"{back[1]}:") if back and f"{back[1]}:" in lines else number
-        body = [re.sub(r"^@!?%p\d+\s+", "", one) for one in lines[start + 1 : number + 1]]
-        found.append(Counter(one.split()[0] for one in body if one and not one.startswith(("//", "$", "."))))
-    return max(found, key=lambda names: names.total())
+LARGE: dict[str, Callable[..., Tensor]] = {
+    "product": topi.matmul,
+    "of rows": topi.nn.dense,
+    "of columns": lambda a, b: topi.matmul(a, b, True, False),
+}
 
 
 @functools.cache
-def large_product() -> DeviceModule:
+def large_product(name: str) -> DeviceModule:
     a, b = te.placeholder((4096, 4096), name="A"), te.placeholder((4096, 4096), name="B")
-    tensors = [a, b, topi.matmul(a, b)]
+    tensors = [a, b, LARGE[name](a, b)]
     module: Any = tvm.build(scheduled(tensors), tensors, target=TARGET)
     assert isinstance(module, DeviceModule)
     return module
 
 
-def test_a_large_product_multiplies_and_adds() -> None:
-    text = large_product().code.assembly
+@pytest.mark.parametrize("name", LARGE)
+def test_a_large_product_multiplies_and_adds(name: str) -> None:
+    text = large_product(name).code.assembly
     loop = loop_of(text)
     assert loop["fma.rn.f32"] == 1024
     assert loop["fma.rn.f32"] >= 0.88 * loop.total()
+    assert loop["bar.sync"] == 1
     assert ".minnctapersm 2" in text
 
 
 @needs_ptxas
-def test_a_large_product_has_room_for_two_blocks() -> None:
-    used = assembled(large_product().code.assembly, "sm_80")
+@pytest.mark.parametrize("name", LARGE)
+def test_a_large_product_has_room_for_two_blocks(name: str) -> None:
+    used = assembled(large_product(name).code.assembly, "sm_80")
     assert used.registers <= 128
     assert used.spilled == 0
+
+
+def test_without_asynchronous_copies_two_barriers_do() -> None:
+    a, b = te.placeholder((1024, 1024), name="A"), te.placeholder((1024, 1024), name="B")
+    tensors = [a, b, topi.matmul(a, b)]
+    old = "cuda -arch=sm_75"
+    text = tvm.build(topi.schedules.default_schedule(tensors, old), tensors, target=old).imported_modules[0].get_source("ptx")
+    assert loop_of(text)["bar.sync"] == 2
 
 
 def test_reasons_are_told() -> None:

@@ -96,7 +96,7 @@ def test_cache_write_keeps_what_was_said_about_storage() -> None:
     s[b].storage_align(b.op.axis[0], 2)
     s.cache_write(b, "local")
     node = s.tree[s[b].id]
-    assert (node.double_buffer, node.aligns) == (True, ((0, 2, 0),))
+    assert (node.double_buffer, node.aligns) == (2, ((0, 2, 0),))
 
 
 def test_double_buffer_of_a_loop_with_one_iteration() -> None:
@@ -208,3 +208,50 @@ def test_memory_that_threads_do_not_share_is_not_filled_together(scope: str) -> 
         return
     with pytest.raises(ScheduleError, match=r'bound to it too; .* let the threads share it: s\[P\]\.set_scope\("shared"\)'):
         tvm.lower(s, args)
+
+
+@pytest.mark.parametrize("copies", [2, 3, 4, 9])
+def test_copies_are_filled_for_later_iterations(copies: int) -> None:
+    s, args, b = chain()
+    outer, _ = s[args[-1]].split(args[-1].op.axis[0], factor=4)
+    s[b].compute_at(s[args[-1]], outer)
+    s[b].multi_buffer(copies)
+    assert_schedule_correct(s, args)
+    assert f"B = T.allocate([{4 * copies}]" in tvm.lower(s, args).script()
+
+
+@pytest.mark.parametrize("copies", [1, 17])
+def test_numbers_of_copies_that_there_are_not(copies: int) -> None:
+    s, _, b = chain()
+    with pytest.raises(ScheduleError, match="makes 2 to 16 copies, not"):
+        s[b].multi_buffer(copies)
+
+
+def windows() -> tuple[Schedule, list[Tensor]]:
+    """Windows of three elements, two apart."""
+    a, w = te.placeholder((17,), name="A"), te.placeholder((3,), name="W")
+    r = te.reduce_axis((0, 3), name="r")
+    c = te.compute((8,), lambda i: te.sum(a[i * 2 + r] * w[r], axis=r), name="C")
+    return create_schedule(c.op), [a, w, c]
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_copy_by_the_axes_of_its_reader(inside: bool) -> None:
+    s, args = windows()
+    copy = s.reindex_cache_read(args[0], "shared", args[2])
+    assert tuple(map(str, copy.shape)) == ("8", "3")
+    if inside:
+        outer, _ = s[args[2]].split(args[2].op.axis[0], factor=4)
+        s[copy].compute_at(s[args[2]], outer)
+    assert_schedule_correct(s, args)
+    again = create_schedule(args[2].op)
+    for step in type(s.trace).from_json(s.trace.to_json()):
+        again.apply_step(step)
+    assert str(again) == str(s)
+
+
+def test_a_copy_by_axes_takes_one_read() -> None:
+    a = te.placeholder((9,), name="A")
+    c = te.compute((8,), lambda i: a[i] + a[i + 1], name="C")
+    with pytest.raises(ScheduleError, match="C reads it at 2; cache_read"):
+        create_schedule(c.op).reindex_cache_read(a, "local", c)

@@ -1,0 +1,108 @@
+"""Matrix units of four warps together, which read both operands from shared memory: `wgmma` of sm_90a.
+
+An operand is told by a descriptor of 64 bits: where it begins, and how far apart its pieces of 8 rows by 16 bytes are. Each piece lies in
+one run of 128 bytes here, without swizzles. Source: PTX ISA, "Asynchronous warpgroup level matrix instructions", matrix descriptors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from ..errors import CodegenError
+from ..tir.arithmetic import as_int
+from ..tir.dtype import parse_dtype
+from ..tir.expr import Call, IntImm, PrimExpr
+from .context import FunctionContext
+from .memo import IMPURE
+from .ptx_access import emit_call, pointer
+
+_TYPES = {"float16": "f16", "bfloat16": "bf16"}
+_WARP_BYTES = 16 * 16  # of the 16 rows of a warp in a chunk; turned, they are two chunks
+_WARPS = 4
+
+
+def _check_chip(ctx: FunctionContext) -> None:
+    arch = ctx.module.target.arch
+    if arch != "sm_90a":
+        raise CodegenError(f"In {ctx.name}: wgmma is of sm_90a alone, and the target is {arch}; use ptx_mma")
+
+
+def _effect(ctx: FunctionContext) -> str:
+    ctx.forget_reads()
+    ctx.reads |= IMPURE
+    return "0"
+
+
+def emit_wgmma(ctx: FunctionContext, call: Call) -> str:
+    """ptx_wgmma: 16 x width sums of a warp, one of four that run it together, plus 16 products each."""
+    _check_chip(ctx)
+    width, depth = as_int(call.args[0]), as_int(call.args[1])
+    if call.dtype not in _TYPES or width is None or width % 8 or not 8 <= width <= 256 or depth != 16:
+        raise CodegenError(f"In {ctx.name}: wgmma sums 16 products of float16 or bfloat16 for 8, 16, ... 256 columns, not {call}")
+    registers = width // 2
+    place = pointer(ctx, call.args[2], call.args[3], 4, reads=True, writes=True).removeprefix("ptr ")
+    places = [ctx.text.value(f"getelementptr i8, ptr {place}, i32 {number * 4}") for number in range(registers)]
+    values = [f"float {ctx.text.value(f'load float, ptr {one}, align 4')}" for one in places]
+    # The pointer is to the rows of the calling warp, and the descriptor of those of all four.
+    ctx.module.text.declare("llvm.nvvm.read.ptx.sreg.tid.y", "i32")
+    warp = ctx.once(("thread", "threadIdx.y"), lambda: ctx.text.value("call i32 @llvm.nvvm.read.ptx.sreg.tid.y()"))
+    rows = 2 * _bytes(ctx, call.args[5], parse_dtype(call.dtype).itemsize) if as_int(call.args[7]) else _WARP_BYTES
+    skipped = ctx.text.value(f"mul i32 {ctx.text.value(f'and i32 {warp}, {_WARPS - 1}')}, {rows}")
+    a = _descriptor(ctx, call, 4, skipped)
+    b = _descriptor(ctx, call, 8, "0")
+    names = ", ".join(f"${number}" for number in range(registers))
+    kind, turned = _TYPES[call.dtype], [as_int(call.args[at]) or 0 for at in (7, 11)]
+    text = (
+        f"wgmma.mma_async.sync.aligned.m64n{width}k16.f32.{kind}.{kind} {{{names}}}, ${2 * registers}, ${2 * registers + 1}, 1, 1, 1, "
+        f"{turned[0]}, {turned[1]};"
+    )
+    constraints = ",".join([*["=f"] * registers, *map(str, range(registers)), "l", "l"])
+    struct = "{ " + ", ".join(["float"] * registers) + " }"
+    result = ctx.text.value(f'call {struct} asm sideeffect "{text}", "{constraints}"({", ".join([*values, a, b])})')
+    for number, one in enumerate(places):
+        ctx.text.emit(f"store float {ctx.text.value(f'extractvalue {struct} {result}, {number}')}, ptr {one}, align 4")
+    return _effect(ctx)
+
+
+def _descriptor(ctx: FunctionContext, call: Call, at: int, skipped: str) -> str:
+    """The descriptor of an operand: where it begins, and the bytes between its chunks of 16 bytes and its groups of 8 rows."""
+    write, size = ctx.text.value, parse_dtype(call.dtype).itemsize
+    address = pointer(ctx, call.args[at], IntImm("int32", 0), size, space=3, reads=True)
+    begin = write(f"sub i32 {write(f'ptrtoint {address} to i32')}, {skipped}")
+    chunk, eight = (_bytes(ctx, call.args[at + number], size) for number in (1, 2))
+    # Along the sum the first distance is that of chunks; of a turned operand chunks go along the rows, whose distance is the second.
+    first, second = (eight, chunk) if as_int(call.args[at + 3]) else (chunk, eight)
+    low = write(f"zext i32 {write(f'lshr i32 {begin}, 4')} to i64")
+    return f"i64 {write(f'or i64 {low}, {(first // 16) << 16 | (second // 16) << 32}')}"
+
+
+def _bytes(ctx: FunctionContext, elements: PrimExpr, size: int) -> int:
+    count = as_int(elements)
+    if count is None or count * size % 16:
+        raise CodegenError(f"In {ctx.name}: operands of wgmma have pieces at constant multiples of 16 bytes, not {elements} elements apart")
+    return count * size
+
+
+def _simple(name: str) -> Callable[[FunctionContext, Call], str]:
+    def emit(ctx: FunctionContext, call: Call) -> str:
+        _check_chip(ctx)
+        emit_call(ctx, name, "void", *(f"i64 {as_int(arg)}" for arg in call.args))
+        return _effect(ctx)
+
+    return emit
+
+
+def emit_proxy_fence(ctx: FunctionContext, call: Call) -> str:
+    """ptx_fence_proxy_async: the units see what this thread has written to shared memory."""
+    _check_chip(ctx)
+    ctx.text.emit('call void asm sideeffect "fence.proxy.async.shared::cta;", "~{memory}"()')
+    return _effect(ctx)
+
+
+CALLS: Mapping[str, Callable[[FunctionContext, Call], str]] = {
+    "tir.ptx_wgmma": emit_wgmma,
+    "tir.ptx_wgmma_fence": _simple("llvm.nvvm.wgmma.fence.sync.aligned"),
+    "tir.ptx_wgmma_commit_group": _simple("llvm.nvvm.wgmma.commit_group.sync.aligned"),
+    "tir.ptx_wgmma_wait_group": _simple("llvm.nvvm.wgmma.wait_group.sync.aligned"),
+    "tir.ptx_fence_proxy_async": emit_proxy_fence,
+}
