@@ -18,7 +18,7 @@ from .ptx_access import emit_call, pointer
 
 _TYPES = {"float16": "f16", "bfloat16": "bf16"}
 _WARP_BYTES = 16 * 16  # of the 16 rows of a warp in a chunk; turned, they are two chunks
-_WARPS = 4
+_WARP, _WARPS = 32, 4
 
 
 def _check_chip(ctx: FunctionContext) -> None:
@@ -39,6 +39,11 @@ def emit_wgmma(ctx: FunctionContext, call: Call) -> str:
     width, depth = as_int(call.args[0]), as_int(call.args[1])
     if call.dtype not in _TYPES or width is None or width % 8 or not 8 <= width <= 256 or depth != 16:
         raise CodegenError(f"In {ctx.name}: wgmma sums 16 products of float16 or bfloat16 for 8, 16, ... 256 columns, not {call}")
+    threads = ctx.module.launches.get(ctx.name, {}).get("threadIdx.x")
+    if threads != _WARP:  # warps are told by threadIdx.y
+        raise CodegenError(
+            f"In {ctx.name}: wgmma needs threadIdx.x of {_WARP} threads, one warp, not of {threads}; bind warps to threadIdx.y"
+        )
     registers = width // 2
     place = pointer(ctx, call.args[2], call.args[3], 4, reads=True, writes=True).removeprefix("ptr ")
     places = [ctx.text.value(f"getelementptr i8, ptr {place}, i32 {number * 4}") for number in range(registers)]

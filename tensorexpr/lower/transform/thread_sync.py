@@ -233,15 +233,23 @@ class _Planner:
                 count = 16 // parse_dtype(call.dtype).itemsize
                 yield self._element(source.args[1], False, (Ramp(begin, IntImm(begin.dtype, 1), count),), call.dtype)
             return
-        yield from (Access(n, True) for n in walk(source) if isinstance(n, Var) and n.dtype == "handle" and pointer_scope(n) == self._scope)
+        yield from self._anywhere(source)
 
     def _operands(self, call: Call) -> Iterator[Access]:
         """What the units read of shared memory for `ptx_wgmma`: as much as the pointers to both operands say."""
         for source in (call.args[4], call.args[8]):
-            data, begin, extent = source.args[1:4] if isinstance(source, Call) else (None, None, None)
-            count = None if extent is None else as_int(extent)
-            if isinstance(data, Var) and begin is not None and count is not None and pointer_scope(data) == self._scope:
-                yield self._element(data, False, (Ramp(begin, IntImm(begin.dtype, 1), count),), call.dtype)
+            is_part = isinstance(source, Call) and source.op == "tir.tvm_access_ptr" and isinstance(source.args[1], Var)
+            count = as_int(source.args[3]) if is_part and isinstance(source, Call) else None
+            if count is None or not isinstance(source, Call) or not isinstance(source.args[1], Var):
+                yield from self._anywhere(source)
+            elif pointer_scope(source.args[1]) == self._scope:
+                begin = source.args[2]
+                yield self._element(source.args[1], False, (Ramp(begin, IntImm(begin.dtype, 1), count),), call.dtype)
+
+    def _anywhere(self, source: PrimExpr) -> Iterator[Access]:
+        """Whatever memory an address is made of, at any place."""
+        found = (node for node in walk(source) if isinstance(node, Var) and node.dtype == "handle")
+        return (Access(node, True) for node in found if pointer_scope(node) == self._scope)
 
     def _all(self, stmt: Stmt) -> set[Access]:
         found = self._own(stmt)

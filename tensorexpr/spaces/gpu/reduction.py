@@ -95,7 +95,7 @@ def _columns(s: Schedule, tensor: Tensor, target: Target, limits: Limits) -> Non
         _columns(s, partial, target, limits)
         over_blocks(s, tensor, compute_of(s, tensor).axis, target)
         return
-    if width == 1 or terms < width * _TERMS_EACH:
+    if width == 1 or terms < width * _TERMS_EACH or threads < width:
         over_blocks(s, tensor, op.axis, target)
         return
     column, row = thread_axis((0, threads // width), "threadIdx.x"), thread_axis((0, width), "threadIdx.y")
