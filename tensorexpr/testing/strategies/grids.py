@@ -52,7 +52,7 @@ class _Grids:
         stage = s[result]
         threads, block, thread = self._bound(stage)
         if by_threads:
-            self._shared_sum(stage, result)
+            self._shared_sum(stage, node.is_output)
             return
         if sums is not None:
             s[sums].compute_at(stage, thread)
@@ -88,14 +88,15 @@ class _Grids:
                 stage.unroll(axis)
         return threads, blocks[-1], lanes[-1]
 
-    def _shared_sum(self, stage: Stage, result: Tensor) -> None:
+    def _shared_sum(self, stage: Stage, is_output: bool) -> None:
         """Threads along z add up a part of the sum each."""
         (first, *_), draw = stage.op.reduce_axis, self.draw
         width = draw(st.sampled_from(_WIDTHS))
         _, own = stage.split(first, factor=width)
         thread = thread_axis((0, width), "threadIdx.z")
         stage.bind(own, thread)
-        if draw(st.booleans()):
+        # What other kernels read has to be proved to be stored.
+        if is_output and draw(st.booleans()):
             stage.set_store_predicate(thread.var.equal(0))
 
     def _in_parts(self, stage: Stage, sums: Tensor, threads: Sequence[IterVar]) -> None:
