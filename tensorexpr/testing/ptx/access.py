@@ -165,11 +165,15 @@ def read_memory(block: Block, form: Form, addresses: Array, threads: Array, line
         return list(np.ascontiguousarray(block.local[threads[:, None], rows]).view(alu.BITS[form.kind]).T)
     _count_global(block, addresses, form.size, threads)
     found = [np.empty(len(addresses), alu.BITS[form.kind]) for _ in range(form.count)]
-    for number, lanes in block.memory.locate(addresses, form.size, where, threads):
+    # Of three elements side by side LLVM reads four where these are aligned together: no page ends between them. Nobody knows the fourth.
+    for number, lanes in block.memory.locate(addresses, form.width, where, threads):
         typed, start = block.memory.view(number, form.width)
         at = ((addresses if lanes is None else addresses[lanes]) - np.uint64(start)) // np.uint64(form.width)
         for element in range(form.count):
-            found[element][slice(None) if lanes is None else lanes] = typed[at + np.uint64(element)]
+            there = at + np.uint64(element)
+            inside = there < len(typed)
+            value = typed[np.minimum(there, np.uint64(len(typed) - 1))]
+            found[element][slice(None) if lanes is None else lanes] = value if inside.all() else np.where(inside, value, ~value)
     return found
 
 
