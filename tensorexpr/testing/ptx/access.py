@@ -172,8 +172,8 @@ def read_memory(block: Block, form: Form, addresses: Array, threads: Array, line
         for element in range(form.count):
             there = at + np.uint64(element)
             inside = there < len(typed)
-            value = typed[np.minimum(there, np.uint64(len(typed) - 1))]
-            found[element][slice(None) if lanes is None else lanes] = value if inside.all() else np.where(inside, value, ~value)
+            value = typed[there] if inside.all() else block.memory.beyond(number, form.width, there)
+            found[element][slice(None) if lanes is None else lanes] = value
     return found
 
 
