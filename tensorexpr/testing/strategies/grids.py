@@ -24,9 +24,9 @@ _STEPS = (1, 2, 3, 4)  # terms of a sum that are fetched together
 def grids(draw: st.DrawFn, outputs: Sequence[Operation | Tensor]) -> Schedule:
     """A schedule of `outputs` in which each stage that has axes is a kernel of blocks and threads, or part of one.
 
-    A kernel has one or two axes of threads, and virtual threads; sums in registers, terms in parts, with copies of operands in shared memory
-    that all threads fetch, or in registers of each; axes of a reduction may be threads. Stages that one kernel alone reads may be computed
-    in it, in shared memory for each block or in registers for each thread.
+    A kernel has one or two axes of threads, and virtual threads; sums in registers, terms in parts, with copies of operands in shared
+    memory that all threads fetch, or in registers of each; axes of a reduction may be threads. Stages that one kernel alone reads may be
+    computed in it, in shared memory for each block or in registers for each thread.
     """
     made = _Grids(draw, create_schedule(outputs))
     for number in [stage.id for stage in reversed(list(made.s.tree.in_order()))]:
@@ -64,8 +64,8 @@ class _Grids:
         draw, axes = self.draw, list(stage.op.axis)
         columns = [axes.pop()] if len(axes) > 1 and draw(st.booleans()) else []
         parts, threads = [], list[IterVar]()
-        for letter, own in zip("yx" if columns else "x", ([stage.fuse(*axes)], columns) if columns else ([stage.fuse(*axes)],), strict=True):
-            block, rest = stage.split(own[0], factor=draw(st.sampled_from(_WIDTHS)) * draw(st.sampled_from((1, 2, 4))))
+        for letter, own in zip("yx" if columns else "x", [stage.fuse(*axes), *columns], strict=True):
+            block, rest = stage.split(own, factor=draw(st.sampled_from(_WIDTHS)) * draw(st.sampled_from((1, 2, 4))))
             virtual: IterVar | None = None
             if draw(st.integers(0, 3)) == 0:
                 virtual, rest = stage.split(rest, nparts=2)
@@ -150,4 +150,3 @@ class _Grids:
             self.s = s = trial
             if way == "block":
                 self._fetched(s[producer.origin.output(0)], threads)
-
