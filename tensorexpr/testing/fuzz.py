@@ -20,7 +20,7 @@ from ..errors import ScheduleError
 from ..tir.interpreter import IterationLimitError
 from .case import Case, shrink
 from .check import PHASES
-from .strategies import compute_dags, schedules, targets
+from .strategies import compute_dags, grids, schedules, targets
 from .strategies.dags import LAYERS
 
 MAX_STEPS = 20
@@ -37,7 +37,8 @@ def draw_case(seed: int, number: int, max_steps: int = MAX_STEPS) -> Case:
     @given(st.data())
     def draw(data: st.DataObject) -> None:
         dag = data.draw(compute_dags(layers=tuple(LAYERS), unused=True))
-        schedule = data.draw(schedules(dag.outputs, max_steps=max_steps, argument_layouts=True))
+        is_grid = data.draw(st.integers(0, 7)) == 0
+        schedule = data.draw(grids(dag.outputs) if is_grid else schedules(dag.outputs, max_steps=max_steps, argument_layouts=True))
         drawn.append(Case(dag.tensors, schedule.trace, number % (1 << 31), target=str(data.draw(targets()))))
 
     # numbers of its own for each case, so that any can be repeated without those before it

@@ -183,6 +183,23 @@ def test_a_step_of_the_lesson_runs_alone() -> None:
     assert re.fullmatch(r"04_register_tile, 33\^3: \d+\.\d GFLOPS, \d+\.\d\d x NumPy\n", done.stdout)
 
 
+@pytest.mark.parametrize("step", ["02_shared_memory", "05_asynchronous", "07_matrix_units"])
+def test_a_step_of_the_lesson_on_gpus_counts_what_its_page_says(step: str) -> None:
+    folder = ROOT / "examples/gpu_steps"
+    command = [sys.executable, str(folder / f"{step}.py"), "--size", "64"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=ROOT, env=AS_USERS)
+    assert done.returncode == 0, done.stderr
+    said = re.fullmatch(
+        rf"{step}, 64\^3, for each 1024 multiply-adds: ([\d.]+) instructions of warps, .* 0\.0 for conflicts\n", done.stdout
+    )
+    assert said is not None, done.stdout
+    rows = [line.split("|") for line in (folder / "README.md").read_text().splitlines() if line.startswith("| [")]
+    assert [row[1].split("]")[0].strip(" [") for row in rows] == sorted(path.stem for path in folder.glob("[0-9][0-9]_*.py"))
+    counted = {row[1].split("]")[0].strip(" ["): float(row[3]) for row in rows}
+    # A smaller square has more around its loop for each of its multiply-adds.
+    assert counted[step] <= float(said[1]) <= 2 * counted[step]
+
+
 def test_the_table_of_the_readme_is_that_of_the_results() -> None:
     command = [sys.executable, str(ROOT / "examples/benchmarks/readme_table.py"), "--print"]
     table = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT, env=AS_USERS).stdout

@@ -21,8 +21,9 @@ from dataclasses import replace
 
 from ...errors import LoweringError
 from ...tir.arithmetic import add, as_int
-from ...tir.expr import IntImm, Var
+from ...tir.expr import BufferLoad, IntImm, Var
 from ...tir.function import PrimFunc
+from ...tir.rewriting import walk
 from ...tir.stmt import (
     Allocate,
     AssertStmt,
@@ -76,10 +77,18 @@ def _interleaved(stmt: Stmt) -> Stmt:
         )
     if count == 1:
         return Copier({result.loop_var: result.min}).stmt(result.body)
-    if has_pointers(result.body, allocated(result.body)):  # foreign code sees the memory: every thread has its own, one after the other
+    own = allocated(result.body)
+    # Foreign code sees the memory, or a reduction over threads puts its result there: every thread has its own, one after the other.
+    if has_pointers(result.body, own) or any(_fills(inner, own) for inner in walk_statements(result.body)):
         return replace(result, kind=ForKind.SERIAL, thread_binding=None)
     free = FreeVars()
     return _Interleaving(result, count, _differing(result, free), free).stmt(result.body)
+
+
+def _fills(stmt: Stmt, own: set[Var]) -> bool:
+    """True for a call with an effect that is given elements of allocated memory, as `tvm_thread_allreduce(1, x, True, result[0], t)` is."""
+    given = walk(stmt.value) if isinstance(stmt, Evaluate) and has_effect(stmt) else ()
+    return any(isinstance(node, BufferLoad) and node.buffer.data in own for node in given)
 
 
 def _differing(loop: For, free: FreeVars) -> set[Var]:

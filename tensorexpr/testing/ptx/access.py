@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, np.dtype[Any]]
 Step = Callable[["Block", "Array | None"], None]
 _SPACES = ("global", "shared", "local", "param", "const")
+_REGISTERS = (("%rd", 64), ("%rs", 16), ("%r", 32))  # by their names, as LLVM gives them
+_INTEGERS = ("b8", "u8", "s8", "b16", "u16", "s16", "u32", "s32")
 
 
 def narrowest(kernel: Kernel) -> int:
@@ -92,9 +94,22 @@ def _load(kernel: Kernel, one: Instruction) -> Step | None:
         threads = block.threads if lanes is None else lanes
         values = read_memory(block, form, address(block, lanes), threads, one.line)
         for name, value in zip(into, values, strict=True):
-            block.write(name, lanes, value.astype(np.uint16) if value.dtype == np.uint8 else value)
+            block.write(name, lanes, _widened(name, form.kind, value))
 
     return run
+
+
+def _widened(register: str, kind: str, value: Array) -> Array:
+    """What a narrow load leaves in a register: its sign, or zeros, in the bits above.
+
+    Example:
+        ld.global.s8 %r2: -24 is 0xFFFFFFE8 in the 32 bits of %r2.
+    """
+    wide = next((bits for prefix, bits in _REGISTERS if register.startswith(prefix)), 16)
+    if kind not in _INTEGERS or 8 * value.dtype.itemsize >= wide:
+        return value
+    signed, unsigned = np.dtype(f"int{wide}"), np.dtype(f"uint{wide}")
+    return value.view(f"int{8 * value.dtype.itemsize}").astype(signed).view(unsigned) if kind[0] == "s" else value.astype(unsigned)
 
 
 def _parameter(one: Instruction, into: list[str], form: Form) -> Step:
@@ -105,7 +120,7 @@ def _parameter(one: Instruction, into: list[str], form: Form) -> Step:
         data = np.frombuffer(np.asarray(block.arguments[name]).tobytes().ljust(form.size, b"\0"), alu.BITS[form.kind])
         for number, register in enumerate(into):
             value = np.full(block.count(lanes), data[index + number])
-            block.write(register, lanes, value.astype(np.uint16) if value.dtype == np.uint8 else value)
+            block.write(register, lanes, _widened(register, form.kind, value))
 
     return run
 
@@ -150,11 +165,15 @@ def read_memory(block: Block, form: Form, addresses: Array, threads: Array, line
         return list(np.ascontiguousarray(block.local[threads[:, None], rows]).view(alu.BITS[form.kind]).T)
     _count_global(block, addresses, form.size, threads)
     found = [np.empty(len(addresses), alu.BITS[form.kind]) for _ in range(form.count)]
-    for number, lanes in block.memory.locate(addresses, form.size, where, threads):
+    # Of three elements side by side LLVM reads four where these are aligned together: no page ends between them. Nobody knows the fourth.
+    for number, lanes in block.memory.locate(addresses, form.width, where, threads):
         typed, start = block.memory.view(number, form.width)
         at = ((addresses if lanes is None else addresses[lanes]) - np.uint64(start)) // np.uint64(form.width)
         for element in range(form.count):
-            found[element][slice(None) if lanes is None else lanes] = typed[at + np.uint64(element)]
+            there = at + np.uint64(element)
+            inside = there < len(typed)
+            value = typed[there] if inside.all() else block.memory.beyond(number, form.width, there)
+            found[element][slice(None) if lanes is None else lanes] = value
     return found
 
 

@@ -105,6 +105,13 @@ class GlobalMemory:
             self._typed[key] = whole[: len(whole) // size * size].view(_UNSIGNED[size])
         return self._typed[key], self._starts[number]
 
+    def beyond(self, number: int, size: int, places: Array) -> Array:
+        """Elements of some bytes of an array, whose bytes behind its end are all ones."""
+        whole = self._views[number]
+        at = places.astype(np.int64)[:, None] * size + np.arange(size)
+        found = np.where(at < len(whole), whole[np.minimum(at, len(whole) - 1)], np.uint8(0xFF))
+        return found.view(_UNSIGNED[size]).ravel()
+
 
 @dataclass(frozen=True)
 class _Cells:
