@@ -109,8 +109,8 @@ class GlobalMemory:
         """Elements of some bytes of an array, whose bytes behind its end are all ones."""
         whole = self._views[number]
         at = places.astype(np.int64)[:, None] * size + np.arange(size)
-        found = np.where(at < len(whole), whole[np.minimum(at, len(whole) - 1)], np.uint8(0xFF))
-        return found.view(_UNSIGNED[size]).ravel()
+        found: Array = np.where(at < len(whole), whole[np.minimum(at, len(whole) - 1)], np.uint8(0xFF)).view(_UNSIGNED[size])
+        return found.reshape(-1)
 
 
 @dataclass(frozen=True)

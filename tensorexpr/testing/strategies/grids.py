@@ -108,9 +108,9 @@ class _Grids:
         for load in list(dict.fromkeys(s.tree.reads(s.tree[stage.id]))):
             producer = s.tree.producer(load)
             scope = draw(st.sampled_from(("", "shared", "local", "shared")))
-            if not scope or producer.origin.num_outputs > 1 or isinstance(producer.attach, Root) is False:
+            if not scope or producer.origin.num_outputs > 1 or not isinstance(producer.attach, Root):
                 continue
-            copy = s.cache_read(load.producer, scope, [sums])
+            copy = s.cache_read(producer.origin.output(0), scope, [sums])
             s[copy].compute_at(stage, part if scope == "shared" or draw(st.booleans()) else term)
             if scope == "shared":
                 self._fetched(s[copy], threads)

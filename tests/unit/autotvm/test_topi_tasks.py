@@ -161,7 +161,7 @@ def test_wrong_layouts_are_wrong_answers() -> None:
     layout = compiled.arguments[1].layout
     assert layout is not None and compiled.arguments[1].shape == (2, 4, 3)
     values = np.arange(24, dtype="float32").reshape(4, 6)
-    expected = bench._Output("C", GuardedArray((4, 6), values.dtype), frozen_copy(values), Tolerance(0, 0))
+    expected = bench.Output("C", GuardedArray((4, 6), values.dtype), frozen_copy(values), Tolerance(0, 0))
     relaid = bench._relaid(expected, ArrayArgument("C", "float32", (2, 4, 3), layout), 0)
     wanted = values.reshape(4, 2, 3).transpose(1, 0, 2)
     relaid.memory.array[...] = wanted
