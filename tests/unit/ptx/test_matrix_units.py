@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -282,3 +284,11 @@ def test_a_trace_makes_the_same_kernel() -> None:
 def test_reasons_are_told() -> None:
     text = explain_default(CASES["halves"].program(), TARGET)
     assert "on matrix units of fp16" in text and "2 such parts" in text
+
+
+def test_intrinsics_are_known_by_name() -> None:
+    """As a record has them, in a process that has made no schedule yet."""
+    names = ["mma_bf16_float32", "wgmma_fp16_64x32"]
+    script = f"from tensorexpr.te.tensor_intrin import TensorIntrin; print(*(TensorIntrin.get(name).name for name in {names}))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == names
