@@ -20,6 +20,7 @@ from ..tir.function import IRModule
 from .alter_layout import AlterOpLayout, has_rules
 from .backend import Executor, Runtime
 from .backend.executor_factory import ExecutorFactoryModule
+from .constants import with_known_shapes
 from .expr import Function, as_expr, bind, const
 from .external import graph_with_external
 from .to_graph import to_graph
@@ -70,6 +71,9 @@ def _bound(mod: Any, params: Mapping[str, Any] | None) -> IRModule:
     whole = as_module(mod).clone()
     if params and "main" in whole:
         whole.update_func("main", bind_params_by_name(whole["main"], params))
+    for var, func in whole.functions_items():
+        if isinstance(func, Function):
+            whole.update_func(var, with_known_shapes(func))
     # Layouts that programs ask for; those of a build are chosen behind it.
     return AlterOpLayout()(whole) if PassContext.current().enables("AlterOpLayout", 3) and has_rules() else whole
 

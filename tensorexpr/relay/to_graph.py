@@ -22,7 +22,7 @@ from ..relax.transform.dataflow import ConvertToDataflow
 from ..tir.function import GlobalVar, IRModule
 from ..tir.op_registry import Op
 from .expr import Function, Let
-from .ops.row import ROWS, Computed
+from .ops.row import ROWS, emitted, with_extents
 from .parameter_types import with_parameter_types
 from .ty import info_of
 from .visitor import Steps, trampoline, walk
@@ -163,12 +163,10 @@ class _Emitter:
             if not str(call.op).startswith("relax."):
                 raise DeclarationError(f"no operator {str(call.op)!r}; relay.op.list_op_names() lists those that there are")
             return self.builder.emit(graph.Call(call.op, args, call.attrs, call.sinfo_args))
-        meaning = row.meant(row.bound(type(call)(call.op, args, call.attrs)))
-        if isinstance(meaning, Computed):
-            return meaning.emitted(self.builder)
-        return (
-            meaning if isinstance(meaning, (graph.Var, graph.Constant, graph.Tuple)) and _is_leaf(meaning) else self.builder.emit(meaning)
-        )
+        found = emitted(self.builder, row.meant(row.bound(type(call)(call.op, args, call.attrs))))
+        info = with_extents(found.struct_info)
+        # What uses the value may need to know its extents.
+        return found if info is found.struct_info else self.builder.match_cast(found, info)
 
 
 def _operands(expr: Any) -> tuple[Sequence[Any], Sequence[Any]]:
@@ -212,11 +210,6 @@ def _met(expr: Any, nodes: set[Any]) -> list[Any]:
             seen.add(node)
             waiting += [one for part in _operands(node) for one in part]
     return list(found)
-
-
-def _is_leaf(value: Any) -> bool:
-    """Whether a value needs no name: tuples of calls do."""
-    return not isinstance(value, graph.Tuple) or all(isinstance(one, (graph.Var, graph.Constant)) for one in value.fields)
 
 
 def _callees(func: Any, mod: IRModule) -> Iterator[str]:

@@ -17,14 +17,13 @@ from ..lower.transform import Sequential as Sequential
 from ..lower.transform import module_pass as module_pass
 from ..relax import expr as graph
 from ..relax import transform as on_graphs
-from ..relax.evaluator import Evaluator
-from ..relax.expr import owned
 from ..relax.transform.passes import pass_decorator
 from ..tir.function import GlobalVar, IRModule
 from ..tir.op_registry import Op
 from .alter_layout import AlterOpLayout, as_sum
 from .build_module import build_config
-from .expr import Call, Constant, Function, If, Let, Tuple, Var
+from .constants import folded, static
+from .expr import Call, Function, If, Let, Tuple, Var
 from .from_graph import from_graph
 from .gradient import FirstOrderGradient, gradient
 from .ops.elementwise import add, multiply, ones_like, rsqrt, subtract
@@ -108,27 +107,21 @@ def InferType() -> ModulePass:
     return ModulePass("InferType", lambda func, ctx: func, 0, by_user=False, module_func=on_module)
 
 
-def _folded(call: Any) -> Any:
-    """The value of a call of constants. Random numbers aren't computed twice, and so not here."""
-    known = all(isinstance(one, graph.Constant) or (isinstance(one, graph.Tuple) and all(isinstance(f, graph.Constant) for f in one.fields))
-                for one in call.args)  # fmt: skip
-    if not call.args or not known or not isinstance(call, Call) or str(call.op).startswith("random."):
-        return None
-    found = Evaluator(to_graph(IRModule.from_expr(Function((), call))))("main")
-    made = [Constant(owned(one).data) for one in (found if isinstance(found, tuple) else (found,))]
-    return Tuple(made) if isinstance(found, tuple) else made[0]
-
-
 def FoldConstant(fold_qnn: bool = False) -> ModulePass:
     """Calls of constants as their values.
 
     Args:
         fold_qnn: whether those of quantized tensors are folded, too.
     """
-    return _calls("FoldConstant", lambda call: _folded(call) if fold_qnn or not str(call.op).startswith("qnn.") else None, 2)
+    return _calls("FoldConstant", lambda call: folded(call) if fold_qnn or not str(call.op).startswith("qnn.") else None, 2)
 
 
-DynamicToStatic = FoldConstantExpr = FoldConstant
+FoldConstantExpr = FoldConstant
+
+
+def DynamicToStatic() -> ModulePass:
+    """Operators that are told shapes by tensors as those of attributes, where constants, or shapes of tensors, say them."""
+    return _calls("DynamicToStatic", static, 2)
 
 
 def _normalised(call: Any) -> Any:

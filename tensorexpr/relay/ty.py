@@ -34,7 +34,7 @@ def ShapeVar(name: str) -> Symbol:
     return Symbol(name, "int64")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TensorType(Type):
     """A tensor.
 
@@ -63,6 +63,15 @@ class TensorType(Type):
             raise TypeMismatchError(f"{self} has extents that are known when the graph runs only")
         return found  # type: ignore[return-value]
 
+    def __eq__(self, other: object) -> bool:
+        # Two unknown extents are as much known of as each other.
+        if not isinstance(other, TensorType) or (self.dtype, len(self.shape)) != (other.dtype, len(other.shape)):
+            return False
+        return all(a is b or a == b or (_is_unknown(a) and _is_unknown(b)) for a, b in zip(self.shape, other.shape, strict=True))
+
+    def __hash__(self) -> int:
+        return hash((self.dtype, *("?" if _is_unknown(one) else one for one in self.shape)))
+
     def __str__(self) -> str:
         shape = ", ".join(map(extent_text, self.shape))
         if not self.shape:
@@ -83,13 +92,15 @@ class IncompleteType(Type):
     kind: AnyValue = None
 
 
+def _is_unknown(extent: AnyValue) -> bool:
+    return isinstance(extent, Symbol) and re.fullmatch(r"any\d+", extent.name) is not None
+
+
 def extent_text(extent: AnyValue) -> str:
     """An extent as Relay's text has it: `?` for an unknown one, numbers without their dtypes."""
     match extent:
-        case Symbol(name=name) if re.fullmatch(r"any\d+", name):
-            return "?"
         case Symbol(name=name):
-            return name
+            return "?" if _is_unknown(extent) else name
         case IntImm(value=value):
             return str(value)
         case Add(a=a, b=b) | Sub(a=a, b=b) | Mul(a=a, b=b):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...errors import DeclarationError
-from . import executor_factory
+from . import executor_factory, te_compiler
 
 _EXECUTORS = ("graph", "aot", "vm", "debug")
 _RUNTIMES = ("cpp", "crt")
@@ -71,4 +71,4 @@ class Runtime:
         return self.options[name]
 
 
-__all__ = ["Executor", "Runtime", "executor_factory"]
+__all__ = ["Executor", "Runtime", "executor_factory", "te_compiler"]

@@ -11,6 +11,7 @@ from ...relax import op as graph_op
 from ...relax.expr import Tuple as GraphTuple
 from ...relax.expr import const as constant
 from ...tir.arithmetic import as_int
+from . import dynamic
 from .row import Computed, Expr, Meaning, by_layout, dtype, number, operator, shape
 from .transform import _axis, _list
 
@@ -388,10 +389,11 @@ def dropout(data: Any, rate: float = 0.5) -> Any:
     return dropout_raw(data, rate)[0]
 
 
-@operator("nn.pad", also=("dyn.nn.pad",))
+@operator("nn.pad")
 def _pad(data: Expr, pad_value: Expr, pad_width: Any, pad_mode: str = "constant") -> Meaning:
     widths = [int(n) for pair in pad_width for n in pair]
-    return R.pad(data, widths, number(pad_value).item(), {"edge": "replicate"}.get(pad_mode, pad_mode))
+    value = pad_value if dynamic.is_value(pad_value) else number(pad_value).item()
+    return R.pad(data, widths, value, {"edge": "replicate"}.get(pad_mode, pad_mode))
 
 
 def pad(data: Any, pad_width: Any, pad_value: Any = 0, pad_mode: str = "constant") -> Any:
@@ -399,12 +401,14 @@ def pad(data: Any, pad_width: Any, pad_value: Any = 0, pad_mode: str = "constant
 
     Args:
         data: a tensor.
-        pad_width: the pairs, or a constant tensor of them.
-        pad_value: a number or a constant.
+        pad_width: the pairs, or a tensor of them.
+        pad_value: a number, or a tensor without axes.
         pad_mode: "constant", "edge" or "reflect".
     """
     from ..expr import const
 
+    if dynamic.is_value(pad_width):
+        return dynamic.pad(data, pad_width, pad_value if hasattr(pad_value, "struct_info") else const(pad_value), pad_mode)
     widths = number(pad_width).tolist() if hasattr(pad_width, "struct_info") else pad_width
     value = pad_value if hasattr(pad_value, "struct_info") else const(pad_value, "float32" if isinstance(pad_value, float) else None)
     return _pad(data, value, widths, pad_mode)
@@ -452,8 +456,8 @@ def dilate(data: Expr, strides: Sequence[int], dilation_value: float = 0.0) -> M
     return Computed(lambda x: topi.nn.dilate(x, list(strides), dilation_value), (data,), {}, "dilate")
 
 
-@operator("nn.upsampling", also=("dyn.nn.upsampling",))
-def upsampling(
+@operator("nn.upsampling")
+def _upsampling(
     data: Expr, scale_h: float = 1, scale_w: float = 1, layout: str = "NCHW", method: str = "nearest_neighbor", align_corners: bool = False
 ) -> Meaning:
     """Planes at another scale."""
@@ -461,14 +465,39 @@ def upsampling(
     return Computed(lambda x: topi.nn.upsampling(x, *args), (data,), {}, "upsampling")
 
 
-@operator("nn.upsampling3d", also=("dyn.nn.upsampling3d",))
-def upsampling3d(
+def _by_scales(static: Any, computed: Any, data: Any, scales: Sequence[Any], *rest: Any) -> Any:
+    """The operator of scales that are numbers, or that of those that are tensors without axes."""
+    from ..expr import const
+
+    if any(map(dynamic.is_value, scales)):
+        return computed(data, *(one if hasattr(one, "struct_info") else const(float(one)) for one in scales), *rest)
+    return static(data, *(float(number(one)) if hasattr(one, "struct_info") else one for one in scales), *rest)
+
+
+def upsampling(
+    data: Any, scale_h: Any = 1, scale_w: Any = 1, layout: str = "NCHW", method: str = "nearest_neighbor", align_corners: bool = False
+) -> Any:
+    """Planes at another scale: numbers, or tensors without axes."""
+    return _by_scales(_upsampling, dynamic.upsampling, data, (scale_h, scale_w), layout, method, align_corners)
+
+
+@operator("nn.upsampling3d")
+def _upsampling3d(
     data: Expr, scale_d: float = 1, scale_h: float = 1, scale_w: float = 1, layout: str = "NCDHW", method: str = "nearest_neighbor",
     coordinate_transformation_mode: str = "half_pixel",
 ) -> Meaning:  # fmt: skip
     """Volumes at another scale."""
     args = (scale_d, scale_h, scale_w, layout, method, coordinate_transformation_mode)
     return Computed(lambda x: topi.nn.upsampling3d(x, *args), (data,), {}, "upsampling3d")
+
+
+def upsampling3d(
+    data: Any, scale_d: Any = 1, scale_h: Any = 1, scale_w: Any = 1, layout: str = "NCDHW", method: str = "nearest_neighbor",
+    coordinate_transformation_mode: str = "half_pixel",
+) -> Any:  # fmt: skip
+    """Volumes at another scale: numbers, or tensors without axes."""
+    scales = scale_d, scale_h, scale_w
+    return _by_scales(_upsampling3d, dynamic.upsampling3d, data, scales, layout, method, coordinate_transformation_mode)
 
 
 @operator("nn.fifo_buffer")

@@ -69,3 +69,15 @@ def _sparse_transpose(weights: Exprs) -> Meaning:
 def sparse_transpose(x: Any) -> Any:
     """A square sparse matrix transposed."""
     return _sparse_transpose(_csr(x))
+
+
+@operator("sparse_fill_empty_rows", results=lambda **given: 3)
+def sparse_fill_empty_rows(sparse_indices: Expr, sparse_values: Expr, dense_shape: Expr, default_value: Expr) -> Meaning:
+    """A sparse tensor with a value in each row: places as rows, values, and whether each row was empty."""
+    return graph_op.sparse_fill_empty_rows(sparse_indices, sparse_values, dense_shape, default_value)
+
+
+@operator("sparse_reshape", results=lambda **given: 2)
+def sparse_reshape(sparse_indices: Expr, prev_shape: Expr, new_shape: Expr) -> Meaning:
+    """The places of a sparse tensor's values in another shape, in which -1 is what is left, and that shape."""
+    return graph_op.sparse_reshape(sparse_indices, prev_shape, new_shape)
