@@ -63,8 +63,16 @@ def static(call: Any) -> Any:
     if name in _STATIC and any(isinstance(one, graph.Constant) for one in call.args):
         made = as_expr(_STATIC[name](**ROWS[name].bound(call)))
         if str(made.op) != name:
-            return made
+            found = folded(made)
+            return made if found is None else found
     return folded(call)
+
+
+def chosen(choice: Any) -> Any:
+    """The branch that a constant condition chooses; the choice itself for others."""
+    if not isinstance(choice, graph.If) or not isinstance(choice.cond, graph.Constant):
+        return choice
+    return choice.true_branch if bool(choice.cond.data.numpy()) else choice.false_branch
 
 
 class _Static(ExprMutator):
@@ -73,6 +81,10 @@ class _Static(ExprMutator):
         made = super().visit_call(call)
         found = static(made) if isinstance(made, Call) and isinstance(made.op, Op) else None
         return made if found is None else found
+
+    def visit_if(self, ite: Any) -> Any:
+        """The branch that is taken, where that is known."""
+        return chosen(super().visit_if(ite))
 
 
 def with_known_shapes(func: Function) -> Function:

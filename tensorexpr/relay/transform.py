@@ -22,7 +22,7 @@ from ..tir.function import GlobalVar, IRModule
 from ..tir.op_registry import Op
 from .alter_layout import AlterOpLayout, as_sum
 from .build_module import build_config
-from .constants import folded, static
+from .constants import chosen, folded, static
 from .expr import Call, Function, If, Let, Tuple, Var
 from .from_graph import from_graph
 from .gradient import FirstOrderGradient, gradient
@@ -53,14 +53,17 @@ def _each(name: str, run: Callable[[Function, IRModule], Any], opt_level: int = 
     return ModulePass(name, lambda func, ctx: func, opt_level, by_user=False, module_func=on_module)
 
 
-def _calls(name: str, rewrite: Rewrite, opt_level: int = 0) -> ModulePass:
-    """A pass that puts another expression in place of calls: what `rewrite` returns, unless it is None."""
+def _calls(name: str, rewrite: Rewrite, opt_level: int = 0, choose: Rewrite = lambda choice: choice) -> ModulePass:
+    """A pass that puts another expression in place of calls: what `rewrite` returns, unless it is None; `choose` is for choices."""
 
     class _Calls(ExprMutator):
         def visit_call(self, call: Any) -> Any:
             made = super().visit_call(call)
             found = rewrite(made) if isinstance(made, graph.Call) and isinstance(made.op, Op) else None
             return made if found is None else found
+
+        def visit_if(self, ite: Any) -> Any:
+            return choose(super().visit_if(ite))
 
     return _each(name, lambda func, mod: _Calls().visit(func), opt_level)
 
@@ -113,7 +116,7 @@ def FoldConstant(fold_qnn: bool = False) -> ModulePass:
     Args:
         fold_qnn: whether those of quantized tensors are folded, too.
     """
-    return _calls("FoldConstant", lambda call: folded(call) if fold_qnn or not str(call.op).startswith("qnn.") else None, 2)
+    return _calls("FoldConstant", lambda call: folded(call) if fold_qnn or not str(call.op).startswith("qnn.") else None, 2, chosen)
 
 
 FoldConstantExpr = FoldConstant
@@ -121,7 +124,7 @@ FoldConstantExpr = FoldConstant
 
 def DynamicToStatic() -> ModulePass:
     """Operators that are told shapes by tensors as those of attributes, where constants, or shapes of tensors, say them."""
-    return _calls("DynamicToStatic", static, 2)
+    return _calls("DynamicToStatic", static, 2, chosen)
 
 
 def _normalised(call: Any) -> Any:

@@ -17,6 +17,7 @@ from ..relax.struct_info import FuncStructInfo, ObjectStructInfo, StructInfo, Te
 from ..tir.arithmetic import as_int
 from ..tir.expr import Add, FloorDiv, FloorMod, FuncType, IntImm, Max, Min, Mul, PrimExpr, Sub, TupleType, Type
 from ..tir.expr import Var as Symbol
+from ..tir.rewriting import variables
 
 _NUMBERS = count()
 # What has no sign in Relay's text, where // begins a comment and % a variable.
@@ -48,7 +49,11 @@ class TensorType(Type):
 
     def __post_init__(self) -> None:
         given = self.shape if isinstance(self.shape, Sequence) or hasattr(self.shape, "__iter__") else (self.shape,)
-        object.__setattr__(self, "shape", tuple(_extent(one) for one in given))
+        shape: list[AnyValue] = []
+        for one in map(_extent, given):
+            # (relay.Any(),) * 3 is how programs write three unknown extents.
+            shape.append(Any() if _is_unknown(one) and any(one is other for other in shape) else one)
+        object.__setattr__(self, "shape", tuple(shape))
         object.__setattr__(self, "dtype", str(self.dtype))
 
     @property
@@ -160,13 +165,19 @@ def _int64(extent: AnyValue) -> AnyValue:
     return extent if known is None else known
 
 
+def _stated(extent: PrimExpr) -> PrimExpr:
+    """An extent as a type states it: what is computed of unknown ones is unknown."""
+    is_open = not isinstance(extent, (IntImm, Symbol)) and any(map(_is_unknown, variables(extent)))
+    return Any() if is_open else extent
+
+
 def type_of(info: StructInfo) -> AnyValue:
     """The type of a value of which `info` is known; None where nothing is."""
     match info:
         case TensorStructInfo():
             # A known number of dimensions whose extents depend on values: each of them is an unknown one.
             open_extents = None if info.ndim < 0 else tuple(Any() for _ in range(info.ndim))
-            extents = open_extents if info.extents is None else info.extents
+            extents = open_extents if info.extents is None else tuple(map(_stated, info.extents))
             return None if extents is None else TensorType(extents, info.dtype)
         case TupleStructInfo(fields):
             return TupleType(tuple(type_of(one) for one in fields))

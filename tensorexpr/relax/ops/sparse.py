@@ -59,9 +59,14 @@ def _np_reshape(sparse_indices: Any, prev_shape: Any, new_shape: Any) -> Any:
     if -1 in new:
         rest = math.prod(one for one in new if one != -1)
         new[new.index(-1)] = count // rest if rest else 0
-    flat = np.ravel_multi_index(tuple(sparse_indices.T), tuple(int(one) for one in prev_shape)) if len(sparse_indices) else np.zeros(0, int)
-    rows = np.stack(np.unravel_index(flat, new), 1) if len(flat) else np.zeros((0, len(new)))
+    flat = sparse_indices.astype(np.int64) @ _steps([int(one) for one in prev_shape])
+    rows = flat[:, None] // _steps(new) % np.asarray([count, *new[1:]] if new else [])
     return rows.astype(sparse_indices.dtype), np.asarray(new).astype(new_shape.dtype)
+
+
+def _steps(shape: list[int]) -> Any:
+    """How many elements the neighbours along each axis are apart."""
+    return np.asarray([math.prod(shape[n + 1 :]) for n in range(len(shape))], np.int64)
 
 
 @operator("sparse_reshape", numpy=_np_reshape)

@@ -189,6 +189,16 @@ def expand_dims(data: Expr, axis: Expr, num_newaxis: int = 1) -> Meaning:
     return Measured(numbers, rank + num_newaxis, lambda extents: R.reshape(data, _shape(extents)))
 
 
+def unravelled(indices: Any, extents: Any) -> Any:
+    """Places in a shape, a row for each axis, of places in the row of its elements."""
+    count, kind = _count(extents), dtype(indices)
+    sizes = R.astype(extents, kind)
+    inner = R.concat((R.strided_slice(sizes, [0], [1], [count]), const(np.ones(1), kind)), 0)
+    steps = R.flip(R.cumprod(R.flip(inner, 0), 0, kind), 0)
+    column = [count, *([1] * len(shape(indices)))]
+    return R.floor_mod(R.floor_divide(indices, R.reshape(steps, column)), R.reshape(sizes, column))
+
+
 @operator("dyn.squeeze")
 def squeeze(data: Expr, axis: Expr) -> Meaning:
     """Without some axes of one element."""

@@ -67,10 +67,13 @@ def _variance(data: Expr, mean: Expr, axis: Any = None, keepdims: bool = False, 
     squares = graph_op.mean(graph_op.multiply(centred, centred), axes, keepdims)
     if not unbiased:
         return squares
-    extents = [as_int(shape(data)[n]) for n in (range(len(shape(data))) if axes is None else axes)]
+    places = list(range(len(shape(data)))) if axes is None else axes
+    extents = [as_int(shape(data)[n]) for n in places]
     known = [one for one in extents if one is not None]
     if len(known) < len(extents):
-        raise DeclarationError("unbiased=True needs axes of known extents, by whose product less one it divides")
+        whole = graph_op.take(graph_op.shape_to_tensor(graph_op.shape_of(data)), constant(places, "int64"), 0)
+        many = graph_op.astype(graph_op.prod(whole), dtype(data))
+        return graph_op.multiply(squares, graph_op.divide(many, graph_op.subtract(many, constant(1, dtype(data)))))
     count = math.prod(known)
     # A single element has no unbiased variance: 0 by 0 is NaN, as NumPy has it.
     return graph_op.multiply(squares, constant(count / (count - 1) if count != 1 else math.inf, dtype(data)))
@@ -180,10 +183,11 @@ def _unique_results(return_counts: bool = False, **given: Any) -> int:
 
 @operator("unique", results=_unique_results)
 def unique(data: Expr, is_sorted: bool = True, return_counts: bool = False) -> Meaning:
-    """Different elements, their first places, the place of each element among them, how many there are, and how often each is."""
-    if not is_sorted:
-        raise DeclarationError("unique(is_sorted=False) isn't there: the order of unsorted results is nobody's promise")
-    return Computed(topi.unique, (data,), {"is_sorted": True, "return_counts": return_counts}, "unique")
+    """Different elements, their first places, the place of each element among them, how many there are, and how often each is.
+
+    In ascending order, or in that of their first occurrences.
+    """
+    return Computed(topi.unique, (data,), {"is_sorted": is_sorted, "return_counts": return_counts}, "unique")
 
 
 @operator("argwhere")

@@ -11,6 +11,7 @@ from ...relax import op as graph_op
 from ...relax.expr import Constant
 from ...relax.expr import Tuple as GraphTuple
 from ...relax.expr import TupleGetItem as GraphTupleGetItem
+from ...relax.expr import const as constant
 from ...relax.ops.shape_values import new_shape
 from ...tir.arithmetic import as_int
 from ..expr import as_expr, const
@@ -176,7 +177,9 @@ def reverse(data: Expr, axis: int) -> Meaning:
 @operator("reverse_sequence")
 def reverse_sequence(data: Expr, seq_lengths: Expr, seq_axis: int = 1, batch_axis: int = 0) -> Meaning:
     """The first elements of an axis from their end, as many as each one of a batch has."""
-    return Computed(topi.reverse_sequence, (data, seq_lengths), {"seq_axis": seq_axis, "batch_axis": batch_axis}, "reverse_sequence")
+    most = constant(int(shape(data)[seq_axis]), dtype(seq_lengths)) if as_int(shape(data)[seq_axis]) is not None else None
+    lengths = seq_lengths if most is None else graph_op.minimum(seq_lengths, most)
+    return Computed(topi.reverse_sequence, (data, lengths), {"seq_axis": seq_axis, "batch_axis": batch_axis}, "reverse_sequence")
 
 
 @operator("layout_transform")
@@ -311,13 +314,18 @@ def sequence_mask(data: Expr, valid_length: Expr, mask_value: float = 0, axis: i
 @operator("unravel_index")
 def unravel_index(indices: Expr, shape: Expr) -> Meaning:
     """Places in a shape of places in the row of its elements."""
-    return Computed(lambda i, extents: topi.unravel_index(i, extents), (indices, [int(one) for one in number(shape)]), {}, "unravel_index")
+    if not dynamic.is_value(shape):
+        return Computed(
+            lambda i, extents: topi.unravel_index(i, extents), (indices, [int(one) for one in number(shape)]), {}, "unravel_index"
+        )
+    return dynamic.unravelled(indices, shape)
 
 
 @operator("meshgrid", results=lambda data, indexing: len(as_expr(data).fields))
 def meshgrid(data: Exprs, indexing: str = "ij") -> Meaning:
-    """Coordinates of a grid of vectors."""
-    return Computed(topi.meshgrid, (_fields(data),), {"indexing": indexing}, "meshgrid")
+    """Coordinates of a grid of vectors; a scalar is a vector of one element."""
+    vectors = [one if shape(one) else graph_op.reshape(one, [1]) for one in _fields(data)]
+    return Computed(topi.meshgrid, (vectors,), {"indexing": indexing}, "meshgrid")
 
 
 @operator("adv_index")
@@ -343,9 +351,14 @@ def matrix_set_diag(data: Expr, diagonal: Expr, k: Any = 0, align: str = "RIGHT_
 
 
 @operator("trilu")
-def trilu(data: Expr, k: Expr, upper: bool = True) -> Meaning:
-    """The upper or lower triangle of matrices, with zeros elsewhere."""
-    return (graph_op.triu if upper else graph_op.tril)(data, int(number(k)))
+def _trilu(data: Expr, k: Expr, upper: bool = True) -> Meaning:
+    diagonal = graph_op.reshape(k, []) if dynamic.is_value(k) else int(number(k).item())
+    return (graph_op.triu if upper else graph_op.tril)(data, diagonal)
+
+
+def trilu(data: Any, k: Any, upper: bool = True) -> Any:
+    """The upper or lower triangle of matrices from diagonal `k` on, a number or a tensor of one, with zeros elsewhere."""
+    return _trilu(data, k if hasattr(k, "struct_info") else const(k, "int64"), upper)
 
 
 @operator("invert_permutation")

@@ -95,6 +95,12 @@ case(
     lambda i, old, new: np.array([[0, 1], [2, 1]]),
 )
 case("sparse_reshape", "[[0,1]] [2,3] [3,-1]", lambda r, i, old, new: r.sparse_reshape(i, old, new)[1], lambda *given: np.array([3, 2]))
+case("sparse_reshape", "[[0,4],[1,2]] [2,3] [6]", lambda r, i, old, new: r.sparse_reshape(i, old, new)[0], lambda *given: np.array([[4], [5]]))
+case("unravel_index", "i<6:4x2 [2,3]", lambda r, i, s: r.unravel_index(i, s), lambda i, s: np.stack(np.unravel_index(i, tuple(s))))
+case("trilu", "f:3x3 [1]", lambda r, x, k: r.trilu(x, k, upper=True), lambda x, k: np.triu(x, 1))
+case("unique", "[3,1,3,2]", lambda r, x: r.unique(x, is_sorted=False)[0], lambda x: np.array([3, 1, 2, 0]))
+case("meshgrid", "f:2 f:1", lambda r, x, y: r.meshgrid((x, r.squeeze(y, [0])), "ij")[1], lambda x, y: np.broadcast_to(y, (2, 1)))
+case("reverse_sequence", "f:2x3 [2,5]", lambda r, x, n: r.reverse_sequence(x, n), lambda x, n: np.stack([x[0, [1, 0, 2]], x[1, ::-1]]))
 for mark in ("stop_fusion", "checkpoint"):
     plain(f"annotation.{mark}", "f:2x3", np.copy)
 plain("on_device", "f:2x3", np.copy, "cpu")
