@@ -257,7 +257,8 @@ def _input_info(proto: Any, shape: Any, dtype: Any, symbols: dict[str, Symbol]) 
     found: list[Any] = []
     for n, one in enumerate(shape):
         if isinstance(one, str) or one is None or (isinstance(one, int) and one < 0):
-            name = one if isinstance(one, str) else f"{proto.name}_{n}"
+            # "?" is how models say that nothing is known, not that all such extents are equal.
+            name = one if isinstance(one, str) and any(c.isalnum() for c in one) else f"{proto.name}_{n}"
             # One symbol for a name in all inputs: that is how the model says that their extents are equal.
             found.append(symbols.setdefault(name, Symbol("".join(c if c.isalnum() else "_" for c in name), "int64")))
         else:
@@ -268,10 +269,12 @@ def _input_info(proto: Any, shape: Any, dtype: Any, symbols: dict[str, Symbol]) 
 def _parameter_name(name: str, sanitize: bool, taken: set[str]) -> str:
     made = name.replace(".", "_") if sanitize else name
     made = f"input_{made}" if sanitize and not made[:1].isalpha() and made[:1] != "_" else made
-    while made in taken:
-        made += "_"
-    taken.add(made)
-    return made
+    name, number = made, 0
+    while name in taken:
+        number += 1
+        name = f"{made}_{number}"
+    taken.add(name)
+    return name
 
 
 def from_onnx(

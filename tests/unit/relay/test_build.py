@@ -182,7 +182,7 @@ def test_what_an_executable_is_made_of() -> None:
     mod = tvm.IRModule.from_expr(relay.Function((x, w), relay.nn.relu(relay.nn.dense(x, w))))
     built = relay.build(mod, "llvm -num-cores 1", params={"w": np.ones((3, 4), "float32")}).module
     assert built.globals == ["main"] and built.get_function_params("main") == ["x"]
-    assert built.primitives == list(built.origins) and built.lib is built.mod
+    assert built.primitives == list(built.origins) and built.lib is built.kernels and built.mod is built
     assert sum(one.numpy().size for one in built.constants) >= 12 and len(built.constants) == 1
     with pytest.raises(MissingFunctionError, match="no function 'other' of a graph; there are main"):
         built.get_function_params("other")
