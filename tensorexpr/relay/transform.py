@@ -110,6 +110,16 @@ def InferType() -> ModulePass:
     return ModulePass("InferType", lambda func, ctx: func, 0, by_user=False, module_func=on_module)
 
 
+def InferTypeLocal(expr: Any) -> Any:
+    """The type of an expression, of which those of its operands are known."""
+    return expr.checked_type
+
+
+def AnnotateSpans() -> ModulePass:
+    """Accepted: nodes keep no places in texts."""
+    return _each("AnnotateSpans", lambda func, mod: func)
+
+
 def FoldConstant(fold_qnn: bool = False) -> ModulePass:
     """Calls of constants as their values.
 
@@ -372,11 +382,11 @@ def FakeQuantizationToInteger(hard_fail: bool = False, use_qat: bool = False, op
 
 
 __all__ = [
-    "AlterOpLayout", "AnnotateTarget", "BackwardFoldScaleAxis", "CanonicalizeOps", "CombineParallelBatchMatmul", "CombineParallelConv2D",
+    "AlterOpLayout", "AnnotateSpans", "AnnotateTarget", "BackwardFoldScaleAxis", "CanonicalizeOps", "CombineParallelBatchMatmul", "CombineParallelConv2D",
     "CombineParallelDense", "ConvertLayout", "DeadCodeElimination", "DefuseOps", "DynamicToStatic", "EliminateCommonSubexpr",
     "FakeQuantizationToInteger", "FastMath", "FirstOrderGradient",
     "FoldConstant", "FoldConstantExpr", "FoldScaleAxis", "ForwardFoldScaleAxis", "FuseOps",
-    "InferType", "Legalize", "MergeCompilerRegions", "MergeComposite", "PartitionGraph", "PassContext", "PassInstrument",
+    "InferType", "InferTypeLocal", "Legalize", "MergeCompilerRegions", "MergeComposite", "PartitionGraph", "PassContext", "PassInstrument",
     "RemoveUnusedFunctions", "Sequential", "SimplifyExpr", "SimplifyInference", "ToANormalForm", "ToGraphNormalForm", "ToMixedPrecision",
     "build_config", "function_pass", "gradient", "module_pass",
 ]  # fmt: skip
