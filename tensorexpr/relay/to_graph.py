@@ -218,7 +218,7 @@ def _callees(func: Any, mod: IRModule) -> Iterator[str]:
             yield node.name_hint
 
 
-def _in_order(mod: IRModule) -> list[str]:
+def callees_first(mod: IRModule) -> list[str]:
     """Functions behind those that they call: what a call returns is known then."""
     found: list[str] = []
     entered: set[str] = set()
@@ -234,9 +234,9 @@ def _in_order(mod: IRModule) -> list[str]:
     return found
 
 
-def _recursive(mod: IRModule) -> list[str]:
+def recursive(mod: IRModule) -> list[str]:
     """Functions of Relay that call themselves, by others or directly."""
-    callees = {name: set(_callees(mod[name], mod)) for name in _in_order(mod)}
+    callees = {name: set(_callees(mod[name], mod)) for name in callees_first(mod)}
     found = []
     for name in callees:
         reached, waiting = set[str](), list(callees[name])
@@ -290,8 +290,7 @@ def to_graph(mod: Any, external: Mapping[str, str] | None = None) -> IRModule:
         return whole
     others = {var: func for var, func in whole.functions_items() if not isinstance(func, Function)}
     builder = BlockBuilder(IRModule(others, dict(whole.attrs)))
-    recursive = _recursive(whole)
-    for name in recursive:
+    for name in recursive(whole):
         func: Any = whole[name]
         if func.ret_type is None:
             raise DeclarationError(f"@{name} calls itself: state its ret_type, from which the types in it follow")
@@ -299,7 +298,7 @@ def to_graph(mod: Any, external: Mapping[str, str] | None = None) -> IRModule:
         params = [graph.Var(one.name_hint, one.struct_info) for one in func.params]
         # All of them before the first body: of even(n) = odd(n - 1) and odd(n) = even(n - 1) neither comes first.
         builder.update_func(GlobalVar(name), graph.Function.create_empty(params, stated))
-    for name in _in_order(whole):
+    for name in callees_first(whole):
         func = whole[name]
         if not isinstance(func, Function):
             continue

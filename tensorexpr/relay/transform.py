@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from ..lower.context import PassContext as PassContext
 from ..lower.instruments import PassInstrument as PassInstrument
 from ..lower.passes import ModulePass, deep_recursion
@@ -23,9 +25,10 @@ from ..tir.op_registry import Op
 from .alter_layout import AlterOpLayout, as_sum
 from .build_module import build_config
 from .constants import chosen, folded, static
-from .expr import Call, Function, If, Let, Tuple, Var
+from .expr import Call, Function, If, Let, Tuple, Var, const
 from .from_graph import from_graph
 from .gradient import FirstOrderGradient, gradient
+from .inline import Inline
 from .ops.elementwise import add, multiply, ones_like, rsqrt, subtract
 from .ops.transform import expand_dims
 from .parameter_types import with_parameter_types
@@ -146,8 +149,6 @@ def _normalised(call: Any) -> Any:
     data, gamma, beta, mean, variance = call.args
     given = call.attrs
     ndim = len(data.checked_type.shape)
-    from .expr import const
-
     scale = rsqrt(add(variance, const(given["epsilon"], data.checked_type.dtype)))
     scale = multiply(scale, gamma) if given["scale"] else scale
     shift = multiply(mean, scale)
@@ -320,6 +321,22 @@ def DefuseOps() -> ModulePass:
     return _each("DefuseOps", lambda func, mod: _Flat().visit(func), 3)
 
 
+def FoldExplicitPadding() -> ModulePass:
+    """Borders as the padding of convolutions and pools that read them."""
+    return _on_graph("FoldExplicitPadding", 0, on_graphs.Normalize(), on_graphs.FoldPads())
+
+
+def _by_product(call: Any) -> Any:
+    divisor = call.args[1] if call.op == "divide" else None
+    known = divisor.data.numpy() if isinstance(divisor, graph.Constant) else np.zeros(1)
+    return multiply(call.args[0], const(1 / known, str(divisor.data.dtype))) if known.dtype.kind == "f" and known.all() else None
+
+
+def DivToMul() -> ModulePass:
+    """Quotients by constants of floats as products."""
+    return _calls("DivToMul", _by_product)
+
+
 def FoldScaleAxis() -> ModulePass:
     """Factors of channels into the weights of convolutions and products before or behind them."""
     return _on_graph("FoldScaleAxis", 3, on_graphs.Normalize(), on_graphs.FoldScaleAxis())
@@ -333,13 +350,26 @@ def SimplifyExpr() -> ModulePass:
     return _on_graph("SimplifyExpr", 0, on_graphs.SimplifyExpr(), on_graphs.OptimizeLayoutTransform(), on_graphs.RemoveRedundantReshape())
 
 
+# What has no layout to ask for: it takes that of the convolutions around it, or keeps its own between transposes.
+_GO_ALONG = {
+    *(f"nn.{kind}_pool{n}d" for kind in ("avg", "max", "global_avg", "global_max", "adaptive_avg", "adaptive_max") for n in (1, 2, 3)),
+    "image.resize2d", "nn.batch_norm", "nn.bias_add", "nn.deformable_conv2d", "nn.upsampling", "qnn.avg_pool2d", "vision.roi_align",
+    "vision.roi_pool",
+}  # fmt: skip
+
+
 def ConvertLayout(desired_layouts: Mapping[str, Sequence[str]]) -> ModulePass:
     """Convolutions in other layouts, with as few transposes as possible.
 
     Args:
-        desired_layouts: {"nn.conv2d": ["NHWC", "default"]}: layouts of data and weights.
+        desired_layouts: {"nn.conv2d": ["NHWC", "default"]}: layouts of data and weights. Those of `qnn.conv2d` are those of the convolution
+            of integers that it is; pools and resizes take the layout that is around them.
     """
-    asked = {f"relax.{name}": list(layouts) for name, layouts in desired_layouts.items()}
+    asked = {
+        f"relax.{name.replace('qnn.', 'nn.')}": list(layouts)
+        for name, layouts in sorted(desired_layouts.items(), reverse=True)  # "qnn" first: what is said of "nn.conv2d" itself counts
+        if name not in _GO_ALONG
+    }
     return _on_graph("ConvertLayout", 3, on_graphs.Normalize(), on_graphs.ConvertLayout(asked))
 
 
@@ -383,10 +413,10 @@ def FakeQuantizationToInteger(hard_fail: bool = False, use_qat: bool = False, op
 
 __all__ = [
     "AlterOpLayout", "AnnotateSpans", "AnnotateTarget", "BackwardFoldScaleAxis", "CanonicalizeOps", "CombineParallelBatchMatmul", "CombineParallelConv2D",
-    "CombineParallelDense", "ConvertLayout", "DeadCodeElimination", "DefuseOps", "DynamicToStatic", "EliminateCommonSubexpr",
+    "CombineParallelDense", "ConvertLayout", "DeadCodeElimination", "DefuseOps", "DivToMul", "DynamicToStatic", "EliminateCommonSubexpr",
     "FakeQuantizationToInteger", "FastMath", "FirstOrderGradient",
-    "FoldConstant", "FoldConstantExpr", "FoldScaleAxis", "ForwardFoldScaleAxis", "FuseOps",
-    "InferType", "InferTypeLocal", "Legalize", "MergeCompilerRegions", "MergeComposite", "PartitionGraph", "PassContext", "PassInstrument",
+    "FoldConstant", "FoldConstantExpr", "FoldExplicitPadding", "FoldScaleAxis", "ForwardFoldScaleAxis", "FuseOps",
+    "InferType", "InferTypeLocal", "Inline", "Legalize", "MergeCompilerRegions", "MergeComposite", "PartitionGraph", "PassContext", "PassInstrument",
     "RemoveUnusedFunctions", "Sequential", "SimplifyExpr", "SimplifyInference", "ToANormalForm", "ToGraphNormalForm", "ToMixedPrecision",
     "build_config", "function_pass", "gradient", "module_pass",
 ]  # fmt: skip

@@ -99,7 +99,9 @@ class Executable:
     @property
     def bytecode(self) -> str:
         """The functions of graphs as a text: the head of each, and what it does."""
-        return "\n\n".join(f"{name}({', '.join(self.get_function_params(name))}):\n{func.script()}" for name, func in self.functions.items())
+        return "\n\n".join(
+            f"{name}({', '.join(self.get_function_params(name))}):\n{func.script()}" for name, func in self.functions.items()
+        )
 
     def get_source(self, fmt: str = "") -> str:
         """The kernels as a text; see `Module.get_source`."""

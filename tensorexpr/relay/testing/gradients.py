@@ -35,7 +35,10 @@ def check_grad(
     """
     rng = np.random.default_rng(0)
     types = [param.checked_type for param in func.params]
-    made = [np.asarray(mean + (10 * eps if scale is None else scale) * rng.standard_normal([int(n) for n in t.shape])).astype(to_numpy(t.dtype)) for t in types]
+    made = [
+        np.asarray(mean + (10 * eps if scale is None else scale) * rng.standard_normal([int(n) for n in t.shape])).astype(to_numpy(t.dtype))
+        for t in types
+    ]
     given = made if inputs is None else [np.asarray(one) for one in inputs]
     by = [n for n, one in enumerate(given) if test_inputs is None or any(one is np.asarray(other) for other in test_inputs)]
     run = create_executor(executor_kind).evaluate(func)

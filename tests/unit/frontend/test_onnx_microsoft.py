@@ -70,6 +70,14 @@ CASES: dict[str, tuple[str, list[Any], dict[str, Any], int]] = {
         {"kernel_shape": [2, 2], "strides": [2, 2]},
         1,
     ),
+    "attention with its keys": ("Attention", QKV, {"num_heads": 2}, 2),
+    "product plus levels": (
+        "QGemm",
+        [levels(3, 4), *scale(0.1, 7), levels(5, 4), normal(5) ** 2, levels(5), np.arange(5, dtype="int32"), *scale(9.0, 100)],
+        {"transB": 1, "alpha": 0.5},
+        1,
+    ),
+    "product as floats": ("QGemm", [levels(4, 3), *scale(0.1, 7), levels(4, 5), *scale(0.2, 9)], {"transA": 1}, 1),
     "levels in a row": (
         "QLinearConcat",
         [*scale(0.1, 10), levels(2, 3), *scale(0.05, 3), levels(1, 3), *scale(0.2, 30)],

@@ -95,7 +95,12 @@ case(
     lambda i, old, new: np.array([[0, 1], [2, 1]]),
 )
 case("sparse_reshape", "[[0,1]] [2,3] [3,-1]", lambda r, i, old, new: r.sparse_reshape(i, old, new)[1], lambda *given: np.array([3, 2]))
-case("sparse_reshape", "[[0,4],[1,2]] [2,3] [6]", lambda r, i, old, new: r.sparse_reshape(i, old, new)[0], lambda *given: np.array([[4], [5]]))
+case(
+    "sparse_reshape",
+    "[[0,4],[1,2]] [2,3] [6]",
+    lambda r, i, old, new: r.sparse_reshape(i, old, new)[0],
+    lambda *given: np.array([[4], [5]]),
+)
 case("unravel_index", "i<6:4x2 [2,3]", lambda r, i, s: r.unravel_index(i, s), lambda i, s: np.stack(np.unravel_index(i, tuple(s))))
 case("trilu", "f:3x3 [1]", lambda r, x, k: r.trilu(x, k, upper=True), lambda x, k: np.triu(x, 1))
 case("unique", "[3,1,3,2]", lambda r, x: r.unique(x, is_sorted=False)[0], lambda x: np.array([3, 1, 2, 0]))

@@ -108,7 +108,7 @@ def embed_layer_normalization(ctx: Context, inputs: Inputs, attrs: Attributes) -
 @onnx_op("Attention", domain=_DOMAIN)
 def attention(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     """Attention of several heads, whose queries, keys and values are products of the data with one matrix of weights."""
-    if ctx.has(4) or ctx.wants(1) or attrs.bool("do_rotary", False):
+    if ctx.has(4) or attrs.bool("do_rotary", False):
         ctx.fail("attention with a past, or with rotated places")
     heads, (batch, length, _) = attrs.int("num_heads"), ctx.extents(0)
     width = ctx.extents(1)[1]
@@ -117,7 +117,7 @@ def attention(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     made = ctx.emit(R.add(made, inputs[2]) if ctx.has(2) else made)
     parts = ctx.emit(R.split(made, np.cumsum(sizes)[:-1].tolist(), -1))
     query, key, value = (
-        R.permute_dims(R.reshape(relax.TupleGetItem(parts, n), [batch, length, heads, size // heads]), [0, 2, 1, 3])
+        ctx.emit(R.permute_dims(R.reshape(relax.TupleGetItem(parts, n), [batch, length, heads, size // heads]), [0, 2, 1, 3]))
         for n, size in enumerate(sizes)
     )
     scale = attrs.float("scale", 0.0) or 1.0 / np.sqrt(sizes[0] // heads)
@@ -130,7 +130,8 @@ def attention(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
         seen = R.tril(R.ones([length, length], "int32"))
         scores = R.where(R.greater(seen, relax.const(0, "int32")), scores, relax.const(np.finfo(np.float32).min, ctx.dtype(0)))
     found = R.permute_dims(R.matmul(R.nn.softmax(scores, -1), value), [0, 2, 1, 3])
-    return R.reshape(found, [batch, length, sizes[2]])
+    present = [R.concat((R.expand_dims(key, 0), R.expand_dims(value, 0)), 0)] if ctx.wants(1) else []
+    return [R.reshape(found, [batch, length, sizes[2]]), *present]
 
 
 def _mask(ctx: Context, mask: Any, length: Any) -> Any:
@@ -184,6 +185,20 @@ _by_floats("LeakyRelu", 1, lambda ctx, attrs, x: R.nn.leakyrelu(x, attrs.float("
 _by_floats("Softmax", 1, lambda ctx, attrs, x: R.nn.softmax(x, attrs.int("axis", -1)))
 _by_floats("AveragePool", 1, _planes(average_pool))
 _by_floats("GlobalAveragePool", 1, _planes(global_average_pool))
+
+
+@onnx_op("QGemm", domain=_DOMAIN)
+def qgemm(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
+    """A product of quantised matrices plus a bias in int32, as quantised numbers, or as floats if their scale is left out."""
+    left = R.permute_dims(_floats(inputs, 0)) if attrs.bool("transA", False) else _floats(inputs, 0)
+    turned = attrs.bool("transB", False)
+    right = R.dequantize(inputs[3], inputs[4], _zero(inputs, 5, inputs[3]), 0 if turned else 1)
+    total = R.matmul(left, R.permute_dims(right) if turned else right)
+    if ctx.has(6):
+        total = R.add(total, R.multiply(R.astype(inputs[6], "float32"), R.multiply(inputs[1], inputs[4])))
+    alpha = attrs.float("alpha", 1.0)
+    total = total if alpha == 1.0 else R.multiply(total, relax.const(alpha, "float32"))
+    return R.quantize(total, inputs[7], _zero(inputs, 8, inputs[0]), -1, ctx.dtype(0)) if ctx.has(7) else total
 
 
 @onnx_op("QLinearConcat", domain=_DOMAIN)
