@@ -52,8 +52,8 @@ def from_onnx(
         ModelError, UnsupportedOperatorError, NeedsValueError: as of `relax.frontend.onnx.from_onnx`.
     """
     # As types have them: (relay.Any(),) * 3 are three unknown extents.
-    shapes = {name: TensorType(extents).shape for name, extents in (shape or {}).items()}
-    mod = onnx_graph(model, shapes, dtype, opset, keep_params_in_input=not freeze_params, sanitize_input_names=False)
+    shapes = {name: TensorType(tuple(extents)).shape for name, extents in (shape or {}).items()}
+    mod = onnx_graph(model, shapes, dtype, opset, keep_params_in_input=not freeze_params, sanitize_input_names=False, open_values=True)
     return _with_params(mod)
 
 

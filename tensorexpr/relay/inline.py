@@ -61,7 +61,9 @@ def Inline() -> ModulePass:
             if _asks(func) and name not in looping:
                 bodies[name] = func
         mentioned = {node.name_hint for _, func in made.functions_items() for node in walk(func) if isinstance(node, GlobalVar)}
-        kept = {var: func for var, func in made.functions_items() if var.name_hint not in used or var.name_hint in mentioned}
+        kept: dict[Any, Any] = {
+            var: func for var, func in made.functions_items() if var.name_hint not in used or var.name_hint in mentioned
+        }
         return IRModule(kept, dict(mod.attrs))
 
     return ModulePass("Inline", lambda func, ctx: func, 0, by_user=False, module_func=on_module)

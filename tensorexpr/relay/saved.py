@@ -24,8 +24,8 @@ def to_json(node: Any) -> str:
     if not isinstance(node, (IRModule, Expr)):
         raise RecordError(f"save_json writes a module, a function or an expression of Relay by itself, not in a {type(node).__name__}")
     kind = _KINDS[0 if isinstance(node, IRModule) else 1 if isinstance(node, Function) else 2]
-    func = Function(tuple(free_vars(node)), node) if kind == "expression" else node
-    mod = node if isinstance(node, IRModule) else IRModule({"main": func})
+    func: Any = Function(tuple(free_vars(node)), node) if kind == "expression" else node
+    mod = node if isinstance(node, IRModule) else IRModule.from_expr(func)
     return json.dumps({"relay": kind, "text": module_text(mod, None, True)})
 
 

@@ -327,8 +327,10 @@ def FoldExplicitPadding() -> ModulePass:
 
 
 def _by_product(call: Any) -> Any:
-    divisor = call.args[1] if call.op == "divide" else None
-    known = divisor.data.numpy() if isinstance(divisor, graph.Constant) else np.zeros(1)
+    divisor: Any = call.args[1] if call.op == "divide" else None
+    if not isinstance(divisor, graph.Constant):
+        return None
+    known = np.asarray(divisor.data.numpy())
     return multiply(call.args[0], const(1 / known, str(divisor.data.dtype))) if known.dtype.kind == "f" and known.all() else None
 
 
@@ -412,11 +414,11 @@ def FakeQuantizationToInteger(hard_fail: bool = False, use_qat: bool = False, op
 
 
 __all__ = [
-    "AlterOpLayout", "AnnotateSpans", "AnnotateTarget", "BackwardFoldScaleAxis", "CanonicalizeOps", "CombineParallelBatchMatmul", "CombineParallelConv2D",
-    "CombineParallelDense", "ConvertLayout", "DeadCodeElimination", "DefuseOps", "DivToMul", "DynamicToStatic", "EliminateCommonSubexpr",
-    "FakeQuantizationToInteger", "FastMath", "FirstOrderGradient",
-    "FoldConstant", "FoldConstantExpr", "FoldExplicitPadding", "FoldScaleAxis", "ForwardFoldScaleAxis", "FuseOps",
-    "InferType", "InferTypeLocal", "Inline", "Legalize", "MergeCompilerRegions", "MergeComposite", "PartitionGraph", "PassContext", "PassInstrument",
-    "RemoveUnusedFunctions", "Sequential", "SimplifyExpr", "SimplifyInference", "ToANormalForm", "ToGraphNormalForm", "ToMixedPrecision",
-    "build_config", "function_pass", "gradient", "module_pass",
+    "AlterOpLayout", "AnnotateSpans", "AnnotateTarget", "BackwardFoldScaleAxis", "CanonicalizeOps", "CombineParallelBatchMatmul",
+    "CombineParallelConv2D", "CombineParallelDense", "ConvertLayout", "DeadCodeElimination", "DefuseOps", "DivToMul", "DynamicToStatic",
+    "EliminateCommonSubexpr", "FakeQuantizationToInteger", "FastMath", "FirstOrderGradient", "FoldConstant", "FoldConstantExpr",
+    "FoldExplicitPadding", "FoldScaleAxis", "ForwardFoldScaleAxis", "FuseOps", "InferType", "InferTypeLocal", "Inline", "Legalize",
+    "MergeCompilerRegions", "MergeComposite", "PartitionGraph", "PassContext", "PassInstrument", "RemoveUnusedFunctions", "Sequential",
+    "SimplifyExpr", "SimplifyInference", "ToANormalForm", "ToGraphNormalForm", "ToMixedPrecision", "build_config", "function_pass",
+    "gradient", "module_pass",
 ]  # fmt: skip

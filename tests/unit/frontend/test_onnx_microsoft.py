@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tensorexpr import relax
-from tensorexpr.errors import ModelError
+from tensorexpr.errors import ArgumentError, ModelError, NeedsValueError
 from tensorexpr.relax.evaluator import Evaluator
 from tensorexpr.relax.frontend.onnx import from_onnx
 
@@ -145,5 +145,38 @@ def _add(*dims: Any) -> Any:
 def test_extents_without_a_name_are_not_one() -> None:
     run: Callable[..., Any] = relax.VirtualMachine(relax.build(from_onnx(_add("?", "?"))))["main"]
     assert run(normal(2, 3), normal(3, 4)).shape == (2, 4)
-    symbols = {str(extent) for param in from_onnx(_add("n", "n"))["main"].params for extent in param.struct_info.shape.values}
+    named: Any = from_onnx(_add("n", "n"))["main"]
+    symbols = {str(extent) for param in named.params for extent in param.struct_info.shape.values}
     assert symbols == {"n"}
+
+
+def _named(name: str) -> Any:
+    return helper.make_empty_tensor_value_info(name)
+
+
+def test_shapes_that_inputs_say_when_a_graph_of_relay_runs() -> None:
+    from tensorexpr import relay
+
+    inputs = [
+        helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [2, 6]),
+        helper.make_tensor_value_info("s", onnx.TensorProto.INT64, [2]),
+    ]
+    nodes = [
+        helper.make_node("Reshape", ["x", "s"], ["r"]),
+        helper.make_node("ConstantOfShape", ["s"], ["c"]),
+        helper.make_node("Sub", ["r", "c"], ["y"]),
+    ]
+    graph = helper.make_graph(nodes, "g", inputs, [_named("y")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    with pytest.raises(NeedsValueError):
+        from_onnx(model)
+    mod, params = relay.frontend.from_onnx(model)
+    run = relay.create_executor("vm", mod=mod).evaluate()
+    data = normal(2, 6)
+    for shape in ((3, 4), (12, 1)):
+        np.testing.assert_array_equal(run(data, np.array(shape), **params).numpy(), data.reshape(shape))
+    reshaped, _ = relay.frontend.from_onnx(helper.make_model(helper.make_graph(nodes[:1], "g", inputs, [_named("r")])))
+    found = relay.create_executor("vm", mod=reshaped).evaluate()(data, np.array([0, -1]))
+    np.testing.assert_array_equal(found.numpy(), data)
+    with pytest.raises(ArgumentError, match="not 12"):
+        run(data, np.array([5, 2]))

@@ -371,7 +371,7 @@ class Module:
     ],
 )
 def test_what_is_written_by_hand_is_fused_unless_its_loops_are_scheduled(loops: str, is_plain: bool) -> None:
-    mod = from_source(WRITTEN.replace("for i, j, k in T.grid(8, 32, 16):", loops))
+    mod: Any = from_source(WRITTEN.replace("for i, j, k in T.grid(8, 32, 16):", loops))
     made = relax.build(mod, upto=3)
     assert len(kernels(made)) == (1 if is_plain else 2)
     rng = np.random.default_rng(0)

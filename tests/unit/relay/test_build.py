@@ -226,7 +226,8 @@ def test_options_of_executors() -> None:
 def test_modules_and_expressions_are_json() -> None:
     x, n = relay.var("x", shape=(2, 3)), relay.var("n", shape=(relay.Any(), 3))
     func = relay.Function((x, n), relay.nn.relu(x) + relay.const(np.ones((2, 3), "float32")))
-    for node in (tvm.IRModule.from_expr(func), func, relay.sum(n, axis=1)):
+    nodes: list[Any] = [tvm.IRModule.from_expr(func), func, relay.sum(n, axis=1)]
+    for node in nodes:
         read = tvm.ir.load_json(tvm.ir.save_json(node))
         tvm.ir.assert_structural_equal(read, node, map_free_vars=True)
     for text in ('{"relay": "type", "text": ""}', '{"relay"'):
