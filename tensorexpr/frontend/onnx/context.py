@@ -171,7 +171,9 @@ class Context:
     def is_computed(self, index: int) -> bool:
         """Whether an operand is so many numbers that are known when the graph runs alone, and no input of the model says them."""
         value = self.value(index)
-        extents = getattr(value.info, "extents", None) if value is not None and not value.roots and self.known(index) is None else None
+        if value is None or value.roots or self.known(index) is not None:
+            return False
+        extents = getattr(value.info, "extents", None)
         return bool(extents) and as_int(extents[0]) is not None
 
     def ints(self, index: int) -> list[int]:
