@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ... import topi
@@ -44,6 +44,50 @@ def _floats(roi: Any) -> Any:
 _resize1d, resize1d = _resize(1, "W")
 _resize2d, resize2d = _resize(2, "HW")
 _resize3d, resize3d = _resize(3, "DHW")
+
+
+@operator("nn.upsampling")
+def _upsampling(
+    data: Expr, scale_h: float = 1, scale_w: float = 1, layout: str = "NCHW", method: str = "nearest_neighbor", align_corners: bool = False
+) -> Meaning:
+    """Planes at another scale."""
+    args = (scale_h, scale_w, layout, method, align_corners)
+    return Computed(lambda x: topi.nn.upsampling(x, *args), (data,), {}, "upsampling")
+
+
+def _by_scales(static: Any, computed: Any, data: Any, scales: Sequence[Any], *rest: Any) -> Any:
+    """The operator of scales that are numbers, or that of those that are tensors without axes."""
+    from ..expr import const
+
+    if any(map(dynamic.is_value, scales)):
+        return computed(data, *(one if hasattr(one, "struct_info") else const(float(one)) for one in scales), *rest)
+    return static(data, *(float(number(one)) if hasattr(one, "struct_info") else one for one in scales), *rest)
+
+
+def upsampling(
+    data: Any, scale_h: Any = 1, scale_w: Any = 1, layout: str = "NCHW", method: str = "nearest_neighbor", align_corners: bool = False
+) -> Any:
+    """Planes at another scale: numbers, or tensors without axes."""
+    return _by_scales(_upsampling, dynamic.upsampling, data, (scale_h, scale_w), layout, method, align_corners)
+
+
+@operator("nn.upsampling3d")
+def _upsampling3d(
+    data: Expr, scale_d: float = 1, scale_h: float = 1, scale_w: float = 1, layout: str = "NCDHW", method: str = "nearest_neighbor",
+    coordinate_transformation_mode: str = "half_pixel",
+) -> Meaning:  # fmt: skip
+    """Volumes at another scale."""
+    args = (scale_d, scale_h, scale_w, layout, method, coordinate_transformation_mode)
+    return Computed(lambda x: topi.nn.upsampling3d(x, *args), (data,), {}, "upsampling3d")
+
+
+def upsampling3d(
+    data: Any, scale_d: Any = 1, scale_h: Any = 1, scale_w: Any = 1, layout: str = "NCDHW", method: str = "nearest_neighbor",
+    coordinate_transformation_mode: str = "half_pixel",
+) -> Any:  # fmt: skip
+    """Volumes at another scale: numbers, or tensors without axes."""
+    scales = scale_d, scale_h, scale_w
+    return _by_scales(_upsampling3d, dynamic.upsampling3d, data, scales, layout, method, coordinate_transformation_mode)
 
 
 @operator("image.crop_and_resize")
