@@ -174,7 +174,7 @@ class Context:
         if value is None or value.roots or self.known(index) is not None:
             return False
         extents = getattr(value.info, "extents", None)
-        return bool(extents) and as_int(extents[0]) is not None
+        return extents is not None and len(extents) == 1 and as_int(extents[0]) is not None
 
     def ints(self, index: int) -> list[int]:
         """An operand as a list of integers.

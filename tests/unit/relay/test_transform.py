@@ -146,7 +146,7 @@ def test_analyses() -> None:
 def test_functions_that_ask_for_it_are_inlined() -> None:
     x = relay.var("x", shape=(2,))
     half, twice, loop = (relay.GlobalVar(name) for name in ("half", "twice", "loop"))
-    mod = tvm.IRModule()
+    mod: Any = tvm.IRModule()
     mod[half] = relay.Function((x,), x * relay.const(0.5)).with_attr("Inline", 1)
     y = relay.var("y", shape=(2,))
     mod[twice] = relay.Function((y,), half(half(y))).with_attr("Inline", 1)
