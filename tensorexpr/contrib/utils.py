@@ -10,6 +10,7 @@ import tempfile
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import TracebackType
 from typing import ClassVar
 
@@ -93,6 +94,10 @@ class TempDirectory:
     def relpath(self, name: str) -> str:
         """The path of a file in the folder."""
         return os.path.join(self.path, name)
+
+    def __truediv__(self, name: str) -> Path:
+        """The path of a file in the folder, as `folder / "x.so"`."""
+        return Path(self.path) / name
 
     def listdir(self) -> list[str]:
         """The names in the folder."""

@@ -40,9 +40,21 @@ def save_json(node: Any) -> str:
     Raises:
         RecordError: for what has no place in such a text.
     """
+    writer = _own_writer(node)
+    if writer is not None:
+        return str(writer(node))
     if _has_graphs(node):
         return str(importlib.import_module("tensorexpr.relax.graph_nodes").save_graph(node))
     return module_to_graph(node) if isinstance(node, IRModule) else write_graph(node, _types())
+
+
+def _own_writer(node: Any) -> Callable[[Any], str] | None:
+    """What writes nodes of a language that has a text of its own, a higher row of the house; None for others."""
+    if isinstance(node, (Mapping, list, tuple)):
+        return next(filter(None, map(_own_writer, node.values() if isinstance(node, Mapping) else node)), None)
+    if isinstance(node, IRModule):
+        return next(filter(None, map(_own_writer, node.functions.values())), None)
+    return getattr(type(node), "to_json", None) if isinstance(node, Structured) else None
 
 
 def _has_graphs(node: Any) -> bool:
@@ -60,6 +72,8 @@ def load_json(json_str: str) -> Any:
     Raises:
         RecordError: for anything else.
     """
+    if isinstance(json_str, str) and json_str.lstrip().startswith('{"relay"'):
+        return importlib.import_module("tensorexpr.relay.saved").of_json(json_str)
     if isinstance(json_str, str) and '"type_key": "relax.' in json_str:
         return importlib.import_module("tensorexpr.relax.graph_nodes").load_graph(json_str)
     found = read_graph(json_str, _types(), CUT)

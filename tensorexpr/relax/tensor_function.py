@@ -15,10 +15,12 @@ from ..te.operation import ComputeOp, PlaceholderOp
 from ..te.tensor import Tensor
 from ..te.to_prim_func import create_prim_func
 from ..tir.arithmetic import as_int
+from ..tir.block import BlockRealize
 from ..tir.expr import IntImm, PrimExpr
 from ..tir.expr import Var as Symbol
 from ..tir.function import PrimFunc
 from ..tir.rewriting import post_order_rewrite, substitute, variables
+from ..tir.stmt import For, ForKind, SeqStmt, Stmt
 from ..tir.structural import structural_equal
 from ..tir.structural_digest import structural_hash
 from .expr import Constant, PrimValue, RelaxExpr, Tuple, TupleGetItem
@@ -256,7 +258,7 @@ def plain_tensors(func: PrimFunc) -> list[Tensor]:
     """The tensors of a function whose loops nobody has changed: they are those that its computation has by itself.
 
     Raises:
-        DeclarationError: if it is no computation of tensors, or its loops are others; the message says which.
+        DeclarationError: if it is no computation of tensors, or its loops were scheduled; the message says which.
     """
     known = _made.find(func)
     if known is not None:
@@ -265,8 +267,28 @@ def plain_tensors(func: PrimFunc) -> list[Tensor]:
         tensors = tensors_of(func)
     except TensorExprError as error:
         raise DeclarationError(f"it is no computation of tensors: {error}") from None
-    # Made again of what was read: only loops that nobody has changed come out the same.
-    if not structural_equal(create_prim_func(tensors).with_attrs({}), func.with_attrs({})):
-        raise DeclarationError("its loops were written or scheduled by hand")
+    if not _has_plain_loops(func):
+        raise DeclarationError("its loops were scheduled by hand")
     _made.keep(func, tensors)
     return tensors
+
+
+def _has_plain_loops(func: PrimFunc) -> bool:
+    """Whether each block has loops of its own, one for each axis in their order, of which nothing more is said."""
+    assert isinstance(func.body, BlockRealize)
+    waiting: list[tuple[Stmt, tuple[Symbol, ...]]] = [(func.body.block.body, ())]
+    while waiting:
+        stmt, loops = waiting.pop()
+        if isinstance(stmt, For):
+            if stmt.kind != ForKind.SERIAL or stmt.thread_binding is not None or stmt.annotations:
+                return False
+            waiting.append((stmt.body, (*loops, stmt.loop_var)))
+        elif isinstance(stmt, SeqStmt):
+            if loops:  # somebody has put them there
+                return False
+            waiting += [(one, ()) for one in stmt.seq]
+        elif isinstance(stmt, BlockRealize):
+            values = tuple(value for value in stmt.iter_values if as_int(value) is None)
+            if len(values) != len(loops) or any(a is not b for a, b in zip(values, loops, strict=True)):
+                return False
+    return True

@@ -45,7 +45,8 @@ _LATER = {
     ".graph_executor": "graph_executor=.", ".parser": "fromtext parse parse_expr", ".scope_builder": "ScopeBuilder",
     ".visitor": "expr_functor=.",
 }  # fmt: skip
-__getattr__, __dir__ = later(__name__, _LATER, "analysis dataflow_pattern frontend parser scope_builder testing text transform viz vm")
+_MODULES = "analysis data_dep_optimization dataflow_pattern frontend parser scope_builder testing text transform viz vm"
+__getattr__, __dir__ = later(__name__, _LATER, _MODULES)
 
 __all__ = [
     "Any", "Call", "Constant", "Expr", "ExprFunctor", "ExprMutator", "ExprVisitor", "FuncType", "Function", "GlobalVar", "If",

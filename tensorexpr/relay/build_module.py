@@ -14,12 +14,14 @@ from ..relax.expr import Function as GraphFunction
 from ..relax.runtime.machine import VirtualMachine
 from ..relax.struct_info import TensorStructInfo
 from ..relax.transform.bind import BindParams
+from ..runtime.container import ADT
 from ..target import Target, TargetLike
 from ..tir.dtype import to_numpy
 from ..tir.function import IRModule
 from .alter_layout import AlterOpLayout, has_rules
 from .backend import Executor, Runtime
 from .backend.executor_factory import ExecutorFactoryModule
+from .constants import with_known_shapes
 from .expr import Function, as_expr, bind, const
 from .external import graph_with_external
 from .to_graph import to_graph
@@ -70,6 +72,9 @@ def _bound(mod: Any, params: Mapping[str, Any] | None) -> IRModule:
     whole = as_module(mod).clone()
     if params and "main" in whole:
         whole.update_func("main", bind_params_by_name(whole["main"], params))
+    for var, func in whole.functions_items():
+        if isinstance(func, Function):
+            whole.update_func(var, with_known_shapes(func))
     # Layouts that programs ask for; those of a build are chosen behind it.
     return AlterOpLayout()(whole) if PassContext.current().enables("AlterOpLayout", 3) and has_rules() else whole
 
@@ -140,6 +145,11 @@ def _tensor(value: Any, info: Any) -> Any:
     return np.asarray(value) if isinstance(value, np.generic) else value
 
 
+def _result(value: Any) -> Any:
+    """Several results as Relay's programs know them."""
+    return ADT(0, [_result(one) for one in value]) if isinstance(value, tuple) else value
+
+
 class Interpreter:
     """Evaluates functions of a module: `create_executor("graph", mod).evaluate()(x)`.
 
@@ -171,7 +181,7 @@ class Interpreter:
         elif not is_function:
             whole.update_func("main", Function((), bind(as_expr(chosen), binds or {})))  # type: ignore[arg-type]
         machine = VirtualMachine(build_graph(graph_with_external(_bound(whole, self.params)), _chosen(self.target, None)), self.device)
-        return self._caller(machine, name) if is_function else machine[name]()
+        return self._caller(machine, name) if is_function else _result(machine[name]())
 
     @staticmethod
     def _caller(machine: VirtualMachine, name: str) -> Callable[..., Any]:
@@ -183,7 +193,7 @@ class Interpreter:
                 shown = ", ".join([*("a value" for _ in args), *(f"{key}=..." for key in kwargs)])
                 raise ArgumentError(f"{name} takes {', '.join(one.name_hint for one in params)}; given are {shown or 'none'}")
             given = {**dict(zip(left, args, strict=True)), **{one: kwargs[one.name_hint] for one in params if one not in left}}
-            return machine[name](*(_tensor(given[one], one.struct_info) for one in params))
+            return _result(machine[name](*(_tensor(given[one], one.struct_info) for one in params)))
 
         return call
 

@@ -88,6 +88,13 @@ class Expr(RelaxExpr):
 
         return self if isinstance(self, Function) else Function(tuple(free_vars(self)), self)
 
+    @staticmethod
+    def to_json(node: Any) -> str:
+        """The JSON of a module or an expression of Relay."""
+        from .saved import to_json
+
+        return to_json(node)
+
     def script(self, **options: Any) -> str:
         """As `astext`."""
         return str(self)

@@ -13,6 +13,7 @@ from ..runtime.ndarray import NDArray
 from ..tir.function import IRModule
 from .expr import Function, Var
 from .from_graph import from_graph
+from .ty import TensorType
 from .visitor import substitute
 
 Imported = tuple[IRModule, dict[str, NDArray]]
@@ -50,7 +51,9 @@ def from_onnx(
     Raises:
         ModelError, UnsupportedOperatorError, NeedsValueError: as of `relax.frontend.onnx.from_onnx`.
     """
-    mod = onnx_graph(model, shape, dtype, opset, keep_params_in_input=not freeze_params, sanitize_input_names=False)
+    # As types have them: (relay.Any(),) * 3 are three unknown extents.
+    shapes = {name: TensorType(tuple(extents)).shape for name, extents in (shape or {}).items()}
+    mod = onnx_graph(model, shapes, dtype, opset, keep_params_in_input=not freeze_params, sanitize_input_names=False, open_values=True)
     return _with_params(mod)
 
 

@@ -70,6 +70,10 @@ def gradient(expr: Any, mod: IRModule | None = None, mode: str = "higher_order")
         made = one(made)
     adjoint: Any = made[f"{_MAIN}_adjoint"]
     derived: Any = function_from_graph(adjoint)
+    if isinstance(derived, graph.Function):
+        raise DeclarationError(
+            "gradient: the function's shapes are values; its derivatives are functions of graphs (relax.transform.Gradient)"
+        )
     # Parameters keep their places, and the sum goes.
     params = dict(zip(derived.params, expr.params, strict=True))
     body = substitute(derived.body, params)

@@ -22,7 +22,7 @@ from ..relax.transform.dataflow import ConvertToDataflow
 from ..tir.function import GlobalVar, IRModule
 from ..tir.op_registry import Op
 from .expr import Function, Let
-from .ops.row import ROWS, Computed
+from .ops.row import ROWS, emitted, with_extents
 from .parameter_types import with_parameter_types
 from .ty import info_of
 from .visitor import Steps, trampoline, walk
@@ -163,12 +163,10 @@ class _Emitter:
             if not str(call.op).startswith("relax."):
                 raise DeclarationError(f"no operator {str(call.op)!r}; relay.op.list_op_names() lists those that there are")
             return self.builder.emit(graph.Call(call.op, args, call.attrs, call.sinfo_args))
-        meaning = row.meant(row.bound(type(call)(call.op, args, call.attrs)))
-        if isinstance(meaning, Computed):
-            return meaning.emitted(self.builder)
-        return (
-            meaning if isinstance(meaning, (graph.Var, graph.Constant, graph.Tuple)) and _is_leaf(meaning) else self.builder.emit(meaning)
-        )
+        found = emitted(self.builder, row.meant(row.bound(type(call)(call.op, args, call.attrs))))
+        info = with_extents(found.struct_info)
+        # What uses the value may need to know its extents.
+        return found if info is found.struct_info else self.builder.match_cast(found, info)
 
 
 def _operands(expr: Any) -> tuple[Sequence[Any], Sequence[Any]]:
@@ -214,18 +212,13 @@ def _met(expr: Any, nodes: set[Any]) -> list[Any]:
     return list(found)
 
 
-def _is_leaf(value: Any) -> bool:
-    """Whether a value needs no name: tuples of calls do."""
-    return not isinstance(value, graph.Tuple) or all(isinstance(one, (graph.Var, graph.Constant)) for one in value.fields)
-
-
 def _callees(func: Any, mod: IRModule) -> Iterator[str]:
     for node in walk(func.body if isinstance(func, Function) else ()):
         if isinstance(node, GlobalVar) and node in mod:
             yield node.name_hint
 
 
-def _in_order(mod: IRModule) -> list[str]:
+def callees_first(mod: IRModule) -> list[str]:
     """Functions behind those that they call: what a call returns is known then."""
     found: list[str] = []
     entered: set[str] = set()
@@ -241,9 +234,9 @@ def _in_order(mod: IRModule) -> list[str]:
     return found
 
 
-def _recursive(mod: IRModule) -> list[str]:
+def recursive(mod: IRModule) -> list[str]:
     """Functions of Relay that call themselves, by others or directly."""
-    callees = {name: set(_callees(mod[name], mod)) for name in _in_order(mod)}
+    callees = {name: set(_callees(mod[name], mod)) for name in callees_first(mod)}
     found = []
     for name in callees:
         reached, waiting = set[str](), list(callees[name])
@@ -297,8 +290,7 @@ def to_graph(mod: Any, external: Mapping[str, str] | None = None) -> IRModule:
         return whole
     others = {var: func for var, func in whole.functions_items() if not isinstance(func, Function)}
     builder = BlockBuilder(IRModule(others, dict(whole.attrs)))
-    recursive = _recursive(whole)
-    for name in recursive:
+    for name in recursive(whole):
         func: Any = whole[name]
         if func.ret_type is None:
             raise DeclarationError(f"@{name} calls itself: state its ret_type, from which the types in it follow")
@@ -306,7 +298,7 @@ def to_graph(mod: Any, external: Mapping[str, str] | None = None) -> IRModule:
         params = [graph.Var(one.name_hint, one.struct_info) for one in func.params]
         # All of them before the first body: of even(n) = odd(n - 1) and odd(n) = even(n - 1) neither comes first.
         builder.update_func(GlobalVar(name), graph.Function.create_empty(params, stated))
-    for name in _in_order(whole):
+    for name in callees_first(whole):
         func = whole[name]
         if not isinstance(func, Function):
             continue

@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from ..lower.context import PassContext as PassContext
 from ..lower.instruments import PassInstrument as PassInstrument
 from ..lower.passes import ModulePass, deep_recursion
@@ -17,16 +19,16 @@ from ..lower.transform import Sequential as Sequential
 from ..lower.transform import module_pass as module_pass
 from ..relax import expr as graph
 from ..relax import transform as on_graphs
-from ..relax.evaluator import Evaluator
-from ..relax.expr import owned
 from ..relax.transform.passes import pass_decorator
 from ..tir.function import GlobalVar, IRModule
 from ..tir.op_registry import Op
 from .alter_layout import AlterOpLayout, as_sum
 from .build_module import build_config
-from .expr import Call, Constant, Function, If, Let, Tuple, Var
+from .constants import chosen, folded, static
+from .expr import Call, Function, If, Let, Tuple, Var, const
 from .from_graph import from_graph
 from .gradient import FirstOrderGradient, gradient
+from .inline import Inline
 from .ops.elementwise import add, multiply, ones_like, rsqrt, subtract
 from .ops.transform import expand_dims
 from .parameter_types import with_parameter_types
@@ -54,14 +56,17 @@ def _each(name: str, run: Callable[[Function, IRModule], Any], opt_level: int = 
     return ModulePass(name, lambda func, ctx: func, opt_level, by_user=False, module_func=on_module)
 
 
-def _calls(name: str, rewrite: Rewrite, opt_level: int = 0) -> ModulePass:
-    """A pass that puts another expression in place of calls: what `rewrite` returns, unless it is None."""
+def _calls(name: str, rewrite: Rewrite, opt_level: int = 0, choose: Rewrite = lambda choice: choice) -> ModulePass:
+    """A pass that puts another expression in place of calls: what `rewrite` returns, unless it is None; `choose` is for choices."""
 
     class _Calls(ExprMutator):
         def visit_call(self, call: Any) -> Any:
             made = super().visit_call(call)
             found = rewrite(made) if isinstance(made, graph.Call) and isinstance(made.op, Op) else None
             return made if found is None else found
+
+        def visit_if(self, ite: Any) -> Any:
+            return choose(super().visit_if(ite))
 
     return _each(name, lambda func, mod: _Calls().visit(func), opt_level)
 
@@ -108,15 +113,14 @@ def InferType() -> ModulePass:
     return ModulePass("InferType", lambda func, ctx: func, 0, by_user=False, module_func=on_module)
 
 
-def _folded(call: Any) -> Any:
-    """The value of a call of constants. Random numbers aren't computed twice, and so not here."""
-    known = all(isinstance(one, graph.Constant) or (isinstance(one, graph.Tuple) and all(isinstance(f, graph.Constant) for f in one.fields))
-                for one in call.args)  # fmt: skip
-    if not call.args or not known or not isinstance(call, Call) or str(call.op).startswith("random."):
-        return None
-    found = Evaluator(to_graph(IRModule.from_expr(Function((), call))))("main")
-    made = [Constant(owned(one).data) for one in (found if isinstance(found, tuple) else (found,))]
-    return Tuple(made) if isinstance(found, tuple) else made[0]
+def InferTypeLocal(expr: Any) -> Any:
+    """The type of an expression, of which those of its operands are known."""
+    return expr.checked_type
+
+
+def AnnotateSpans() -> ModulePass:
+    """Accepted: nodes keep no places in texts."""
+    return _each("AnnotateSpans", lambda func, mod: func)
 
 
 def FoldConstant(fold_qnn: bool = False) -> ModulePass:
@@ -125,10 +129,15 @@ def FoldConstant(fold_qnn: bool = False) -> ModulePass:
     Args:
         fold_qnn: whether those of quantized tensors are folded, too.
     """
-    return _calls("FoldConstant", lambda call: _folded(call) if fold_qnn or not str(call.op).startswith("qnn.") else None, 2)
+    return _calls("FoldConstant", lambda call: folded(call) if fold_qnn or not str(call.op).startswith("qnn.") else None, 2, chosen)
 
 
-DynamicToStatic = FoldConstantExpr = FoldConstant
+FoldConstantExpr = FoldConstant
+
+
+def DynamicToStatic() -> ModulePass:
+    """Operators that are told shapes by tensors as those of attributes, where constants, or shapes of tensors, say them."""
+    return _calls("DynamicToStatic", static, 2, chosen)
 
 
 def _normalised(call: Any) -> Any:
@@ -140,8 +149,6 @@ def _normalised(call: Any) -> Any:
     data, gamma, beta, mean, variance = call.args
     given = call.attrs
     ndim = len(data.checked_type.shape)
-    from .expr import const
-
     scale = rsqrt(add(variance, const(given["epsilon"], data.checked_type.dtype)))
     scale = multiply(scale, gamma) if given["scale"] else scale
     shift = multiply(mean, scale)
@@ -314,6 +321,24 @@ def DefuseOps() -> ModulePass:
     return _each("DefuseOps", lambda func, mod: _Flat().visit(func), 3)
 
 
+def FoldExplicitPadding() -> ModulePass:
+    """Borders as the padding of convolutions and pools that read them."""
+    return _on_graph("FoldExplicitPadding", 0, on_graphs.Normalize(), on_graphs.FoldPads())
+
+
+def _by_product(call: Any) -> Any:
+    divisor: Any = call.args[1] if call.op == "divide" else None
+    if not isinstance(divisor, graph.Constant):
+        return None
+    known = np.asarray(divisor.data.numpy())
+    return multiply(call.args[0], const(1 / known, str(divisor.data.dtype))) if known.dtype.kind == "f" and known.all() else None
+
+
+def DivToMul() -> ModulePass:
+    """Quotients by constants of floats as products."""
+    return _calls("DivToMul", _by_product)
+
+
 def FoldScaleAxis() -> ModulePass:
     """Factors of channels into the weights of convolutions and products before or behind them."""
     return _on_graph("FoldScaleAxis", 3, on_graphs.Normalize(), on_graphs.FoldScaleAxis())
@@ -327,13 +352,26 @@ def SimplifyExpr() -> ModulePass:
     return _on_graph("SimplifyExpr", 0, on_graphs.SimplifyExpr(), on_graphs.OptimizeLayoutTransform(), on_graphs.RemoveRedundantReshape())
 
 
+# What has no layout to ask for: it takes that of the convolutions around it, or keeps its own between transposes.
+_GO_ALONG = {
+    *(f"nn.{kind}_pool{n}d" for kind in ("avg", "max", "global_avg", "global_max", "adaptive_avg", "adaptive_max") for n in (1, 2, 3)),
+    "image.resize2d", "nn.batch_norm", "nn.bias_add", "nn.deformable_conv2d", "nn.upsampling", "qnn.avg_pool2d", "vision.roi_align",
+    "vision.roi_pool",
+}  # fmt: skip
+
+
 def ConvertLayout(desired_layouts: Mapping[str, Sequence[str]]) -> ModulePass:
     """Convolutions in other layouts, with as few transposes as possible.
 
     Args:
-        desired_layouts: {"nn.conv2d": ["NHWC", "default"]}: layouts of data and weights.
+        desired_layouts: {"nn.conv2d": ["NHWC", "default"]}: layouts of data and weights. Those of `qnn.conv2d` are those of the convolution
+            of integers that it is; pools and resizes take the layout that is around them.
     """
-    asked = {f"relax.{name}": list(layouts) for name, layouts in desired_layouts.items()}
+    asked = {
+        f"relax.{name.replace('qnn.', 'nn.')}": list(layouts)
+        for name, layouts in sorted(desired_layouts.items(), reverse=True)  # "qnn" first: what is said of "nn.conv2d" itself counts
+        if name not in _GO_ALONG
+    }
     return _on_graph("ConvertLayout", 3, on_graphs.Normalize(), on_graphs.ConvertLayout(asked))
 
 
@@ -376,11 +414,11 @@ def FakeQuantizationToInteger(hard_fail: bool = False, use_qat: bool = False, op
 
 
 __all__ = [
-    "AlterOpLayout", "AnnotateTarget", "BackwardFoldScaleAxis", "CanonicalizeOps", "CombineParallelBatchMatmul", "CombineParallelConv2D",
-    "CombineParallelDense", "ConvertLayout", "DeadCodeElimination", "DefuseOps", "DynamicToStatic", "EliminateCommonSubexpr",
-    "FakeQuantizationToInteger", "FastMath", "FirstOrderGradient",
-    "FoldConstant", "FoldConstantExpr", "FoldScaleAxis", "ForwardFoldScaleAxis", "FuseOps",
-    "InferType", "Legalize", "MergeCompilerRegions", "MergeComposite", "PartitionGraph", "PassContext", "PassInstrument",
-    "RemoveUnusedFunctions", "Sequential", "SimplifyExpr", "SimplifyInference", "ToANormalForm", "ToGraphNormalForm", "ToMixedPrecision",
-    "build_config", "function_pass", "gradient", "module_pass",
+    "AlterOpLayout", "AnnotateSpans", "AnnotateTarget", "BackwardFoldScaleAxis", "CanonicalizeOps", "CombineParallelBatchMatmul",
+    "CombineParallelConv2D", "CombineParallelDense", "ConvertLayout", "DeadCodeElimination", "DefuseOps", "DivToMul", "DynamicToStatic",
+    "EliminateCommonSubexpr", "FakeQuantizationToInteger", "FastMath", "FirstOrderGradient", "FoldConstant", "FoldConstantExpr",
+    "FoldExplicitPadding", "FoldScaleAxis", "ForwardFoldScaleAxis", "FuseOps", "InferType", "InferTypeLocal", "Inline", "Legalize",
+    "MergeCompilerRegions", "MergeComposite", "PartitionGraph", "PassContext", "PassInstrument", "RemoveUnusedFunctions", "Sequential",
+    "SimplifyExpr", "SimplifyInference", "ToANormalForm", "ToGraphNormalForm", "ToMixedPrecision", "build_config", "function_pass",
+    "gradient", "module_pass",
 ]  # fmt: skip

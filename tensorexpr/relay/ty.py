@@ -17,6 +17,7 @@ from ..relax.struct_info import FuncStructInfo, ObjectStructInfo, StructInfo, Te
 from ..tir.arithmetic import as_int
 from ..tir.expr import Add, FloorDiv, FloorMod, FuncType, IntImm, Max, Min, Mul, PrimExpr, Sub, TupleType, Type
 from ..tir.expr import Var as Symbol
+from ..tir.rewriting import variables
 
 _NUMBERS = count()
 # What has no sign in Relay's text, where // begins a comment and % a variable.
@@ -34,7 +35,7 @@ def ShapeVar(name: str) -> Symbol:
     return Symbol(name, "int64")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TensorType(Type):
     """A tensor.
 
@@ -48,7 +49,11 @@ class TensorType(Type):
 
     def __post_init__(self) -> None:
         given = self.shape if isinstance(self.shape, Sequence) or hasattr(self.shape, "__iter__") else (self.shape,)
-        object.__setattr__(self, "shape", tuple(_extent(one) for one in given))
+        shape: list[AnyValue] = []
+        for one in map(_extent, given):
+            # (relay.Any(),) * 3 is how programs write three unknown extents.
+            shape.append(Any() if _is_unknown(one) and any(one is other for other in shape) else one)
+        object.__setattr__(self, "shape", tuple(shape))
         object.__setattr__(self, "dtype", str(self.dtype))
 
     @property
@@ -62,6 +67,15 @@ class TensorType(Type):
         if None in found:
             raise TypeMismatchError(f"{self} has extents that are known when the graph runs only")
         return found  # type: ignore[return-value]
+
+    def __eq__(self, other: object) -> bool:
+        # Two unknown extents are as much known of as each other.
+        if not isinstance(other, TensorType) or (self.dtype, len(self.shape)) != (other.dtype, len(other.shape)):
+            return False
+        return all(a is b or a == b or (_is_unknown(a) and _is_unknown(b)) for a, b in zip(self.shape, other.shape, strict=True))
+
+    def __hash__(self) -> int:
+        return hash((self.dtype, *("?" if _is_unknown(one) else one for one in self.shape)))
 
     def __str__(self) -> str:
         shape = ", ".join(map(extent_text, self.shape))
@@ -83,13 +97,15 @@ class IncompleteType(Type):
     kind: AnyValue = None
 
 
+def _is_unknown(extent: AnyValue) -> bool:
+    return isinstance(extent, Symbol) and re.fullmatch(r"any\d+", extent.name) is not None
+
+
 def extent_text(extent: AnyValue) -> str:
     """An extent as Relay's text has it: `?` for an unknown one, numbers without their dtypes."""
     match extent:
-        case Symbol(name=name) if re.fullmatch(r"any\d+", name):
-            return "?"
         case Symbol(name=name):
-            return name
+            return "?" if _is_unknown(extent) else name
         case IntImm(value=value):
             return str(value)
         case Add(a=a, b=b) | Sub(a=a, b=b) | Mul(a=a, b=b):
@@ -149,13 +165,19 @@ def _int64(extent: AnyValue) -> AnyValue:
     return extent if known is None else known
 
 
+def _stated(extent: PrimExpr) -> PrimExpr:
+    """An extent as a type states it: what is computed of unknown ones is unknown."""
+    is_open = not isinstance(extent, (IntImm, Symbol)) and any(map(_is_unknown, variables(extent)))
+    return Any() if is_open else extent
+
+
 def type_of(info: StructInfo) -> AnyValue:
     """The type of a value of which `info` is known; None where nothing is."""
     match info:
         case TensorStructInfo():
             # A known number of dimensions whose extents depend on values: each of them is an unknown one.
             open_extents = None if info.ndim < 0 else tuple(Any() for _ in range(info.ndim))
-            extents = open_extents if info.extents is None else info.extents
+            extents = open_extents if info.extents is None else tuple(map(_stated, info.extents))
             return None if extents is None else TensorType(extents, info.dtype)
         case TupleStructInfo(fields):
             return TupleType(tuple(type_of(one) for one in fields))

@@ -24,6 +24,8 @@ from .data import random_array, random_inputs, special_values
 from .marks import (
     Feature,
     device_enabled,
+    disable_span_filling,
+    enable_span_filling,
     enabled_targets,
     main,
     parametrize_targets,
@@ -57,6 +59,8 @@ __all__ = [
     "assert_func_correct",
     "assert_schedule_correct",
     "device_enabled",
+    "disable_span_filling",
+    "enable_span_filling",
     "enabled_targets",
     "evaluate",
     "evaluate_points",

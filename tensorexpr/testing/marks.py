@@ -9,7 +9,9 @@ import importlib.util
 import inspect
 import platform
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from ..runtime import enabled
@@ -89,6 +91,15 @@ def device_enabled(target: TargetLike) -> bool:
 def enabled_targets() -> list[tuple[str, Device]]:
     """The targets that code can be built and run for here, each with its device."""
     return [("llvm", device("cpu"))]
+
+
+@contextmanager
+def span_filling(is_on: bool) -> Iterator[None]:
+    """Within it importers would note, or not, where nodes come from; accepted: nodes keep no places in models."""
+    yield
+
+
+enable_span_filling, disable_span_filling = partial(span_filling, True), partial(span_filling, False)
 
 
 def parametrize_targets(*args: Any) -> Any:

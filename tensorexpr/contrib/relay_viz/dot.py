@@ -2,4 +2,6 @@
 
 from ...later import later
 
-__getattr__, __dir__ = later(__name__, {"tensorexpr.relay.viz.dot": "DotGraph DotPlotter"})
+__getattr__, __dir__ = later(
+    __name__, {"tensorexpr.relay.viz.dot": "DotGraph DotPlotter", "tensorexpr.relay.viz.interface": "DotVizParser=DefaultVizParser"}
+)

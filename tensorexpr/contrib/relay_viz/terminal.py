@@ -2,4 +2,6 @@
 
 from ...later import later
 
-__getattr__, __dir__ = later(__name__, {"tensorexpr.relay.viz.terminal": "TermGraph TermPlotter"})
+__getattr__, __dir__ = later(
+    __name__, {"tensorexpr.relay.viz.terminal": "TermGraph TermPlotter", "tensorexpr.relay.viz.interface": "TermVizParser=DefaultVizParser"}
+)

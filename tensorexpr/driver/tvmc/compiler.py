@@ -296,7 +296,7 @@ def _dumps(kinds: Sequence[str], mod: IRModule, executable: Executable) -> dict[
         elif kind == "relay":
             dumps[kind] = module_text(mod if isinstance(mod["main"], Function) else from_graph(mod))
         else:
-            dumps[kind] = "" if executable.mod is None else executable.mod.get_source(kind)
+            dumps[kind] = "" if executable.kernels is None else executable.kernels.get_source(kind)
     return dumps
 
 

@@ -168,6 +168,14 @@ class Context:
         found = self.known(index)
         return found is not None and found.is_constant
 
+    def is_computed(self, index: int) -> bool:
+        """Whether an operand is so many numbers that are known when the graph runs alone, and no input of the model says them."""
+        value = self.value(index)
+        if value is None or value.roots or self.known(index) is not None:
+            return False
+        extents = getattr(value.info, "extents", None)
+        return extents is not None and len(extents) == 1 and as_int(extents[0]) is not None
+
     def ints(self, index: int) -> list[int]:
         """An operand as a list of integers.
 
@@ -206,12 +214,17 @@ class Context:
         if value is None or value.roots or info.extents is None or as_int(info.extents[0] if info.extents else 1) is None:
             self.needs(index)
         count = as_int(info.extents[0]) if info.extents else 1
-        symbols = [self.symbol("n") for _ in range(count or 0)]
         flat = relax.op.reshape(self.expression(value), (count,)) if not info.extents else self.expression(value)
-        self.builder.match_cast(self.emit(relax.op.tensor_to_shape(flat)), relax.ShapeStructInfo(tuple(symbols)))
+        symbols = self.measured(flat, count or 0)
         # Remembered: others that read this operand get the same symbols, so that their shapes agree.
         value.known = Known(_objects(symbols).reshape(() if not info.extents else (count,)), info.dtype)
         return list(symbols)
+
+    def measured(self, numbers: Any, count: int) -> list[Symbol]:
+        """Symbols for the numbers of a tensor of int64 with one axis, which get their values when the graph runs."""
+        symbols = [self.symbol("n") for _ in range(count)]
+        self.builder.match_cast(self.emit(relax.op.tensor_to_shape(numbers)), relax.ShapeStructInfo(tuple(symbols)))
+        return symbols
 
     def needs(self, index: int) -> NoReturn:
         """Raise NeedsValueError for an operand."""

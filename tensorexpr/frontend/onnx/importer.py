@@ -257,7 +257,8 @@ def _input_info(proto: Any, shape: Any, dtype: Any, symbols: dict[str, Symbol]) 
     found: list[Any] = []
     for n, one in enumerate(shape):
         if isinstance(one, str) or one is None or (isinstance(one, int) and one < 0):
-            name = one if isinstance(one, str) else f"{proto.name}_{n}"
+            # "?" is how models say that nothing is known, not that all such extents are equal.
+            name = one if isinstance(one, str) and any(c.isalnum() for c in one) else f"{proto.name}_{n}"
             # One symbol for a name in all inputs: that is how the model says that their extents are equal.
             found.append(symbols.setdefault(name, Symbol("".join(c if c.isalnum() else "_" for c in name), "int64")))
         else:
@@ -268,10 +269,12 @@ def _input_info(proto: Any, shape: Any, dtype: Any, symbols: dict[str, Symbol]) 
 def _parameter_name(name: str, sanitize: bool, taken: set[str]) -> str:
     made = name.replace(".", "_") if sanitize else name
     made = f"input_{made}" if sanitize and not made[:1].isalpha() and made[:1] != "_" else made
-    while made in taken:
-        made += "_"
-    taken.add(made)
-    return made
+    name, number = made, 0
+    while name in taken:
+        number += 1
+        name = f"{made}_{number}"
+    taken.add(name)
+    return name
 
 
 def from_onnx(
@@ -284,6 +287,7 @@ def from_onnx(
     *,
     values: Mapping[str, Any] | None = None,
     infos: Mapping[str, relax.StructInfo | None] | None = None,
+    open_values: bool = False,
 ) -> IRModule:
     """Import a model of ONNX.
 
@@ -296,6 +300,7 @@ def from_onnx(
         sanitize_input_names: whether "." in names of inputs becomes "_", and "input_" stands in front of what is no letter.
         values: what inputs are that say shapes, as NumPy's arrays; they stay inputs, and have to be that at each call.
         infos: what inputs are, in place of what the model states; None for an optional that has no value.
+        open_values: whether inputs that say shapes, and have no values here, say them when the graph runs, where operators can do that.
 
     Returns:
         a module with a function "main", whose attribute "num_input" counts the inputs that are no initializers.
@@ -312,7 +317,7 @@ def from_onnx(
     if missing:
         raise UnsupportedOperatorError("operators that can't be imported:\n  " + "\n  ".join(missing))
     dtypes = dtype_dict if isinstance(dtype_dict, Mapping) else {}
-    made = _Import(proto, opsets, folder, shape_dict or {}, dtypes, values or {}, infos or {})
+    made = _Import(proto, opsets, folder, shape_dict or {}, dtypes, values or {}, infos or {}, open_values)
     return made.module(keep_params_in_input, sanitize_input_names)
 
 
@@ -328,12 +333,14 @@ class _Import:
         dtypes: Mapping[str, str],
         values: Mapping[str, Any],
         infos: Mapping[str, Any],
+        open_values: bool,
     ) -> None:
         self.proto, self.graph, self.folder = proto, proto.graph, folder
         self.builder = relax.BlockBuilder()
         functions = {(plain_domain(one.domain), one.name): one for one in proto.functions}
         self.scope = GraphImporter(self.builder, opsets, functions, folder)
         self._shapes, self._dtypes, self._values, self._infos = shapes, dtypes, values, infos
+        self._open_values = open_values
         names = {one.name for one in self.graph.input}
         wrong = sorted({*shapes, *dtypes, *values, *infos} - names)
         if wrong:
@@ -353,7 +360,8 @@ class _Import:
         else:
             stated = one.type.tensor_type.elem_type if one.type.WhichOneof("value") == "tensor_type" else 0
             element = "" if isinstance(var.struct_info, relax.TensorStructInfo) else DTYPES.get(stated, "")
-            self.scope.values[one.name] = Value(var, None, frozenset([one.name]), element)
+            # What depends on no input of the model is what the graph computes: its numbers get symbols.
+            self.scope.values[one.name] = Value(var, None, frozenset() if self._open_values else frozenset([one.name]), element)
         return var
 
     def module(self, keep_params: bool, sanitize: bool) -> IRModule:

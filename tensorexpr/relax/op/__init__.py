@@ -120,8 +120,9 @@ from ..ops.sequences import (
     sequence_length,
     sequence_split,
 )  # fmt: skip
-from ..ops.shape_values import shape_to_tensor, tensor_to_shape
+from ..ops.shape_values import reshaped_extents, shape_to_tensor, tensor_to_shape
 from ..ops.signal import dft
+from ..ops.sparse import sparse_fill_empty_rows, sparse_reshape
 from ..ops.strings import lookup, regex_full_match, string_concat, string_equal, string_normalize, string_split, tf_idf
 from ..struct_info import RelaxExpr
 from . import builtin, grad, image, inspect, memory, nn, vm
@@ -138,16 +139,16 @@ __all__ = [
     "bitcast", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "broadcast_to", "builtin", "call_dps_packed",
     "call_inplace_packed", "call_packed", "call_pure_packed", "call_tir", "call_tir_inplace", "ceil", "clip", "collapse_sum_like",
     "collapse_sum_to", "compress", "concat", "cos", "cosh", "cumprod", "cumsum", "dense", "dequantize", "det", "dft", "divide",
-    "dynamic_strided_slice", "einsum", "equal", "erf", "ewise_fma", "exp", "expand_dims", "eye", "eye_like", "flatten", "flip",
-    "floor", "floor_divide", "floor_mod", "full", "full_like", "gather", "gather_elements", "gather_nd", "grad", "greater", "greater_equal",
+    "dynamic_strided_slice", "einsum", "equal", "erf", "ewise_fma", "exp", "expand_dims", "eye", "eye_like", "flatten", "flip", "floor",
+    "floor_divide", "floor_mod", "full", "full_like", "gather", "gather_elements", "gather_nd", "grad", "greater", "greater_equal",
     "has_value", "hint_on_device", "image", "inspect", "invoke_closure", "invoke_pure_closure", "isfinite", "isinf", "isnan",
-    "layout_transform", "left_shift", "less", "less_equal", "linear", "log", "logical_and", "logical_not", "logical_or",
-    "logical_xor", "lookup", "loop", "make_closure", "masked_fill", "matmul", "max", "maximum", "mean", "memory", "min", "minimum", "mod",
-    "multinomial_from_uniform", "multiply", "narrow_cast", "negative", "nn", "nonzero", "not_equal", "null_value", "one_hot",
-    "ones", "ones_like", "permute_dims", "power", "print", "prod", "quantize", "regex_full_match", "relu", "repeat", "requantize",
-    "reshape", "reverse_sequence", "right_shift", "round", "rsqrt", "scatter_elements", "scatter_nd", "sequence_at", "sequence_concat",
-    "sequence_erase", "sequence_insert", "sequence_length", "sequence_split", "shape_of", "shape_to_tensor", "sigmoid", "sign",
-    "sin", "sinh", "sort", "split", "sqrt", "square", "squeeze", "std", "strided_slice", "string_concat", "string_equal",
-    "string_normalize", "string_split", "subtract", "sum", "take", "tan", "tanh", "tensor_to_shape", "tf_idf", "tile", "to_vdevice",
-    "topk", "tril", "triu", "unique", "variance", "vm", "where", "wrap_param", "zeros", "zeros_like",
+    "layout_transform", "left_shift", "less", "less_equal", "linear", "log", "logical_and", "logical_not", "logical_or", "logical_xor",
+    "lookup", "loop", "make_closure", "masked_fill", "matmul", "max", "maximum", "mean", "memory", "min", "minimum", "mod",
+    "multinomial_from_uniform", "multiply", "narrow_cast", "negative", "nn", "nonzero", "not_equal", "null_value", "one_hot", "ones",
+    "ones_like", "permute_dims", "power", "print", "prod", "quantize", "regex_full_match", "relu", "repeat", "requantize", "reshape",
+    "reshaped_extents", "reverse_sequence", "right_shift", "round", "rsqrt", "scatter_elements", "scatter_nd", "sequence_at",
+    "sequence_concat", "sequence_erase", "sequence_insert", "sequence_length", "sequence_split", "shape_of", "shape_to_tensor", "sigmoid",
+    "sign", "sin", "sinh", "sort", "sparse_fill_empty_rows", "sparse_reshape", "split", "sqrt", "square", "squeeze", "std", "strided_slice",
+    "string_concat", "string_equal", "string_normalize", "string_split", "subtract", "sum", "take", "tan", "tanh", "tensor_to_shape",
+    "tf_idf", "tile", "to_vdevice", "topk", "tril", "triu", "unique", "variance", "vm", "where", "wrap_param", "zeros", "zeros_like",
 ]  # fmt: skip

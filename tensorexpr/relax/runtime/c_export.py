@@ -51,7 +51,7 @@ def export_c(executable: Executable, file_name: str | os.PathLike[str], name: st
         raise TensorExprError(f"{path}: C can't run this network: it has open shapes, control flow, or calls of Python between kernels")
     if len({plain.stretch.buffers[one.buffer].place for one in plain.results}) != len(plain.results):
         raise TensorExprError(f"{path}: the network returns one tensor twice, which a C program gets in one array; return it once")
-    kernels = [] if executable.mod is None else executable.mod.objects(str(path))
+    kernels = [] if executable.kernels is None else executable.kernels.objects(str(path))
     constants = Constants()
     for one in plain.stretch.constants:
         constants.number(one)

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from ...arith.index_map import IndexMap
-from ...errors import MissingFunctionError
+from ...errors import ArgumentError, MissingFunctionError
 from ...runtime.module import Module
 from ...runtime.ndarray import NDArray
 from ...target import Target
@@ -44,7 +44,7 @@ class Executable:
         layouts: Mapping[str, Mapping[int, IndexMap]] | None = None,
     ) -> None:
         self.ir_mod = with_shared_constants(mod)
-        self.mod = kernels
+        self.kernels = kernels
         self.target = target
         self.origins = origins
         self.layouts = dict(layouts or {})
@@ -82,7 +82,54 @@ class Executable:
     @property
     def lib(self) -> Module | None:
         """The kernels in machine code; None if there are none."""
-        return self.mod
+        return self.kernels
+
+    @property
+    def mod(self) -> Executable:
+        """What is exported, and loaded into virtual machines: itself, which holds kernels and functions alike."""
+        return self
+
+    module = mod
+
+    @property
+    def primitive_ops(self) -> list[str]:
+        """The names of the kernels, as Relay's programs ask for them."""
+        return self.primitives
+
+    @property
+    def bytecode(self) -> str:
+        """The functions of graphs as a text: the head of each, and what it does."""
+        return "\n\n".join(
+            f"{name}({', '.join(self.get_function_params(name))}):\n{func.script()}" for name, func in self.functions.items()
+        )
+
+    def get_source(self, fmt: str = "") -> str:
+        """The kernels as a text; see `Module.get_source`."""
+        return "" if self.kernels is None else self.kernels.get_source(fmt)
+
+    def save(self) -> tuple[bytearray, Executable]:
+        """What programs of Relay write as two files: a name of the functions, and the library, in which all of it is.
+
+        code, lib = executable.save(); lib.export_library("net.so")
+        executable = Executable.load_exec(code, runtime.load_module("net.so"))
+        """
+        return bytearray(self._heads()), self
+
+    def _heads(self) -> bytes:
+        return "\n".join(f"{name}({', '.join(self.get_function_params(name))})" for name in sorted(self.functions)).encode()
+
+    @staticmethod
+    def load_exec(bytecode: bytes | bytearray, lib: Any) -> Executable:
+        """The executable that `save` has given in two parts.
+
+        Raises:
+            ArgumentError: if the library holds other functions.
+        """
+        if not isinstance(lib, Executable):
+            raise ArgumentError(f"load_exec takes the code and the library that Executable.save gives, not {type(lib).__name__}")
+        if bytes(bytecode) != lib._heads():
+            raise ArgumentError(f"the library holds other functions than the code: {lib._heads().decode()}")
+        return lib
 
     @property
     def constants(self) -> list[NDArray]:
@@ -103,7 +150,7 @@ class Executable:
     @cached_property
     def stretches(self) -> Mapping[int, Mapping[int, Stretch]]:
         """The stretches of kernels of each sequence, by its identity, by the places of their first bindings."""
-        signatures = {} if self.mod is None else self.mod.signatures
+        signatures = {} if self.kernels is None else self.kernels.signatures
         found: dict[int, Mapping[int, Stretch]] = {}
         count = 0
         for func in self.functions.values():

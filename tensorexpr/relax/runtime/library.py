@@ -91,7 +91,7 @@ def export_executable(executable: Executable, file_name: str, fcompile: Callable
         return
     if Path(file_name).suffix not in (".so", ".dylib"):
         raise ArgumentError(f"export_library: an executable becomes a shared library, x.so, or an archive of one, x.tar, not {file_name}")
-    modules = [*([] if executable.mod is None else [executable.mod]), *_external_modules(executable, file_name)]
+    modules = [*([] if executable.kernels is None else [executable.kernels]), *_external_modules(executable, file_name)]
     signatures = {name: signature for one in modules for name, signature in one.signatures.items()}
     kernels = [code for one in modules for code in one.objects(file_name)]
     stretches = executable.all_stretches()
@@ -130,7 +130,7 @@ def _external_modules(executable: Executable, file_name: str) -> list[Module]:
     Raises:
         TensorExprError: for functions that aren't in a module, and for two of one name.
     """
-    names = [] if executable.mod is None else list(executable.mod.signatures)
+    names = [] if executable.kernels is None else list(executable.kernels.signatures)
     made: list[Module] = []
     for one in executable.external:
         if not isinstance(one, Module):

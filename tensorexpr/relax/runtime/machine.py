@@ -56,7 +56,7 @@ class VirtualMachine(Machine):
         self.module = rt_mod
         self.kernels = _Kernels(rt_mod)
         self._external = external_functions(rt_mod.external)
-        self.kernel_names = () if rt_mod.mod is None else rt_mod.mod.function_names
+        self.kernel_names = () if rt_mod.kernels is None else rt_mod.kernels.function_names
         # Before the plans, which ask for stretches as they are made.
         self._native = rt_mod.native(self.kernels)
         self.plans = {}
@@ -272,9 +272,9 @@ class _Kernels(dict[str, Callable[..., Any]]):
         self._executable = executable
 
     def __missing__(self, name: str) -> Callable[..., Any]:
-        if self._executable.mod is None:
+        if self._executable.kernels is None:
             raise MissingFunctionError(f"the executable has no tensor function {name!r}")
-        found: Callable[..., Any] = self._executable.mod[name]
+        found: Callable[..., Any] = self._executable.kernels[name]
         self[name] = found
         return found
 

@@ -27,6 +27,7 @@ from ..visitor import walk
 from .annotate_pattern import AnnotateTIROpPattern
 from .canonicalize import CanonicalizeBindings
 from .channels_last import ChannelsLast
+from .check_extents import CheckExtents
 from .common import EliminateCommonSubexpr
 from .decompose import DecomposeOpsForInference
 from .fake_quantization import FakeQuantizationToInteger
@@ -78,7 +79,8 @@ PHASES: Mapping[int, Phase] = {
             Normalize(),  # first: all that follows sees one call a binding
             CanonicalizeBindings(),
             FakeQuantizationToInteger(),  # before constants are folded: weights of integers would be floats
-            FoldConstant(),  # last: shapes and weights that are computed are constants for all that follows
+            FoldConstant(),  # shapes and weights that are computed are constants for all that follows
+            CheckExtents(),  # last: before anything relies on a reshape that may not fit
         ),
     ),
     1: Phase(

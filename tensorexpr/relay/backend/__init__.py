@@ -4,13 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from ...errors import DeclarationError
-from . import executor_factory
+from . import executor_factory, te_compiler
 
-_EXECUTORS = ("graph", "aot", "vm", "debug")
-_RUNTIMES = ("cpp", "crt")
+_SHARED = {"link-params": "runtime.BoxBool"}
+_OPTIONS: Mapping[str, Mapping[str, str]] = {
+    "graph": _SHARED,
+    "aot": {
+        **_SHARED, "constant-byte-alignment": "IntImm", "interface-api": "runtime.String", "unpacked-api": "runtime.BoxBool",
+        "workspace-byte-alignment": "IntImm",
+    },
+    "vm": {},
+    "debug": {},
+}  # fmt: skip
+_KINDS = {bool: "runtime.BoxBool", int: "IntImm", str: "runtime.String"}
+_RUNTIMES: Mapping[str, Mapping[str, str]] = {"cpp": {"system-lib": "runtime.BoxBool"}, "crt": {"system-lib": "runtime.BoxBool"}}
+
+
+def _checked(kind: str, known: Mapping[str, Mapping[str, str]], name: str, options: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The options of an executor or runtime of a name; those that aren't stated are off.
+
+    Raises:
+        DeclarationError: for a name or an option that there isn't, or an option of another type.
+    """
+    if name not in known:
+        raise DeclarationError(f'{kind} "{name}" is not defined; there are {", ".join(known)}')
+    for option, value in (options or {}).items():
+        wanted, found = known[name].get(option), _KINDS.get(type(value), type(value).__name__)
+        if wanted is None:
+            raise DeclarationError(f'Attribute "{option}" is not available on this {kind}; there are {", ".join(known[name]) or "none"}')
+        if wanted != found:
+            raise DeclarationError(f'Attribute "{option}" should have type "{wanted}" but instead found "{found}"')
+    return dict(options or {})
 
 
 @dataclass(frozen=True)
@@ -22,24 +49,32 @@ class Executor:
         options: accepted: {"link-params": True} is how it is.
 
     Raises:
-        DeclarationError: for a name that there isn't.
+        DeclarationError: for a name or an option that there isn't.
     """
 
+    flag_registry_name: ClassVar[str] = "executor"
     name: str = "graph"
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.name not in _EXECUTORS:
-            raise DeclarationError(f"no executor {self.name!r}; there are {', '.join(_EXECUTORS)}")
-        object.__setattr__(self, "options", dict(self.options or {}))
+        object.__setattr__(self, "options", _checked("Executor", _OPTIONS, self.name, self.options))
 
     @staticmethod
     def list_registered() -> list[str]:
         """The names."""
-        return list(_EXECUTORS[:2])
+        return ["graph", "aot"]
+
+    @staticmethod
+    def list_registered_options(executor: str) -> dict[str, str]:
+        """The options of a name, with their types."""
+        _checked("Executor", _OPTIONS, executor, None)
+        return dict(_OPTIONS[executor])
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.options
 
     def __getitem__(self, name: str) -> Any:
-        return self.options[name]
+        return self.options.get(name, False if _OPTIONS[self.name].get(name) == "runtime.BoxBool" else None)
 
 
 @dataclass(frozen=True)
@@ -54,21 +89,29 @@ class Runtime:
         DeclarationError: for another name.
     """
 
+    flag_registry_name: ClassVar[str] = "runtime"
     name: str = "cpp"
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.name not in _RUNTIMES:
-            raise DeclarationError(f"no runtime {self.name!r}; there are {', '.join(_RUNTIMES)}")
-        object.__setattr__(self, "options", dict(self.options or {}))
+        object.__setattr__(self, "options", _checked("Runtime", _RUNTIMES, self.name, self.options))
 
     @staticmethod
     def list_registered() -> list[str]:
         """The names."""
         return list(_RUNTIMES)
 
+    @staticmethod
+    def list_registered_options(runtime: str) -> dict[str, str]:
+        """The options of a name, with their types."""
+        _checked("Runtime", _RUNTIMES, runtime, None)
+        return dict(_RUNTIMES[runtime])
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.options
+
     def __getitem__(self, name: str) -> Any:
-        return self.options[name]
+        return self.options.get(name, False if _RUNTIMES[self.name].get(name) == "runtime.BoxBool" else None)
 
 
-__all__ = ["Executor", "Runtime", "executor_factory"]
+__all__ = ["Executor", "Runtime", "executor_factory", "te_compiler"]

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import DeclarationError
+from ...later import later
 from ...relax.ops.row import Pattern as _Pattern
 from ...tir.op_registry import Op as Op
 from ...tir.op_registry import register_op_attr
+from ..ops.annotation import device_copy, on_device
 from ..ops.create import arange, full, full_like, ndarray_size, ones, shape_of, zeros
 from ..ops.elementwise import (
     abs,
@@ -106,6 +108,7 @@ from ..ops.reduce import (
     variance,
 )  # fmt: skip
 from ..ops.row import ROWS
+from ..ops.sparse import sparse_fill_empty_rows, sparse_reshape
 from ..ops.transform import (
     adv_index,
     broadcast_to,
@@ -128,6 +131,8 @@ from ..ops.transform import (
     reverse,
     reverse_reshape,
     reverse_sequence,
+    scatter,
+    scatter_add,
     scatter_elements,
     scatter_nd,
     sequence_mask,
@@ -148,6 +153,7 @@ from ..ops.transform import (
 from . import image, nn, random, vision
 
 OpPattern = _Pattern
+__getattr__, __dir__ = later(__name__, {}, "annotation op")
 
 
 def get(op_name: str) -> Op:
@@ -232,6 +238,7 @@ __all__ = [
     "cosh",
     "cumprod",
     "cumsum",
+    "device_copy",
     "dft",
     "divide",
     "einsum",
@@ -283,6 +290,7 @@ __all__ = [
     "negative",
     "nn",
     "not_equal",
+    "on_device",
     "one_hot",
     "ones",
     "ones_like",
@@ -299,6 +307,8 @@ __all__ = [
     "right_shift",
     "round",
     "rsqrt",
+    "scatter",
+    "scatter_add",
     "scatter_elements",
     "scatter_nd",
     "searchsorted",
@@ -312,6 +322,8 @@ __all__ = [
     "slice_like",
     "sliding_window",
     "sort",
+    "sparse_fill_empty_rows",
+    "sparse_reshape",
     "sparse_to_dense",
     "split",
     "sqrt",

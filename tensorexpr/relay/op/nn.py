@@ -1,6 +1,7 @@
 """Operators of neural networks as functions that make calls."""
 
 from ..ops.elementwise import leaky_relu, prelu, relu
+from ..ops.image import upsampling, upsampling3d
 from ..ops.losses import cross_entropy, cross_entropy_with_logits, nll_loss
 from ..ops.nn import (
     adaptive_avg_pool1d,
@@ -60,8 +61,6 @@ from ..ops.nn import (
     softmax,
     space_to_batch_nd,
     space_to_depth,
-    upsampling,
-    upsampling3d,
 )  # fmt: skip
 from ..ops.sparse import sparse_add, sparse_dense, sparse_transpose
 from ..ops.transform import batch_flatten

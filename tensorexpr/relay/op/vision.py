@@ -1,5 +1,18 @@
 """Operators of detection as functions that make calls."""
 
-from ..ops.image import get_valid_counts, non_max_suppression, roi_align, roi_pool, yolo_reorg
+from ..ops.image import (
+    all_class_non_max_suppression,
+    get_valid_counts,
+    multibox_prior,
+    multibox_transform_loc,
+    non_max_suppression,
+    proposal,
+    roi_align,
+    roi_pool,
+    yolo_reorg,
+)
 
-__all__ = ["get_valid_counts", "non_max_suppression", "roi_align", "roi_pool", "yolo_reorg"]
+__all__ = [
+    "all_class_non_max_suppression", "get_valid_counts", "multibox_prior", "multibox_transform_loc", "non_max_suppression", "proposal",
+    "roi_align", "roi_pool", "yolo_reorg",
+]  # fmt: skip

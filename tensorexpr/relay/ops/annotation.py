@@ -1,6 +1,8 @@
-"""Marks around what a code generator of others computes: values as they are."""
+"""Marks on values, which stay as they are: around what a code generator of others computes, of devices, of where fusion ends."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from .row import Expr, Meaning, operator
 
@@ -25,3 +27,46 @@ def compiler_end(data: Expr, compiler: str) -> Meaning:
         compiler: the generator's name.
     """
     return data
+
+
+@operator("annotation.stop_fusion")
+def stop_fusion(data: Expr) -> Meaning:
+    """Where Relay's FuseOps ended a kernel; here the compiler decides by what kernels can do."""
+    return data
+
+
+@operator("annotation.checkpoint")
+def checkpoint(data: Expr) -> Meaning:
+    """A value that derivatives compute again; here those that they need are kept."""
+    return data
+
+
+@operator("on_device")
+def _on_device(data: Expr, device_type: Any = None, constrain_result: bool = False, constrain_body: bool = True) -> Meaning:
+    return data
+
+
+def on_device(data: Any, device: Any = None, constrain_result: bool = False, constrain_body: bool = True) -> Any:
+    """A value that a device holds; graphs are built for one device.
+
+    Args:
+        data: the value.
+        device: "cpu", `tvm.cpu()`.
+        constrain_result, constrain_body: accepted.
+    """
+    return _on_device(data, _kind(device), constrain_result, constrain_body)
+
+
+@operator("device_copy")
+def _device_copy(data: Expr, src_dev_type: Any = None, dst_dev_type: Any = None) -> Meaning:
+    return data
+
+
+def device_copy(data: Any, src_device: Any = None, dst_device: Any = None) -> Any:
+    """A value on another device; graphs are built for one device."""
+    return _device_copy(data, _kind(src_device), _kind(dst_device))
+
+
+def _kind(device: Any) -> str | None:
+    """The kind of a device, its name or the object."""
+    return None if device is None else device if isinstance(device, str) else str(getattr(device, "type", device))

@@ -10,6 +10,7 @@ from ...relax import op as graph_op
 from ...relax.expr import PrimValue
 from ...tir.arithmetic import as_int
 from ..expr import const
+from . import dynamic
 from .row import Computed, Expr, Meaning, number, operator
 
 
@@ -37,12 +38,12 @@ def _full(fill_value: Expr, shape: Any = (), dtype: str = "") -> Meaning:
 
 def zeros(shape: Any, dtype: str) -> Any:
     """A tensor of zeros."""
-    return _zeros(_extents(shape), dtype)
+    return dynamic.zeros(shape, dtype) if dynamic.is_value(shape) else _zeros(_extents(shape), dtype)
 
 
 def ones(shape: Any, dtype: str) -> Any:
     """A tensor of ones."""
-    return _ones(_extents(shape), dtype)
+    return dynamic.ones(shape, dtype) if dynamic.is_value(shape) else _ones(_extents(shape), dtype)
 
 
 def full(fill_value: Any, shape: Any = (), dtype: str = "") -> Any:
@@ -53,7 +54,8 @@ def full(fill_value: Any, shape: Any = (), dtype: str = "") -> Any:
         shape: extents.
         dtype: of its elements; that of the number without one.
     """
-    return _full(const(fill_value, dtype or None) if isinstance(fill_value, (int, float)) else fill_value, _extents(shape), dtype)
+    value = const(fill_value, dtype or None) if isinstance(fill_value, (int, float)) else fill_value
+    return dynamic.full(value, shape, dtype) if dynamic.is_value(shape) else _full(value, _extents(shape), dtype)
 
 
 @operator("full_like")
@@ -69,14 +71,11 @@ def _arange(start: Expr, stop: Expr, step: Expr, dtype: str = "float32") -> Mean
 
 
 def arange(start: Any, stop: Any = None, step: Any = None, dtype: str = "float32") -> Any:
-    """Numbers from `start` up to `stop`, which isn't one of them; from 0 to `start` with one bound alone.
-
-    Raises:
-        DeclarationError: when it is built, for bounds that aren't constants.
-    """
+    """Numbers from `start` up to `stop`, which isn't one of them; from 0 to `start` with one bound alone."""
     first, last = (0, start) if stop is None else (start, stop)
     bounds = (first, last, 1 if step is None else step)
-    return _arange(*(one if hasattr(one, "struct_info") else const(one, dtype) for one in bounds), dtype)
+    made = [one if hasattr(one, "struct_info") else const(one, dtype) for one in bounds]
+    return dynamic.arange(*made, dtype) if any(map(dynamic.is_value, made)) else _arange(*made, dtype)
 
 
 @operator("shape_of")

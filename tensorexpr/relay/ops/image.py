@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ... import topi
 from ...errors import DeclarationError
+from . import dynamic
 from .create import _extents
 from .row import Computed, Expr, Meaning, by_layout, number, operator
 from .transform import _list
@@ -24,9 +25,11 @@ def _resize(rank: int, planes: str) -> tuple[Callable[..., Any], Callable[..., A
         return Computed(lambda x: by(x, box, *given, extrapolation_value, out_dtype or None), (data,), {}, f"resize{rank}d")
 
     meant.__doc__ = f"Images of {rank} axes at another size."
-    row = operator(f"image.resize{rank}d", also=(f"dyn.image.resize{rank}d",))(meant)
+    row = operator(f"image.resize{rank}d")(meant)
 
     def resize(data: Any, size: Any, roi: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if dynamic.is_value(size) and rank == 2:
+            return dynamic.resize2d(data, size, roi, *args, **kwargs)
         return row(data, _extents(size), None if roi is None else [float(one) for one in _floats(roi)], *args, **kwargs)
 
     resize.__name__, resize.__doc__ = f"resize{rank}d", meant.__doc__
@@ -41,6 +44,50 @@ def _floats(roi: Any) -> Any:
 _resize1d, resize1d = _resize(1, "W")
 _resize2d, resize2d = _resize(2, "HW")
 _resize3d, resize3d = _resize(3, "DHW")
+
+
+@operator("nn.upsampling")
+def _upsampling(
+    data: Expr, scale_h: float = 1, scale_w: float = 1, layout: str = "NCHW", method: str = "nearest_neighbor", align_corners: bool = False
+) -> Meaning:
+    """Planes at another scale."""
+    args = (scale_h, scale_w, layout, method, align_corners)
+    return Computed(lambda x: topi.nn.upsampling(x, *args), (data,), {}, "upsampling")
+
+
+def _by_scales(static: Any, computed: Any, data: Any, scales: Sequence[Any], *rest: Any) -> Any:
+    """The operator of scales that are numbers, or that of those that are tensors without axes."""
+    from ..expr import const
+
+    if any(map(dynamic.is_value, scales)):
+        return computed(data, *(one if hasattr(one, "struct_info") else const(float(one)) for one in scales), *rest)
+    return static(data, *(float(number(one)) if hasattr(one, "struct_info") else one for one in scales), *rest)
+
+
+def upsampling(
+    data: Any, scale_h: Any = 1, scale_w: Any = 1, layout: str = "NCHW", method: str = "nearest_neighbor", align_corners: bool = False
+) -> Any:
+    """Planes at another scale: numbers, or tensors without axes."""
+    return _by_scales(_upsampling, dynamic.upsampling, data, (scale_h, scale_w), layout, method, align_corners)
+
+
+@operator("nn.upsampling3d")
+def _upsampling3d(
+    data: Expr, scale_d: float = 1, scale_h: float = 1, scale_w: float = 1, layout: str = "NCDHW", method: str = "nearest_neighbor",
+    coordinate_transformation_mode: str = "half_pixel",
+) -> Meaning:  # fmt: skip
+    """Volumes at another scale."""
+    args = (scale_d, scale_h, scale_w, layout, method, coordinate_transformation_mode)
+    return Computed(lambda x: topi.nn.upsampling3d(x, *args), (data,), {}, "upsampling3d")
+
+
+def upsampling3d(
+    data: Any, scale_d: Any = 1, scale_h: Any = 1, scale_w: Any = 1, layout: str = "NCDHW", method: str = "nearest_neighbor",
+    coordinate_transformation_mode: str = "half_pixel",
+) -> Any:  # fmt: skip
+    """Volumes at another scale: numbers, or tensors without axes."""
+    scales = scale_d, scale_h, scale_w
+    return _by_scales(_upsampling3d, dynamic.upsampling3d, data, scales, layout, method, coordinate_transformation_mode)
 
 
 @operator("image.crop_and_resize")
@@ -139,3 +186,63 @@ def non_max_suppression(
         data, valid_count, indices, most, overlap, force_suppress, top_k, coord_start, score_index, id_index, return_indices,
         invalid_to_bottom,
     )  # fmt: skip
+
+
+@operator("vision.multibox_prior")
+def multibox_prior(
+    data: Expr, sizes: Any = (1.0,), ratios: Any = (1.0,), steps: Any = (-1.0, -1.0), offsets: Any = (0.5, 0.5), clip: bool = False
+) -> Meaning:
+    """Boxes of sizes and ratios around the elements of a feature map (Liu et al. 2016)."""
+    args = (*(tuple(_list(one)) for one in (sizes, ratios, steps, offsets)), clip)
+    return Computed(lambda x: topi.vision.ssd.multibox_prior(x, *args), (data,), {}, "multibox_prior")
+
+
+@operator("vision.multibox_transform_loc", results=lambda **given: 2)
+def multibox_transform_loc(
+    cls_prob: Expr, loc_pred: Expr, anchor: Expr, clip: bool = True, threshold: float = 0.01, variances: Any = (0.1, 0.1, 0.2, 0.2),
+    keep_background: bool = False,
+) -> Meaning:  # fmt: skip
+    """Boxes moved by what a network says, those above a threshold in front, and how many these are."""
+    args = (clip, threshold, tuple(variances), keep_background)
+    return Computed(
+        lambda p, b, a: topi.vision.ssd.multibox_transform_loc(p, b, a, *args), (cls_prob, loc_pred, anchor), {}, "multibox_transform_loc"
+    )
+
+
+@operator("vision.all_class_non_max_suppression", results=lambda output_format="onnx", **given: 2 if output_format == "onnx" else 3)
+def _all_class_non_max_suppression(
+    boxes: Expr, scores: Expr, max_output_boxes_per_class: Expr, iou_threshold: Expr, score_threshold: Expr, output_format: str = "onnx"
+) -> Meaning:
+    operands = (boxes, scores, max_output_boxes_per_class, iou_threshold, score_threshold)
+    return Computed(
+        lambda *given: topi.vision.all_class_non_max_suppression(*given, output_format), operands, {}, "all_class_non_max_suppression"
+    )
+
+
+def all_class_non_max_suppression(
+    boxes: Any, scores: Any, max_output_boxes_per_class: Any = -1, iou_threshold: Any = -1.0, score_threshold: Any = -1.0,
+    output_format: str = "onnx",
+) -> Any:  # fmt: skip
+    """The boxes of each class that overlap no better one of it too much, and how many these are; limits are numbers or tensors."""
+    most = _limit(max_output_boxes_per_class, "int32")
+    return _all_class_non_max_suppression(
+        boxes, scores, most, _limit(iou_threshold, "float32"), _limit(score_threshold, "float32"), output_format
+    )
+
+
+def _limit(value: Any, dtype: str) -> Any:
+    from ..expr import const
+
+    return value if hasattr(value, "struct_info") else const([value], dtype)
+
+
+@operator("vision.proposal")
+def proposal(
+    cls_prob: Expr, bbox_pred: Expr, im_info: Expr, scales: Any, ratios: Any, feature_stride: int, threshold: float,
+    rpn_pre_nms_top_n: int, rpn_post_nms_top_n: int, rpn_min_size: int, iou_loss: bool,
+) -> Meaning:  # fmt: skip
+    """Regions that may hold something (Ren et al. 2015)."""
+    args = (
+        tuple(_list(scales)), tuple(_list(ratios)), feature_stride, threshold, rpn_pre_nms_top_n, rpn_post_nms_top_n, rpn_min_size, iou_loss
+    )  # fmt: skip
+    return Computed(lambda p, b, i: topi.vision.rcnn.proposal(p, b, i, *args), (cls_prob, bbox_pred, im_info), {}, "proposal")

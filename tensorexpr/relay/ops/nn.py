@@ -11,6 +11,7 @@ from ...relax import op as graph_op
 from ...relax.expr import Tuple as GraphTuple
 from ...relax.expr import const as constant
 from ...tir.arithmetic import as_int
+from . import dynamic
 from .row import Computed, Expr, Meaning, by_layout, dtype, number, operator, shape
 from .transform import _axis, _list
 
@@ -388,10 +389,11 @@ def dropout(data: Any, rate: float = 0.5) -> Any:
     return dropout_raw(data, rate)[0]
 
 
-@operator("nn.pad", also=("dyn.nn.pad",))
+@operator("nn.pad")
 def _pad(data: Expr, pad_value: Expr, pad_width: Any, pad_mode: str = "constant") -> Meaning:
     widths = [int(n) for pair in pad_width for n in pair]
-    return R.pad(data, widths, number(pad_value).item(), {"edge": "replicate"}.get(pad_mode, pad_mode))
+    value = pad_value if dynamic.is_value(pad_value) else number(pad_value).item()
+    return R.pad(data, widths, value, {"edge": "replicate"}.get(pad_mode, pad_mode))
 
 
 def pad(data: Any, pad_width: Any, pad_value: Any = 0, pad_mode: str = "constant") -> Any:
@@ -399,12 +401,14 @@ def pad(data: Any, pad_width: Any, pad_value: Any = 0, pad_mode: str = "constant
 
     Args:
         data: a tensor.
-        pad_width: the pairs, or a constant tensor of them.
-        pad_value: a number or a constant.
+        pad_width: the pairs, or a tensor of them.
+        pad_value: a number, or a tensor without axes.
         pad_mode: "constant", "edge" or "reflect".
     """
     from ..expr import const
 
+    if dynamic.is_value(pad_width):
+        return dynamic.pad(data, pad_width, pad_value if hasattr(pad_value, "struct_info") else const(pad_value), pad_mode)
     widths = number(pad_width).tolist() if hasattr(pad_width, "struct_info") else pad_width
     value = pad_value if hasattr(pad_value, "struct_info") else const(pad_value, "float32" if isinstance(pad_value, float) else None)
     return _pad(data, value, widths, pad_mode)
@@ -450,25 +454,6 @@ def batch_to_space_nd(data: Expr, block_shape: Sequence[int], crops: Any) -> Mea
 def dilate(data: Expr, strides: Sequence[int], dilation_value: float = 0.0) -> Meaning:
     """Elements so far apart, with a value between them."""
     return Computed(lambda x: topi.nn.dilate(x, list(strides), dilation_value), (data,), {}, "dilate")
-
-
-@operator("nn.upsampling", also=("dyn.nn.upsampling",))
-def upsampling(
-    data: Expr, scale_h: float = 1, scale_w: float = 1, layout: str = "NCHW", method: str = "nearest_neighbor", align_corners: bool = False
-) -> Meaning:
-    """Planes at another scale."""
-    args = (scale_h, scale_w, layout, method, align_corners)
-    return Computed(lambda x: topi.nn.upsampling(x, *args), (data,), {}, "upsampling")
-
-
-@operator("nn.upsampling3d", also=("dyn.nn.upsampling3d",))
-def upsampling3d(
-    data: Expr, scale_d: float = 1, scale_h: float = 1, scale_w: float = 1, layout: str = "NCDHW", method: str = "nearest_neighbor",
-    coordinate_transformation_mode: str = "half_pixel",
-) -> Meaning:  # fmt: skip
-    """Volumes at another scale."""
-    args = (scale_d, scale_h, scale_w, layout, method, coordinate_transformation_mode)
-    return Computed(lambda x: topi.nn.upsampling3d(x, *args), (data,), {}, "upsampling3d")
 
 
 @operator("nn.fifo_buffer")

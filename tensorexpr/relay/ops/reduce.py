@@ -11,6 +11,7 @@ from ...errors import DeclarationError
 from ...relax import op as graph_op
 from ...relax.expr import const as constant
 from ...tir.arithmetic import as_int
+from . import dynamic
 from .row import Computed, Expr, Meaning, dtype, number, operator, shape
 from .transform import _axis, _list
 
@@ -66,10 +67,13 @@ def _variance(data: Expr, mean: Expr, axis: Any = None, keepdims: bool = False, 
     squares = graph_op.mean(graph_op.multiply(centred, centred), axes, keepdims)
     if not unbiased:
         return squares
-    extents = [as_int(shape(data)[n]) for n in (range(len(shape(data))) if axes is None else axes)]
+    places = list(range(len(shape(data)))) if axes is None else axes
+    extents = [as_int(shape(data)[n]) for n in places]
     known = [one for one in extents if one is not None]
     if len(known) < len(extents):
-        raise DeclarationError("unbiased=True needs axes of known extents, by whose product less one it divides")
+        whole = graph_op.take(graph_op.shape_to_tensor(graph_op.shape_of(data)), constant(places, "int64"), 0)
+        many = graph_op.astype(graph_op.prod(whole), dtype(data))
+        return graph_op.multiply(squares, graph_op.divide(many, graph_op.subtract(many, constant(1, dtype(data)))))
     count = math.prod(known)
     # A single element has no unbiased variance: 0 by 0 is NaN, as NumPy has it.
     return graph_op.multiply(squares, constant(count / (count - 1) if count != 1 else math.inf, dtype(data)))
@@ -144,16 +148,27 @@ def argsort(data: Expr, axis: int = -1, is_ascend: bool = True, dtype: str = "in
     return graph_op.argsort(data, axis, not is_ascend, dtype)
 
 
-def _kinds(ret_type: str = "both", **given: Any) -> int:
-    return 2 if ret_type == "both" else 0
-
-
-@operator("topk", results=_kinds, also=("dyn.topk",))
-def topk(data: Expr, k: Any = 1, axis: int = -1, ret_type: str = "both", is_ascend: bool = False, dtype: str = "int32") -> Meaning:
+@operator("topk", results=dynamic.topk_results)
+def _topk(data: Expr, k: int = 1, axis: int = -1, ret_type: str = "both", is_ascend: bool = False, dtype: str = "int32") -> Meaning:
     """The first elements in order along an axis, their places, or both."""
-    count = int(number(k)) if hasattr(k, "struct_info") else int(k)
     extent = as_int(shape(data)[axis])
-    return graph_op.topk(data, extent if count < 1 and extent else count, axis, ret_type, not is_ascend, dtype)
+    return graph_op.topk(data, extent if k < 1 and extent else k, axis, ret_type, not is_ascend, dtype)
+
+
+def topk(data: Any, k: Any = 1, axis: int = -1, ret_type: str = "both", is_ascend: bool = False, dtype: str = "int32") -> Any:
+    """The first elements in order along an axis, their places, or both.
+
+    Args:
+        data: a tensor.
+        k: how many, a number or a tensor of one; all below 1.
+        axis: along which.
+        ret_type: "both", "values" or "indices".
+        is_ascend: the smallest first.
+        dtype: of the places.
+    """
+    if dynamic.is_value(k):
+        return dynamic.topk(data, k, axis, ret_type, is_ascend, dtype)
+    return _topk(data, int(number(k).item() if hasattr(k, "struct_info") else k), axis, ret_type, is_ascend, dtype)
 
 
 @operator("searchsorted")
@@ -168,10 +183,11 @@ def _unique_results(return_counts: bool = False, **given: Any) -> int:
 
 @operator("unique", results=_unique_results)
 def unique(data: Expr, is_sorted: bool = True, return_counts: bool = False) -> Meaning:
-    """Different elements, their first places, the place of each element among them, how many there are, and how often each is."""
-    if not is_sorted:
-        raise DeclarationError("unique(is_sorted=False) isn't there: the order of unsorted results is nobody's promise")
-    return Computed(topi.unique, (data,), {"is_sorted": True, "return_counts": return_counts}, "unique")
+    """Different elements, their first places, the place of each element among them, how many there are, and how often each is.
+
+    In ascending order, or in that of their first occurrences.
+    """
+    return Computed(topi.unique, (data,), {"is_sorted": is_sorted, "return_counts": return_counts}, "unique")
 
 
 @operator("argwhere")
@@ -183,22 +199,24 @@ def argwhere(condition: Expr) -> Meaning:
 def segment_sum(data: Any, segment_ids: Any, num_segments: int | None = None) -> Any:
     """Sums of the rows of each segment.
 
-    Raises:
-        DeclarationError: without `num_segments`, as the number of rows would depend on values.
+    Args:
+        data: as many rows as there are numbers, or more, which belong to no segment.
+        segment_ids: the segment of each row.
+        num_segments: how many there are; one more than the largest number without it.
     """
     from ..expr import const
-    from .create import zeros
-    from .transform import expand_dims, repeat, scatter_elements
+    from .create import shape_of, zeros
+    from .elementwise import add, cast
+    from .transform import broadcast_to_like, concatenate, expand_dims, reshape, scatter_elements, slice_like, strided_slice
 
-    if num_segments is None:
-        raise DeclarationError("relay.op.segment_sum needs num_segments: the shape of its result would depend on values")
-    extents, kind = shape(data), dtype(data)
-    if len(extents) == 1:
-        return scatter_elements(zeros((num_segments,), kind), segment_ids, data, 0, "add")
-    places = segment_ids
-    for axis in range(1, len(extents)):
-        places = repeat(expand_dims(places, axis), extents[axis], axis)
-    return scatter_elements(const(0, kind) if not extents else zeros((num_segments, *extents[1:]), kind), places, data, 0, "add")
+    rows, rest, kind = slice_like(data, segment_ids, [0]), shape(data)[1:], dtype(data)
+    places = broadcast_to_like(expand_dims(segment_ids, 1, len(rest)), rows) if rest else segment_ids
+    if num_segments is not None and None not in map(as_int, rest):
+        return scatter_elements(zeros((num_segments, *rest), kind), places, rows, 0, "add")
+    largest = cast(max(segment_ids), "int64")
+    count = const([num_segments], "int64") if num_segments is not None else reshape(add(largest, const(1, "int64")), (1,))
+    whole = strided_slice(shape_of(data, "int64"), [1], [len(rest) + 1])
+    return scatter_elements(zeros(concatenate((count, whole), 0), kind), places, rows, 0, "add")
 
 
 @operator("dft", results=lambda **given: 2)

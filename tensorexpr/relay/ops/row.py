@@ -22,11 +22,12 @@ from ...relax import expr as graph
 from ...relax.block_builder import BlockBuilder
 from ...relax.extents import readable
 from ...relax.ops.row import signature_text
-from ...relax.struct_info import RelaxExpr, StructInfo, TensorStructInfo
+from ...relax.struct_info import RelaxExpr, StructInfo, TensorStructInfo, TupleStructInfo
 from ...relax.tensor_function import tensor_function
 from ...tir.arithmetic import as_int
 from ...tir.op_registry import Op
 from ..expr import Call, TupleWrapper, as_expr
+from ..ty import Any as unknown_extent
 
 Expr: TypeAlias = RelaxExpr
 Exprs: TypeAlias = Any
@@ -52,7 +53,7 @@ class Computed:
         return tensor_function(self.function, self.args, dict(self.attrs)).result
 
 
-Meaning: TypeAlias = Any  # an expression of graphs, whose operators say no more, or a Computed
+Meaning: TypeAlias = Any  # an expression of graphs, whose operators say no more, a Computed, or a meaning of `dynamic`
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,8 +178,27 @@ def result_of(call: Call) -> StructInfo:
             return info
         raise DeclarationError(f"no operator {str(call.op)!r}; relay.op.list_op_names() lists those that there are")
     given = row.bound(call)
-    found: StructInfo = row.meant({name: _stand_in(value) for name, value in given.items()}).struct_info
-    return found
+    return with_extents(row.meant({name: _stand_in(value) for name, value in given.items()}).struct_info)
+
+
+def with_extents(info: StructInfo) -> StructInfo:
+    """What is known of a value, with a symbol for each extent that is known when the graph runs."""
+    match info:
+        case TensorStructInfo(shape=None) if info.ndim >= 0:
+            return TensorStructInfo(tuple(unknown_extent() for _ in range(info.ndim)), info.dtype, info.vdevice)
+        case TupleStructInfo(fields):
+            made = tuple(map(with_extents, fields))
+            return info if all(a is b for a, b in zip(made, fields, strict=True)) else TupleStructInfo(made)
+    return info
+
+
+def emitted(builder: BlockBuilder, meaning: Meaning) -> Any:
+    """The value of a meaning in a function of a graph."""
+    if not isinstance(meaning, RelaxExpr):
+        return meaning.emitted(builder)
+    leaves = (graph.Var, graph.Constant)
+    is_leaf = isinstance(meaning, leaves) or (isinstance(meaning, graph.Tuple) and all(isinstance(one, leaves) for one in meaning.fields))
+    return meaning if is_leaf else builder.emit(meaning)
 
 
 def _stand_in(value: Any) -> Any:

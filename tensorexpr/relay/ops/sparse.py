@@ -69,3 +69,23 @@ def _sparse_transpose(weights: Exprs) -> Meaning:
 def sparse_transpose(x: Any) -> Any:
     """A square sparse matrix transposed."""
     return _sparse_transpose(_csr(x))
+
+
+@operator("sparse_fill_empty_rows", results=lambda **given: 3)
+def _sparse_fill_empty_rows(sparse_indices: Expr, sparse_values: Expr, dense_shape: Expr, default_value: Expr) -> Meaning:
+    """A sparse tensor with a value in each row: places as rows, values, and whether each row was empty."""
+    return graph_op.sparse_fill_empty_rows(sparse_indices, sparse_values, dense_shape, default_value)
+
+
+def sparse_fill_empty_rows(sparse_indices: Any, sparse_values: Any, dense_shape: Any, default_value: Any) -> Any:
+    """A sparse tensor with a value in each row, as a tuple: places as rows, values, and whether each row was empty."""
+    from ..expr import Tuple
+
+    found = _sparse_fill_empty_rows(sparse_indices, sparse_values, dense_shape, default_value)
+    return Tuple([found[n] for n in range(3)])
+
+
+@operator("sparse_reshape", results=lambda **given: 2)
+def sparse_reshape(sparse_indices: Expr, prev_shape: Expr, new_shape: Expr) -> Meaning:
+    """The places of a sparse tensor's values in another shape, in which -1 is what is left, and that shape."""
+    return graph_op.sparse_reshape(sparse_indices, prev_shape, new_shape)

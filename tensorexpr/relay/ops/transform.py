@@ -11,8 +11,11 @@ from ...relax import op as graph_op
 from ...relax.expr import Constant
 from ...relax.expr import Tuple as GraphTuple
 from ...relax.expr import TupleGetItem as GraphTupleGetItem
+from ...relax.expr import const as constant
+from ...relax.ops.shape_values import new_shape
 from ...tir.arithmetic import as_int
 from ..expr import as_expr, const
+from . import dynamic
 from .create import _extents
 from .row import Computed, Expr, Exprs, Meaning, dtype, number, operator, shape
 
@@ -27,61 +30,14 @@ def _list(value: Any) -> list[Any]:
     return [value] if as_int(value) is not None else list(value)
 
 
-def new_shape(old: Sequence[Any], newshape: Sequence[Any], allowzero: bool = False) -> list[Any]:
-    """The extents that `reshape` asks for.
-
-    Args:
-        old: the extents of the operand.
-        newshape: extents; 0 takes that of the operand, -1 is what is left, -2 all that are left of the operand, -3 the product of two of
-            the operand, -4 a split of one into the next two, of which one may be -1.
-        allowzero: a 0 is an extent of none.
-
-    Raises:
-        DeclarationError: if they don't fit.
-    """
-    found: list[Any] = []
-    place, given = 0, list(newshape)
-    rest: int | None = None
-    while given:
-        one = given.pop(0)
-        code = as_int(one)
-        if code is None or code > 0 or (code == 0 and allowzero):
-            found.append(one)
-            place += 1
-        elif code == 0 or code == -3:
-            many = 1 if code == 0 else 2
-            if place + many > len(old):
-                raise DeclarationError(f"reshape: {list(newshape)} takes more extents than {list(old)} has")
-            found.append(old[place] if many == 1 else old[place] * old[place + 1])
-            place += many
-        elif code == -1:
-            if rest is not None:
-                raise DeclarationError(f"reshape: -1 stands once in a shape, not as in {list(newshape)}")
-            rest = len(found)
-            found.append(-1)
-            place += 1
-        elif code == -2:
-            found.extend(old[place:])
-            place = len(old)
-        elif code == -4 and len(given) >= 2 and place < len(old):
-            first, second = (as_int(given.pop(0)) for _ in range(2))
-            if first is None or second is None or (first == -1 and second == -1) or 0 in (first, second):
-                raise DeclarationError("reshape: behind -4 stand two extents, of which one may be -1")
-            found += [old[place] // second if first == -1 else first, old[place] // first if second == -1 else second]
-            place += 1
-        else:
-            raise DeclarationError(f"reshape: {list(newshape)} doesn't fit {list(old)}; extents, 0, -1, -2, -3 and -4 are known")
-    return found
-
-
-@operator("reshape", also=("dyn.reshape",))
+@operator("reshape")
 def _reshape(data: Expr, newshape: Any, allowzero: bool = False) -> Meaning:
     return graph_op.reshape(data, new_shape(shape(data), newshape, allowzero))
 
 
 def reshape(data: Any, newshape: Any, allowzero: bool = False) -> Any:
-    """A tensor of the same elements in another shape; see `new_shape` for what 0 and numbers below it mean."""
-    return _reshape(data, _extents(newshape), allowzero)
+    """A tensor of the same elements in another shape; see `relax.ops.shape_values.new_shape` for what 0 and numbers below it mean."""
+    return dynamic.reshape(data, newshape, allowzero) if dynamic.is_value(newshape) else _reshape(data, _extents(newshape), allowzero)
 
 
 @operator("contrib_reverse_reshape")
@@ -106,17 +62,29 @@ def transpose(data: Expr, axes: Sequence[int] | None = None) -> Meaning:
     return graph_op.permute_dims(data, None if not axes else list(axes))
 
 
-@operator("expand_dims", also=("dyn.expand_dims",))
-def expand_dims(data: Expr, axis: int, num_newaxis: int = 1) -> Meaning:
+@operator("expand_dims")
+def _expand_dims(data: Expr, axis: int, num_newaxis: int = 1) -> Meaning:
     """Axes of one element, in front of an axis."""
     place = axis if axis >= 0 else axis + len(shape(data)) + 1
     return graph_op.expand_dims(data, [place + n for n in range(num_newaxis)]) if num_newaxis else data
 
 
-@operator("squeeze", also=("dyn.squeeze",))
-def squeeze(data: Expr, axis: int | Sequence[int] | None = None) -> Meaning:
+def expand_dims(data: Any, axis: Any, num_newaxis: int = 1) -> Any:
+    """Axes of one element, in front of an axis: a number, or a tensor of one."""
+    if dynamic.is_value(axis):
+        return dynamic.expand_dims(data, axis, num_newaxis)
+    return _expand_dims(data, int(number(axis).item()) if hasattr(axis, "struct_info") else axis, num_newaxis)
+
+
+@operator("squeeze")
+def _squeeze(data: Expr, axis: int | Sequence[int] | None = None) -> Meaning:
     """Without axes of one element: those given, or all."""
     return graph_op.squeeze(data, None if axis is None else _list(axis))
+
+
+def squeeze(data: Any, axis: Any = None) -> Any:
+    """Without axes of one element: those given, also as a tensor, or all."""
+    return dynamic.squeeze(data, axis) if dynamic.is_value(axis) else _squeeze(data, None if axis is None else _extents(axis))
 
 
 @operator("nn.batch_flatten")
@@ -156,14 +124,14 @@ def split(data: Expr, indices_or_sections: Any, axis: int = 0) -> Meaning:
     return graph_op.split(data, list(indices_or_sections) if sections is None else sections, axis)
 
 
-@operator("broadcast_to", also=("dyn.broadcast_to",))
+@operator("broadcast_to")
 def _broadcast_to(data: Expr, shape: Any) -> Meaning:
     return graph_op.broadcast_to(data, list(shape))
 
 
 def broadcast_to(data: Any, shape: Any) -> Any:
     """A tensor repeated along axes of one element and new ones in front."""
-    return _broadcast_to(data, _extents(shape))
+    return dynamic.broadcast_to(data, shape) if dynamic.is_value(shape) else _broadcast_to(data, _extents(shape))
 
 
 @operator("broadcast_to_like")
@@ -184,14 +152,14 @@ def collapse_sum_like(data: Expr, collapse_type: Expr) -> Meaning:
     return graph_op.collapse_sum_to(data, list(shape(collapse_type)))
 
 
-@operator("tile", also=("dyn.tile",))
+@operator("tile")
 def _tile(data: Expr, reps: Any) -> Meaning:
     return graph_op.tile(data, _list(reps))
 
 
 def tile(data: Any, reps: Any) -> Any:
     """A tensor repeated along each axis."""
-    return _tile(data, _extents(reps))
+    return dynamic.tile(data, reps) if dynamic.is_value(reps) else _tile(data, _extents(reps))
 
 
 @operator("repeat")
@@ -209,7 +177,9 @@ def reverse(data: Expr, axis: int) -> Meaning:
 @operator("reverse_sequence")
 def reverse_sequence(data: Expr, seq_lengths: Expr, seq_axis: int = 1, batch_axis: int = 0) -> Meaning:
     """The first elements of an axis from their end, as many as each one of a batch has."""
-    return Computed(topi.reverse_sequence, (data, seq_lengths), {"seq_axis": seq_axis, "batch_axis": batch_axis}, "reverse_sequence")
+    most = constant(int(shape(data)[seq_axis]), dtype(seq_lengths)) if as_int(shape(data)[seq_axis]) is not None else None
+    lengths = seq_lengths if most is None else graph_op.minimum(seq_lengths, most)
+    return Computed(topi.reverse_sequence, (data, lengths), {"seq_axis": seq_axis, "batch_axis": batch_axis}, "reverse_sequence")
 
 
 @operator("layout_transform")
@@ -240,11 +210,6 @@ def _strided_slice(data: Expr, begin: Any, end: Any, strides: Any = None, axes: 
     return graph_op.strided_slice(data, places, low, high, step)
 
 
-@operator("dyn.strided_slice")
-def _dynamic_slice(data: Expr, begin: Expr, end: Expr, strides: Expr) -> Meaning:
-    return graph_op.dynamic_strided_slice(data, *(graph_op.astype(one, "int64") for one in (begin, end, strides)))
-
-
 def strided_slice(data: Any, begin: Any, end: Any, strides: Any = None, axes: Any = None, slice_mode: str = "end") -> Any:
     """Every so manieth element of some axes.
 
@@ -257,13 +222,13 @@ def strided_slice(data: Any, begin: Any, end: Any, strides: Any = None, axes: An
     """
     known = [one is None or not hasattr(one, "struct_info") or isinstance(one, Constant) for one in (begin, end, strides)]
     if all(known):
-        cuts = (None if one is None else _extents(one) for one in (begin, end, strides))
-        return _strided_slice(data, *cuts, axes, slice_mode)
-    if axes is not None or slice_mode != "end":
-        raise DeclarationError('relay.strided_slice: cuts that are computed are those of all axes, with slice_mode "end"')
-    given = [one if hasattr(one, "struct_info") else const(list(one), "int64") for one in (begin, end) if one is not None]
-    steps = const([1] * int(shape(given[0])[0]), "int64") if strides is None else strides
-    return _dynamic_slice(data, *given, steps if hasattr(steps, "struct_info") else const(steps, "int64"))
+        return _strided_slice(data, *(None if one is None else _extents(one) for one in (begin, end, strides)), axes, slice_mode)
+    if axes is not None:
+        raise DeclarationError("relay.strided_slice: cuts that are computed are those of the first axes; axes= stands beside constants")
+    given = [one for one in (begin, end, strides) if one is not None]
+    cuts = [one if hasattr(one, "struct_info") else const(list(one), "int64") for one in given]
+    steps = cuts[2:] or [const([1] * int(shape(cuts[0])[0]), "int64")]
+    return dynamic.strided_slice(data, *cuts[:2], *steps, slice_mode)
 
 
 @operator("strided_set")
@@ -307,17 +272,37 @@ def scatter_elements(data: Expr, indices: Expr, updates: Expr, axis: int = 0, re
     return graph_op.scatter_elements(data, indices, updates, axis, reduction)
 
 
+def scatter(data: Any, indices: Any, updates: Any, axis: int) -> Any:
+    """`scatter_elements` by the name of releases before 0.11."""
+    return scatter_elements(data, indices, updates, axis, "update")
+
+
+def scatter_add(data: Any, indices: Any, updates: Any, axis: int) -> Any:
+    """`scatter_elements` that adds, by the name of releases before 0.11."""
+    return scatter_elements(data, indices, updates, axis, "add")
+
+
 @operator("scatter_nd")
 def scatter_nd(data: Expr, indices: Expr, updates: Expr, mode: str = "update") -> Meaning:
     """A tensor with elements replaced or reduced at indices whose first axis is the place in the indices."""
     return Computed(topi.scatter_nd, (data, indices, updates), {"mode": mode}, "scatter_nd")
 
 
-@operator("one_hot", also=("dyn.one_hot",))
-def one_hot(indices: Expr, on_value: Expr, off_value: Expr, depth: int, axis: int, dtype: str) -> Meaning:
+@operator("one_hot")
+def _one_hot(indices: Expr, on_value: Expr, off_value: Expr, depth: int, axis: int, dtype: str) -> Meaning:
     """One value at the index along a new axis, another one elsewhere."""
+    if dynamic.is_value(on_value) or dynamic.is_value(off_value):
+        return dynamic.chosen(indices, graph_op.astype(on_value, dtype), graph_op.astype(off_value, dtype), depth, axis)
     given = {"on_value": number(on_value).item(), "off_value": number(off_value).item(), "depth": depth, "axis": axis, "dtype": dtype}
     return Computed(topi.one_hot, (indices,), given, "one_hot")
+
+
+def one_hot(indices: Any, on_value: Any, off_value: Any, depth: Any, axis: int, dtype: str) -> Any:
+    """One value at the index along a new axis of `depth` elements, another one elsewhere; `depth` is a number, or a tensor of one."""
+    if dynamic.is_value(depth):
+        return dynamic.one_hot(indices, on_value, off_value, depth, axis, dtype)
+    count = int(number(depth).item()) if hasattr(depth, "struct_info") else depth
+    return _one_hot(indices, on_value, off_value, count, axis, dtype)
 
 
 @operator("sequence_mask")
@@ -329,13 +314,18 @@ def sequence_mask(data: Expr, valid_length: Expr, mask_value: float = 0, axis: i
 @operator("unravel_index")
 def unravel_index(indices: Expr, shape: Expr) -> Meaning:
     """Places in a shape of places in the row of its elements."""
-    return Computed(lambda i, extents: topi.unravel_index(i, extents), (indices, [int(one) for one in number(shape)]), {}, "unravel_index")
+    if not dynamic.is_value(shape):
+        return Computed(
+            lambda i, extents: topi.unravel_index(i, extents), (indices, [int(one) for one in number(shape)]), {}, "unravel_index"
+        )
+    return dynamic.unravelled(indices, shape)
 
 
 @operator("meshgrid", results=lambda data, indexing: len(as_expr(data).fields))
 def meshgrid(data: Exprs, indexing: str = "ij") -> Meaning:
-    """Coordinates of a grid of vectors."""
-    return Computed(topi.meshgrid, (_fields(data),), {"indexing": indexing}, "meshgrid")
+    """Coordinates of a grid of vectors; a scalar is a vector of one element."""
+    vectors = [one if shape(one) else graph_op.reshape(one, [1]) for one in _fields(data)]
+    return Computed(topi.meshgrid, (vectors,), {"indexing": indexing}, "meshgrid")
 
 
 @operator("adv_index")
@@ -361,9 +351,14 @@ def matrix_set_diag(data: Expr, diagonal: Expr, k: Any = 0, align: str = "RIGHT_
 
 
 @operator("trilu")
-def trilu(data: Expr, k: Expr, upper: bool = True) -> Meaning:
-    """The upper or lower triangle of matrices, with zeros elsewhere."""
-    return (graph_op.triu if upper else graph_op.tril)(data, int(number(k)))
+def _trilu(data: Expr, k: Expr, upper: bool = True) -> Meaning:
+    diagonal = graph_op.reshape(k, []) if dynamic.is_value(k) else int(number(k).item())
+    return (graph_op.triu if upper else graph_op.tril)(data, diagonal)
+
+
+def trilu(data: Any, k: Any, upper: bool = True) -> Any:
+    """The upper or lower triangle of matrices from diagonal `k` on, a number or a tensor of one, with zeros elsewhere."""
+    return _trilu(data, k if hasattr(k, "struct_info") else const(k, "int64"), upper)
 
 
 @operator("invert_permutation")
@@ -374,13 +369,15 @@ def invert_permutation(data: Expr) -> Meaning:
 
 @operator("sparse_to_dense")
 def _sparse_to_dense(sparse_indices: Expr, sparse_values: Expr, default_value: Expr, output_shape: Any) -> Meaning:
-    given = (sparse_indices, list(output_shape), sparse_values, number(default_value).item())
-    return Computed(topi.sparse_to_dense, given, {}, "sparse_to_dense")
+    filler = default_value if dynamic.is_value(default_value) else number(default_value).item()
+    return Computed(topi.sparse_to_dense, (sparse_indices, list(output_shape), sparse_values, filler), {}, "sparse_to_dense")
 
 
 def sparse_to_dense(sparse_indices: Any, output_shape: Any, sparse_values: Any, default_value: Any = 0) -> Any:
     """A tensor of one value with others at indices."""
     value = default_value if hasattr(default_value, "struct_info") else const(default_value, dtype(sparse_values))
+    if dynamic.is_value(output_shape):
+        return dynamic.sparse_to_dense(sparse_indices, sparse_values, value, output_shape)
     return _sparse_to_dense(sparse_indices, sparse_values, value, _extents(output_shape))
 
 

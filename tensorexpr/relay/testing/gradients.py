@@ -21,11 +21,11 @@ def check_grad(
 
     Args:
         func: the function, of parameters whose types are stated; best of float64.
-        inputs: its arguments; normal numbers if None.
+        inputs: its arguments; normal numbers if None, as small as the differences, which else were lost in rounding.
         test_inputs: those of them by which is derived; all if None.
         eps: half the distance of two values whose difference is taken.
         atol, rtol: how much derivatives may differ.
-        scale, mean: of the normal numbers.
+        scale, mean: of the normal numbers; ten times `eps` without.
         mode: see `gradient`.
         target_devices: accepted: networks run on the CPU.
         executor_kind: see `create_executor`.
@@ -35,7 +35,10 @@ def check_grad(
     """
     rng = np.random.default_rng(0)
     types = [param.checked_type for param in func.params]
-    made = [np.asarray(mean + (scale or 1) * rng.standard_normal([int(n) for n in t.shape])).astype(to_numpy(t.dtype)) for t in types]
+    made = [
+        np.asarray(mean + (10 * eps if scale is None else scale) * rng.standard_normal([int(n) for n in t.shape])).astype(to_numpy(t.dtype))
+        for t in types
+    ]
     given = made if inputs is None else [np.asarray(one) for one in inputs]
     by = [n for n, one in enumerate(given) if test_inputs is None or any(one is np.asarray(other) for other in test_inputs)]
     run = create_executor(executor_kind).evaluate(func)

@@ -73,16 +73,16 @@ class DotPlotter(Plotter):
         get_node_attr: Callable[[VizNode], Attributes] | None = None, render_kwargs: Mapping[str, object] | None = None,
     ) -> None:  # fmt: skip
         self._given = (graph_attr, node_attr, edge_attr, get_node_attr)
-        self._graphs: list[DotGraph] = []
+        self._name_to_graph: dict[str, DotGraph] = {}  # programs whose plotters make graphs of their own put them there
 
     def create_graph(self, name: str) -> DotGraph:
         """The picture of a function, empty."""
-        self._graphs.append(DotGraph(name, *self._given))
-        return self._graphs[-1]
+        self._name_to_graph[name] = DotGraph(name, *self._given)
+        return self._name_to_graph[name]
 
     def render(self, filename: str | None = None) -> None:
         """Write the pictures; they are called after their functions if there is no name."""
-        for number, graph in enumerate(self._graphs):
+        for number, graph in enumerate(self._name_to_graph.values()):
             name = graph.name if filename is None else filename if number == 0 else f"{filename}_{graph.name}"
             Path(f"{name}.dot").write_text(graph.dot())
             Path(f"{name}.svg").write_text(graph.svg())

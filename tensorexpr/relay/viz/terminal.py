@@ -52,16 +52,16 @@ class TermPlotter(Plotter):
     """Writes trees to the terminal, or to a file."""
 
     def __init__(self) -> None:
-        self._graphs: list[TermGraph] = []
+        self._name_to_graph: dict[str, TermGraph] = {}  # programs whose plotters make graphs of their own put them there
 
     def create_graph(self, name: str) -> TermGraph:
         """The tree of a function, empty."""
-        self._graphs.append(TermGraph(name))
-        return self._graphs[-1]
+        self._name_to_graph[name] = TermGraph(name)
+        return self._name_to_graph[name]
 
     def render(self, filename: str | None = None) -> None:
         """Print the trees; into a file if there is a name."""
-        text = "\n\n".join(graph.render() for graph in self._graphs)
+        text = "\n\n".join(graph.render() for graph in self._name_to_graph.values())
         if filename is None:
             print(text)
         else:

@@ -335,3 +335,46 @@ def test_functions_that_take_tuples_become_kernels_of_their_elements() -> None:
     np.testing.assert_allclose(
         run((tvm.nd.array(first), (tvm.nd.array(unused), tvm.nd.array(last)))).numpy(), np.exp(first + last), rtol=1e-6
     )
+
+
+WRITTEN = """
+@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def product(A: T.Buffer((8, 16), "float16"), B: T.Buffer((16, 32), "float16"), C: T.Buffer((8, 32), "float32")):
+        for i, j, k in T.grid(8, 32, 16):
+            with T.block("product"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                T.reads(A[vi, vk], B[vk, vj])
+                T.writes(C[vi, vj])
+                with T.init():
+                    C[vi, vj] = T.float32(0)
+                C[vi, vj] = T.Cast("float32", A[vi, vk]) * T.Cast("float32", B[vk, vj]) + C[vi, vj]
+
+    @R.function
+    def main(x: R.Tensor((8, 16), "float16"), w: R.Tensor((16, 32), "float16")):
+        cls = Module
+        with R.dataflow():
+            y = R.call_tir(cls.product, (x, w), out_sinfo=R.Tensor((8, 32), "float32"))
+            z = R.nn.relu(y)
+            R.output(z)
+        return z
+"""
+
+
+@pytest.mark.parametrize(
+    ("loops", "is_plain"),
+    [
+        ("for i, j, k in T.grid(8, 32, 16):", True),
+        ("for k, i, j in T.grid(16, 8, 32):", False),
+        ("for i in T.parallel(8):\n          for j, k in T.grid(32, 16):", False),
+    ],
+)
+def test_what_is_written_by_hand_is_fused_unless_its_loops_are_scheduled(loops: str, is_plain: bool) -> None:
+    mod: Any = from_source(WRITTEN.replace("for i, j, k in T.grid(8, 32, 16):", loops))
+    made = relax.build(mod, upto=3)
+    assert len(kernels(made)) == (1 if is_plain else 2)
+    rng = np.random.default_rng(0)
+    x, w = (rng.uniform(-1, 1, shape).astype("float16") for shape in ((8, 16), (16, 32)))
+    found = relax.VirtualMachine(relax.build(mod))["main"](x, w).numpy()
+    np.testing.assert_allclose(found, np.maximum(x.astype("float32") @ w.astype("float32"), 0), 1e-5, 1e-5)

@@ -76,7 +76,7 @@ def test_workers_build_the_same_kernels() -> None:
         with tvm.transform.PassContext(config={"relax.build.processes": processes}), pytest.MonkeyPatch.context() as patch:
             patch.setenv("TENSOREXPR_CACHE", "0")
             built = relax.build(mod)
-        parts = built.mod._code.parts
+        parts = built.kernels._code.parts
         code.append({name: (own, one.text, one.data) for name, (one, own) in parts.items()})
     assert code[0] == code[1] and len(code[0]) == 3
 
@@ -102,10 +102,10 @@ def test_progress_is_a_function_or_says_what_is_shown(capsys: pytest.CaptureFixt
 
 def test_the_code_of_all_kernels_is_one_module_where_that_is_asked_for(tmp_path: Path) -> None:
     built = relax.build(layers([48, 40]))
-    assert {name for name in built.origins if f"@{name}(" in built.mod.get_source()} == set(built.origins)
-    built.mod.save(tmp_path / "kernels.o")
+    assert {name for name in built.origins if f"@{name}(" in built.kernels.get_source()} == set(built.origins)
+    built.kernels.save(tmp_path / "kernels.o")
     loaded = tvm.runtime.load_module(str(tmp_path / "kernels.o"))
-    assert sorted(loaded.function_names) == sorted(built.mod.function_names)
+    assert sorted(loaded.function_names) == sorted(built.kernels.function_names)
     built.export_library(tmp_path / "network.so")
     found = relax.VirtualMachine(tvm.runtime.load_module(str(tmp_path / "network.so")))["main"](X).numpy()
     np.testing.assert_array_equal(found, relax.VirtualMachine(built)["main"](X).numpy())

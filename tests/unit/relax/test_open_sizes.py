@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from tensorexpr import relax, te, tir, topi
-from tensorexpr.errors import DeclarationError
+from tensorexpr.errors import ArgumentError, DeclarationError
 from tensorexpr.lower import lower
 from tensorexpr.relax import BlockBuilder, TensorStructInfo, Var, const, op
 from tensorexpr.relax.evaluator import Evaluator
 from tensorexpr.relax.tensor_function import tensor_function
+from tensorexpr.relax.transform.check_extents import CheckExtents
 from tensorexpr.runtime.build import build
 from tensorexpr.spaces.default import default_schedule
 
@@ -152,3 +153,33 @@ def test_an_open_size_is_split(parts: Any, axis: int) -> None:
         cuts = [-(-size // parts) * n for n in range(1, parts)] if isinstance(parts, int) else parts
         for found, expected in zip(machine["main"](given), np.split(given, cuts, axis), strict=True):
             np.testing.assert_array_equal(found.numpy(), expected)
+
+
+@pytest.mark.parametrize("operator", ["reshape", "broadcast_to"])
+def test_shapes_that_are_values_are_checked_before_kernels_rely_on_them(operator: str) -> None:
+    a, b = (tir.Var(name, "int64") for name in "ab")
+    extents = (6, 2) if operator == "reshape" else (1, 3)
+    x = relax.Var("x", relax.TensorStructInfo(extents, "float32"))
+    s = relax.Var("s", relax.TensorStructInfo((2,), "int64"))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x, s]):
+        bb.match_cast(bb.emit(relax.op.tensor_to_shape(s)), relax.ShapeStructInfo((a, b)))
+        bb.emit_func_output(bb.emit(relax.op.nn.relu(bb.emit(getattr(relax.op, operator)(x, relax.ShapeExpr((a, b)))))))
+    run = relax.VirtualMachine(relax.build(bb.get()))["main"]
+    data = np.arange(np.prod(extents), dtype="float32").reshape(extents)
+    for shape in ((4, 3), (1, 12)) if operator == "reshape" else ((4, 3), (1, 3)):
+        expected = data.reshape(shape) if operator == "reshape" else np.broadcast_to(data, shape)
+        np.testing.assert_array_equal(run(data, np.array(shape)).numpy(), expected)
+    for shape in ((50, 50), (2, 2)):
+        with pytest.raises(ArgumentError, match=operator):
+            run(data, np.array(shape))
+
+
+def test_shapes_that_fit_anyhow_are_not_checked() -> None:
+    n = tir.Var("n", "int64")
+    x = relax.Var("x", relax.TensorStructInfo((n, 6), "float32"))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x]):
+        apart = bb.emit(relax.op.reshape(x, (n, 2, 3)))
+        bb.emit_func_output(bb.emit(relax.op.broadcast_to(apart, (4, n, 2, 3))))
+    assert CheckExtents()(bb.get())["main"] is bb.get()["main"]

@@ -149,7 +149,6 @@ case(
 )
 plain("layout_transform", "f:1x4x2x2", lambda x: x.reshape(1, 2, 2, 2, 2).transpose(0, 1, 3, 4, 2), "NCHW", "NCHW2c")
 plain("strided_slice", "f:5x4", lambda x: x[1:4:2, ::-1], begin=[1, -1], end=[4, -99], strides=[2, -1])
-case("dyn.strided_slice", "f:5x4 [1,0] [4,2]", lambda r, x, b, e: r.strided_slice(x, b, e), lambda x, b, e: x[1:4, 0:2])
 plain("slice_like", "f:5x4 f:2x3", lambda x, y: x[:2, :3])
 case(
     "strided_set",

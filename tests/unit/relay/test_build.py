@@ -13,7 +13,7 @@ import tensorexpr as tvm
 from tensorexpr import relax, relay
 from tensorexpr.contrib import graph_executor
 from tensorexpr.contrib.debugger import debug_executor
-from tensorexpr.errors import ArgumentError, DeclarationError, MissingFunctionError, TensorExprError, TypeMismatchError
+from tensorexpr.errors import ArgumentError, DeclarationError, MissingFunctionError, RecordError, TensorExprError, TypeMismatchError
 from tensorexpr.relay.to_graph import to_graph
 
 X = np.linspace(-1, 1, 12).astype("float32").reshape(3, 4)
@@ -123,7 +123,7 @@ def test_what_does_not_fit() -> None:
         relay.build(relay.Function((x,), x + relay.var("y", shape=(4,))), "llvm")
     with pytest.raises(DeclarationError, match='a network is a function "main"; the module has other'):
         relay.build(tvm.IRModule.from_expr(network().with_attr("global_symbol", "other")), "llvm")
-    with pytest.raises(DeclarationError, match="no executor 'fast'; there are graph, aot"):
+    with pytest.raises(DeclarationError, match='Executor "fast" is not defined; there are graph, aot'):
         relay.build(network(), "llvm", executor="fast")
     with pytest.raises(DeclarationError, match="state a type or a shape, not both"):
         relay.var("x", "float32", shape=(1,))
@@ -182,7 +182,7 @@ def test_what_an_executable_is_made_of() -> None:
     mod = tvm.IRModule.from_expr(relay.Function((x, w), relay.nn.relu(relay.nn.dense(x, w))))
     built = relay.build(mod, "llvm -num-cores 1", params={"w": np.ones((3, 4), "float32")}).module
     assert built.globals == ["main"] and built.get_function_params("main") == ["x"]
-    assert built.primitives == list(built.origins) and built.lib is built.mod
+    assert built.primitives == list(built.origins) and built.lib is built.kernels and built.mod is built
     assert sum(one.numpy().size for one in built.constants) >= 12 and len(built.constants) == 1
     with pytest.raises(MissingFunctionError, match="no function 'other' of a graph; there are main"):
         built.get_function_params("other")
@@ -211,3 +211,49 @@ def test_the_virtual_machine_by_the_names_of_relay(built: Any) -> None:
     np.testing.assert_allclose(machine.get_outputs().numpy(), EXPECTED, 1e-6)
     with pytest.raises(ArgumentError, match="takes 1 arguments"):
         machine.run(X, X)
+
+
+def test_options_of_executors() -> None:
+    kind = relay.backend.Executor
+    assert kind("aot", {"interface-api": "c"})["interface-api"] == "c" and not kind("graph")["link-params"]
+    assert "unpacked-api" in kind.list_registered_options("aot") and "interface-api" not in kind("aot")
+    for name, options, said in (("aot", {"speed": 1}, '"speed" is not available'), ("graph", {"link-params": "yes"}, "should have type")):
+        with pytest.raises(DeclarationError, match=said):
+            kind(name, options)
+    assert relay.backend.Runtime("crt", {"system-lib": True})["system-lib"]
+
+
+def test_modules_and_expressions_are_json() -> None:
+    x, n = relay.var("x", shape=(2, 3)), relay.var("n", shape=(relay.Any(), 3))
+    func = relay.Function((x, n), relay.nn.relu(x) + relay.const(np.ones((2, 3), "float32")))
+    nodes: list[Any] = [tvm.IRModule.from_expr(func), func, relay.sum(n, axis=1)]
+    for node in nodes:
+        read = tvm.ir.load_json(tvm.ir.save_json(node))
+        tvm.ir.assert_structural_equal(read, node, map_free_vars=True)
+    for text in ('{"relay": "type", "text": ""}', '{"relay"'):
+        with pytest.raises(RecordError):
+            tvm.ir.load_json(text)
+    with pytest.raises(RecordError, match="by itself"):
+        tvm.ir.save_json([func])
+
+
+def test_an_executable_is_saved_in_two_parts(tmp_path: Path) -> None:
+    x = relay.var("x", shape=(2, 3))
+    mod = tvm.IRModule.from_expr(relay.Function((x,), relay.nn.relu(x)))
+    made = relay.vm.compile(mod, "llvm")
+    code, library = made.save()
+    library.export_library(tmp_path / "net.so")
+    made.mod.export_library(tmp_path / "other.so")
+    data = np.arange(6, dtype="float32").reshape(2, 3) - 3
+    loaded = tvm.runtime.vm.Executable.load_exec(code, tvm.runtime.load_module(str(tmp_path / "net.so")))
+    for one in (loaded, tvm.runtime.load_module(str(tmp_path / "other.so")), made.mod):
+        np.testing.assert_array_equal(tvm.runtime.vm.VirtualMachine(one, tvm.cpu()).run(data).numpy(), np.maximum(data, 0))
+    assert made.bytecode.startswith("main(x):")
+    with pytest.raises(ArgumentError, match="other functions"):
+        tvm.runtime.vm.Executable.load_exec(b"main(x, y)", library)
+    compiler = relay.vm.VMCompiler()
+    with pytest.raises(ArgumentError, match="lower"):
+        compiler.get_exec()
+    compiler.lower(mod, "llvm")
+    compiler.codegen()
+    assert compiler.get_exec().globals == ["main"]

@@ -15,10 +15,10 @@ from tensorexpr.relay.ops.row import ROWS
 from tensorexpr.relay.to_graph import to_graph
 from tensorexpr.relay.visitor import walk
 
-from . import network_cases  # its cases join those of operator_cases
+from . import dynamic_cases, network_cases  # their cases join those of operator_cases
 from .operator_cases import CASES, operands
 
-assert network_cases is not None
+assert network_cases is not None and dynamic_cases is not None
 # Of random numbers only types are checked, in test_random.
 RANDOM = {name for name in ROWS if name.startswith("random.")}
 

@@ -141,3 +141,33 @@ def test_analyses() -> None:
     seen: list[str] = []
     analysis.post_order_visit(main, lambda node: seen.append(type(node).__name__))
     assert seen[-1] == "Function" and seen.count("Var") == 2
+
+
+def test_functions_that_ask_for_it_are_inlined() -> None:
+    x = relay.var("x", shape=(2,))
+    half, twice, loop = (relay.GlobalVar(name) for name in ("half", "twice", "loop"))
+    mod: Any = tvm.IRModule()
+    mod[half] = relay.Function((x,), x * relay.const(0.5)).with_attr("Inline", 1)
+    y = relay.var("y", shape=(2,))
+    mod[twice] = relay.Function((y,), half(half(y))).with_attr("Inline", 1)
+    z = relay.var("z", shape=(2,))
+    mod[loop] = relay.Function((z,), loop(z), relay.TensorType((2,))).with_attr("Inline", 1)
+    w = relay.var("w", shape=(2,))
+    mod["main"] = relay.Function((w,), twice(w) + half(w))
+    made = transform.Inline()(mod)
+    assert [var.name_hint for var in made.get_global_vars()] == ["loop", "main"] and "@" not in str(made["main"].body)
+    found = relay.create_executor("vm", mod=tvm.IRModule({"main": made["main"]})).evaluate()(np.array([4, 8], "float32"))
+    np.testing.assert_array_equal(found.numpy(), [3, 6])
+
+
+def test_quotients_pads_and_layouts() -> None:
+    x = relay.var("x", shape=(1, 3, 8, 8))
+    made = transform.DivToMul()(tvm.IRModule.from_expr(relay.Function((x,), x / relay.const(4.0) + relay.const(1.0) / x)))
+    assert str(made).count("multiply") == 1 and str(made).count("divide") == 1
+    conv = relay.nn.conv2d(relay.nn.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1))), relay.var("w", shape=(4, 3, 3, 3)))
+    mod = tvm.IRModule.from_expr(relay.nn.max_pool2d(conv).as_function())
+    assert "pad(" not in str(transform.FoldExplicitPadding()(mod))
+    wanted = {"nn.conv2d": ["NHWC", "HWIO"], "qnn.conv2d": ["NHWC", "default"], "nn.max_pool2d": ["NHWC"]}
+    assert 'kernel_layout="HWIO"' in str(transform.ConvertLayout(wanted)(mod))
+    taken = relay.If(relay.const(True), relay.reshape(x, relay.shape_of(x)), x)
+    assert str(transform.DynamicToStatic()(tvm.IRModule.from_expr(taken.as_function()))["main"].body).endswith("newshape=[1, 3, 8, 8])")

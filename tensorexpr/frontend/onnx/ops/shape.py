@@ -80,6 +80,10 @@ def reshape_attribute(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
 @onnx_op("Reshape", since=5)
 def reshape(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     """The same elements in another shape, in which 0 is the extent there (not with allowzero), and -1 what is left."""
+    if ctx.is_computed(1):
+        # Numbers that are computed may be 0 and -1, too.
+        numbers = R.reshaped_extents(R.shape_of(inputs[0]), inputs[1], attrs.bool("allowzero", False))
+        return R.reshape(inputs[0], ShapeExpr(tuple(ctx.measured(numbers, int(ctx.extents(1)[0])))))
     new = ctx.shape(1)
     if attrs.bool("allowzero", False) and 0 in new:
         return R.reshape(inputs[0], ShapeExpr(tuple(new)))
