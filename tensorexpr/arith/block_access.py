@@ -77,11 +77,14 @@ def touched_regions(
     return {buffer: Touched(reads.get(buffer), writes.get(buffer)) for buffer in buffers}
 
 
-def is_self_contained(stmt: Stmt, buffer: Buffer, values: Mapping[Var, PrimExpr] | None = None) -> bool:
+def is_self_contained(
+    stmt: Stmt, buffer: Buffer, values: Mapping[Var, PrimExpr] | None = None, ranges: Mapping[Var, Range] | None = None
+) -> bool:
     """True if one run of a statement reads no more of a buffer than it writes.
 
     Args:
         values: of the axes of the blocks around `stmt`.
+        ranges: of the loops around it.
     """
     if _is_written_by_data(stmt, buffer):
         return False
@@ -89,7 +92,7 @@ def is_self_contained(stmt: Stmt, buffer: Buffer, values: Mapping[Var, PrimExpr]
     # Without a read there is nothing to contain; a read without a write comes from elsewhere.
     if touched.reads is None or touched.writes is None:
         return touched.reads is None
-    analyzer = Analyzer()
+    analyzer = Analyzer(ranges)
     return all(_covers(analyzer, made, read) for read, made in zip(touched.reads.region, touched.writes.region, strict=True))
 
 

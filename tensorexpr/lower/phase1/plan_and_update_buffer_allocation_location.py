@@ -13,7 +13,7 @@ from typing import cast
 from ...arith.block_access import is_self_contained
 from ...tir.block import Block, BlockRealize
 from ...tir.buffer import Buffer, BufferRegion
-from ...tir.expr import IntImm, IterVar, PrimExpr, Var
+from ...tir.expr import IntImm, IterVar, PrimExpr, Range, Var
 from ...tir.function import PrimFunc
 from ...tir.rewriting import substitute, variables
 from ...tir.scopes import parts, uses
@@ -137,7 +137,8 @@ def _place(found: _Uses, buffer: Buffer) -> Scope | None:
     # What is read first was left there by an earlier iteration: in a loop further in it would be lost.
     if found.first_is_read[buffer.data]:
         return declared[-1]
-    while len(path) > len(declared) and not is_self_contained(_body(path[-1]), buffer, found.values):
+    ranges = {scope.loop_var: Range.from_min_extent(scope.min, scope.extent) for scope in path if isinstance(scope, For)}
+    while len(path) > len(declared) and not is_self_contained(_body(path[-1]), buffer, found.values, ranges):
         path = path[:-1]
     return path[-1]
 

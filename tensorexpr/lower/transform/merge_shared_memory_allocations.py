@@ -46,6 +46,9 @@ def MergeSharedMemoryAllocations() -> Pass:
     return Pass("tir.MergeSharedMemoryAllocations", run)
 
 
+MergeDynamicSharedMemoryAllocations = MergeSharedMemoryAllocations  # its name before static shared memory was merged too
+
+
 def _kernels(stmt: Stmt, scope: str) -> Stmt:
     if not isinstance(stmt, AttrStmt) or stmt.attr_key != "thread_extent" or not isinstance(stmt.node, IterVar):
         return map_stmt(stmt, lambda inner: _kernels(inner, scope))
