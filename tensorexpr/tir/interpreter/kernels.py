@@ -72,12 +72,17 @@ def meets(stmt: Stmt) -> bool:
     return any(_calls(inner, (SYNC, ALLREDUCE, *SHUFFLES)) for inner in _inner(stmt))
 
 
-def exchanges(stmt: Stmt) -> bool:
-    """Whether memory that threads share is accessed in a statement."""
+def _shared(kernel: Stmt) -> set[Var]:
+    """The memory of a kernel's own that its threads share. What is handed on between kernels isn't among it."""
+    own = {inner.buffer_var for inner in _inner(kernel) if isinstance(inner, Allocate)}
+    return {pointer for pointer in own if pointer_scope(pointer).split(".")[0] in ("shared", "warp")}
+
+
+def _accesses(stmt: Stmt, memory: set[Var]) -> bool:
     for inner in _inner(stmt):
         own = parts(inner)
         buffers = [*own.buffers, *(node.buffer for expr in own.exprs for node in walk(expr) if isinstance(node, BufferLoad))]
-        if any(buffer.scope().split(".")[0] in ("shared", "warp") for buffer in buffers):
+        if any(buffer.data in memory for buffer in buffers):
             return True
     return False
 
@@ -96,6 +101,7 @@ class Kernel:
                 self._extents.setdefault(launch[0], machine.compile(launch[2]))
         self._tag_of = {slot: tag for tag, slots in self._slots.items() for slot in slots}
         self._planned = any(_calls(inner, (SYNC,)) for inner in _inner(stmt))
+        self._shared = _shared(stmt)
         self._reduces = any(_calls(inner, (ALLREDUCE,)) for inner in _inner(stmt))
         self._reducer: CommReducer | None = None
         self._current = 0
@@ -226,7 +232,7 @@ class Kernel:
         """Whether statements in this one wait for each other, as no barriers are planned yet."""
         if self._planned or not any(isinstance(inner, SeqStmt) or launch_of(inner) is not None for inner in _inner(stmt)):
             return False
-        return self._reduces or exchanges(stmt)
+        return self._reduces or _accesses(stmt, self._shared)
 
     def _piece(self, stmt: Stmt) -> Action:
         body = self._machine.run(stmt)
@@ -462,15 +468,13 @@ class Kernel:
 
 
 def run_kernel(machine: Machine, stmt: Stmt) -> Thunk | None:
-    """The action of a kernel whose threads meet; None for any other statement."""
-    if machine.kernel is not None or launch_of(stmt) is None or not (meets(stmt) or _is_launched(stmt)):
+    """The action of a kernel whose threads meet or share memory; None for any other statement.
+
+    Loops over threads share none: each iteration may run to its end.
+    """
+    if machine.kernel is not None or launch_of(stmt) is None:
         return None
-    return Kernel(machine, stmt).run
-
-
-def _is_launched(stmt: Stmt) -> bool:
-    """Whether all threads start a kernel together that shares memory; of a loop over threads each iteration may run to its end."""
-    return isinstance(stmt, AttrStmt) and exchanges(stmt)
+    return Kernel(machine, stmt).run if meets(stmt) or (isinstance(stmt, AttrStmt) and _shared(stmt)) else None
 
 
 def shuffle(machine: Machine, node: Call) -> Thunk:

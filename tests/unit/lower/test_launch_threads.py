@@ -98,8 +98,8 @@ def kernel(*lines: str) -> PrimFunc:
         "\n    ".join(
             [
                 '@T.prim_func\ndef main(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):',
-                'S_data = T.allocate([64], "float32", "shared")', 'S = T.Buffer((64,), data=S_data, scope="shared")',
-                'tx = T.launch_thread("threadIdx.x", 64)', *lines,
+                'tx = T.launch_thread("threadIdx.x", 64)', 'S_data = T.allocate([64], "float32", "shared")',
+                'S = T.Buffer((64,), data=S_data, scope="shared")', *lines,
             ]
         )
     )  # fmt: skip
@@ -111,16 +111,24 @@ def test_before_barriers_are_planned_each_statement_waits_and_loops_that_differ_
     seen = np.zeros(64, np.float32)
     interpret(kernel("S[tx] = A[tx]", "B[tx] = S[63 - tx]"), [DATA.copy(), seen])
     np.testing.assert_array_equal(seen, DATA[::-1])
-    loops = (
-        "S[tx] = 0.0",
-        "for i in range(tx % 3):",
-        "    S[tx] = S[tx] + A[tx]",
-        "    B[tx] = S[tx]",
-        "if tx % 3 == 0:",
-        "    B[tx] = 0.0",
-    )
-    interpret(kernel(*loops), [DATA.copy(), seen])
-    np.testing.assert_allclose(seen, DATA * (np.arange(64) % 3), rtol=1e-6)
+    start, body = "S[tx] = 0.0", ("    S[tx] = S[tx] + A[tx]", "    B[tx] = S[tx]")
+    for loop in (("for i in range(tx % 3):", *body), ("while S[tx] < A[tx] * (tx % 3):", *body)):
+        seen[...] = 0.0
+        interpret(kernel(start, *loop), [DATA.copy(), seen])
+        np.testing.assert_allclose(seen, DATA * (np.arange(64) % 3), rtol=1e-6)
+
+
+def test_memory_that_one_kernel_hands_on_to_another() -> None:
+    a = te.placeholder((8,), name="A")
+    b = te.compute((8,), lambda i: a[7 - i] + 1.0, name="B")
+    s = te.create_schedule(b.op)
+    copy = s.cache_read(a, "shared", [b])
+    for stage in (copy, b):
+        s[stage].bind(stage.op.axis[0], te.thread_axis("blockIdx.x"))
+    for upto in range(4):
+        seen = np.zeros(8, np.float32)
+        interpret(tvm.lower(s, [a, b], upto=upto)["main"], [DATA[:8].copy(), seen])
+        np.testing.assert_array_equal(seen, DATA[7::-1] + 1)
 
 
 def test_a_kernel_has_one_number_of_threads() -> None:
