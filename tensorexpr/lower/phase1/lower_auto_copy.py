@@ -120,7 +120,7 @@ def _shared_out(block: Block, threads: Mapping[str, int]) -> Stmt | None:
     own = [Var(f"{name}_{number}", dtype) for number in range(len(extents))]
     start = _flat(own[:-1], extents[:-1], dtype) * const(lanes, dtype)
     at = start + own[-1]
-    values = {loop.loop_var: value for loop, value in zip(copy.loops, _digits(at, sizes), strict=True)}
+    values: dict[PrimExpr, PrimExpr] = {loop.loop_var: value for loop, value in zip(copy.loops, _digits(at, sizes), strict=True)}
     body: Stmt = with_values(copy.store, values)
     body = For(own[-1], const(0, dtype), const(lanes, dtype), ForKind.VECTORIZED if lanes > 1 else ForKind.SERIAL, body)
     if total % (prod(threads.values()) * lanes):
