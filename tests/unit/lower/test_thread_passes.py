@@ -56,6 +56,20 @@ def test_functions_for_gpus_get_a_grid() -> None:
     np.testing.assert_array_equal(before, after)
 
 
+def test_loops_of_data_are_bound_whatever_their_extents_are() -> None:
+    func = parsed("""def main(A: T.Buffer((3, 7), "float32"), B: T.Buffer((3, 7), "float32")):
+    for i, j in T.grid(3, 7):
+        with T.block("b"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] + 1.0
+""")
+    made = through(transform.DefaultGPUSchedule(), func.with_attr("target", GPU))
+    assert 'for i_j_fused_1 in T.thread_binding(8, thread="threadIdx.x"):' in lines(made)
+    a, b = np.arange(21, dtype=np.float32).reshape(3, 7), np.zeros((3, 7), np.float32)
+    interpret(made, [a, b])
+    np.testing.assert_array_equal(b, a + 1)
+
+
 def test_what_is_scheduled_or_for_another_device_stays() -> None:
     one = transform.DefaultGPUSchedule()
     for func in (TWO, TWO.with_attr("target", tvm.target.Target("llvm")), TWO.with_attrs({"target": GPU, "tir.is_scheduled": True})):
