@@ -42,7 +42,7 @@ def shared_out(func: PrimFunc) -> str:
     return transform.LowerAutoCopy()(IRModule({"main": func}))["main"].script()
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(
     rows=st.integers(1, 7),
     columns=st.integers(1, 9),
