@@ -103,6 +103,14 @@ CASES: list[tuple[str, Pass, str, str]] = [
         "for i in range(4):\n    if T.float32(0.0) < A[3]:\n        A[i] = T.float32(0.0)",
     ),
     (
+        "a condition on threads stays in the loops inside of them, and out of none around",
+        transform.HoistIfThenElse(),
+        HEAD + '    for t in T.thread_binding(4, thread="threadIdx.x"):\n        for i in range(4):\n            if t < 3:\n'
+        "                if n > 2:\n                    A[i] = B[t]",
+        'for t in T.thread_binding(4, thread="threadIdx.x"):\n    if 2 < n:\n        for i in range(4):\n            if t < 3:\n'
+        "                A[i] = B[t]",
+    ),
+    (
         "threads of one kernel are bound once, around it",
         transform.UnifyThreadBinding(),
         'def main(A: T.Buffer((4, 8), "float32")):\n    for b in T.thread_binding(4, thread="blockIdx.x"):\n'
