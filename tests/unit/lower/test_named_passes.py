@@ -217,6 +217,19 @@ CASES: list[tuple[str, Pass, str, str]] = [
         'T.call_extern("int32", "f", T.address_of(buf_dyn_shmem_1[0]))',
     ),
     (
+        "asynchronous copies go to their place in merged memory; the pass has an older name",
+        transform.MergeDynamicSharedMemoryAllocations(),
+        'def main(A: T.Buffer((32,), "float32")):\n    tx = T.launch_thread("threadIdx.x", 32)\n'
+        '    p = T.allocate([32], "float32", "shared.dyn")\n    q = T.allocate([32], "float32", "shared.dyn")\n'
+        '    s = T.Buffer((32,), "float32", data=p, scope="shared.dyn")\n    t = T.Buffer((32,), "float32", data=q, scope="shared.dyn")\n'
+        '    T.ptx_cp_async("float32", p, tx, A.data, tx, 4)\n    T.ptx_cp_async("float32", q, tx, A.data, tx, 4)\n    A[tx] = s[tx] + t[tx]',
+        'tx = T.launch_thread("threadIdx.x", 32)\nbuf_dyn_shmem = T.allocate([256], "uint8", "shared.dyn")\n'
+        'T.ptx_cp_async("float32", buf_dyn_shmem, tx, A.data, tx, 4)\n'
+        'T.ptx_cp_async("float32", buf_dyn_shmem, tx + 32, A.data, tx, 4)\n'
+        "s = T.Buffer((32,), data=buf_dyn_shmem, scope=\"shared.dyn\")\n"
+        "t = T.Buffer((32,), data=buf_dyn_shmem, scope=\"shared.dyn\")\nA[tx] = s[tx] + t[tx + 32]",
+    ),
+    (
         "copies of 4, 8 or 16 bytes into shared memory don't wait",
         transform.InjectPTXAsyncCopy(),
         'def main(A: T.Buffer((64,), "float16"), n: T.int32):\n    p = T.allocate([64], "float16", "shared")\n'
