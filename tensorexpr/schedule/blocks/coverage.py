@@ -23,7 +23,6 @@ from .program import BlockProgram, Node, block_at, realized
 from .scope import read, written
 
 
-
 def why_not_covered(program: BlockProgram, producer: Node, consumer: Node) -> str | None:
     """What a consumer may read of a producer's buffers before it is written; None if nothing."""
     shared = shared_loops(program, producer, consumer)

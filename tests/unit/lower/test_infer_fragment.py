@@ -32,7 +32,9 @@ PRODUCT = "T.tvm_mma_sync(c, 0, a, 0, b, 0, c, 0)"
 def through(*calls: str) -> str:
     func = from_source(HEAD + "".join(f"    {call}\n" for call in calls))
     assert isinstance(func, PrimFunc)
-    return transform.InferFragment()(IRModule({"main": func}))["main"].script()
+    made = transform.InferFragment()(IRModule({"main": func}))["main"]
+    assert isinstance(made, PrimFunc)
+    return made.script()
 
 
 def test_fragments_have_a_shape_and_those_of_operands_a_layout() -> None:

@@ -39,7 +39,9 @@ def main(A: T.Buffer(({rows}, {columns}), "float32"), B: T.Buffer(({rows}, {colu
 
 
 def shared_out(func: PrimFunc) -> str:
-    return transform.LowerAutoCopy()(IRModule({"main": func}))["main"].script()
+    made = transform.LowerAutoCopy()(IRModule({"main": func}))["main"]
+    assert isinstance(made, PrimFunc)
+    return made.script()
 
 
 @settings(max_examples=8, deadline=None)

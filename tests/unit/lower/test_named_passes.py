@@ -222,7 +222,8 @@ CASES: list[tuple[str, Pass, str, str]] = [
         'def main(A: T.Buffer((32,), "float32")):\n    tx = T.launch_thread("threadIdx.x", 32)\n'
         '    p = T.allocate([32], "float32", "shared.dyn")\n    q = T.allocate([32], "float32", "shared.dyn")\n'
         '    s = T.Buffer((32,), "float32", data=p, scope="shared.dyn")\n    t = T.Buffer((32,), "float32", data=q, scope="shared.dyn")\n'
-        '    T.ptx_cp_async("float32", p, tx, A.data, tx, 4)\n    T.ptx_cp_async("float32", q, tx, A.data, tx, 4)\n    A[tx] = s[tx] + t[tx]',
+        '    T.ptx_cp_async("float32", p, tx, A.data, tx, 4)\n    T.ptx_cp_async("float32", q, tx, A.data, tx, 4)\n'
+        "    A[tx] = s[tx] + t[tx]",
         'tx = T.launch_thread("threadIdx.x", 32)\nbuf_dyn_shmem = T.allocate([256], "uint8", "shared.dyn")\n'
         'T.ptx_cp_async("float32", buf_dyn_shmem, tx, A.data, tx, 4)\n'
         'T.ptx_cp_async("float32", buf_dyn_shmem, tx + 32, A.data, tx, 4)\n'
