@@ -122,12 +122,10 @@ def _within(read: Range, extent: PrimExpr) -> Range:
     if None in ends:
         return read
     low, count, size = (end or 0 for end in ends)
-    first, last = max(low, 0), min(low + count, size)
-    return (
-        read
-        if (first, last) == (low, low + count)
-        else Range.from_min_extent(const(first, read.min.dtype), const(max(last - first, 0), read.min.dtype))
-    )
+    first, last, dtype = max(low, 0), min(low + count, size), read.min.dtype
+    if (first, last) == (low, low + count):
+        return read
+    return Range.from_min_extent(const(first, dtype), const(max(last - first, 0), dtype))
 
 
 def _covers(analyzer: Analyzer, outer: Range, inner: Range) -> bool:

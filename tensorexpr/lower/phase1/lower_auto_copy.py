@@ -15,12 +15,14 @@ from dataclasses import dataclass, field, replace
 from math import prod
 
 from ...tir.arithmetic import as_int, const
-from ...tir.block import Block
+from ...tir.block import Block, BlockRealize
 from ...tir.buffer import Buffer
 from ...tir.dtype import parse_dtype
 from ...tir.expr import BufferLoad, IterVar, PrimExpr, Var
 from ...tir.function import PrimFunc
-from ...tir.stmt import AttrStmt, BufferStore, For, ForKind, IfThenElse, Stmt
+from ...tir.rewriting import variables
+from ...tir.scopes import parts
+from ...tir.stmt import AttrStmt, BufferStore, For, ForKind, IfThenElse, Stmt, While
 from ...tir.thread import HARDWARE_TAGS, bound_tag
 from ..context import PassContext
 from ..rebuild import map_stmt, walk_statements, with_values
@@ -37,22 +39,40 @@ def lower_auto_copy(func: PrimFunc, ctx: PassContext) -> PrimFunc:
 
 @dataclass
 class _Sharing:
-    """One walk, with the threads of the kernel around."""
+    """One walk, with the threads of the kernel around, and the variables of those that may differ in what they run."""
 
     threads: Mapping[str, int] | None = None
+    lanes: set[Var] = field(default_factory=set)
+    apart: bool = False
 
     def stmt(self, stmt: Stmt) -> Stmt:
         """The statement with its copies shared out."""
-        if self.threads is None and _opened(stmt) is not None:
-            self.threads = _extents(stmt)
-            result = map_stmt(stmt, self.stmt)
-            self.threads = None
-            return result
+        opened, outer = _opened(stmt), replace(self)
+        if opened is not None:
+            self.threads = _extents(stmt) if self.threads is None else self.threads
+            if opened[0] in _OF_BLOCK:
+                self.lanes.update(parts(stmt).defines)
+        else:
+            # Of a copy under `tx < 4` four threads do all: the others aren't there to help.
+            self.apart = self.apart or any(variables(expr) & self.lanes for expr in _conditions(stmt))
         result = map_stmt(stmt, self.stmt)
-        if not self.threads or not isinstance(result, Block) or not result.annotations.get(AUTO_COPY):
+        self.threads, is_reached = outer.threads, self.threads and not self.apart
+        self.apart = outer.apart
+        if not is_reached or not isinstance(result, Block) or not result.annotations.get(AUTO_COPY):
             return result
-        body = _shared_out(result, self.threads)
+        body = _shared_out(result, outer.threads or {})
         return result if body is None else replace(result, body=body)
+
+
+def _conditions(stmt: Stmt) -> Iterator[PrimExpr]:
+    """What decides whether, and how often, the statements inside of one run."""
+    match stmt:
+        case IfThenElse() | While():
+            yield stmt.condition
+        case BlockRealize():
+            yield stmt.predicate
+        case For():
+            yield from (stmt.min, stmt.extent)
 
 
 def _opened(stmt: Stmt) -> tuple[str, PrimExpr] | None:

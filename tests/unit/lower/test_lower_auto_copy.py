@@ -88,6 +88,17 @@ def test_what_is_no_plain_copy_of_shared_memory_stays(func: PrimFunc) -> None:
     assert "for i, j in T.grid(4, 4):" in shared_out(func)
 
 
+def test_copies_that_not_all_threads_reach_stay() -> None:
+    text = copying(4, 4, (2, 2)).script()
+    for line, changed in (
+        ('with T.block("copy"):', 'with T.block("copy"):\n                T.where(tx < 1)'),
+        ("for tx in", "for tx in"),
+    ):
+        func = from_source(text.replace(line, changed))
+        assert isinstance(func, PrimFunc)
+        assert ("T.grid(4, 4)" in shared_out(func)) is (line != changed)
+
+
 def test_tiles_that_are_read_and_written_at_loops_are_moved_by_all_threads() -> None:
     n = 32
     a, b, k = te.placeholder((n, n), name="A"), te.placeholder((n, n), name="B"), te.reduce_axis((0, n), name="k")
