@@ -149,7 +149,7 @@ def lower(
         mod = _as_module(inp, args, name, binds, ctx)
         if upto in (None, LAST_PHASE):
             return _whole(mod, ctx, added, simple_mode, on_cpu=False)
-        return next(islice(_by_phase(mod, ctx, added, simple_mode), upto, None))
+        return _shown(next(islice(_by_phase(mod, ctx, added, simple_mode), upto, None)), ctx, upto)
 
 
 def lower_for_cpu(inp: Any, args: Sequence[Any] | None = None, name: str = "main", binds: Mapping[Any, Any] | None = None) -> IRModule:
@@ -187,10 +187,15 @@ def lower_by_phase(inp: Any, args: Sequence[Any] | None = None, name: str = "mai
     ctx = PassContext.current()
     with deep_recursion:
         phases = _by_phase(_as_module(inp, args, name, None, ctx), ctx, _user_passes(ctx), simple_mode=False)
-    for _ in PHASES:
+    for phase in PHASES:
         with deep_recursion:  # not around the `yield`: it is for the passes, not for what the caller does with the module
-            mod = next(phases)
+            mod = _shown(next(phases), ctx, phase)
         yield mod
+
+
+def _shown(mod: IRModule, ctx: PassContext, phase: int) -> IRModule:
+    """The module after a phase as it is given to who asked for it; after the last one it is so already."""
+    return run_pass(LAUNCH, mod, ctx) if 0 < phase < LAST_PHASE else mod
 
 
 def _options(ctx: PassContext, simple_mode: bool) -> tuple[Any, ...]:
@@ -233,7 +238,7 @@ def _by_phase(
         _check_phase(mod, ctx, phase, verify)
         mod = _by_users(added[phase], mod, ctx, phase)
         if phase != LAST_PHASE:
-            yield mod if phase == 0 or on_cpu else run_pass(LAUNCH, mod, ctx)
+            yield mod
     for one in FINAL:
         mod = run_pass(one, mod, ctx)
     _check_phase(mod, ctx, LAST_PHASE, verify)
