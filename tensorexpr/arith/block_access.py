@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ..tir.arithmetic import as_int, is_const_int, maximum, minimum
+from ..tir.arithmetic import as_int, const, is_const_int, maximum, minimum
 from ..tir.block import Block, BlockRealize
 from ..tir.buffer import Buffer, BufferRegion
 from ..tir.dtype import parse_dtype
@@ -77,11 +77,14 @@ def touched_regions(
     return {buffer: Touched(reads.get(buffer), writes.get(buffer)) for buffer in buffers}
 
 
-def is_self_contained(stmt: Stmt, buffer: Buffer, values: Mapping[Var, PrimExpr] | None = None) -> bool:
+def is_self_contained(
+    stmt: Stmt, buffer: Buffer, values: Mapping[Var, PrimExpr] | None = None, ranges: Mapping[Var, Range] | None = None
+) -> bool:
     """True if one run of a statement reads no more of a buffer than it writes.
 
     Args:
         values: of the axes of the blocks around `stmt`.
+        ranges: of the loops around it.
     """
     if _is_written_by_data(stmt, buffer):
         return False
@@ -89,8 +92,9 @@ def is_self_contained(stmt: Stmt, buffer: Buffer, values: Mapping[Var, PrimExpr]
     # Without a read there is nothing to contain; a read without a write comes from elsewhere.
     if touched.reads is None or touched.writes is None:
         return touched.reads is None
-    analyzer = Analyzer()
-    return all(_covers(analyzer, made, read) for read, made in zip(touched.reads.region, touched.writes.region, strict=True))
+    analyzer = Analyzer(ranges)
+    sides = zip(touched.reads.region, touched.writes.region, buffer.shape, strict=True)
+    return all(_covers(analyzer, made, _within(read, extent)) for read, made, extent in sides)
 
 
 def _is_written_by_data(stmt: Stmt, buffer: Buffer) -> bool:
@@ -110,6 +114,18 @@ def _is_written_by_data(stmt: Stmt, buffer: Buffer) -> bool:
                 (isinstance(node, BufferStore), index) for index in node.indices if any(isinstance(n, BufferLoad) for n in walk(index))
             ]
     return any(_changed(index, stmt) or (stored and variables(index) & inner) for stored, index in indices)
+
+
+def _within(read: Range, extent: PrimExpr) -> Range:
+    """What is read of a dimension: a condition keeps a read that seems to begin below it, or to go beyond its constant end, inside."""
+    ends = as_int(read.min), as_int(read.extent), as_int(extent)
+    if None in ends:
+        return read
+    low, count, size = (end or 0 for end in ends)
+    first, last, dtype = max(low, 0), min(low + count, size), read.min.dtype
+    if (first, last) == (low, low + count):
+        return read
+    return Range.from_min_extent(const(first, dtype), const(max(last - first, 0), dtype))
 
 
 def _covers(analyzer: Analyzer, outer: Range, inner: Range) -> bool:

@@ -76,8 +76,15 @@ class _Detector:
     marks: dict[Var, IterMark]
     cut: dict[Chain, int] = field(default_factory=dict)
 
+    def sums(self, indices: Sequence[PrimExpr]) -> tuple[IterSumExpr, ...]:
+        """The splits of all indices, which together cover every iterator."""
+        found = tuple(_normal(self, self.sum_of(index)) for index in indices)
+        # After the predicate: an iterator that it leaves one value needn't be used.
+        _check_cover([split for total in found for split in total.args], [mark for mark in self.marks.values() if mark.extent > 1])
+        return found
+
     def sum_of(self, expr: PrimExpr) -> IterSumExpr:
-        """The splits of a simplified index."""
+        """The splits of an index."""
         form = plain_form(self.analyzer.facts, expr)
         args: list[IterSplitExpr] = []
         rest = Linear({}, form.constant)
@@ -210,9 +217,11 @@ def detect_iter_map(
         detector = _Detector(inner, marks)
         if predicate is not None:
             detector.add_predicate(inner.simplify(predicate))
-        sums = tuple(_normal(detector, detector.sum_of(inner.simplify(index))) for index in indices)
-        # After the predicate: an iterator that it leaves one value needn't be used.
-        _check_cover([split for total in sums for split in total.args], [mark for mark in detector.marks.values() if mark.extent > 1])
+        try:
+            sums = detector.sums([inner.simplify(index) for index in indices])
+        except _NoMap:
+            # (i*1024 + j) % 40 is (i*24 + j) % 40, which hides the sum that it is a digit of.
+            sums = detector.sums(indices)
     except _NoMap as reason:
         return IterMapResult((), (str(reason),))
     return IterMapResult(sums, trivial=tuple(mark for mark in detector.marks.values() if mark.extent == 1))

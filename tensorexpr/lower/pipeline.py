@@ -24,6 +24,7 @@ from .phase1.compact_buffer_allocation import compact_buffer_allocation
 from .phase1.convert_blocks_to_opaque import convert_blocks_to_opaque
 from .phase1.inject_prefetch import inject_prefetch
 from .phase1.inject_software_pipeline import inject_software_pipeline
+from .phase1.lower_auto_copy import lower_auto_copy
 from .phase1.lower_init_block import lower_init_block
 from .phase1.lower_match_buffer import lower_match_buffer
 from .phase1.lower_opaque_block import lower_opaque_block
@@ -54,6 +55,17 @@ from .rebuild import FreeVars
 from .register_file import RegisterFile
 from .specs import check_module, check_statements
 
+
+def _launched(func: PrimFunc, ctx: PassContext) -> PrimFunc:
+    if not has_threads(func):
+        return func
+    from .device.launch_threads import launch_threads  # few programs run on grids
+
+    return launch_threads(func, ctx)
+
+
+LAUNCH = Pass("tir.LaunchThreads", _launched)
+"""Threads as they are launched: what is shown after a phase has it last, beginning with phase 1."""
 PHASES: dict[int, tuple[Pass, ...]] = {
     0: (),
     1: (
@@ -65,6 +77,7 @@ PHASES: dict[int, tuple[Pass, ...]] = {
         Pass("tir.ConvertBlocksToOpaque", convert_blocks_to_opaque),  # now everything is in terms of loops
         Pass("tir.InjectSoftwarePipeline", inject_software_pipeline),  # while blocks say which buffers an iteration has for itself
         Pass("tir.CompactBufferAllocation", compact_buffer_allocation),  # after buffers have found their place
+        Pass("tir.LowerAutoCopy", lower_auto_copy),  # while a block says that it is a copy
         Pass("tir.LowerMatchBuffer", lower_match_buffer),  # after compaction, which looks through views
         Pass("tir.LowerOpaqueBlock", lower_opaque_block),  # nothing but predicates is left of blocks
         Pass("tir.InjectPrefetch", inject_prefetch),  # in terms of loops, and while buffers have dimensions: a region is a box then
@@ -96,7 +109,8 @@ PHASES: dict[int, tuple[Pass, ...]] = {
 # After the user's passes of phase 3, as nothing but code generation should see their results.
 FINAL: tuple[Pass, ...] = (
     Pass("tir.InstrumentBoundCheckers", instrument_bound_checkers),  # so that it checks the accesses that will happen
-    Pass("tir.PhysicalAxes", physical_axes),  # last: everything else reasons about one index per access
+    Pass("tir.PhysicalAxes", physical_axes),  # behind all others: they reason about one index per access
+    LAUNCH,  # last: as loops, threads have ranges and places of their own, which the phases make use of
 )
 LAST_PHASE = max(PHASES)
 _NONE_ADDED: dict[int, list[Pass]] = {phase: [] for phase in PHASES}
@@ -135,7 +149,7 @@ def lower(
         mod = _as_module(inp, args, name, binds, ctx)
         if upto in (None, LAST_PHASE):
             return _whole(mod, ctx, added, simple_mode, on_cpu=False)
-        return next(islice(_by_phase(mod, ctx, added, simple_mode), upto, None))
+        return _shown(next(islice(_by_phase(mod, ctx, added, simple_mode), upto, None)), ctx, upto)
 
 
 def lower_for_cpu(inp: Any, args: Sequence[Any] | None = None, name: str = "main", binds: Mapping[Any, Any] | None = None) -> IRModule:
@@ -173,10 +187,15 @@ def lower_by_phase(inp: Any, args: Sequence[Any] | None = None, name: str = "mai
     ctx = PassContext.current()
     with deep_recursion:
         phases = _by_phase(_as_module(inp, args, name, None, ctx), ctx, _user_passes(ctx), simple_mode=False)
-    for _ in PHASES:
+    for phase in PHASES:
         with deep_recursion:  # not around the `yield`: it is for the passes, not for what the caller does with the module
-            mod = next(phases)
+            mod = _shown(next(phases), ctx, phase)
         yield mod
+
+
+def _shown(mod: IRModule, ctx: PassContext, phase: int) -> IRModule:
+    """The module after a phase as it is given to who asked for it; after the last one it is so already."""
+    return run_pass(LAUNCH, mod, ctx) if 0 < phase < LAST_PHASE else mod
 
 
 def _options(ctx: PassContext, simple_mode: bool) -> tuple[Any, ...]:
@@ -217,9 +236,7 @@ def _by_phase(
             if verify is not None and mod is not before:
                 check_module(mod, one.name, None, by_user=False, free=verify)
         _check_phase(mod, ctx, phase, verify)
-        for one in added[phase]:
-            mod = run_pass(one, mod, ctx)
-            check_module(mod, one.name, phase, by_user=True)
+        mod = _by_users(added[phase], mod, ctx, phase)
         if phase != LAST_PHASE:
             yield mod
     for one in FINAL:
@@ -227,6 +244,21 @@ def _by_phase(
     _check_phase(mod, ctx, LAST_PHASE, verify)
     options = _options(ctx, simple_mode)
     yield mod.map_functions(lambda func: func.marked_lowered(options))
+
+
+def _by_users(added: Sequence[Pass], mod: IRModule, ctx: PassContext, phase: int) -> IRModule:
+    """The module after the user's passes at the end of a phase, which see threads as they are launched."""
+    on_grid = bool(added and phase) and any(has_threads(func) for func in mod.functions.values())
+    if on_grid:
+        mod = run_pass(LAUNCH, mod, ctx)
+    for one in added:
+        mod = run_pass(one, mod, ctx)
+        check_module(mod, one.name, phase, by_user=True)
+    if not on_grid:
+        return mod
+    from .device.launch_threads import thread_loops
+
+    return run_pass(Pass("tir.ThreadLoops", thread_loops), mod, ctx)
 
 
 def _check_phase(mod: IRModule, ctx: PassContext, phase: int, verify: FreeVars | None) -> None:

@@ -14,9 +14,10 @@ from tensorexpr.errors import CodegenError, DeclarationError, LoweringError, Rec
 from tensorexpr.lower.context import PassContext
 from tensorexpr.runtime.build import compile_functions
 from tensorexpr.schedule import Schedule, Trace, create_schedule
+from tensorexpr.script import from_source
 from tensorexpr.te.tensor import Tensor
 from tensorexpr.tir.expr import IterVar, Var
-from tensorexpr.tir.function import IRModule
+from tensorexpr.tir.function import IRModule, PrimFunc
 from tensorexpr.tir.stmt import For, ForKind
 from tests.unit.lower.builder import flat, func, loop, pipeline_pass, store
 
@@ -223,13 +224,25 @@ def test_the_caller_lays_out_arguments() -> None:
         p.lower(p.b)
 
 
-def test_a_cpu_has_no_threads_that_were_not_made_loops() -> None:
-    p = Program()
-    p.s[p.c].bind(p.i, te.thread_axis("blockIdx.x"))
-    with pytest.raises(
-        CodegenError, match=r"the loop over i is bound to blockIdx.x, and a CPU has no such threads; run it with parallel\("
-    ):
-        compile_functions({"main": tvm.lower(p.s, [p.a, p.c])["main"]}, tvm.target.Target("llvm"))
+@pytest.mark.parametrize(
+    "line, message",
+    [
+        (
+            'for i in T.thread_binding(8, "blockIdx.x"):',
+            r"the loop over i is bound to blockIdx\.x, .* no such threads; run it with parallel\(",
+        ),
+        (
+            'with T.launch_thread("blockIdx.x", 8) as i:',
+            r"T\.launch_thread starts blockIdx\.x, .* no such threads; write a loop of T\.parallel",
+        ),
+    ],
+    ids=["loop", "launch"],
+)
+def test_a_cpu_has_no_threads_that_were_not_made_loops(line: str, message: str) -> None:
+    made = from_source(f'@T.prim_func\ndef main(A: T.Buffer((8,), "float32")):\n    {line}\n        A[i] = 1.0\n')
+    assert isinstance(made, PrimFunc)
+    with pytest.raises(CodegenError, match=message):
+        compile_functions({"main": made}, tvm.target.Target("llvm"))
 
 
 @pytest.mark.parametrize("tag", ["", "warp", 3])

@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from ...tir.arithmetic import const
 from ...tir.expr import IterVar, Range, Var
 from ...tir.function import PrimFunc
 from ...tir.stmt import NOP, Allocate, AttrStmt, For, ForKind, Stmt
-from ...tir.thread import bound_tag
+from ...tir.thread import HARDWARE_TAGS, bound_tag
 from ..context import PassContext
 from ..rebuild import map_stmt, pointer_scope, sub_statements
 from ..transform.unify_thread_binding import unified
@@ -29,7 +30,22 @@ def launch_threads(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     Raises:
         LoweringError: where a kernel has one tag with different numbers of threads.
     """
-    return func.with_body(_sunk(_as_attributes(unified(func.body)))) if has_threads(func) else func
+    return func.with_body(_sunk(_as_attributes(unified(func.body, with_virtual=False)))) if has_threads(func) else func
+
+
+def thread_loops(func: PrimFunc, ctx: PassContext) -> PrimFunc:
+    """`func` with launches as loops over threads, which is how the phases know their ranges."""
+
+    def looped(stmt: Stmt) -> Stmt:
+        result = map_stmt(stmt, looped)
+        if not isinstance(result, AttrStmt) or launched_tag(result) is None:
+            return result
+        axis: IterVar = result.node
+        low = const(0, axis.dtype) if axis.dom is None else axis.dom.min
+        binding = replace(axis, dom=None, var=Var("", axis.dtype))
+        return For(axis.var, low, result.value, ForKind.THREAD_BINDING, result.body, binding)
+
+    return func.with_body(looped(func.body))
 
 
 def _sunk(stmt: Stmt) -> Stmt:
@@ -77,7 +93,7 @@ def _inside(stmt: Stmt, storage: Allocate) -> Stmt:
 def _as_attributes(stmt: Stmt) -> Stmt:
     result = map_stmt(stmt, _as_attributes)
     tag = bound_tag(result)
-    if not isinstance(result, For) or result.kind is not ForKind.THREAD_BINDING or tag is None:
+    if not isinstance(result, For) or tag not in HARDWARE_TAGS:
         return result
     axis = IterVar(Range.from_min_extent(result.min, result.extent), result.loop_var, IterVar.THREAD_INDEX, tag)
     return AttrStmt(axis, "thread_extent", result.extent, result.body)

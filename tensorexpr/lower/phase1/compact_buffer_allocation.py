@@ -17,7 +17,7 @@ from ...tir.function import PrimFunc
 from ...tir.rewriting import variables, walk
 from ...tir.scopes import parts
 from ...tir.stmt import AttrStmt, BufferRealize, For, Stmt
-from ...tir.thread import bound_tag
+from ...tir.thread import HARDWARE_TAGS, bound_tag
 from ..context import PassContext
 from ..rebuild import map_stmt
 from ..scopes import inside_loop
@@ -26,16 +26,18 @@ from .blocks import has_blocks
 TRUE = IntImm("bool", 1)
 
 
-def compact_buffer_allocation(func: PrimFunc, ctx: PassContext, joins_threads: bool = False, is_strict: bool = True) -> PrimFunc:
+def compact_buffer_allocation(func: PrimFunc, ctx: PassContext, joins_all: bool = False, is_strict: bool = True) -> PrimFunc:
     """`func` with a BufferRealize of the accessed box for every buffer of a block.
 
+    The box is that of all threads that share the buffer's memory.
+
     Args:
-        joins_threads: the box is that of all threads that share the buffer's memory; else threads run one after the other.
+        joins_all: global memory and virtual threads count for that too; else they run one after the other, each with its own.
         is_strict: a box is never larger than the buffer's shape.
     """
     if not has_blocks(func):
         return func
-    return func.with_body(_Compaction(_alignments(func.body), joins_threads, is_strict).stmt(func.body))
+    return func.with_body(_Compaction(_alignments(func.body), joins_all, is_strict).stmt(func.body))
 
 
 def _alignments(body: Stmt) -> dict[Buffer, FrozenMap]:
@@ -54,16 +56,16 @@ def _alignments(body: Stmt) -> dict[Buffer, FrozenMap]:
 class _Compaction:
     """One walk, with the ranges of the loops around."""
 
-    def __init__(self, aligns: Mapping[Buffer, FrozenMap], joins_threads: bool, is_strict: bool) -> None:
+    def __init__(self, aligns: Mapping[Buffer, FrozenMap], joins_all: bool, is_strict: bool) -> None:
         self._analyzer = Analyzer()
         self._aligns = aligns
-        self._joins_threads = joins_threads
+        self._joins_all = joins_all
         self._is_strict = is_strict
         self._threads: list[tuple[Var, Range, str]] = []  # around, with their tags
 
     def stmt(self, stmt: Stmt) -> Stmt:
         """The statement with boxes for its buffers."""
-        thread = _thread(stmt) if self._joins_threads else None
+        thread = _thread(stmt)
         if thread is not None:
             self._threads.append(thread)
         result = self._within(stmt)
@@ -90,13 +92,18 @@ class _Compaction:
         inside = _variables_inside(block)
         sharing: dict[tuple[Var, ...], list[Buffer]] = {}
         for buffer in block.alloc_buffers:
-            threads = tuple(var for var, _, tag in self._threads if _is_shared(buffer.scope(), tag))
+            threads = tuple(var for var, _, tag in self._threads if self._is_shared(buffer.scope(), tag))
             sharing.setdefault(threads, []).append(buffer)
         touched: dict[Buffer, Touched] = {}
         for shared_by, buffers in sharing.items():
             domain = {var: dom for var, dom, _ in self._threads if var in shared_by}
             touched |= touched_regions(replace(block, alloc_buffers=()), buffers, values, domain)
         return {buffer: self._box(buffer, touched[buffer], inside) for buffer in block.alloc_buffers}
+
+    def _is_shared(self, scope: str, tag: str) -> bool:
+        if not self._joins_all and (tag not in HARDWARE_TAGS or scope.split(".")[0] not in ("shared", "warp")):
+            return False
+        return _is_shared(scope, tag)
 
     def _box(self, buffer: Buffer, touched: Touched, inside: set[Var]) -> tuple[Range, ...]:
         whole = BufferRegion.full_region(buffer).region

@@ -13,7 +13,7 @@ from typing import cast
 from ...arith.block_access import is_self_contained
 from ...tir.block import Block, BlockRealize
 from ...tir.buffer import Buffer, BufferRegion
-from ...tir.expr import IntImm, IterVar, PrimExpr, Var
+from ...tir.expr import IntImm, IterVar, PrimExpr, Range, Var
 from ...tir.function import PrimFunc
 from ...tir.rewriting import substitute, variables
 from ...tir.scopes import parts, uses
@@ -55,6 +55,7 @@ class _Uses:
     declared: dict[Var, tuple[Scope, ...]] = field(default_factory=dict)  # by pointer, the block itself included
     common: dict[Var, tuple[Scope, ...]] = field(default_factory=dict)
     first_is_read: dict[Var, bool] = field(default_factory=dict)
+    written: set[Var] = field(default_factory=set)
     values: dict[Var, PrimExpr] = field(default_factory=dict)  # of axes, in terms of loops
     _path: list[Scope] = field(default_factory=list)
 
@@ -63,8 +64,12 @@ class _Uses:
         own = parts(stmt)
         for expr in own.exprs:
             found, buffers = uses(expr)
-            for var in (*(buffer.data for buffer in buffers), *(v for v in found if v.dtype == "handle")):
-                self._use(var, writes=False)
+            for buffer in buffers:
+                self._use(buffer.data, writes=False)
+            for var in (v for v in found if v.dtype == "handle"):
+                self._use(var, writes=self._is_handed_on_to_be_written(var))
+                if var in self.declared:
+                    self.written.add(var)  # or it may be, by the call
         match stmt:
             case BufferStore():
                 self._use(stmt.buffer.data, writes=True)
@@ -98,25 +103,42 @@ class _Uses:
         declared = self.declared.get(var)
         if declared is None:
             return
-        path = tuple(self._path)
+        # Never outside of the declaration, where the buffer doesn't exist.
+        path = tuple(self._path)[: max(len(declared), self._outside_reductions(var, writes))]
         if writes:
-            # Never outside of the declaration, where the buffer doesn't exist.
-            path = path[: max(len(declared), self._outside_reductions(var))]
+            self.written.add(var)
         # The first use in program order decides; later ones don't change it.
         self.first_is_read.setdefault(var, not writes)
         old = self.common.get(var)
         self.common[var] = path if old is None else _common(old, path)
 
-    def _outside_reductions(self, var: Var) -> int:
-        """How much of the path is around all loops that reduce into the buffer."""
+    def _is_handed_on_to_be_written(self, var: Var) -> bool:
+        """Whether a call gets a pointer in a block that states writes behind it, and no reads."""
+        block = next((scope.block for scope in reversed(self._path) if isinstance(scope, BlockRealize)), None)
+        if block is None or any(region.buffer.data is var for region in block.reads):
+            return False
+        return any(region.buffer.data is var for region in block.writes)
+
+    def _outside_reductions(self, var: Var, writes: bool) -> int:
+        """How much of the path is around all loops that reduce into the buffer, or whose iterations need those before."""
         reducing: set[Var] = set()
         for scope in self._path:
-            if isinstance(scope, BlockRealize) and _states_write(scope.block, var):
-                for axis in scope.block.iter_vars:
-                    if axis.iter_type in (IterVar.COMM_REDUCE, IterVar.DIM_INFO):  # an opaque axis says that iterations need those before
-                        reducing |= variables(self.values[axis.var])
+            if not isinstance(scope, BlockRealize):
+                continue
+            # An opaque axis says that iterations need those before, not by way of which buffer.
+            kinds = [IterVar.DIM_INFO] if _states(scope.block, var) else []
+            if writes and _states_write(scope.block, var):
+                kinds.append(IterVar.COMM_REDUCE)
+            for axis in scope.block.iter_vars:
+                if axis.iter_type in kinds:
+                    reducing |= variables(self.values[axis.var])
         loops = (n for n, scope in enumerate(self._path) if isinstance(scope, For) and scope.loop_var in reducing)
         return next(loops, len(self._path))
+
+
+def _states(block: Block, var: Var) -> bool:
+    """True if a block says that it accesses a buffer, or says nothing."""
+    return _states_write(block, var) or any(region.buffer.data is var for region in block.reads)
 
 
 def _states_write(block: Block, var: Var) -> bool:
@@ -134,10 +156,13 @@ def _place(found: _Uses, buffer: Buffer) -> Scope | None:
     path, declared = found.common.get(buffer.data), found.declared[buffer.data]
     if path is None:
         return None
+    if buffer.data not in found.written:
+        return path[-1]  # nobody knows what it holds, here or further out
     # What is read first was left there by an earlier iteration: in a loop further in it would be lost.
     if found.first_is_read[buffer.data]:
         return declared[-1]
-    while len(path) > len(declared) and not is_self_contained(_body(path[-1]), buffer, found.values):
+    ranges = {scope.loop_var: Range.from_min_extent(scope.min, scope.extent) for scope in path if isinstance(scope, For)}
+    while len(path) > len(declared) and not is_self_contained(_body(path[-1]), buffer, found.values, ranges):
         path = path[:-1]
     return path[-1]
 

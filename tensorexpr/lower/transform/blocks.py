@@ -11,6 +11,7 @@ from ..context import PassContext
 from ..passes import Pass
 from ..phase1.convert_blocks_to_opaque import convert_blocks_to_opaque
 from ..phase1.inject_software_pipeline import inject_software_pipeline
+from ..phase1.lower_auto_copy import lower_auto_copy
 from ..phase1.plan_and_update_buffer_allocation_location import plan_and_update_buffer_allocation_location
 from ..rebuild import map_stmt
 
@@ -49,3 +50,8 @@ def ConvertBlocksToOpaque() -> Pass:
 def InjectSoftwarePipeline() -> Pass:
     """Loops with stages (`software_pipeline_stage`, `software_pipeline_order`) as pipelines."""
     return Pass("tir.InjectSoftwarePipeline", inject_software_pipeline)
+
+
+def LowerAutoCopy() -> Pass:
+    """Copies marked `auto_copy` between global and shared memory, shared out to the threads of their kernel."""
+    return Pass("tir.LowerAutoCopy", lower_auto_copy)

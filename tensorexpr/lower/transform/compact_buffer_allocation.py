@@ -34,7 +34,7 @@ def CompactBufferAllocation(is_strict: bool = True) -> Pass:
     """
 
     def run(func: PrimFunc, ctx: PassContext) -> PrimFunc:
-        boxed = compact_buffer_allocation(func, ctx, joins_threads=True, is_strict=is_strict)
+        boxed = compact_buffer_allocation(func, ctx, joins_all=True, is_strict=is_strict)
         return func if boxed is func else boxed.with_body(_allocated(boxed.body))
 
     return Pass("tir.CompactBufferAllocation", run)

@@ -22,6 +22,7 @@ from ...tir.expr import And, Call, Div, FloorDiv, FloorMod, IntImm, IterVar, Let
 from ...tir.function import PrimFunc
 from ...tir.rewriting import walk
 from ...tir.stmt import AttrStmt, For, IfThenElse, LetStmt, SeqStmt, Stmt
+from ...tir.thread import bound_tag
 from ..context import PassContext
 from ..options import HoistExpressionConfig
 from ..passes import Pass
@@ -99,6 +100,8 @@ class _Plan:
     def stmt(self, stmt: Stmt) -> None:
         """Plan for a statement and all in it."""
         match stmt:
+            case For() if bound_tag(stmt) is not None and HoistedConditionals.UsingBlockVar not in self._conditionals:
+                self._threads(stmt, stmt.loop_var)
             case For():
                 self._expressions(stmt)
                 self._around.append(self.loops.setdefault(id(stmt), _Loop()))
@@ -128,7 +131,7 @@ class _Plan:
         yield
         self._barrier = outer
 
-    def _threads(self, stmt: AttrStmt, var: Var) -> None:
+    def _threads(self, stmt: Stmt, var: Var) -> None:
         if HoistedConditionals.UsingBlockVar in self._conditionals:
             self._depth[var] = len(self._around)
             self._inside(stmt)

@@ -7,56 +7,84 @@ with block:                                       for threadIdx_x in thread_bind
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from ...tir.attrs import FrozenMap
 from ...tir.expr import IterVar, PrimExpr, Var
 from ...tir.function import PrimFunc
 from ...tir.stmt import For, ForKind, Stmt
 from ...tir.stmt_functor import Renaming
 from ..context import PassContext
 from ..passes import Pass
-from ..rebuild import map_stmt, walk_statements
+from ..rebuild import map_stmt, sub_statements
 
 
 def LiftThreadBinding() -> Pass:
-    """Loops bound to threads out of blocks, loops and sequences, to right below the threads of the grid around them."""
+    """Loops bound to threads out of blocks and sequences: one for each tag, in the innermost loop around all loops of that tag.
+
+    Annotations of later ones count where several say something else.
+    """
     return Pass("tir.LiftThreadBinding", _run)
 
 
 def _run(func: PrimFunc, ctx: PassContext) -> PrimFunc:
-    return func if func.attrs.get("from_legacy_te_schedule") else func.with_body(_lift(func.body))
+    return func if func.attrs.get("from_legacy_te_schedule") else func.with_body(_lifted(func.body))
 
 
-def _is_bound(stmt: Stmt) -> bool:
-    return isinstance(stmt, For) and stmt.kind is ForKind.THREAD_BINDING and stmt.thread_binding is not None
+def _tag(stmt: Stmt) -> str | None:
+    bound = isinstance(stmt, For) and stmt.kind is ForKind.THREAD_BINDING and stmt.thread_binding is not None
+    return stmt.thread_binding.thread_tag if bound else None  # type: ignore[attr-defined]
 
 
-def _tag(loop: For) -> str:
-    return loop.thread_binding.thread_tag if loop.thread_binding is not None else ""
+def _lifted(stmt: Stmt) -> Stmt:
+    """Each outermost bound loop with the bindings inside of it where they belong."""
+    if _tag(stmt) is None:
+        return map_stmt(stmt, _lifted)
+    found: dict[str, _Binding] = {}
+    variables: dict[Var, PrimExpr] = {}
+    for loop, path in _bound_loops(stmt, ()):
+        tag = _tag(loop) or ""
+        one = found.setdefault(tag, _Binding(loop, path, Var(tag.replace(".", "_"), loop.loop_var.dtype)))
+        one.path = tuple(a for a, b in zip(one.path, path, strict=False) if a is b)
+        one.annotations.update(loop.annotations)
+        variables[loop.loop_var] = one.var
+    return Renaming(variables, folding=False).apply(_placed(stmt, list(found.values())))
 
 
-def _lift(stmt: Stmt) -> Stmt:
-    """Each outermost bound loop with what it holds bound around it."""
-    if not _is_bound(stmt):
-        return map_stmt(stmt, _lift)
-    found: dict[str, For] = {}
-    for one in walk_statements(stmt):
-        if isinstance(one, For) and _is_bound(one):
-            found.setdefault(_tag(one), one)
-    names = {tag: Var(tag.replace(".", "_"), loop.loop_var.dtype) for tag, loop in found.items()}
-    body = _without(stmt, names)
-    for tag, loop in reversed(found.items()):
-        binding = IterVar(None, Var("", loop.loop_var.dtype), IterVar.THREAD_INDEX, tag)
-        body = For(names[tag], loop.min, loop.extent, ForKind.THREAD_BINDING, body, binding, loop.annotations)
-    return body
+@dataclass
+class _Binding:
+    """The binding of a tag: its first loop, the loops around all of them, and the variable that they share."""
+
+    loop: For
+    path: tuple[For, ...]
+    var: Var
+    annotations: dict[str, object] = field(default_factory=dict)
+
+    def around(self, body: Stmt) -> Stmt:
+        """The one loop."""
+        axis = IterVar(None, Var("", self.var.dtype), IterVar.THREAD_INDEX, _tag(self.loop) or "")
+        low, extent = self.loop.min, self.loop.extent
+        return For(self.var, low, extent, ForKind.THREAD_BINDING, body, axis, FrozenMap(self.annotations))
 
 
-def _without(stmt: Stmt, names: dict[str, Var]) -> Stmt:
-    """The statement without bound loops, whose variables are those of `names`."""
-    mapping: dict[Var, PrimExpr] = {}
-    for one in walk_statements(stmt):
-        if isinstance(one, For) and _is_bound(one):
-            mapping[one.loop_var] = names[_tag(one)]
+def _bound_loops(stmt: Stmt, around: tuple[For, ...]) -> Iterator[tuple[For, tuple[For, ...]]]:
+    """The bound loops in a statement with the loops around them, themselves included."""
+    if isinstance(stmt, For):
+        around = (*around, stmt)
+        if _tag(stmt) is not None:
+            yield stmt, around
+    for inner in sub_statements(stmt):
+        yield from _bound_loops(inner, around)
 
-    def drop(inner: Stmt) -> Stmt:
-        return drop(inner.body) if isinstance(inner, For) and _is_bound(inner) else map_stmt(inner, drop)
 
-    return Renaming(mapping, folding=False).apply(drop(stmt))
+def _placed(stmt: Stmt, bindings: list[_Binding]) -> Stmt:
+    """The statement with the bindings in the bodies of the loops where they belong, and no others."""
+    result = map_stmt(stmt, lambda inner: _placed(inner, bindings))
+    if not isinstance(stmt, For) or not isinstance(result, For):
+        return result
+    body = result.body
+    for one in reversed(bindings):
+        if one.path[-1] is stmt:
+            body = one.around(body)
+    return body if _tag(stmt) is not None else replace(result, body=body)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from ...errors import LoweringError
+from ...target import Target
 from ...tir.arithmetic import as_int, cast, compare, const, logical_not
 from ...tir.buffer import Buffer, decl_buffer
 from ...tir.dtype import parse_dtype
@@ -32,12 +33,17 @@ _CALLS = {
 
 
 def LowerTVMBuiltin() -> Pass:
-    """Packed calls with arguments on the stack, and workspace for large allocations.
+    """Packed calls with arguments on the stack, and workspace for large allocations; code of devices stays.
 
     Raises:
         LoweringError: when it runs, for an allocation or array whose device nothing says (attributes "device_id", "device_type").
     """
-    return Pass("tir.LowerTVMBuiltin", lambda func, ctx: _Lowerer().function(func))
+    return Pass("tir.LowerTVMBuiltin", lambda func, ctx: _Lowerer().function(func) if _is_of_host(func) else func)
+
+
+def _is_of_host(func: PrimFunc) -> bool:
+    target = func.attrs.get("target")
+    return not isinstance(target, Target) or "cpu" in target.keys
 
 
 @dataclass

@@ -46,6 +46,9 @@ def MergeSharedMemoryAllocations() -> Pass:
     return Pass("tir.MergeSharedMemoryAllocations", run)
 
 
+MergeDynamicSharedMemoryAllocations = MergeSharedMemoryAllocations  # its name before static shared memory was merged too
+
+
 def _kernels(stmt: Stmt, scope: str) -> Stmt:
     if not isinstance(stmt, AttrStmt) or stmt.attr_key != "thread_extent" or not isinstance(stmt.node, IterVar):
         return map_stmt(stmt, lambda inner: _kernels(inner, scope))
@@ -129,6 +132,9 @@ class _Merger:
                 item = _item(element.dtype)
                 begin = binary(FloorDiv, self._offsets[data], const(item, "int32"))
                 return replace(expr, args=(element, self._merged, binary(Add, self._expr(offset), begin), *map(self._expr, rest)))
+            case Call(_, "tir.ptx_cp_async" | "tir.ptx_cp_async_bulk", (Var() as data, offset, *rest)) if data in self._offsets:
+                begin = binary(FloorDiv, self._offsets[data], const(_item(expr.dtype), "int32"))
+                return replace(expr, args=(self._merged, binary(Add, self._expr(offset), begin), *map(self._expr, rest)))
             case Var() if expr in self._offsets:
                 bytes_of = decl_buffer((1,), "uint8", self._merged.name, self._merged)
                 return Call("handle", "tir.address_of", (BufferLoad(bytes_of, (self._offsets[expr],)),))

@@ -17,6 +17,7 @@ from ...tir.rewriting import variables
 from ...tir.scopes import parts
 from ...tir.stmt import AttrStmt, For, ForKind, Stmt
 from ...tir.stmt_functor import Renaming
+from ...tir.thread import VIRTUAL_TAGS
 from ..context import PassContext
 from ..passes import Pass
 from ..rebuild import map_stmt, walk_statements
@@ -37,9 +38,9 @@ def UnifyThreadBinding() -> Pass:
     return Pass("tir.UnifyThreadBinding", run)
 
 
-def unified(body: Stmt) -> Stmt:
-    """The body of a function with the threads of each kernel gathered at its top."""
-    return _Unifier().stmt(body)
+def unified(body: Stmt, with_virtual: bool = True) -> Stmt:
+    """The body of a function with the threads of each kernel gathered at its top; virtual ones only `with_virtual`."""
+    return _Unifier(with_virtual).stmt(body)
 
 
 @dataclass
@@ -50,18 +51,23 @@ class _Launch:
 
 
 class _Unifier:
-    def __init__(self) -> None:
+    def __init__(self, with_virtual: bool) -> None:
+        self._with_virtual = with_virtual
         self._launch: _Launch | None = None
         self._analyzer = Analyzer()
 
     def stmt(self, stmt: Stmt) -> Stmt:
         """The statement with the threads of each kernel around it."""
         if isinstance(stmt, AttrStmt) and stmt.attr_key in ("thread_extent", "virtual_thread") and isinstance(stmt.node, IterVar):
-            return self._bound(stmt.node.var, stmt.node, stmt.value, stmt.body)
-        if isinstance(stmt, For) and stmt.kind is ForKind.THREAD_BINDING and stmt.thread_binding is not None:
+            if self._gathers(stmt.node.thread_tag):
+                return self._bound(stmt.node.var, stmt.node, stmt.value, stmt.body)
+        elif isinstance(stmt, For) and stmt.thread_binding is not None and self._gathers(stmt.thread_binding.thread_tag):
             result = self._bound(stmt.loop_var, stmt.thread_binding, stmt.extent, stmt.body)
             return _annotated(result, stmt) if stmt.annotations else result
         return map_stmt(stmt, self.stmt)
+
+    def _gathers(self, tag: str) -> bool:
+        return self._with_virtual or tag not in VIRTUAL_TAGS
 
     def _bound(self, var: Var, origin: IterVar, extent: PrimExpr, body: Stmt) -> Stmt:
         outermost = self._launch is None

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from math import lcm
 
 from ...arith.iter_map import detect_iter_map
 from ...tir.arithmetic import as_int
 from ...tir.block import BlockRealize
-from ...tir.expr import IntImm, IterVar, PrimExpr, Range, Var
-from ...tir.rewriting import substitute, variables
+from ...tir.expr import FloorDiv, FloorMod, IntImm, IterVar, PrimExpr, Range, Var
+from ...tir.rewriting import substitute, variables, walk
 from ...tir.stmt import For
 from .bindings import is_true
 from .dataflow import is_symbolic_split
@@ -48,13 +49,24 @@ def _why_not_affine(realize: BlockRealize, loops: tuple[tuple[Var, PrimExpr, Pri
     return found.errors[0]
 
 
-def _long(dom: Range) -> Range:
+def tells_apart(realize: BlockRealize, loops: Sequence[For]) -> bool:
+    """Whether different iterations of these inner loops have different axes, those around them standing still.
+
+    More than `why_not_affine` can tell: an axis may begin anywhere, and conditions don't count.
+    """
+    domain = {loop.loop_var: Range.from_min_extent(loop.min, loop.extent) for loop in loops}
+    divisors = {as_int(node.b) or 1 for value in realize.iter_values for node in walk(value) if isinstance(node, (FloorDiv, FloorMod))}
+    ranges = {var: _long(dom, lcm(*divisors)) if as_int(dom.extent) is None else dom for var, dom in domain.items()}
+    return bool(detect_iter_map(realize.iter_values, ranges).indices)
+
+
+def _long(dom: Range, divisor: int = 1) -> Range:
     """A range in place of a symbolic one: what tells apart the iterations of it tells apart those of any part of it.
 
     It is so long that a multiple of a longer one overflows its type. Quotients come apart only where they divide, so it has many divisors.
     """
     length = 2**15 * 3**6 * 5 * 7 if dom.extent.dtype == "int32" else 2**38 * 3**8 * 5**2 * 7 * 11
-    return Range.from_min_extent(IntImm(dom.extent.dtype, 0), IntImm(dom.extent.dtype, length))
+    return Range.from_min_extent(IntImm(dom.extent.dtype, 0), IntImm(dom.extent.dtype, length // divisor * divisor))
 
 
 def _is_trivial(realize: BlockRealize, domain: Mapping[Var, Range]) -> bool:

@@ -22,9 +22,6 @@ from .narrowing import narrowed
 from .program import BlockProgram, Node, block_at, realized
 from .scope import read, written
 
-# How far memory reaches, and threads do: threads share memory of at most their own rank.
-_MEMORY_RANKS = {"global": 0, "shared": 1, "local": 3}
-
 
 def why_not_covered(program: BlockProgram, producer: Node, consumer: Node) -> str | None:
     """What a consumer may read of a producer's buffers before it is written; None if nothing."""
@@ -133,7 +130,9 @@ def _equal(a: PrimExpr, b: PrimExpr, analyzer: Analyzer) -> bool:
 
 
 def shares(loop: For, buffer: Buffer, virtual: bool = False) -> bool:
-    """True if the threads of a loop share a buffer, so that one of them needs what all do.
+    """True if the threads of a loop fill a buffer together, so that one of them needs what all do.
+
+    They see all of global memory too, but don't wait for each other there: each writes what it reads.
 
     Args:
         virtual: count virtual threads too; they share it, but run one after the other.
@@ -142,9 +141,7 @@ def shares(loop: For, buffer: Buffer, virtual: bool = False) -> bool:
     if tag is None or (tag not in HARDWARE_TAGS and not virtual):
         return False
     scope = buffer.scope().split(".")[0]
-    if scope == "warp":
-        return tag == "threadIdx.x"
-    return _MEMORY_RANKS.get(scope, 3) <= (0 if tag.startswith("blockIdx") else 1)
+    return tag == "threadIdx.x" if scope == "warp" else scope == "shared" and not tag.startswith("blockIdx")
 
 
 def reads_inside(block: Block, region: BufferRegion) -> bool:

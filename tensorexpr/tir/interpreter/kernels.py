@@ -2,7 +2,8 @@
 
 A thread has cells of its own. What stands between two barriers runs for one thread after the other, under a watch for races;
 loops, conditions and allocations around a barrier run for all at once, and threads that disagree about one never meet: an error.
-Before barriers have been planned (a kernel that reduces over threads and has no barrier yet), every statement waits for the last.
+Before barriers have been planned (a kernel that shares memory or reduces over threads, and has no barrier yet), every statement
+waits for the last.
 """
 
 from __future__ import annotations
@@ -71,6 +72,21 @@ def meets(stmt: Stmt) -> bool:
     return any(_calls(inner, (SYNC, ALLREDUCE, *SHUFFLES)) for inner in _inner(stmt))
 
 
+def _shared(kernel: Stmt) -> set[Var]:
+    """The memory of a kernel's own that its threads share. What is handed on between kernels isn't among it."""
+    own = {inner.buffer_var for inner in _inner(kernel) if isinstance(inner, Allocate)}
+    return {pointer for pointer in own if pointer_scope(pointer).split(".")[0] in ("shared", "warp")}
+
+
+def _accesses(stmt: Stmt, memory: set[Var]) -> bool:
+    for inner in _inner(stmt):
+        own = parts(inner)
+        buffers = [*own.buffers, *(node.buffer for expr in own.exprs for node in walk(expr) if isinstance(node, BufferLoad))]
+        if any(buffer.data in memory for buffer in buffers):
+            return True
+    return False
+
+
 class Kernel:
     """One kernel: made by `run_kernel` at its outermost launch."""
 
@@ -85,6 +101,8 @@ class Kernel:
                 self._extents.setdefault(launch[0], machine.compile(launch[2]))
         self._tag_of = {slot: tag for tag, slots in self._slots.items() for slot in slots}
         self._planned = any(_calls(inner, (SYNC,)) for inner in _inner(stmt))
+        self._shared = _shared(stmt)
+        self._reduces = any(_calls(inner, (ALLREDUCE,)) for inner in _inner(stmt))
         self._reducer: CommReducer | None = None
         self._current = 0
         self._cells: list[list[Any]] = []  # of each thread
@@ -212,7 +230,9 @@ class Kernel:
 
     def _waits(self, stmt: Stmt) -> bool:
         """Whether statements in this one wait for each other, as no barriers are planned yet."""
-        return not self._planned and any(isinstance(inner, SeqStmt) or launch_of(inner) is not None for inner in _inner(stmt))
+        if self._planned or not any(isinstance(inner, SeqStmt) or launch_of(inner) is not None for inner in _inner(stmt)):
+            return False
+        return self._reduces or _accesses(stmt, self._shared)
 
     def _piece(self, stmt: Stmt) -> Action:
         body = self._machine.run(stmt)
@@ -274,11 +294,17 @@ class Kernel:
 
     def _loop(self, stmt: For | While) -> Action:
         machine, body = self._machine, self._made(stmt.body)
+        # No barrier is planned, and threads that disagree could pass none: each goes on for itself.
+        alone = None if self._planned or meets(stmt) else self._piece(stmt)
         if isinstance(stmt, While):
             condition = machine.compile(stmt.condition)
 
             def rounds(active: Sequence[int]) -> None:
-                while self._agreed(active, condition, f"a loop while {stmt.condition}"):
+                while True:
+                    if alone is not None and self._differs(active, condition):
+                        return alone(active)
+                    if not self._agreed(active, condition, f"a loop while {stmt.condition}"):
+                        return None
                     machine.charge(1, "while")
                     body(active)
 
@@ -286,14 +312,20 @@ class Kernel:
         low, extent, slot, name = machine.compile(stmt.min), machine.compile(stmt.extent), machine.slot(stmt.loop_var), stmt.loop_var.name
 
         def run(active: Sequence[int]) -> None:
+            if alone is not None and (self._differs(active, low) or self._differs(active, extent)):
+                return alone(active)
             first = self._agreed(active, low, f"the loop {name}, which starts at {stmt.min}")
             count = self._agreed(active, extent, f"the loop {name} of {stmt.extent} iterations")
             machine.charge(count * len(active), name)
             for value in range(first, first + count):
                 self._set(slot, dict.fromkeys(active, value))
                 body(active)
+            return None
 
         return run
+
+    def _differs(self, active: Sequence[int], thunk: Thunk) -> bool:
+        return len(set(self._each(active, thunk).values())) > 1
 
     def _branch(self, stmt: IfThenElse) -> Action:
         condition, yes = self._machine.compile(stmt.condition), self._made(stmt.then_case)
@@ -436,10 +468,13 @@ class Kernel:
 
 
 def run_kernel(machine: Machine, stmt: Stmt) -> Thunk | None:
-    """The action of a kernel whose threads meet; None for any other statement."""
-    if machine.kernel is not None or launch_of(stmt) is None or not meets(stmt):
+    """The action of a kernel whose threads meet or share memory; None for any other statement.
+
+    Loops over threads share none: each iteration may run to its end.
+    """
+    if machine.kernel is not None or launch_of(stmt) is None:
         return None
-    return Kernel(machine, stmt).run
+    return Kernel(machine, stmt).run if meets(stmt) or (isinstance(stmt, AttrStmt) and _shared(stmt)) else None
 
 
 def shuffle(machine: Machine, node: Call) -> Thunk:

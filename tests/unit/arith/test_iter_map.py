@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
+from tensorexpr.arith.analyzer import Analyzer
 from tensorexpr.arith.iter_map import detect_iter_map, inverse_affine_iter_map, to_expr
-from tensorexpr.tir.expr import PrimExpr, Range, Var
+from tensorexpr.tir.expr import IntImm, PrimExpr, Range, Var
+from tensorexpr.tir.rewriting import substitute
 
 i, j, k, a, b = (Var(name) for name in "ijkab")
 
@@ -44,6 +48,25 @@ def test_offsets_strides_and_trivial_iterators() -> None:
 def test_a_predicate_cuts_a_fused_extent() -> None:
     fused = i * 3 + j
     assert inverse([fused // 5, fused % 5], ranges(i=4, j=3), fused < 10) == {"i": "(a * 5 + b) // 3", "j": "(a * 2 + b) % 3"}
+
+
+@given(rows=st.integers(1, 9), columns=st.integers(1, 9), threads=st.integers(1, 40))
+@example(rows=30, columns=40, threads=1024)
+@settings(deadline=None)
+def test_rows_and_columns_of_a_fused_loop_that_was_cut_by_any_factor(rows: int, columns: int, threads: int) -> None:
+    blocks = -(-rows * columns // threads)
+    flat = i * threads + j
+    # The remainder is one of i * (threads % columns) + j, too, in which the fused loop can't be seen.
+    indices, guard = [flat // columns, flat % columns], flat < rows * columns
+    found = detect_iter_map(indices, ranges(i=blocks, j=threads), guard)
+    if columns > 1 and rows * columns > 1 and (blocks == 1 or threads > 1):
+        assert found.indices, found.errors
+    if found.indices:
+        back = inverse_affine_iter_map(found, [a, b])
+        for at in range(rows * columns):
+            values = {a: IntImm("int32", at // columns), b: IntImm("int32", at % columns)}
+            first, second = (Analyzer().simplify(substitute(back[var], values)) if var in back else IntImm("int32", 0) for var in (i, j))
+            assert (first, second) == (IntImm("int32", at // threads), IntImm("int32", at % threads))
 
 
 @pytest.mark.parametrize(

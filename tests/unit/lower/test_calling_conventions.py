@@ -167,3 +167,16 @@ def test_large_allocations_come_from_the_workspace() -> None:
     assert any(line.startswith("p = T.allocate([16]") for line in small)
     with pytest.raises(LoweringError, match="unknown device id"):
         lines(transform.LowerTVMBuiltin(), head + body.format(size=4096))
+
+
+def test_memory_of_kernels_is_no_workspace() -> None:
+    text = """def main(A: T.handle("float32")):
+    B = T.decl_buffer((32,), data=A)
+    p = T.allocate([32], "float32", "shared")
+    S = T.Buffer((32,), data=p, scope="shared")
+    with T.launch_thread("threadIdx.x", 32) as tx:
+        S[tx] = B[tx]
+        B[tx] = S[31 - tx]
+"""
+    made = lines(transform.LowerTVMBuiltin(), text, Target("cuda -arch=sm_80"))
+    assert 'p = T.allocate([32], "float32", "shared")' in made and not any("Workspace" in line for line in made)

@@ -228,3 +228,69 @@ def test_blocks_state_the_sources_of_their_views() -> None:
     text = lines(through(transform.PlanAndUpdateBufferAllocationLocation(), func))
     position = next(number for number, line in enumerate(text) if line.endswith("T.alloc_buffer((4, 8))"))
     assert position > text.index("T.writes(B[vi, 0:8])") > text.index('with T.block("outer"):')
+
+
+def placed(text: str) -> list[str]:
+    return lines(through(transform.PlanAndUpdateBufferAllocationLocation(), parsed(text)))
+
+
+def test_what_nobody_writes_and_what_a_call_fills_stand_where_they_are_used() -> None:
+    text = placed("""def main(B: T.Buffer((64,), "float32")):
+    U = T.alloc_buffer((64,))
+    F = T.alloc_buffer((64,))
+    for i in range(8):
+        with T.block("fill"):
+            v = T.axis.spatial(8, i)
+            T.reads()
+            T.writes(F[v * 8:v * 8 + 8])
+            T.evaluate(T.call_extern("int32", "fill", F.data, v))
+        for j in range(8):
+            with T.block("use"):
+                v = T.axis.spatial(64, i * 8 + j)
+                T.reads(F[v], U[v])
+                T.writes(B[v])
+                B[v] = F[v] + U[v]
+""")
+    # U in the loop of its one reader, F in that around both.
+    assert text.index("F = T.alloc_buffer((64,))") > text.index("for i in range(8):")
+    assert text.index("U = T.alloc_buffer((64,))") > text.index("for j in range(8):")
+
+
+def test_buffers_stay_outside_of_loops_whose_iterations_need_those_before() -> None:
+    source = """def main(A: T.Buffer((4, 8), "int32"), B: T.Buffer((4, 8), "int32")):
+    C = T.alloc_buffer((4, 8), "int32")
+    for i in range(4):
+        for j in range(8):
+            with T.block("c"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                C[vi, vj] = A[vi, vj] + 1
+            with T.block("b"):
+                vi = T.axis.spatial(4, i)
+                vj = T.axis.opaque(8, j)
+                T.reads(C[vi, vj - 1:vj + 1])
+                T.writes(B[vi, vj])
+                B[vi, vj] = C[vi, vj] + T.if_then_else(0 < vj, C[vi, vj - 1], 0)
+"""
+    text = placed(source)
+    # What is read of column -1 is behind a condition: a row has all that it needs.
+    assert text.index("for i in range(4):") < text.index('C = T.alloc_buffer((4, 8), "int32")') < text.index("for j in range(8):")
+    a, made = np.arange(32, dtype=np.int32).reshape(4, 8), np.zeros((4, 8), np.int32)
+    interpret(through(transform.PlanAndUpdateBufferAllocationLocation(), parsed(source)), [a, made])
+    np.testing.assert_array_equal(made, a + 1 + np.pad(a + 1, ((0, 0), (1, 0)))[:, :8])
+
+
+def test_loops_around_say_what_is_covered() -> None:
+    text = placed("""def main(A: T.Buffer((8, 8), "float32"), B: T.Buffer((8, 8), "float32")):
+    S = T.alloc_buffer((8, 8))
+    for i in range(4):
+        for k in range(8):
+            for j in range(4):
+                with T.block("s"):
+                    vj, vk = T.axis.remap("SS", [j, k])
+                    S[vj, vk] = A[vj, vk]
+            with T.block("b"):
+                vi, vk = T.axis.remap("SS", [i, k])
+                B[vi, vk] = S[vi, vk]
+""")
+    # Row i is one of the four that every k stores.
+    assert text.index("S = T.alloc_buffer((8, 8))") > text.index("for i, k in T.grid(4, 8):")

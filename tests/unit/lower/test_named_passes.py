@@ -103,6 +103,14 @@ CASES: list[tuple[str, Pass, str, str]] = [
         "for i in range(4):\n    if T.float32(0.0) < A[3]:\n        A[i] = T.float32(0.0)",
     ),
     (
+        "a condition on threads stays in the loops inside of them, and out of none around",
+        transform.HoistIfThenElse(),
+        HEAD + '    for t in T.thread_binding(4, thread="threadIdx.x"):\n        for i in range(4):\n            if t < 3:\n'
+        "                if n > 2:\n                    A[i] = B[t]",
+        'for t in T.thread_binding(4, thread="threadIdx.x"):\n    if 2 < n:\n        for i in range(4):\n            if t < 3:\n'
+        "                A[i] = B[t]",
+    ),
+    (
         "threads of one kernel are bound once, around it",
         transform.UnifyThreadBinding(),
         'def main(A: T.Buffer((4, 8), "float32")):\n    for b in T.thread_binding(4, thread="blockIdx.x"):\n'
@@ -207,6 +215,20 @@ CASES: list[tuple[str, Pass, str, str]] = [
         'A[tx] = T.Cast("float32", t[tx + 64])\nu = T.Buffer((64,), "int8", data=buf_dyn_shmem, scope="shared.dyn")\nu[tx] = T.int8(1)\n'
         'buf_dyn_shmem_1 = T.Buffer((1,), "uint8", data=buf_dyn_shmem, scope="shared.dyn")\n'
         'T.call_extern("int32", "f", T.address_of(buf_dyn_shmem_1[0]))',
+    ),
+    (
+        "asynchronous copies go to their place in merged memory; the pass has an older name",
+        transform.MergeDynamicSharedMemoryAllocations(),
+        'def main(A: T.Buffer((32,), "float32")):\n    tx = T.launch_thread("threadIdx.x", 32)\n'
+        '    p = T.allocate([32], "float32", "shared.dyn")\n    q = T.allocate([32], "float32", "shared.dyn")\n'
+        '    s = T.Buffer((32,), "float32", data=p, scope="shared.dyn")\n    t = T.Buffer((32,), "float32", data=q, scope="shared.dyn")\n'
+        '    T.ptx_cp_async("float32", p, tx, A.data, tx, 4)\n    T.ptx_cp_async("float32", q, tx, A.data, tx, 4)\n'
+        "    A[tx] = s[tx] + t[tx]",
+        'tx = T.launch_thread("threadIdx.x", 32)\nbuf_dyn_shmem = T.allocate([256], "uint8", "shared.dyn")\n'
+        'T.ptx_cp_async("float32", buf_dyn_shmem, tx, A.data, tx, 4)\n'
+        'T.ptx_cp_async("float32", buf_dyn_shmem, tx + 32, A.data, tx, 4)\n'
+        "s = T.Buffer((32,), data=buf_dyn_shmem, scope=\"shared.dyn\")\n"
+        "t = T.Buffer((32,), data=buf_dyn_shmem, scope=\"shared.dyn\")\nA[tx] = s[tx] + t[tx + 32]",
     ),
     (
         "copies of 4, 8 or 16 bytes into shared memory don't wait",

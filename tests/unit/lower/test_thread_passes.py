@@ -56,6 +56,20 @@ def test_functions_for_gpus_get_a_grid() -> None:
     np.testing.assert_array_equal(before, after)
 
 
+def test_loops_of_data_are_bound_whatever_their_extents_are() -> None:
+    func = parsed("""def main(A: T.Buffer((3, 7), "float32"), B: T.Buffer((3, 7), "float32")):
+    for i, j in T.grid(3, 7):
+        with T.block("b"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] + 1.0
+""")
+    made = through(transform.DefaultGPUSchedule(), func.with_attr("target", GPU))
+    assert 'for i_j_fused_1 in T.thread_binding(8, thread="threadIdx.x"):' in lines(made)
+    a, b = np.arange(21, dtype=np.float32).reshape(3, 7), np.zeros((3, 7), np.float32)
+    interpret(made, [a, b])
+    np.testing.assert_array_equal(b, a + 1)
+
+
 def test_what_is_scheduled_or_for_another_device_stays() -> None:
     one = transform.DefaultGPUSchedule()
     for func in (TWO, TWO.with_attr("target", tvm.target.Target("llvm")), TWO.with_attrs({"target": GPU, "tir.is_scheduled": True})):
@@ -185,6 +199,35 @@ def test_annotations_stay_with_what_a_bound_loop_became() -> None:
     text = lines(through(transform.UnifyThreadBinding(), func))
     assert 'for blockIdx_x in T.thread_binding(4, thread="blockIdx.x", annotations={"outer": 1}):' in text
     assert 'for var in T.serial(1, annotations={"inner": 1}):' in text
+
+
+def test_loops_of_one_tag_become_one_in_the_innermost_loop_around_them() -> None:
+    func = parsed("""def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32")):
+    for b in T.thread_binding(4, thread="blockIdx.x"):
+        for k in range(2):
+            with T.block("fill"):
+                T.reads()
+                T.writes(A[b, 0:8], B[b, 0:8])
+                for i in T.thread_binding(8, thread="threadIdx.x", annotations={"first": 1, "both": 1}):
+                    A[b, i] = 1.0
+                if k < 1:
+                    for j in T.thread_binding(8, thread="threadIdx.x", annotations={"both": 2}):
+                        B[b, j] = 2.0
+        for y in T.thread_binding(2, thread="threadIdx.y"):
+            A[b, y] = 3.0
+""")
+    text = lines(through(transform.LiftThreadBinding(), func))
+    at = text.index('for blockIdx_x in T.thread_binding(4, thread="blockIdx.x"):')
+    assert text[at + 1] == "for k in range(2):"
+    assert text[at + 2] == 'for threadIdx_x in T.thread_binding(8, thread="threadIdx.x", annotations={"both": 2, "first": 1}):'
+    assert text[at + 3] == 'with T.block("fill"):' and text[at + 6 : at + 9] == [
+        "A[blockIdx_x, threadIdx_x] = T.float32(1.0)", "if k < 1:", "B[blockIdx_x, threadIdx_x] = T.float32(2.0)",
+    ]  # fmt: skip
+    # One that is alone stays where it is.
+    assert text[at + 9 :] == [
+        'for threadIdx_y in T.thread_binding(2, thread="threadIdx.y"):',
+        "A[blockIdx_x, threadIdx_y] = T.float32(3.0)",
+    ]
 
 
 def test_threads_that_are_alone_are_bound_and_not_counted() -> None:

@@ -250,7 +250,7 @@ def test_threads_share_a_reduction() -> None:
     s[b].bind(s[b].op.reduce_axis[0], thread)
     s[partial].compute_at(s[b], s[b].op.reduce_axis[0])
     s[b].set_store_predicate(thread.var.equal(0))
-    assert 'T.thread_binding(8, thread="threadIdx.x"' in str(tvm.lower(s, [a, b]))
+    assert 'T.launch_thread("threadIdx.x", 8)' in str(tvm.lower(s, [a, b]))
     assert_schedule_correct(s, [a, b])
 
 
@@ -265,7 +265,7 @@ def test_the_steps_of_a_scan_run_on_threads() -> None:
     for stage in (first, update):
         for axis, thread in zip(s[stage].split(stage.op.axis[1], factor=4), threads, strict=True):
             s[stage].bind(axis, thread)
-    assert str(tvm.lower(s, [x, total])).count("T.thread_binding") == 4
+    assert str(tvm.lower(s, [x, total])).count("T.launch_thread") == 4
     assert_schedule_correct(s, [x, total])
     with pytest.raises(ScheduleError, match="can't be split, fused or run at once"):
         s[update].bind(update.op.axis[0], te.thread_axis("blockIdx.y"))

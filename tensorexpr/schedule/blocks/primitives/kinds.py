@@ -18,7 +18,7 @@ from ....tir.expr import IntImm, IterVar, Range, Var
 from ....tir.rewriting import variables
 from ....tir.stmt import For, ForKind
 from ....tir.thread import is_thread_tag, thread_tags
-from ..affine import check_affine, why_not_affine, why_not_affine_inside
+from ..affine import check_affine, tells_apart, why_not_affine, why_not_affine_inside
 from ..apart import is_apart, is_private
 from ..bindings import TRUE, ranges_of
 from ..coverage import carried
@@ -82,8 +82,11 @@ def _check_writes(program: BlockProgram, loop: For, local: Scope, node: Node, pr
     is_whole = local.why_not_complete(block) is None or local.why_no_reduction(block) is None
     reason = None if is_const_int(loop.extent, 1) else _why_twice(realize, loop)
     outside = len(program.loops_above(program.loop_node(loop.loop_var)))
-    if is_whole and reason is None and why_not_affine_inside(realize, loops[:outside], loops[outside:]) is None:
-        return
+    if is_whole and reason is None:
+        affine = why_not_affine_inside(realize, loops[:outside], loops[outside:]) is None
+        # What tells apart iterations of more loops does so with those of fewer.
+        if affine or any(tells_apart(realize, loops[outer:]) for outer in range(outside + 1)):
+            return
     _check_reduced_once(realize, loops, primitive)
     if not (is_whole or is_update(block)) or not all(_is_apart(program, loop, buffer) for buffer in written(block)):
         check_affine(realize, loops, primitive)
