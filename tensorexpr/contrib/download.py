@@ -1,70 +1,44 @@
-"""Files that programs fetch: `download_testdata(url, "cat.png", module="data")` keeps them under a folder of the user's."""
+"""Files that programs of others fetch. Nothing here uses a network: what is there already is found by the names that TVM gives it.
+
+    download_testdata(url, "cat.png", module="data")    ->    ~/.tvm_test_data/data/cat.png, where somebody has put it
+"""
 
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
-import urllib.request
 from pathlib import Path
-from urllib.parse import urlsplit
 
-from ..errors import ArgumentError, TensorExprError
+from ..errors import TensorExprError
 
 TEST_DATA_ROOT_PATH = Path(os.environ.get("TEST_DATA_ROOT_PATH", "~/.tvm_test_data")).expanduser()
-_SCHEMES = ("http", "https")
-_SECONDS = 60
 
 
 def download(url: str, path: str | os.PathLike[str], overwrite: bool = False, size_compare: bool = False, retries: int = 3) -> None:
-    """Fetch a file.
+    """Look for a file that a program would fetch.
 
     Args:
-        url: where it is, by HTTP or HTTPS.
-        path: where it is put; the folder is made.
-        overwrite: whether a file that is there is fetched again.
-        size_compare: accepted: a file is put in place once all of it is there.
-        retries: how often more it is tried.
+        url: where it comes from, for the message.
+        path: where it has to be.
+        overwrite, size_compare, retries: accepted, and without a meaning.
 
     Raises:
-        ArgumentError: for another scheme.
-        TensorExprError: if it can't be fetched.
+        TensorExprError: if it isn't there.
     """
-    target = Path(path)
-    if target.exists() and not overwrite:
-        return
-    if urlsplit(url).scheme not in _SCHEMES:
-        raise ArgumentError(f"download fetches {' and '.join(_SCHEMES)}, not {url!r}")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    problem: OSError | None = None
-    for _ in range(max(retries, 0) + 1):
-        # Beside its place: a file that is there is whole.
-        handle, part = tempfile.mkstemp(prefix=target.name, dir=target.parent)
-        try:
-            with os.fdopen(handle, "wb") as file, urllib.request.urlopen(url, timeout=_SECONDS) as source:
-                shutil.copyfileobj(source, file)
-            os.replace(part, target)
-            return
-        except OSError as error:
-            os.unlink(part)
-            problem = error
-    raise TensorExprError(f"{url} can't be fetched: {problem}") from problem
+    if not Path(path).is_file():
+        raise TensorExprError(f"{path} isn't there, and nothing is fetched here: get {url} by other means and put it there")
 
 
 def download_testdata(url: str, relpath: str, module: str | list[str] | None = None, overwrite: bool = False) -> str:
-    """Fetch a file once.
+    """The path of a file that a program would fetch once.
 
     Args:
-        url: where it is.
+        url: where it comes from, for the message.
         relpath: its name.
-        module: folders that it is put in, under `TEST_DATA_ROOT_PATH`.
-        overwrite: whether it is fetched again.
-
-    Returns:
-        Its path.
+        module: folders that it is in, under `TEST_DATA_ROOT_PATH`.
+        overwrite: accepted, and without a meaning.
 
     Raises:
-        TensorExprError: as of `download`.
+        TensorExprError: if it isn't there.
     """
     folders = [] if module is None else [module] if isinstance(module, str) else list(module)
     path = TEST_DATA_ROOT_PATH.joinpath(*folders, relpath)
