@@ -1,6 +1,6 @@
 """Files that programs of others fetch. Nothing here uses a network: what is there already is found by the names that TVM gives it.
 
-    download_testdata(url, "cat.png", module="data")    ->    ~/.tvm_test_data/data/cat.png, where somebody has put it
+download_testdata(url, "cat.png", module="data")    ->    ~/.tvm_test_data/data/cat.png, where somebody has put it
 """
 
 from __future__ import annotations

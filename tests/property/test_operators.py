@@ -156,6 +156,7 @@ def test_every_operator_is_drawn() -> None:
     """Those with a meaning of their own and without effects; tests/unit/relax has what networks are made of, and what asks for shapes."""
     meant = {row.name for row in ROWS.values() if row.numpy is not None and row.is_pure}
     elsewhere = {"shape_of", "quantize", "dequantize", "requantize", "narrow_cast"}
+    elsewhere |= {"reshaped_extents", "sparse_reshape", "sparse_fill_empty_rows"}  # tests/unit/relay/dynamic_cases.py
     asked = ("ndim", "shape_i", "stride_i", "byte_offset", "elem_offset", "dtype_code", "dtype_bits", "dtype_lanes")
     elsewhere |= {f"inspect.tensor_{name}" for name in asked}  # test_inspection.py has all of them
     assert {name for name in meant if not name.startswith(("nn.", "image.", "grad."))} - elsewhere - set(CASES) == set()

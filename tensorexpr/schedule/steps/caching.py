@@ -7,15 +7,17 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import ClassVar
 
+from ...arith.analyzer import Analyzer
 from ...errors import InternalError, ScheduleError
 from ...te.extern import ExternOp
 from ...te.operation import ComputeOp, Operation
 from ...te.scan_op import ScanOp
 from ...te.tensor import Tensor
+from ...tir.arithmetic import as_int
 from ...tir.attrs import EMPTY
 from ...tir.dtype import int_limits, parse_dtype
-from ...tir.expr import Cast, IterVar, PrimExpr, ProducerLoad, Range, Var
-from ...tir.rewriting import Node, post_order_rewrite, substitute, variables
+from ...tir.expr import Call, Cast, IterVar, PrimExpr, ProducerLoad, Range, Reduce, Select, Var
+from ...tir.rewriting import Node, post_order_rewrite, substitute, variables, walk
 from ..attachment import check_nothing_inside
 from ..naming import PythonNames
 from ..tree import LoopKind, ScheduleTree, StageNode, initial_stage, make_stage
@@ -232,7 +234,8 @@ class ReindexCacheRead(StageStep):
         """The reader reads the copy, a new stage behind this one.
 
         Raises:
-            ScheduleError: for stages that aren't there, and unless the reader reads the tensor at one place.
+            ScheduleError: for stages that aren't there, unless the reader reads the tensor at one place, and for a read under a condition
+                of what may not be there where the condition doesn't hold.
         """
         if not 0 <= self.stage < len(tree.stages):
             raise ScheduleError(f"reindex_cache_read: the schedule has no stage {self.stage}")
@@ -244,6 +247,11 @@ class ReindexCacheRead(StageStep):
                 f"reindex_cache_read takes a tensor that its reader reads at one place; {reader.name} reads it at {len(reads)}; cache_read"
             )
         check_unscheduled(reader, "reindex_cache_read")
+        if _is_guarded(reads[0], reader.op) and not _is_inside(reads[0], reader.op):
+            raise stage.refused(
+                f"reindex_cache_read for {reader.name}, which reads {reads[0]} under a condition: the copy would read it everywhere, and "
+                "it can't be proved to be there; cache_read copies the elements that there are"
+            )
         used = variables(ProducerLoad(reads[0].producer, reads[0].indices))
         own = [axis for axis in (*reader.op.axis, *reader.op.reduce_axis) if axis.var in used]
         axis = tuple(IterVar(a.dom, Var(f"{a.name}.r", a.dtype), IterVar.DATA_PAR) for a in own)
@@ -260,6 +268,28 @@ class ReindexCacheRead(StageStep):
         name = names.name_stage(new)
         call = f's.reindex_cache_read({names.stage(stage)}, "{self.scope}", {names.stage(after[self.reader])})'
         return [f"{name} = {call}", *names.axis_lines(new)]
+
+
+def _is_guarded(load: ProducerLoad, op: ComputeOp) -> bool:
+    """Whether a stage reads something only where a condition holds, as `if_then_else(1 <= i, A[i - 1], 0.0)` does."""
+    for node in (node for body in op.body for node in walk(body)):
+        is_choice = isinstance(node, Select) or (isinstance(node, Call) and node.op == "tir.if_then_else")
+        is_choice = is_choice or (isinstance(node, Reduce) and as_int(node.condition) is None)
+        if is_choice and any(inner is load for inner in walk(node)):
+            return True
+    return False
+
+
+def _is_inside(load: ProducerLoad, op: ComputeOp) -> bool:
+    """Whether a read is of elements that there are, wherever the axes stand."""
+    analyzer = Analyzer()
+    for axis in (*op.axis, *op.reduce_axis):
+        if axis.dom is not None:
+            analyzer.bind(axis.var, axis.dom)
+    shape = load.producer.shape if isinstance(load.producer, Tensor) else ()
+    return all(
+        analyzer.known_nonnegative(index) and analyzer.known_less(index, extent) for index, extent in zip(load.indices, shape, strict=True)
+    )
 
 
 def copy_of(tensor: Tensor, name: str) -> ComputeOp:

@@ -31,7 +31,8 @@ def grids(draw: st.DrawFn, outputs: Sequence[Operation | Tensor]) -> Schedule:
     made = _Grids(draw, create_schedule(outputs))
     for number in [stage.id for stage in reversed(list(made.s.tree.in_order()))]:
         node = made.s.tree[number]
-        if isinstance(node.op, ComputeOp) and isinstance(node.attach, Root) and node.op.axis:
+        # What an intrinsic computes has loops that are marked already.
+        if isinstance(node.op, ComputeOp) and isinstance(node.attach, Root) and node.op.axis and not node.marks:
             made.kernel(node)
     return made.s
 
