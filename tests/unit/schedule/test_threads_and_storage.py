@@ -257,7 +257,7 @@ def test_a_copy_by_axes_takes_one_read() -> None:
 def test_a_read_behind_a_condition_is_copied_where_it_is_there_alone() -> None:
     a = te.placeholder((4,), name="A")
     padded = te.compute((6,), lambda i: tir.if_then_else(tir.all(i >= 1, i < 5), a[i - 1], 0.0), name="P")
-    with pytest.raises(ScheduleError, match=r"reads A\[\(i - 1\)\] under a condition: the copy would read it everywhere"):
+    with pytest.raises(ScheduleError, match=r"reads A\[i - 1\] under a condition: the copy would read it everywhere"):
         create_schedule(padded.op).reindex_cache_read(a, "local", padded)
     chosen = te.compute((3,), lambda i: tir.if_then_else(i < 2, a[i + 1], 0.0), name="C")
     s = create_schedule(chosen.op)
