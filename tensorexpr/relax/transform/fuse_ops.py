@@ -235,11 +235,11 @@ class Partition:
             if group.pattern <= Pattern.INJECTIVE and target.pattern == Pattern.TUPLE:
                 self._join_if(number, parent, lambda kind, is_end: kind <= Pattern.INJECTIVE or is_end)
             return
-        if group is target or target.pattern == Pattern.TUPLE or self._is_of_reader(parent):
+        if group is target or target.pattern == Pattern.TUPLE:
             return
         if group.pattern == Pattern.OUT_FUSABLE:
             # Any other way to the parent takes its elements in another order, or more than once.
-            if phase == 0 and dominator.pattern == Pattern.ELEMENTWISE:
+            if phase == 0 and dominator.pattern == Pattern.ELEMENTWISE and not self._is_of_reader(parent):
                 self._join_if(number, parent, lambda kind, is_end: kind <= Pattern.BROADCAST)
         elif group.pattern <= Pattern.BROADCAST:
             if dominator.pattern <= Pattern.INJECTIVE or dominator.pattern == Pattern.REDUCTION:
@@ -248,15 +248,18 @@ class Partition:
             self._join_if(number, parent, lambda kind, is_end: kind <= Pattern.INJECTIVE)
 
     def _is_of_reader(self, number: int) -> bool:
-        """Whether a value is a wider one of another that its only reader may as well widen: memory then has the narrow one.
+        """Whether a value is bytes as floats, which its only reader, in another kernel than the bytes', may as well make of them.
 
         Example:
-            add(dequantize(bytes), y): a kernel of the sum reads bytes, a quarter of what one behind the bytes would have written.
+            add(dequantize(bytes), y), where y comes from a kernel of its own: the sum reads bytes, a quarter of what it would otherwise.
         """
         edges = self.readers[number]
         if self.patterns[number] > Pattern.BROADCAST or len(edges) != 1 or self._leaves[number] or not _widens(self.bindings[number]):
             return False
-        return edges[0].pattern <= Pattern.BROADCAST or self._reads_in_windows(edges[0].reader, number)
+        if edges[0].pattern > Pattern.BROADCAST:
+            return self._reads_in_windows(edges[0].reader, number)
+        # What reads nothing else of its size goes on behind the bytes, in their kernel.
+        return len(_whole_operands(self.bindings[edges[0].reader])) > 1
 
     def _reads_in_windows(self, reader: int, number: int) -> bool:
         """Whether a value is read by sums over a window of each channel alone, which read an element so seldom that each widens it."""
@@ -290,14 +293,20 @@ class Partition:
         return sum(root.size for root in roots)
 
 
-def _widens(binding: Binding) -> bool:
-    """Whether a value's elements take more bytes than those of all that it reads together, each at its place."""
+def _whole_operands(binding: Binding) -> list[TensorStructInfo]:
+    """What a tensor function reads of the shape of its result."""
     result = binding.var.struct_info
     read = [arg.struct_info for arg in _operands(binding.value)]
-    if not isinstance(result, TensorStructInfo) or not all(isinstance(info, TensorStructInfo) and info.dtype for info in read):
-        return False
-    whole = [info for info in read if info.extents is not None and same_shape(info, result)]
-    return len(whole) == 1 and parse_dtype(whole[0].dtype).bits < parse_dtype(result.dtype).bits
+    return [
+        info for info in read if isinstance(info, TensorStructInfo) and isinstance(result, TensorStructInfo) and same_shape(info, result)
+    ]
+
+
+def _widens(binding: Binding) -> bool:
+    """Whether a value is made of bytes of its shape, and of what has fewer elements, as floats."""
+    result, whole = binding.var.struct_info, _whole_operands(binding)
+    is_float = isinstance(result, TensorStructInfo) and bool(result.dtype) and parse_dtype(result.dtype).is_float
+    return is_float and len(whole) == 1 and whole[0].dtype in ("int8", "uint8")
 
 
 def _operands(call: Any) -> Sequence[Any]:

@@ -119,6 +119,28 @@ def test_layouts_change_no_number(name: str) -> None:
     assert (found[0] != found[1]).mean() <= 0.01
 
 
+def test_a_function_of_bytes_alone_stays_in_their_kernel() -> None:
+    made = relax.build(module(lambda x: q(op.nn.gelu(dq(block(x))), 0.05, 120), (IMAGE, U8)), upto=3)
+    assert [name for name in kernels(made) if "conv2d" in name and "gelu" in name]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_casts_between_functions_of_elements_split_no_kernel(dtype: str) -> None:
+    def make(x: Any, y: Any) -> Any:
+        return op.multiply(op.astype(op.greater(x, y), dtype), op.astype(x, dtype))
+
+    made = relax.build(module(make, ((64, 64), "float32"), ((64, 64), "float32")), upto=3)
+    assert len(kernels(made)) == 1
+
+
+def test_sums_of_halves_as_floats_stay_behind_their_product() -> None:
+    w = const(np.ones((32, 48), "float16"))
+    made = relax.build(
+        module(lambda x, y: op.add(op.astype(op.matmul(x, w), "float32"), y), ((16, 32), "float16"), ((16, 48), "float32")), upto=3
+    )
+    assert [name for name in kernels(made) if "matmul" in name and "add" in name]
+
+
 def test_what_others_read_as_floats_is_stored_once() -> None:
     def make(x: Any) -> Any:
         y = dq(block(x))
