@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from lesson import Program, product, run
+from lesson import Program, fetched, product, run
 
 from tensorexpr import te
-from tensorexpr.schedule import Schedule
 
 SIDE, EACH, TERMS, VECTOR = 16, 4, 16, 4
 TILE = SIDE * EACH
@@ -37,21 +36,12 @@ def schedule(size: int) -> Program:
         s[sums].unroll(axis)
     for copy, registers in zip(shared, own, strict=True):
         s[copy].compute_at(s[sums], part)
-        fetched(s, copy, thread)
+        fetched(s, copy, thread, VECTOR)
         s[copy].multi_buffer(2)
         s[registers].compute_at(s[sums], term)
         s[registers].unroll(registers.op.axis[0])
         s[registers].vectorize(registers.op.axis[1])
     return s, [a, b, c]
-
-
-def fetched(s: Schedule, copy: te.Tensor, thread: te.IterVar) -> None:
-    """All threads fetch vectors, neighbours by neighbours."""
-    place, vector = s[copy].split(s[copy].fuse(*copy.op.axis), factor=VECTOR)
-    rest, own = s[copy].split(place, factor=SIDE * SIDE)
-    s[copy].bind(own, thread)
-    s[copy].unroll(rest)
-    s[copy].vectorize(vector)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lesson import Program, product, run
+from lesson import Program, fetched, product, run
 
 from tensorexpr import te
 from tensorexpr.schedule import Schedule
@@ -36,7 +36,7 @@ def schedule(size: int) -> Program:
         s[sums].unroll(axis)
     for copy, registers in zip(shared, own, strict=True):
         s[copy].compute_at(s[sums], part)
-        fetched(s, copy, thread)
+        fetched(s, copy, thread, VECTOR)
         s[copy].multi_buffer(2)
         s[registers].compute_at(s[sums], term)
         s[registers].unroll(registers.op.axis[0])
@@ -50,15 +50,6 @@ def halves(s: Schedule, c: te.Tensor, axis: te.IterVar) -> tuple[te.IterVar, ...
     half, rest = s[c].split(rest, nparts=2)
     thread, own = s[c].split(rest, factor=VECTOR)
     return block, half, thread, own
-
-
-def fetched(s: Schedule, copy: te.Tensor, thread: te.IterVar) -> None:
-    """All threads fetch vectors, neighbours by neighbours."""
-    place, vector = s[copy].split(s[copy].fuse(*copy.op.axis), factor=VECTOR)
-    rest, own = s[copy].split(place, factor=SIDE * SIDE)
-    s[copy].bind(own, thread)
-    s[copy].unroll(rest)
-    s[copy].vectorize(vector)
 
 
 if __name__ == "__main__":

@@ -32,6 +32,15 @@ def product(size: int, dtype: str = "float32") -> tuple[Schedule, te.Tensor, te.
     return te.create_schedule(c.op), a, b, c
 
 
+def fetched(s: Schedule, copy: te.Tensor, thread: te.IterVar, vector: int) -> None:
+    """All threads fetch vectors, neighbours by neighbours."""
+    place, lanes = s[copy].split(s[copy].fuse(*copy.op.axis), factor=vector)
+    rest, own = s[copy].split(place, factor=thread.dom.extent)
+    s[copy].bind(own, thread)
+    s[copy].unroll(rest)
+    s[copy].vectorize(lanes)
+
+
 @dataclass(frozen=True)
 class Figures:
     """What was counted, for each 1,024 multiply-adds of the product.
