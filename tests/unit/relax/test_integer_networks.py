@@ -119,9 +119,10 @@ def test_layouts_change_no_number(name: str) -> None:
     assert (found[0] != found[1]).mean() <= 0.01
 
 
-def test_a_function_of_bytes_alone_stays_in_their_kernel() -> None:
+def test_a_function_of_bytes_reads_them_in_a_kernel_of_its_own() -> None:
     made = relax.build(module(lambda x: q(op.nn.gelu(dq(block(x))), 0.05, 120), (IMAGE, U8)), upto=3)
-    assert [name for name in kernels(made) if "conv2d" in name and "gelu" in name]
+    assert [name for name in kernels(made) if "dequantize" in name and "gelu" in name and "conv2d" not in name]
+    assert all(set(dtypes) <= {"uint8", "int8"} for dtypes in kernels(made).values())
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
