@@ -271,12 +271,15 @@ class Fleet:
             return None
 
     def demand(self, key: str) -> tuple[int, int]:
-        """How many devices of a key are free, and how many jobs wait for one."""
-        resource, workers = run_on(key), self.holders(run_on(key))
+        """How many devices of a key are free, and how many jobs wait for one. A worker that doesn't answer has none that is free."""
+        resource, offers = run_on(key), self._offers()
+        workers = sorted(address for address, resources in offers.items() if resources.get(resource))
         used = self.client.run(calls.used, workers=workers, on_error="ignore") if workers else {}
+        # by the workers that were asked: one that has just come isn't known to be free
         busy = int(sum(found.get(resource, 0) for found in used.values()))
+        offered = int(sum(offers[address][resource] for address in used))
         jobs = sum(name.startswith(_ON_DEVICES) for found in self.client.processing(workers).values() for name in found)
-        return self.count(resource) - busy, max(0, jobs - busy)
+        return offered - busy, max(0, jobs - busy)
 
     def processing(self, keys: Collection[str]) -> list[str]:
         """The workers that work on calls with these keys, or have them waiting."""

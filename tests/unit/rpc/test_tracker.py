@@ -108,6 +108,13 @@ def test_a_session_lasts_as_long_as_was_said_and_the_device_is_free_again(addres
         remote.listdir()
 
 
+def test_a_device_whose_worker_does_not_answer_is_not_free(address: Address, monkeypatch: pytest.MonkeyPatch) -> None:
+    tracker = rpc.connect_tracker(*address)
+    assert until(lambda: is_free(address))
+    monkeypatch.setattr(fleet_at(*address).client, "run", lambda *args, **options: {})
+    assert tracker.summary()["queue_info"]["board"] == {"free": 0, "pending": 0}
+
+
 def test_a_client_that_is_killed_gives_its_device_back(address: Address) -> None:
     host, port = address
     script = f"from tensorexpr import rpc; kept = rpc.connect_tracker({host!r}, {port}).request('board'); print(1, flush=True); input()"
