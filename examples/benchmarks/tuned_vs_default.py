@@ -22,6 +22,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from fnmatch import fnmatch
 from functools import partial
 from pathlib import Path
 
@@ -106,7 +107,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("suites", nargs="+", choices=sorted(SUITES), help="suites of tensorexpr.workloads")
-    parser.add_argument("--only", default="", help="cases whose names contain this; several with commas")
+    parser.add_argument("--only", default="", help="cases whose names contain this, or match it as *-b1; several with commas")
     parser.add_argument("--trials", type=int, default=32, help="trials of each case; 0 takes what the log has")
     parser.add_argument("--rounds", type=int, default=7, help="turns of each program")
     parser.add_argument("--target", default="", help="what programs are made for, such as 'llvm -mcpu=znver3'; this machine by default")
@@ -125,7 +126,7 @@ def main() -> int:
         print(HEADER)
         for name in options.suites:
             for case in suite(name):
-                if not any(part in case.name for part in options.only.split(",")):
+                if not any(part in case.name or fnmatch(case.name, part) for part in options.only.split(",")):
                     continue
                 try:
                     lines.append(compare(name, case, target, log, options))

@@ -83,6 +83,12 @@ def accesses(nest: StageNest, boxes: Boxes, line: int = 64) -> list[Access]:
     return found
 
 
+def stride_of(nest: StageNest, place: int) -> Array:
+    """[n]: elements from where an iteration of a loop stores to where the next one does, in a result that lies whole in memory."""
+    identity: list[Form | None] = [Form({axis: 1}) for axis in nest.stage.spatial]
+    return _stride(nest, identity, _sizes(nest, nest.stage.origin.output(0), {}), place)
+
+
 def _sizes(nest: StageNest, tensor: Tensor, boxes: Boxes) -> list[Array]:
     """The extents of a tensor's storage."""
     own = boxes.get(tensor.op)
@@ -187,7 +193,7 @@ def _stride(nest: StageNest, forms: Sequence[Form | None], sizes: list[Array], p
     What moves by less than an element at a time is the number of a panel: neighbours are in the same one.
     """
     total = np.zeros(len(nest.unroll_step))
-    if len(nest.loops) < -place:
+    if place < -len(nest.loops):
         return total
     inner, step = nest.loops[place], np.ones_like(total)
     for form, size in zip(reversed(forms), reversed(sizes), strict=True):

@@ -79,6 +79,11 @@ class Cycles:
         return partly_hidden((self.busy, self.memory)) + self.stalls
 
 
+def under_load(cache: Cache) -> float:
+    """Cycles until a line that nothing has asked for arrives in a cache, while others are under way."""
+    return _UNDER_LOAD * cache.wait
+
+
 def partly_hidden(parts: Sequence[Array]) -> Array:
     """Cycles of what goes on at the same time."""
     slowest = np.maximum.reduce(list(parts))
@@ -111,7 +116,7 @@ def cycles_of(
     for cache in machine.caches:
         moved, sudden = _moved(nest, touched, cache, kept, machine.translations)
         levels.append(moved * share)
-        stalls = stalls + np.minimum(sudden * share, windows) * np.maximum(0.0, _UNDER_LOAD * cache.wait - window)
+        stalls = stalls + np.minimum(sudden * share, windows) * np.maximum(0.0, under_load(cache) - window)
     # a TLB is a cache whose lines are pages
     pages = _moved(nest, touched, machine.tlb, kept, machine.translations)[0] * share / machine.tlb.fill_bytes
     memory = np.maximum.reduce([pages, *(level / cache.fill_bytes for level, cache in zip(levels, machine.caches, strict=True))])

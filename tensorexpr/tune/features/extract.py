@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -13,12 +13,13 @@ from ...target import Target
 from ...target.machine import Machine
 from ...tir.expr import Reduce
 from .access import Access, accesses, storage_boxes
-from .cycles import Cycles, Steps, cycles_of, together
+from .cycles import Cycles, Steps, cycles_of, together, under_load
 from .device import extract_on_device
 from .guards import run_share
 from .instructions import in_vectors
 from .nest import Array, Bodies, IntArray, Sampled, StageNest, nests
 from .operations import work_of
+from .sharing import taken_lines
 from .traffic import nest_extent
 from .validity import admissible
 
@@ -115,6 +116,7 @@ def _stage_columns(nest: StageNest, touched: list[Access], machine: Machine) -> 
         slowdown=1.0 + 0.25 * np.log2(np.maximum(1.0, unrolled / FREE_UNROLLING)),
     )
     cycles = cycles_of(nest, touched, steps, share, (spills <= 0) & is_sum, machine)
+    cycles = replace(cycles, stalls=cycles.stalls + share * taken_lines(nest, touched, machine, threads) * under_load(machine.caches[1]))
     tail = [extents[:, -n] if extents.shape[1] >= n else np.ones(len(share)) for n in (1, 2, 3)]
     columns = {
         "flops": flops, "parallel": threads, "imbalance": imbalance, "vector_lanes": lanes, "vector_use": vector_use,

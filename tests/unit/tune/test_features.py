@@ -18,6 +18,7 @@ from tensorexpr.tune.features import extract
 from tensorexpr.tune.features.access import Access, accesses, storage_boxes
 from tensorexpr.tune.features.guards import run_share
 from tensorexpr.tune.features.nest import StageNest, _Evaluator, access_forms, nests
+from tensorexpr.tune.features.sharing import taken_lines
 from tensorexpr.tune.features.traffic import misses, traffic
 from tensorexpr.tune.space import Sketch
 from tests.programs import matmul
@@ -147,6 +148,47 @@ def test_a_tile_whose_rows_move_the_vectors_needs_registers_for_them() -> None:
         sketch = sketch_of(s, initial)
         valid.append(bool(extract(sketch, inline_stages(sketch.tree), ONE, Target("llvm -mcpu=znver5")).valid[0]))
     assert valid == [False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "by_columns", "lines"),
+    [
+        (12000, 64, True, 12000 * 4),  # 128 bytes for each core: all lines are next to another core's
+        (12000, 512, True, 12000 * 32 / 8),  # 2 of 16 lines
+        (12000, 64, False, 0),
+        (256, 64, True, 0),  # stays in each core's own cache
+    ],
+)
+def test_cores_take_lines_from_each_other_where_they_write_parts_of_the_same_rows(
+    rows: int, columns: int, by_columns: bool, lines: float
+) -> None:
+    x = te.placeholder((rows,), name="X")
+    out = te.compute((rows, columns), lambda i, j: x[i] + 1.0, name="out")
+    s, initial = create_schedule(out.op), create_schedule(out.op)
+    i, j = s[out].leaf_iter_vars
+    outer, _ = s[out].split(j if by_columns else i, nparts=2)
+    s[out].reorder(outer, *(axis for axis in s[out].leaf_iter_vars if axis is not outer))
+    s[out].parallel(outer)
+    nest, found = touched(s, initial, "out")
+    machine = Target("llvm -mcpu=znver3 -num-cores=2").machine
+    assert taken_lines(nest, found, machine, np.array([2.0])).tolist() == [lines]
+    assert taken_lines(nest, found, machine, np.array([1.0])).tolist() == [0]
+
+
+def test_a_stage_that_each_core_has_for_itself_takes_no_lines() -> None:
+    x = te.placeholder((64, 12000), name="X")
+    copy = te.compute((64, 12000), lambda i, j: x[i, j] + 1.0, name="copy")
+    out = te.compute((64, 12000), lambda i, j: copy[i, j] * 2.0, name="out")
+    s, initial = create_schedule(out.op), create_schedule(out.op)
+    i, j = s[out].leaf_iter_vars
+    outer, inner = s[out].split(j, nparts=2)
+    s[out].reorder(outer, i, inner)
+    s[out].parallel(outer)
+    s[copy].compute_at(s[out], outer)
+    machine = Target("llvm -mcpu=znver3 -num-cores=2").machine
+    for stage, some in (("copy", False), ("out", True)):
+        nest, found = touched(s, initial, stage)
+        assert (taken_lines(nest, found, machine, np.array([2.0]))[0] > 0) == some
 
 
 def test_a_page_counts_once_however_many_of_its_lines_are_read() -> None:
