@@ -15,7 +15,7 @@ from ..schedule.layout_rewrite import layout_free_inputs
 from ..schedule.tree import ScheduleTree, StageNode
 from ..target import Target
 from ..target.machine import Machine
-from .access import bytes_of, panel_along
+from .access import bytes_of, element_bytes, panel_along
 from .contractions import Contraction, contractions_of
 from .dot_products import DotProduct, dot_product_of
 from .machine import lanes_of
@@ -350,4 +350,15 @@ def _shape_of(plan: Plan, machine: Machine) -> Shape:
         panel=panel_along(contraction.left[0].load, contraction.axis(contraction.row).var),
         # 4 x 3 with pmaddwd would have 17 registers of 16, and an accumulator on the stack in each step.
         products=int(dot is not None and dot.is_apart),
+        passing=_passing(contraction, machine),
     )
+
+
+def _passing(contraction: Contraction, machine: Machine) -> int:
+    """Bytes of a row of the result, if what a product reads and writes is more than a core's own caches hold; 0 elsewhere."""
+    if not contraction.is_column_last or contraction.plane:
+        return 0
+    item = element_bytes(contraction.op.output_dtype(0))
+    rows, columns, depth = (contraction.size(*axes) for axes in (contraction.rows, contraction.columns, contraction.summed))
+    size = rows * columns * item + sum(rows * depth * one.bytes for one in contraction.left) + depth * columns * contraction.right.bytes
+    return columns * item if size * contraction.size(*contraction.batch) > machine.caches[1].size else 0

@@ -26,6 +26,7 @@ PLANES = 2.0  # ... times as many of both, where what a tile reads and writes li
 _ADDRESSES = 10  # registers for addresses of rows, of the 16 of x86-64
 _PACKING = 2.0  # cycles to load and store a vector, from wherever it is
 _TRANSPOSING = 5.0  # ... with log2(lanes) shuffles on the way
+LONG = 16  # lines of a part of a row, of which the two at its ends don't count: 700 x 700 x 700 is as fast by columns as by rows
 _GROUPING = 10.0  # ... with a store for each group of small numbers
 
 
@@ -45,6 +46,7 @@ class Shape:
         ends: times as many cycles as where a tile lies in rows of one matrix that starting and storing it takes.
         panel: rows of the left operand that lie at one distance, where it lies in panels of them; 0 if all do.
         products: registers for products that another instruction adds to the accumulators.
+        passing: bytes of a row of the result, if the result passes a core's own caches; 0 if it stays in them.
     """
 
     batch: int
@@ -61,6 +63,7 @@ class Shape:
     ends: float = 1.0
     panel: int = 0
     products: int = 0
+    passing: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +127,21 @@ def _cycles(tile: RegisterTile, shape: Shape, machine: Machine, cores: int) -> f
     steps = steps_cycles(sizes, tile.vectors, shape.load * loads, machine, loads, apart) * shape.depth
     steps += shape.ends * end_cycles(sum(sizes.values()), rows * tile.vectors)
     share = -(-shape.batch * panels * tile.chunks // cores)
-    return share * (steps * shape.repeats + shape.packing * tile.vectors * shape.depth)
+    taken = _taken_lines(tile, shape, machine, cores) * machine.caches[1].wait_under_load
+    return share * (steps * shape.repeats + shape.packing * tile.vectors * shape.depth) + taken
+
+
+def _taken_lines(tile: RegisterTile, shape: Shape, machine: Machine, cores: int) -> float:
+    """Lines of the result that a core has to take from another one, where they write parts of the same rows: what follows a core's
+    stores fetches the next line, too, of which there is one at each end of a part. `tune.features.sharing` counts the same.
+
+    Example: 64 columns of floats on two cores: all lines; two halves of the rows: none.
+    """
+    parts = min(-(-cores // tile.chunks), -(-shape.columns // (shape.lanes * tile.vectors)))
+    if parts < 2 or shape.batch >= cores:
+        return 0.0
+    lines = shape.passing / machine.line_bytes / parts
+    return shape.rows * shape.repeats * parts / cores * min(lines, 2.0) if lines < LONG else 0.0
 
 
 def waits_for_rows(machine: Machine, rows: int, vectors: int, depth: int, row_bytes: int) -> bool:
@@ -132,11 +149,11 @@ def waits_for_rows(machine: Machine, rows: int, vectors: int, depth: int, row_by
 
     Rows a power of two apart share few sets: 256 of 1,536 at 2 KB stay in 512 KB of 8 ways. A row then takes the time of a line from
     the third level and of a walk to its page, which hides behind the steps that the core's window reaches ahead, or doesn't:
-    window / (rows * vectors + rows + vectors) * cycles of a step < 2 * wait.
+    window / (rows * vectors + rows + vectors) * cycles of a step < wait under load.
     """
     second = machine.caches[1]
     ahead = machine.window / (rows * vectors + rows + vectors) * machine.step_cycles(rows * vectors, rows + vectors)
-    return depth > second.rows(row_bytes) and ahead < 2 * second.wait
+    return depth > second.rows(row_bytes) and ahead < second.wait_under_load
 
 
 def end_cycles(tiles: int, stored: int) -> float:

@@ -29,10 +29,6 @@ GATHER_CYCLES = 1.5  # per lane: a load of half a cycle, and an insertion
 # Of what goes on beside the slowest: instructions wait for each other at the ends of loops, lines arrive in bursts. From 0.2 to 0.5
 # order programs alike.
 _UNHIDDEN = 0.3
-# A line takes longer to arrive than a chain of single loads says, while others are under way and its page is not known: 80 cycles
-# from the third cache of znver1 (40), by five products of 512 x 512 x 512 that read rows 2 KB apart. With 1.5 programs of an Ansor suite
-# on an icelake-server have the same order.
-_UNDER_LOAD = 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,11 +75,6 @@ class Cycles:
         return partly_hidden((self.busy, self.memory)) + self.stalls
 
 
-def under_load(cache: Cache) -> float:
-    """Cycles until a line that nothing has asked for arrives in a cache, while others are under way."""
-    return _UNDER_LOAD * cache.wait
-
-
 def partly_hidden(parts: Sequence[Array]) -> Array:
     """Cycles of what goes on at the same time."""
     slowest = np.maximum.reduce(list(parts))
@@ -116,7 +107,7 @@ def cycles_of(
     for cache in machine.caches:
         moved, sudden = _moved(nest, touched, cache, kept, machine.translations)
         levels.append(moved * share)
-        stalls = stalls + np.minimum(sudden * share, windows) * np.maximum(0.0, under_load(cache) - window)
+        stalls = stalls + np.minimum(sudden * share, windows) * np.maximum(0.0, cache.wait_under_load - window)
     # a TLB is a cache whose lines are pages
     pages = _moved(nest, touched, machine.tlb, kept, machine.translations)[0] * share / machine.tlb.fill_bytes
     memory = np.maximum.reduce([pages, *(level / cache.fill_bytes for level, cache in zip(levels, machine.caches, strict=True))])

@@ -13,7 +13,7 @@ from ...target import Target
 from ...target.machine import Machine
 from ...tir.expr import Reduce
 from .access import Access, accesses, storage_boxes
-from .cycles import Cycles, Steps, cycles_of, together, under_load
+from .cycles import Cycles, Steps, cycles_of, together
 from .device import extract_on_device
 from .guards import run_share
 from .instructions import in_vectors
@@ -116,7 +116,9 @@ def _stage_columns(nest: StageNest, touched: list[Access], machine: Machine) -> 
         slowdown=1.0 + 0.25 * np.log2(np.maximum(1.0, unrolled / FREE_UNROLLING)),
     )
     cycles = cycles_of(nest, touched, steps, share, (spills <= 0) & is_sum, machine)
-    cycles = replace(cycles, stalls=cycles.stalls + share * taken_lines(nest, touched, machine, threads) * under_load(machine.caches[1]))
+    cycles = replace(
+        cycles, stalls=cycles.stalls + share * taken_lines(nest, touched, machine, threads) * machine.caches[1].wait_under_load
+    )
     tail = [extents[:, -n] if extents.shape[1] >= n else np.ones(len(share)) for n in (1, 2, 3)]
     columns = {
         "flops": flops, "parallel": threads, "imbalance": imbalance, "vector_lanes": lanes, "vector_use": vector_use,

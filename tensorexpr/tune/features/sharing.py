@@ -16,6 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...schedule.tree import At, LoopKind
+from ...spaces.tile_cycles import LONG
 from ...target.machine import Cache, Machine
 from .access import Access, stride_of
 from .nest import Array, StageNest
@@ -46,7 +47,7 @@ def taken_lines(nest: StageNest, touched: Sequence[Access], machine: Machine, th
             inside = place + 1
             crosses = (store.rows[:, inside] > 1) & (store.row_bytes[:, inside] >= whole) & (whole > 0)
             run = np.maximum(whole / np.maximum(threads, 1.0), store.line_bytes)
-            part = np.minimum(1.0, _LINES * store.line_bytes / run)
+            part = np.where(run < LONG * store.line_bytes, np.minimum(1.0, _LINES * store.line_bytes / run), 0.0)
             taken = np.where(here & crosses & (threads > 1) & ~stays, lines * part, taken)
         looked = looked | here
     return taken

@@ -316,6 +316,17 @@ def shape(**changed: Any) -> Shape:
     return Shape(**{**known, "row_bytes": 3840, "packing": 0.0, "aligned": True, **changed})
 
 
+@pytest.mark.parametrize(("rows", "columns", "by_rows"), [(12000, 64, True), (12000, 128, True), (256, 64, False), (700, 700, False)])
+def test_cores_have_rows_each_where_parts_of_rows_would_be_short(rows: int, columns: int, by_rows: bool) -> None:
+    """Two cores that write 128 bytes each of the same rows take lines from each other; what stays in their caches isn't fetched."""
+    tree = create_schedule(matmul(rows, columns, 147)[-1].op).tree
+    (stage,) = (stage for stage in tree.in_order() if not stage.is_placeholder)
+    contraction = contraction_of(tree, stage)
+    assert isinstance(contraction, Contraction)
+    plan = contraction_plans(contraction, "float32", Target("llvm -mcpu=znver3 -num-cores=2"))[0]
+    assert plan.parallel and (plan.tile.chunks == 2) == by_rows
+
+
 def test_rows_of_two_panels_have_addresses_of_their_own() -> None:
     """Of 14 rows in two panels; tiles of few rows, or of a whole part of a panel, are counted as before."""
     target = Target("llvm -mcpu=icelake-server -num-cores=2")

@@ -154,7 +154,8 @@ def test_a_tile_whose_rows_move_the_vectors_needs_registers_for_them() -> None:
     ("rows", "columns", "by_columns", "lines"),
     [
         (12000, 64, True, 12000 * 4),  # 128 bytes for each core: all lines are next to another core's
-        (12000, 512, True, 12000 * 32 / 8),  # 2 of 16 lines
+        (12000, 256, True, 12000 * 16 / 4),  # 2 of 8 lines
+        (12000, 1024, True, 0),  # 2 of 32, which others hide
         (12000, 64, False, 0),
         (256, 64, True, 0),  # stays in each core's own cache
     ],
@@ -176,9 +177,9 @@ def test_cores_take_lines_from_each_other_where_they_write_parts_of_the_same_row
 
 
 def test_a_stage_that_each_core_has_for_itself_takes_no_lines() -> None:
-    x = te.placeholder((64, 12000), name="X")
-    copy = te.compute((64, 12000), lambda i, j: x[i, j] + 1.0, name="copy")
-    out = te.compute((64, 12000), lambda i, j: copy[i, j] * 2.0, name="out")
+    x = te.placeholder((12000, 64), name="X")
+    copy = te.compute((12000, 64), lambda i, j: x[i, j] + 1.0, name="copy")
+    out = te.compute((12000, 64), lambda i, j: copy[i, j] * 2.0, name="out")
     s, initial = create_schedule(out.op), create_schedule(out.op)
     i, j = s[out].leaf_iter_vars
     outer, inner = s[out].split(j, nparts=2)
