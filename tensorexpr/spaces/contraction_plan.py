@@ -32,6 +32,8 @@ _ROWS = 0.2  # cycles that a vector of a plane, far from that of the next step, 
 _OVER_LINES = 0.5  # ... and where it lies across two lines of the cache
 # The widths of panels that the search may have: those that leave the least of the last panel empty.
 _WIDTHS = 2
+_MORE_IN_ROWS = 4  # times as many bytes in rows as in panels, from which on rows are met once and panels again and again
+_OF_LAST_CACHE = 8  # the part of the last cache that panels may take, as other cores have their share of it
 _SHARED = 2  # panels that use a byte of the left operand, from which on it is converted once for all of them
 
 
@@ -150,7 +152,8 @@ def contraction_plans(contraction: Contraction, dtype: str, target: Target) -> l
         block = _block_of(plan, tile.vectors * plan.lanes, target)
         packed = one.packing > 0 or block > 0
         found.append(replace(plan, tile=tile, pack=Pack.PANEL if packed else Pack.NONE, block=block))
-    return [*(streamed for one in found[:1] if (streamed := _streamed(one, target)) is not None), *found]
+    better = (other for one in found[:1] for other in (_streamed(one, target), _by_rows(one, target)) if other is not None)
+    return [*better, *found]
 
 
 def searched_plans(tree: ScheduleTree, stage: StageNode, target: Target, caller_packs: bool) -> list[Plan]:
@@ -305,6 +308,38 @@ def _streamed(plan: Plan, target: Target) -> Plan | None:
     return replace(plan, tile=replace(plan.tile, chunks=1), block=block, parts=parts)
 
 
+def _by_rows(plan: Plan, target: Target) -> Plan | None:
+    """The plan with all panels for each tile of rows, where the rows are much more than the panels and don't stay in the cores' caches.
+
+    With panels outside, each of them reads all rows of a core again from where they lie, and writes a part of each row of the result:
+
+        for tiles of rows in parallel:  for panels, packed before:  for k:  C[i, j] += A[i, k] * B[k, j]
+
+    Example:
+        39520 x 167 x 256: 40 MB of rows and 167 KB of panels, 41.6 -> 23.6 ms; 8192 x 768 x 768 77 -> 60 (two cores of Zen 3). With less
+        than four times as much in rows as in panels either order is as fast, or panels outside are faster: 2048 x 2048 x 2048 124 and 318.
+    """
+    contraction, machine = plan.contraction, target.machine
+    rows, result, right = _bytes_of_product(contraction)
+    shared = plan.blocks is None and contraction.can_be_packed and contraction.size(*contraction.batch) == 1
+    is_plain = plan.dot is None and contraction.is_column_last and not contraction.plane
+    has_panels = contraction.size(*contraction.columns) > plan.width
+    _, second, last = (cache.size for cache in machine.caches)
+    # panels that a core keeps close by, or rows that come from memory again and again
+    is_near = 2 * right <= second and rows + result > target.num_cores * second
+    is_worth = is_near or (right <= last // _OF_LAST_CACHE and rows >= 2 * last // _OF_LAST_CACHE)
+    if not (shared and is_plain and has_panels and plan.parallel and is_worth and rows + result > _MORE_IN_ROWS * right):
+        return None
+    return replace(plan, tile=replace(plan.tile, chunks=1), order=Order.ROWS, pack=Pack.ROOT, block=0)
+
+
+def _bytes_of_product(contraction: Contraction) -> tuple[int, int, int]:
+    """Bytes of the left operands, of the result, and of the right operand."""
+    rows, columns, depth = (contraction.size(*axes) for axes in (contraction.rows, contraction.columns, contraction.summed))
+    left = sum(rows * depth * operand.bytes for operand in contraction.left)
+    return left, rows * columns * element_bytes(contraction.op.output_dtype(0)), depth * columns * contraction.right.bytes
+
+
 def _is_far(contraction: Contraction, stride: int, machine: Machine) -> bool:
     """True if a copy of a panel, whose rows lie so many bytes apart, is worth its time: many rows use it, and wait for it where it lies."""
     users, depth = contraction.size(*contraction.rows), contraction.size(*contraction.summed)
@@ -358,7 +393,6 @@ def _passing(contraction: Contraction, machine: Machine) -> int:
     """Bytes of a row of the result, if what a product reads and writes is more than a core's own caches hold; 0 elsewhere."""
     if not contraction.is_column_last or contraction.plane:
         return 0
-    item = element_bytes(contraction.op.output_dtype(0))
-    rows, columns, depth = (contraction.size(*axes) for axes in (contraction.rows, contraction.columns, contraction.summed))
-    size = rows * columns * item + sum(rows * depth * one.bytes for one in contraction.left) + depth * columns * contraction.right.bytes
-    return columns * item if size * contraction.size(*contraction.batch) > machine.caches[1].size else 0
+    size = sum(_bytes_of_product(contraction)) * contraction.size(*contraction.batch)
+    row = contraction.size(*contraction.columns) * element_bytes(contraction.op.output_dtype(0))
+    return row if size > machine.caches[1].size else 0

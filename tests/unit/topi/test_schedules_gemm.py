@@ -16,7 +16,7 @@ from tensorexpr import te, topi
 from tensorexpr.schedule import create_schedule
 from tensorexpr.schedule.tree import Inline
 from tensorexpr.spaces import contraction_plan
-from tensorexpr.spaces.contraction_plan import Pack, contraction_plans
+from tensorexpr.spaces.contraction_plan import Order, Pack, contraction_plans
 from tensorexpr.spaces.contractions import Contraction, Refused, contraction_of
 from tensorexpr.spaces.explain import explain_default
 from tensorexpr.spaces.stages import result_of
@@ -218,7 +218,7 @@ def test_small_numbers_by_dot_products(types: tuple[str, str, str], k: int, cpu:
 
 
 def test_panels_are_packed_where_that_pays() -> None:
-    assert not plan_of(matmul(512, 512, 64)).pack is not Pack.NONE  # few pages
+    assert plan_of(matmul(128, 512, 64)).pack is Pack.NONE  # few pages
     assert not plan_of(matmul(16, 4096, 640)).pack is not Pack.NONE  # few rows
     skylake = Target("llvm -mcpu=skylake-avx512 -num-cores=2")  # a second level of 32 sets of 16 ways for rows of 2 KB
     assert [plan_of(matmul(128, 512, depth), skylake).pack for depth in (512, 640)] == [Pack.NONE, Pack.PANEL]
@@ -316,15 +316,41 @@ def shape(**changed: Any) -> Shape:
     return Shape(**{**known, "row_bytes": 3840, "packing": 0.0, "aligned": True, **changed})
 
 
-@pytest.mark.parametrize(("rows", "columns", "by_rows"), [(12000, 64, True), (12000, 128, True), (256, 64, False), (700, 700, False)])
+ZEN3 = Target("llvm -mcpu=znver3 -num-cores=2")
+
+
+@pytest.mark.parametrize(("rows", "columns", "by_rows"), [(700, 128, True), (48, 128, False), (700, 700, False)])
 def test_cores_have_rows_each_where_parts_of_rows_would_be_short(rows: int, columns: int, by_rows: bool) -> None:
-    """Two cores that write 128 bytes each of the same rows take lines from each other; what stays in their caches isn't fetched."""
-    tree = create_schedule(matmul(rows, columns, 147)[-1].op).tree
-    (stage,) = (stage for stage in tree.in_order() if not stage.is_placeholder)
-    contraction = contraction_of(tree, stage)
-    assert isinstance(contraction, Contraction)
-    plan = contraction_plans(contraction, "float32", Target("llvm -mcpu=znver3 -num-cores=2"))[0]
-    assert plan.parallel and (plan.tile.chunks == 2) == by_rows
+    """Two cores that write 256 bytes each of the same rows take lines from each other; what stays in their caches isn't fetched."""
+    plan = plan_of(matmul(rows, columns, 600), ZEN3)
+    assert plan.parallel and plan.order is Order.CHUNKS
+    assert (plan.tile.chunks == 2) == by_rows
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "k", "order"),
+    [
+        (39520, 167, 256, Order.ROWS),  # panels stay in the second level, rows come from memory
+        (46464, 201, 16, Order.ROWS),  # ... and rows of the result go there
+        (8192, 768, 768, Order.ROWS),  # panels come from the third level, rows from memory
+        (2048, 2048, 2048, Order.CHUNKS),  # as much of either
+        (3000, 1000, 100, Order.CHUNKS),  # either from the third level
+        (1000, 64, 64, Order.CHUNKS),  # all stays near
+        (20000, 16, 512, Order.CHUNKS),  # one panel: its tiles read each row once
+    ],
+)
+def test_rows_are_outside_where_they_are_much_more_than_panels(m: int, n: int, k: int, order: Order) -> None:
+    plan = plan_of(matmul(m, n, k), ZEN3)
+    assert plan.order is order and (order is Order.CHUNKS or plan.pack is Pack.ROOT)
+
+
+@pytest.mark.parametrize("tensors", [matmul(60, 19, 7), dense(59, 19, 7), rows_of_rows(11, 19, 7)])
+def test_rows_outside_of_panels_are_right(tensors: Tensors, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With caches so small that these products have rows outside."""
+    monkeypatch.setattr(contraction_plan, "_PARALLEL_STEPS", 1)
+    small = Target(f"{NARROW} -l2=2K/8")
+    assert plan_of(tensors, small).order is Order.ROWS
+    check(tensors, small, compiled=True)
 
 
 def test_rows_of_two_panels_have_addresses_of_their_own() -> None:
