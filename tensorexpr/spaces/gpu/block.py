@@ -9,7 +9,7 @@ from math import prod
 from ...schedule.steps import Sampled
 from ...schedule.te_schedule import Schedule
 from ...target import Target
-from ...target.chips import ASYNC_COPIES, CHIPS, STATIC_SHARED, capability
+from ...target.chips import ASYNC_COPIES, CHIPS, STATIC_SHARED, Rates, capability, rates_of
 from ...te.operation import ComputeOp, PlaceholderOp
 from ...te.tensor import Tensor
 from ...te.thread_axis import thread_axis
@@ -25,6 +25,13 @@ _THREADS = 256
 _VIRTUAL = 8
 # The widest access of a thread, in bytes.
 WIDEST = 16
+# Cycles until what was asked for arrives from memory (Jia et al., Dissecting the NVIDIA Volta GPU Architecture, 2018, and later chips
+# alike), and between two kernels, some 3 us.
+LATENCY, LAUNCH = 500.0, 4000.0
+LOADED_BYTES = 64.0
+"""Bytes of a multiprocessor in a cycle, from the second level of cache."""
+_UNIT, _LEAST = 8, 16  # registers are given to threads in units, and no fewer than the least
+_MOST_RESIDENT = 32
 
 
 @dataclass(frozen=True)
@@ -42,6 +49,7 @@ class Limits:
         dynamic: bytes of shared memory, of a size that the launch says.
         shared_sm, warps_sm: bytes of shared memory, and warps, of a multiprocessor, for all of its blocks.
         is_async: whether copies into shared memory need not be waited for.
+        rates: of the chip's multiprocessors and its memory.
     """
 
     threads: int
@@ -55,6 +63,13 @@ class Limits:
     shared_sm: int = 96 << 10
     warps_sm: int = 48
     is_async: bool = False
+    rates: Rates = rates_of("")
+
+    def resident(self, threads: int, registers: int, shared: int) -> int:
+        """Blocks that share a multiprocessor, by their threads, registers of a thread and bytes of shared memory; at least one."""
+        warps = -(-threads // self.warp)
+        held = max(_LEAST, -(-registers // _UNIT) * _UNIT) * warps * self.warp
+        return max(1, min(self.warps_sm // warps, self.registers // held, self.shared_sm // max(1, shared), _MOST_RESIDENT))
 
 
 def is_gpu(target: Target) -> bool:
@@ -74,7 +89,8 @@ def limits_of(target: Target) -> Limits:
     room = {} if chip is None else {"shared_sm": chip.shared_sm << 10, "warps_sm": chip.warps, "dynamic": chip.shared_bytes}
     local = int(attrs["max_local_memory_per_block"]) if "max_local_memory_per_block" in attrs else None
     warp = max(1, int(attrs.get("thread_warp_size", 32)))
-    return Limits(threads, warp, shared, registers, virtual, local=local, is_async=is_async, **room)
+    rates = rates_of(str(attrs.get("arch", "")))
+    return Limits(threads, warp, shared, registers, virtual, local=local, is_async=is_async, rates=rates, **room)
 
 
 def preferred_threads(limits: Limits, wanted: int | None) -> int:
@@ -132,8 +148,9 @@ def vectors(width: int) -> Candidates:
     return lambda _: [count for count in (1, 2, 4, 8, 16) if count <= width]
 
 
-def over_blocks(s: Schedule, tensor: Tensor, axes: Sequence[IterVar], target: Target, vector: bool = True) -> None:
-    """Bind the loops over `axes` of a stage to blocks and threads, a vector of neighbours for each thread, or several a block apart."""
+def over_blocks(s: Schedule, tensor: Tensor, axes: Sequence[IterVar], target: Target, vector: bool = True) -> IterVar:
+    """Bind the loops over `axes` of a stage to blocks and threads, a vector of neighbours for each thread, or several a block apart;
+    returns the innermost loop around that vector."""
     limits, stage = limits_of(target), s[tensor]
     known = constant_extents(axes)
     loops, width = one_walk(s, tensor, axes) if axes and vector else (list(axes), 1)
@@ -144,9 +161,11 @@ def over_blocks(s: Schedule, tensor: Tensor, axes: Sequence[IterVar], target: Ta
     threads = preferred_threads(limits, None if known is None else prod(known) // width)
     size: Factor = decided(stage, whole, threads, lambda _: numbers_of_threads(limits))
     blocks, inner = stage.split(whole, factor=size)
+    place = inner
     if isinstance(count := decided(stage, blocks, 1, several), Sampled):
-        blocks, each = stage.split(blocks, factor=count)
-        stage.reorder(blocks, inner, each)
-        stage.unroll(each)
+        blocks, place = stage.split(blocks, factor=count)
+        stage.reorder(blocks, inner, place)
+        stage.unroll(place)
     stage.bind(blocks, thread_axis("blockIdx.x"))
     stage.bind(inner, thread_axis("threadIdx.x"))
+    return place

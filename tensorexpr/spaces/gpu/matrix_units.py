@@ -16,9 +16,11 @@ multiples of the tiles are filled with zeros there, and results beyond the borde
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from ...errors import InternalError
 from ...schedule.te_schedule import Schedule
 from ...target import Target
 from ...te.intrinsics.tensor_cores import SIDE, WARP, group_name, result
@@ -28,21 +30,35 @@ from ...te.thread_axis import thread_axis
 from ...tir.expr import IterVar
 from ..contractions import inline_moves
 from ..stages import compute_of, is_untouched, tiled_result
-from .matrix_plan import MatrixPlan, Side, matrix_plan
-
-_EIGHT = 8  # rows of a matrix that the units work on, and threads whose accesses of 16 bytes are served together
-_GROUP = 8  # rows of blocks that share columns of the other operand while they run
+from .matrix_plan import EIGHT, MatrixPlan, Side, Tiling, apart, matrix_plan
+from .split_sum import add_up, cut_sum
 
 
-def schedule_on_matrix_units(s: Schedule, target: Target) -> None:
-    """Schedule all products that matrix units compute, each with the stage that makes the result of it element by element."""
+def schedule_on_matrix_units(s: Schedule, target: Target, wanted: Mapping[int, Tiling] | None = None) -> None:
+    """Schedule all products that matrix units compute, each with the stage that makes the result of it element by element.
+
+    Args:
+        s: the schedule.
+        target: what it is for.
+        wanted: tilings of stages by number; the others are those of the rule.
+    """
     for stage in list(s.tree.in_order()):
-        if not is_untouched(s.tree[stage.id]) or matrix_plan(s.tree, s.tree[stage.id], target) is None:
+        tiling = (wanted or {}).get(stage.id)
+        if not is_untouched(s.tree[stage.id]) or matrix_plan(s.tree, s.tree[stage.id], target, tiling) is None:
             continue
         inline_moves(s, stage)
-        plan = matrix_plan(s.tree, s.tree[stage.id], target)
-        if plan is not None:
+        plan = matrix_plan(s.tree, s.tree[stage.id], target, tiling)
+        if plan is None:
+            continue
+        if plan.tiling.parts == 1:
             _Tiles(s, stage.origin.output(0), tiled_result(s, s.tree[stage.id]), plan).build()
+            continue
+        partial = cut_sum(s, s.tree[stage.id], plan.summed, plan.tiling.parts)
+        plan = matrix_plan(s.tree, partial, target, replace(plan.tiling, parts=1))
+        if plan is None:
+            raise InternalError(f"the parts of the sum {stage.name} are no product of matrix units any more")
+        _Tiles(s, partial.origin.output(0), partial.origin.output(0), plan).build()
+        add_up(s, stage.origin.output(0), target)
 
 
 class _Tiles:
@@ -109,7 +125,7 @@ class _Tiles:
         def places(*indices: Any) -> list[Any]:
             *before, piece, other, element = indices
             if side.along_sum:
-                return [*before, piece // 2, other // SIDE, *unit.operand(side.role, other // _EIGHT, other % _EIGHT, piece, element)]
+                return [*before, piece // 2, other // SIDE, *unit.operand(side.role, other // EIGHT, other % EIGHT, piece, element)]
             spread = unit.operand(side.role, piece, element, other // chunk, other % chunk)
             return [*before, other // depth, piece // 2, *spread]
 
@@ -143,8 +159,7 @@ class _Tiles:
         (block_i, warp_i, tile_i, eight, row), (block_j, warp_j, tile_j, four, pair) = parts
         quad, pair = stage.split(pair, factor=2)
         stage.reorder(*batch, block_i, block_j, warp_i, warp_j, row, quad, tile_i, tile_j, four, eight, pair)
-        group = next((count for count in (_GROUP, _GROUP // 2) if plan.rows.tiles % count == 0), 1)
-        outer, inner = stage.split(block_i, factor=group)
+        outer, inner = stage.split(block_i, factor=plan.beside)
         stage.reorder(outer, block_j, inner)
         stage.bind(stage.fuse(*batch, outer, block_j, inner), thread_axis("blockIdx.x"))
         warp, lane = stage.fuse(warp_i, warp_j), stage.fuse(row, quad)
@@ -163,7 +178,7 @@ class _Tiles:
         block, rest = stage.split(axis, factor=side.tile)
         warp, rest = stage.split(rest, factor=side.warp)
         tile, rest = stage.split(rest, factor=SIDE)
-        half, eight = stage.split(rest, factor=_EIGHT)
+        half, eight = stage.split(rest, factor=EIGHT)
         return block, warp, tile, half, eight
 
     def _terms(self) -> tuple[IterVar, IterVar]:
@@ -188,9 +203,8 @@ class _Tiles:
         s, stage, plan, chunk = self.s, self.s[copy], self.plan, self.plan.unit.chunk
         *before, piece, other, element = compute_of(s, copy).axis
         pieces = (plan.part if side.along_sum else side.tile) // chunk
-        together = min(_EIGHT, pieces)
-        # Eight threads copy `together` chunks of each of some rows: those are next to each other in the banks.
-        stage.storage_align(piece, _EIGHT * chunk, _EIGHT // together * chunk % (_EIGHT * chunk))
+        # Eight threads copy some chunks of each of some rows: those are next to each other in the banks.
+        stage.storage_align(piece, EIGHT * chunk, apart(pieces) * chunk)
         stage.reorder(*before, other, piece, element)
         rest, lane = stage.split(stage.fuse(*before, other, piece), factor=WARP)
         rest, warp = stage.split(rest, factor=plan.warps)

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...schedule.tree import At, LoopKind
-from ...spaces.gpu.block import limits_of
+from ...spaces.gpu.block import LATENCY, LAUNCH, LOADED_BYTES, limits_of
 from ...target import Target
 from ...target.chips import Rates, rates_of
 from ...te.operation import Operation
@@ -44,11 +44,7 @@ KERNELS = 2
 DEVICE_FEATURE_NAMES = (*(f"k{n}.{name}" for n in range(KERNELS) for name in KERNEL_FEATURES), "kernels", "total_cycles")
 
 _ISSUED = 4.0  # instructions of a multiprocessor in a cycle, one for each of its schedulers
-_LOADED_BYTES = 64.0  # of a multiprocessor in a cycle, from the second level of cache
-# Cycles until what was asked for arrives from memory (Jia et al., Dissecting the NVIDIA Volta GPU Architecture, 2018, and later chips
-# alike), and until all warps have met at a barrier.
-_LATENCY, _BARRIER = 500.0, 40.0
-_LAUNCH = 4000.0  # cycles between two kernels, some 3 us
+_BARRIER = 40.0  # cycles until all warps have met
 _MATRIX_UNITS = 16.0  # multiply-adds in float16 for one in float32 (A100, H100)
 _LOOP = 3.0  # instructions of an iteration besides its body: count, compare, branch
 _WIDEST, _LANES = 16, (2, 4, 8, 16)  # bytes of an access, and its elements
@@ -80,7 +76,7 @@ def extract_on_device(sketch: Sampled, bodies: Bodies, rows: IntArray, target: T
     columns = [_kernel_columns(kernel, [_work(nest, boxes, stages) for nest in kernel.stages], rates, target) for kernel in found]
     valid = within(found, limits)
     columns.sort(key=lambda one: -float(one["cycles"].max(initial=0.0)))
-    total = np.sum([one["cycles"] for one in columns], axis=0) + _LAUNCH * len(columns)
+    total = np.sum([one["cycles"] for one in columns], axis=0) + LAUNCH * len(columns)
     blank = {name: np.zeros(len(rows)) for name in KERNEL_FEATURES}
     listed = [*columns, *[blank] * KERNELS][:KERNELS]
     parts = [np.log2(1.0 + np.maximum(one[name], 0.0)) for one in listed for name in KERNEL_FEATURES]
@@ -98,9 +94,9 @@ def _kernel_columns(kernel: Kernel, work: Sequence[_Work], rates: Rates, target:
     moved, served = _sum(work, "sectors") * SECTOR, _sum(work, "served")
     instructions = arithmetic + shared + loaded + _LOOP * _sum(work, "loops") + 2 * spills
     issued, multiplied = warps * instructions / _ISSUED, warps * arithmetic * WARP / rates.fma
-    through = warps * (moved + spills * WARP * 4) / _LOADED_BYTES
+    through = warps * (moved + spills * WARP * 4) / LOADED_BYTES
     busy = partly_hidden((issued, multiplied, warps * served, through))
-    waits = _sum(work, "waits") * (_LATENCY + _BARRIER)
+    waits = _sum(work, "waits") * (LATENCY + _BARRIER)
     most = np.ceil(kernel.blocks / rates.multiprocessors)
     rounds = np.ceil(most / kernel.resident)
     # A multiprocessor works for its blocks in turn, and each of them takes at least what it waits.
@@ -111,7 +107,7 @@ def _kernel_columns(kernel: Kernel, work: Sequence[_Work], rates: Rates, target:
     memory = (unique + again) / rates.memory_bytes
     # few warps leave memory idle: so many bytes are asked for at once (Little's law)
     asked = np.minimum(kernel.resident, most) * warps * np.minimum(_UNDER_WAY, np.maximum(loaded, 1.0)) * moved / np.maximum(loaded, 1.0)
-    hidden = np.minimum(1.0, asked / (_LATENCY * rates.memory_bytes / rates.multiprocessors))
+    hidden = np.minimum(1.0, asked / (LATENCY * rates.memory_bytes / rates.multiprocessors))
     active = np.minimum(1.0, kernel.blocks / rates.multiprocessors)
     memory = memory / np.maximum(hidden * active, 1e-3)
     if kernel.on_units:  # what of their layouts is counted says nothing: they are bound by the units, or by memory
