@@ -22,7 +22,8 @@ from ...tir.expr import IterVar
 from ..contractions import Operand, inline_moves
 from ..sizes import Factor, decided, decided_pragma, near
 from ..stages import compute_of, is_untouched, tiled_result
-from .tile_plan import GROUP, MOST_OF_SIDE, TilePlan, tile_plan
+from .split_sum import add_up, cut_sum
+from .tile_plan import GROUP, MOST_OF_SIDE, TilePlan, tile_plan, tile_plans
 
 # Statements that are written out for a part of a sum; beyond, the loop over its groups of terms stays a loop.
 _WRITTEN_OUT = 2048
@@ -30,18 +31,31 @@ _WRITTEN_OUT = 2048
 _MANY_RESULTS = 32
 
 
-def schedule_contractions(s: Schedule, target: Target, written_out: bool = True) -> None:
+def schedule_contractions(s: Schedule, target: Target, written_out: bool = True, rank: int = 0) -> None:
     """Schedule all products and convolutions, each with the stage that makes the result of it element by element.
 
-    `written_out`, if the terms in shared memory are written out one by one where they are few; else groups of them are a loop.
+    Args:
+        s: the schedule.
+        target: what it is for.
+        written_out: the terms in shared memory are written out one by one where they are few; else groups of them are a loop.
+        rank: which of `tile_plans` products get, the last one if there are no more.
     """
     for stage in list(s.tree.in_order()):
         if not is_untouched(s.tree[stage.id]) or tile_plan(s.tree, s.tree[stage.id], target) is None:
             continue
         inline_moves(s, stage)
-        plan = tile_plan(s.tree, s.tree[stage.id], target)
-        if plan is not None:
-            _Tiles(s, stage.origin.output(0), tiled_result(s, s.tree[stage.id]), plan, written_out).build()
+        plans = tile_plans(s.tree, s.tree[stage.id], target)
+        if not plans:
+            continue
+        plan = plans[min(rank, len(plans) - 1)]
+        tensor = stage.origin.output(0)
+        if plan.parts == 1:
+            _Tiles(s, tensor, tiled_result(s, s.tree[stage.id]), plan, written_out).build()
+            continue
+        partial = cut_sum(s, s.tree[stage.id], plan.cut_axis, plan.parts)
+        made = partial.origin.output(0)
+        _Tiles(s, made, made, tile_plans(s.tree, partial, target, [plan.shape])[-1], written_out).build()
+        add_up(s, tensor, target)
 
 
 class _Tiles:

@@ -22,19 +22,19 @@ def scheduled_for_gpu(s: Schedule, target: Target, alternative: int = 0) -> None
     Args:
         s: the schedule.
         target: what it will run on.
-        alternative: 0 what is preferred; else products whose terms stay in a loop, kernels for each stage of a program of rows, and a
-            thread for each result of a reduction.
+        alternative: 0 what is preferred; 1 products whose terms stay in a loop, kernels for each stage of a program of rows, and a thread
+            for each result of a reduction; from 2 on products by the next best plans, with sums that are cut or that aren't.
     """
     # Units that multiply whole tiles come first: they take what threads would do one product at a time.
     schedule_on_matrix_units(s, target)
-    schedule_contractions(s, target, written_out=not alternative)
+    schedule_contractions(s, target, written_out=alternative != 1, rank=max(0, alternative - 1))
     left = [stage for stage in s.tree.in_order() if not stage.is_placeholder and is_untouched(stage)]
-    rows = 0 if alternative else rows_for_blocks(s, left, target)
+    rows = 0 if alternative == 1 else rows_for_blocks(s, left, target)
     if rows:
         schedule_rows(s, left, rows, target)
         return
     for stage in left:
-        alone_on_gpu(s, stage, target, together=not alternative)
+        alone_on_gpu(s, stage, target, together=alternative != 1)
 
 
 def alone_on_gpu(s: Schedule, stage: StageNode, target: Target, together: bool = True) -> None:
@@ -55,13 +55,17 @@ def seen_on_gpu(s: Schedule, stage: StageNode, target: Target) -> str:
         rows, columns = units.sides
         return (
             f"a contraction on matrix units of {units.unit.ptx}: {units.warps} warps compute tiles of {rows.tile} x {columns.tile}, each "
-            f"{rows.warp} x {columns.warp}, of {units.part} terms at a time in shared memory, where {units.copies} such parts have room"
+            f"{rows.warp} x {columns.warp}, of {units.part} terms at a time in shared memory, where {units.copies} such parts have room{_cut(units.tiling.parts)}"
         )
     plan = tile_plan(s.tree, stage, target)
     if plan is not None:
         tile = " x ".join(str(part.size) for part in plan.tiles)
         terms = " x ".join(map(str, plan.chunk))
-        return f"a contraction: {plan.threads} threads compute tiles of {tile}, of {terms} terms at a time in shared memory"
+        return f"a contraction: {plan.threads} threads compute tiles of {tile}, of {terms} terms at a time in shared memory{_cut(plan.parts)}"
     if is_shared_by_threads(stage.compute):
         return "a reduction whose terms are neighbours in memory: the threads of a block share each result"
     return "a reduction whose results are neighbours in memory, or whose terms have an order: a thread for each result"
+
+
+def _cut(parts: int) -> str:
+    return f"; blocks of their own sum {parts} parts of the terms, which a second kernel adds up" if parts > 1 else ""

@@ -53,9 +53,9 @@ def is_worth_it(cut: float, whole: float) -> bool:
 
 
 def possible_parts(terms: int, granule: int, blocks: int, limits: Limits) -> list[int]:
-    """Into how many equal parts, each of whole granules, a sum may be cut whose results are so many blocks: two for each
-    multiprocessor's room at most."""
-    most = 2 * ceil(limits.rates.multiprocessors / blocks)
+    """Into how many equal parts, each of whole granules, a sum may be cut whose results are so many blocks: none where these are enough
+    for all multiprocessors, else up to two for each of them."""
+    most = 2 * ceil(limits.rates.multiprocessors / blocks) if blocks < limits.rates.multiprocessors else 1
     return [parts for parts in divisors(terms) if 1 < parts <= most and terms // parts % granule == 0]
 
 
@@ -63,7 +63,10 @@ def cut_sum(s: Schedule, stage: StageNode, axis: int, parts: int) -> StageNode:
     """Cut an axis of the reduction, by its number among all axes of the definition; the stage of the parts' sums, by part first."""
     tensor = stage.origin.output(0)
     op = compute_of(s, tensor)
-    outer, _ = s[tensor].split(op.reduce_axis[axis - len(op.axis)], nparts=parts)
+    cut = op.reduce_axis[axis - len(op.axis)]
+    outer, inner = s[tensor].split(cut, nparts=parts)
+    # the order in which the parts' stage has them as axes
+    s[tensor].reorder(outer, *(other for other in op.reduce_axis if other is not cut), inner)
     made = s.rfactor(tensor, outer)
     assert isinstance(made, Tensor)
     return s.tree[s[made].id]

@@ -6,6 +6,7 @@
                 columns 4 t to 4 t + 3, and those 64 further on: a vector of B is one access
         sum     16 terms of each are fetched by all threads together
 
+Where larger tiles leave multiprocessors without blocks, smaller ones are taken, or blocks share the sums of larger ones (`split_sum`).
 Along each axis of results there are `virtual` groups, `threads` that lie side by side in a group, and `inner` neighbours of a thread.
 """
 
@@ -21,9 +22,11 @@ from ...te.contraction import recognise
 from ...te.operation import ComputeOp
 from ...tir.arithmetic import as_int
 from ...tir.expr import Reduce
+from ..access import element_bytes
 from ..contractions import Operand, operands_of
 from ..stages import constant_extents
-from .block import Limits, limits_of
+from .block import LOADED_BYTES, Limits, limits_of
+from .split_sum import adding_cycles, is_worth_it, pipeline_cycles, possible_parts
 
 # Threads along rows and along columns, and results of a thread along each: 64 sums and what they are made of take 128 registers at most,
 # so that two blocks of 256 threads fit a multiprocessor, and a term takes 16 loads of four for 256 multiply-adds.
@@ -33,14 +36,17 @@ MOST_OF_SIDE = 2 * _SIDE
 """Threads along the last axis of results at most: a warp."""
 # Numbers of results of a thread along rows and columns, the preferred one first; the others are for fewer results than fill a chip.
 _SHAPES = ((8, 8), (8, 4), (4, 4), (4, 2), (2, 2), (2, 1), (1, 1))
-# Blocks from which on no multiprocessor is idle: the largest chips have 108 to 148 of them.
-_BLOCKS = 128
+_CUTS = 2  # plans whose sum is cut that are worth trying
 # Terms of the sum that are in shared memory at a time: 128 x 16 floats of each operand are 16 KiB, of which several blocks have room.
 _TERMS = 16
 # Parts of the sum in shared memory where one may be on its way while the other is multiplied.
 _COPIES = 2
 # Elements of one access to shared memory, and terms of a sum that a thread reads at once where they are neighbours.
 GROUP = 4
+# Instructions that a multiprocessor issues in a cycle, and the part of a loop that multiplies and adds.
+_ISSUED, _MULTIPLIES = 4, 0.9
+# Registers of a thread beside its sums and the operands of a group of terms.
+_OTHER_REGISTERS = 24
 
 
 @dataclass(frozen=True)
@@ -70,6 +76,8 @@ class TilePlan:
         room: bytes of shared memory that a block may have.
         copies: of the parts in shared memory, of which all but one are on their way.
         turned: an operand whose part stands in shared memory by terms, and not by columns as in global memory.
+        shape: results of a thread along rows and columns, at most.
+        parts: of the sum's axis `cut_axis`, which blocks of their own compute.
     """
 
     op: ComputeOp
@@ -80,6 +88,8 @@ class TilePlan:
     room: int
     copies: int = 1
     turned: Operand | None = None
+    shape: tuple[int, int] = _SHAPES[0]
+    parts: int = 1
 
     @property
     def threads(self) -> int:
@@ -90,6 +100,55 @@ class TilePlan:
     def results(self) -> int:
         """Results of a thread."""
         return prod(tile.virtual * tile.inner for tile in self.tiles)
+
+    @property
+    def sizes(self) -> list[int]:
+        """The extents of all axes."""
+        return constant_extents((*self.op.axis, *self.op.reduce_axis)) or []
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of all results, and of all parts of their sums."""
+        return self.parts * prod(-(-size // tile.size) for size, tile in zip(self.sizes, self.tiles, strict=False))
+
+    @property
+    def _sides(self) -> tuple[list[int], list[int]]:
+        """The axes of rows, and of columns."""
+        columns = [axis for axis in self.order if next(one for one in self.operands if one.moves_with(self.order[-1])).moves_with(axis)]
+        return [axis for axis in self.order if axis not in columns], columns
+
+    @property
+    def cut_axis(self) -> int:
+        """The longest axis of the sum, the first of several."""
+        return max(range(len(self.tiles), len(self.sizes)), key=lambda axis: (self.sizes[axis], -axis))
+
+    def possible_parts(self, limits: Limits) -> list[int]:
+        """Into how many parts the sum may be cut, vectors of its terms staying whole."""
+        terms, chunk = self.sizes[self.cut_axis], self.part(self.cut_axis)
+        granule = chunk if terms % chunk == 0 else GROUP
+        return possible_parts(terms, granule, self.blocks // self.parts, limits)
+
+    def cycles(self, limits: Limits) -> float:
+        """Cycles of all blocks, and of adding up the parts of their sums."""
+        sums = self.sizes[len(self.tiles) :]
+        turns = prod(-(-size // part) for size, part in zip(sums, self.chunk, strict=True)) // self.parts
+        tile, terms = prod(tile.size for tile in self.tiles), prod(self.chunk)
+        bytes_ = self.shared_bytes(self.chunk) // self.copies
+        warps = -(-self.threads // limits.warp)
+        rows, columns = (prod(self.tiles[axis].virtual * self.tiles[axis].inner for axis in side) for side in self._sides)
+        # of the columns of a warp four vectors are served together, of the rows, by groups of terms, all
+        wide = self.tiles[self.order[-1]].inner
+        loads, served = rows / GROUP + columns / wide, rows / GROUP + columns / min(wide, 2)
+        busy = max(
+            tile * terms / limits.rates.fma / _MULTIPLIES,
+            warps * terms * (self.results + loads) / _ISSUED / _MULTIPLIES,
+            warps * terms * served,
+            bytes_ / LOADED_BYTES,
+        )
+        registers = self.results + 2 * GROUP * max(1, self.results // _EACH) + _OTHER_REGISTERS
+        resident = limits.resident(self.threads, registers, self.shared_bytes(self.chunk))
+        adding = adding_cycles(self.parts, prod(self.sizes[: len(self.tiles)]), element_bytes(self.op.output_dtype(0)), limits)
+        return pipeline_cycles(busy, max(1, turns), self.copies, self.blocks, resident, limits) + adding
 
     def part(self, axis: int) -> int:
         """How much of an axis is computed, or in shared memory, at a time."""
@@ -141,30 +200,68 @@ def is_plain_along(operand: Operand, axis: int) -> bool:
 
 
 def tile_plan(tree: ScheduleTree, stage: StageNode, target: Target) -> TilePlan | None:
-    """The tiles of a stage, if it is a sum of products of two tensors, each of which is read again for results along some axis."""
+    """The tiles of a stage by the rule, if it is a sum of products of two tensors, each read again for results along some axis."""
+    return next(iter(tile_plans(tree, stage, target)), None)
+
+
+def tile_plans(tree: ScheduleTree, stage: StageNode, target: Target, shapes: Sequence[tuple[int, int]] = _SHAPES) -> list[TilePlan]:
+    """The plans of such a stage that are worth trying, the rule's first; none of any other stage.
+
+    Args:
+        tree: the program.
+        stage: the sum.
+        target: what it is for.
+        shapes: numbers of results of a thread along rows and columns, largest first.
+    """
     op = stage.op
     if not isinstance(op, ComputeOp) or len(op.body) != 1 or not isinstance(op.body[0], Reduce) or op.body[0].init or not op.axis:
-        return None
+        return []
     sizes = constant_extents((*op.axis, *op.reduce_axis))
     operands = operands_of(tree, stage)
     if sizes is None or recognise(op.body[0]) is None or len(operands) != 2 or operands[0].tensor is operands[1].tensor:
-        return None
+        return []
     if any(form is None for operand in operands for form in operand.forms):
-        return None
+        return []
     sides = [
         [axis for axis in range(len(op.axis)) if one.moves_with(axis) and not other.moves_with(axis)] for one, other in _both(operands)
     ]
     if any(prod(sizes[axis] for axis in side) < GROUP for side in sides):
-        return None
+        return []
     # the threads of the last axis are neighbours, as its results are in memory
     rows, columns = sorted(sides, key=max)
     limits = limits_of(target)
     # What is computed on the way into shared memory passes registers, of which a part that waits there would take some.
     are_copies = all(not isinstance(tree.producer(operand.load).attach, Inline) for operand in operands)
     copies = _COPIES if limits.is_async and are_copies else 1
-    plans = (_with_shape(op, sizes, operands, (rows, columns), shape, limits, copies) for shape in _SHAPES)
+    apart = [_of_one_block(operand, operands, len(op.axis)) for operand in operands]
+    plans = (_with_shape(op, sizes, apart, (rows, columns), shape, limits, copies) for shape in shapes)
     fitting = [plan for plan in plans if plan is not None]
-    return next((plan for plan in fitting if _blocks(plan, sizes) >= _BLOCKS), fitting[-1] if fitting else None)
+    return _ranked(fitting, limits) if fitting else []
+
+
+def _ranked(fitting: Sequence[TilePlan], limits: Limits) -> list[TilePlan]:
+    """The largest tiles of which there are blocks for all multiprocessors, and larger ones whose sums several blocks share."""
+    whole = next((plan for plan in fitting if plan.blocks >= limits.rates.multiprocessors), fitting[-1])
+    cut = [replace(plan, parts=parts) for plan in fitting for parts in plan.possible_parts(limits)]
+    ranked = sorted(cut, key=lambda plan: plan.cycles(limits))[:_CUTS]
+    if ranked and whole is not fitting[0] and is_worth_it(ranked[0].cycles(limits), whole.cycles(limits)):
+        return [ranked[0], whole, *ranked[1:]]
+    return [whole, *ranked]
+
+
+def _of_one_block(operand: Operand, operands: Sequence[Operand], results: int) -> Operand:
+    """An operand as a block sees it, for which axes that move both operands, batches and parts of a sum, stand still.
+
+    They count where they are an index of their own; in A[i, p * 64 + k] the part p begins at a multiple of a vector.
+    """
+    still = {axis for axis in range(results) if all(one.moves_with(axis) for one in operands)}
+    forms, moved = list(operand.forms), list(operand.moved)
+    for place, form in enumerate(operand.forms):
+        others = still & (form or {}).keys() if form is not None and form.keys() - still else set()
+        if form is not None and all(form[axis] % GROUP == 0 for axis in others):
+            forms[place] = {axis: factor for axis, factor in form.items() if axis not in others}
+            moved[place] = operand.moved[place] - others
+    return replace(operand, forms=tuple(forms), moved=tuple(moved))
 
 
 def _both(operands: Sequence[Operand]) -> tuple[tuple[Operand, Operand], tuple[Operand, Operand]]:
@@ -172,16 +269,12 @@ def _both(operands: Sequence[Operand]) -> tuple[tuple[Operand, Operand], tuple[O
     return (one, other), (other, one)
 
 
-def _blocks(plan: TilePlan, sizes: Sequence[int]) -> int:
-    return prod(-(-size // tile.size) for size, tile in zip(sizes, plan.tiles, strict=False))
-
-
 def _with_shape(
     op: ComputeOp,
     sizes: Sequence[int],
     operands: Sequence[Operand],
     sides: Sequence[Sequence[int]],
-    shape: Sequence[int],
+    shape: tuple[int, int],
     limits: Limits,
     copies: int,
 ) -> TilePlan | None:
@@ -207,7 +300,7 @@ def _with_shape(
         terms //= 2
     if not terms:
         return None
-    return replace(plan, chunk=_chunk(sizes[len(op.axis) :], terms))
+    return replace(plan, chunk=_chunk(sizes[len(op.axis) :], terms), shape=shape)
 
 
 def _turned(operands: Sequence[Operand], sizes: Sequence[int], columns: Sequence[int]) -> Operand | None:
