@@ -7,7 +7,8 @@ neither fits (odd sizes, threads that are not neighbours, other element types) i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -56,7 +57,20 @@ def has_allreduce(func: PrimFunc) -> bool:
 
 def lower_thread_allreduce(func: PrimFunc, target: Target) -> PrimFunc:
     """`func` without reductions over threads, in the steps that threads of `target` take; itself if there are none."""
-    return func.with_body(_Lowerer(target).stmt(func.body)) if has_allreduce(func) else func
+    return func.with_body(_Lowerer(target, _shared_storage(func)).stmt(func.body)) if has_allreduce(func) else func
+
+
+def _shared_storage(func: PrimFunc) -> set[Var]:
+    """Storage of results that holds something else too, at another time: results of other reductions, or what is stored there."""
+    found = [data for node in walk(func.body) if isinstance(node, Call) and node.op == _ALLREDUCE for data in _results_of(node)]
+    stored = {node.buffer.data for node in walk(func.body) if isinstance(node, BufferStore)}
+    return {data for data, count in Counter(found).items() if count > 1 or data in stored}
+
+
+def _results_of(call: Call) -> list[Var]:
+    """The pointers that a reduction stores to: of its arguments the count, values and a condition come first, threads last."""
+    count = call.args[0].value if isinstance(call.args[0], IntImm) else 0
+    return [load.buffer.data for load in call.args[2 + count : 2 + 2 * count] if isinstance(load, BufferLoad)]
 
 
 @dataclass(frozen=True)
@@ -76,8 +90,9 @@ class Result:
 
 
 class _Lowerer:
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, shared: Set[Var]) -> None:
         self._target = target
+        self._shared = shared
         self._warp = target.thread_warp_size
         self._threads: dict[str, tuple[Var, PrimExpr]] = {}
         self._reducers: list[CommReducer] = []
@@ -156,6 +171,9 @@ class _Lowerer:
             body, found = step.over_warps(values)
         else:
             body, found = step.in_shared_memory(values)
+        if any(old.data in self._shared for old in results):
+            copies = (BufferStore(old, BufferLoad(new.buffer, (new.index,)), (ZERO,)) for old, new in zip(results, found, strict=True))
+            return _allocated([new.buffer for new in found], seq(body, *copies))
         # Reads of the old buffer, which come later in the walk, are turned to the new one.
         for old, new in zip(results, found, strict=True):
             self._results[old.data] = new

@@ -13,6 +13,7 @@ from .matrix_plan import matrix_plan
 from .matrix_units import schedule_on_matrix_units
 from .reduction import is_shared_by_threads, schedule_reduction
 from .rows import rows_for_blocks, schedule_rows
+from .short import schedule_short_products, short_plan
 from .tile_plan import tile_plan
 
 
@@ -27,6 +28,8 @@ def scheduled_for_gpu(s: Schedule, target: Target, alternative: int = 0) -> None
     """
     # Units that multiply whole tiles come first: they take what threads would do one product at a time.
     schedule_on_matrix_units(s, target)
+    if alternative != 1:
+        schedule_short_products(s, target)
     schedule_contractions(s, target, written_out=alternative != 1, rank=max(0, alternative - 1))
     left = [stage for stage in s.tree.in_order() if not stage.is_placeholder and is_untouched(stage)]
     rows = 0 if alternative == 1 else rows_for_blocks(s, left, target)
@@ -56,6 +59,12 @@ def seen_on_gpu(s: Schedule, stage: StageNode, target: Target) -> str:
         return (
             f"a contraction on matrix units of {units.unit.ptx}: {units.warps} warps compute tiles of {rows.tile} x {columns.tile}, each "
             f"{rows.warp} x {columns.warp}, of {units.part} terms at a time in shared memory, where {units.copies} such parts have room{_cut(units.tiling.parts)}"
+        )
+    short = short_plan(s.tree, stage, target)
+    if short is not None:
+        return (
+            f"a product of a few rows: {short.threads} threads share the terms of each result, {short.beside} such groups of a block have "
+            f"{short.each} columns each, and read the matrix by {short.width} elements{_cut(short.parts)}"
         )
     plan = tile_plan(s.tree, stage, target)
     if plan is not None:

@@ -233,7 +233,7 @@ def tile_plans(tree: ScheduleTree, stage: StageNode, target: Target, shapes: Seq
     # What is computed on the way into shared memory passes registers, of which a part that waits there would take some.
     are_copies = all(not isinstance(tree.producer(operand.load).attach, Inline) for operand in operands)
     copies = _COPIES if limits.is_async and are_copies else 1
-    apart = [_of_one_block(operand, operands, len(op.axis)) for operand in operands]
+    apart = [of_one_block(operand, operands, len(op.axis)) for operand in operands]
     plans = (_with_shape(op, sizes, apart, (rows, columns), shape, limits, copies) for shape in shapes)
     fitting = [plan for plan in plans if plan is not None]
     return _ranked(fitting, limits) if fitting else []
@@ -249,7 +249,7 @@ def _ranked(fitting: Sequence[TilePlan], limits: Limits) -> list[TilePlan]:
     return [whole, *ranked]
 
 
-def _of_one_block(operand: Operand, operands: Sequence[Operand], results: int) -> Operand:
+def of_one_block(operand: Operand, operands: Sequence[Operand], results: int) -> Operand:
     """An operand as a block sees it, for which axes that move both operands, batches and parts of a sum, stand still.
 
     They count where they are an index of their own; in A[i, p * 64 + k] the part p begins at a multiple of a vector.
