@@ -19,6 +19,7 @@ from ..tune.cost_model import CostModel, PriorModel, default_model
 from ..tune.evolution import Candidate, EvolutionOptions, evolve, preferred
 from ..tune.learning import Learner, ProgramModel
 from ..tune.measure import Measurer, MeasureResult, Workers
+from ..tune.planned import without_knobs
 from ..tune.population import unique_rows
 from ..tune.space import Sketch, Space
 from ..tune.tuner import Trial, Tuner, TunerObserver, TunerOptions
@@ -31,6 +32,7 @@ from .options import TuningOptions
 from .preload import CandidateIndex, Preloaded, PreloadMeasuredStates, fastest_candidates, recall
 from .session import SearchSession
 from .sketch.generate import generate_sketches
+from .sketch.plans import unit_spaces
 from .sketch.rule import RuleOptions
 from .task import Task
 
@@ -154,8 +156,16 @@ class SketchPolicy:
         return sketches
 
     def spaces(self) -> Sequence[Space]:
-        """What is searched: the sketches. A policy for other design spaces of the same task gives these, and `recalled`."""
-        return self.generate_sketches()
+        """What is searched: tiles of matrix units where the target has them, and the sketches, without those that these hold already. A
+        policy for other design spaces of the same task gives these, and `recalled`.
+        """
+        sketches, dag = self.generate_sketches(), self.task.compute_dag
+        if self.params["rules"] == "ansor" or not sketches:
+            return sketches
+        plans = unit_spaces(dag.outputs, dag.initial_tree, self.task.target)
+        known = [plan.program(row) for plan in plans if (row := plan.preferred_row) is not None]
+        held = {without_knobs(trace) for trace in known}
+        return [*plans, *(one for one in sketches if one.size > 1 or one.trace_of([0] * len(one.decisions)) not in held)]
 
     def recalled(self, spaces: Sequence[Any], trace: Trace) -> Candidate | None:
         """The candidate of the spaces that makes a program; None if none does."""
@@ -175,7 +185,7 @@ class SketchPolicy:
 
     def sample_initial_population(self) -> list[State]:
         """Random programs that may be built, at least `sample_init_min_population` if there are as many."""
-        sketches = self.generate_sketches()
+        sketches = self.spaces()
         return [self._state(sketches, candidate) for candidate in self._drawn(sketches)]
 
     def evolutionary_search(self, init_populations: Sequence[State], out_size: int) -> list[State]:
@@ -185,7 +195,7 @@ class SketchPolicy:
             init_populations: programs of `sample_initial_population`, or of records; what no sketch makes is left out.
             out_size: how many to return at most.
         """
-        sketches = self.generate_sketches()
+        sketches = self.spaces()
         index = CandidateIndex(sketches)
         seeds: dict[int, list[tuple[int, ...]]] = {}
         for state in init_populations:
@@ -201,7 +211,7 @@ class SketchPolicy:
         best = evolve(sketches, learner.score, starts, out_size, options, random, TunerObserver())
         return [self._state(sketches, candidate) for _, candidate in best[:out_size]]
 
-    def _drawn(self, sketches: Sequence[Sketch]) -> list[Candidate]:
+    def _drawn(self, sketches: Sequence[Space]) -> list[Candidate]:
         """Random candidates of all sketches in turn."""
         random, drawn = np.random.default_rng(self.seed), []
         # four times as many as are wanted: some may not be built, and some are drawn twice
@@ -212,8 +222,8 @@ class SketchPolicy:
             drawn.append([Candidate(number, tuple(map(int, row))) for row in valid])
         return [candidate for turn in zip_longest(*drawn) for candidate in turn if candidate is not None]
 
-    def _state(self, sketches: Sequence[Sketch], candidate: Candidate) -> State:
-        return State.of_trace(sketches[candidate.sketch].trace_of(candidate.row), lambda: self.task.compute_dag)
+    def _state(self, sketches: Sequence[Space], candidate: Candidate) -> State:
+        return State.of_trace(sketches[candidate.sketch].program(candidate.row), lambda: self.task.compute_dag)
 
     def best_predicted(self) -> Trace:
         """The program that the cost model likes best, of those that no record tells of; the plain one where there is none.
@@ -222,9 +232,10 @@ class SketchPolicy:
         programs by it.
         """
         if is_gpu(self.task.target):
-            sketches = self.generate_sketches()
-            plans = preferred(sketches)
-            return sketches[plans[0].sketch].trace_of(plans[0].row) if plans else Trace()
+            spaces = self.spaces()
+            plans = preferred(spaces)
+            best: Trace = spaces[plans[0].sketch].program(plans[0].row) if plans else Trace()
+            return best
         found = self.evolutionary_search((), 1)
         return found[0].trace if found else Trace()
 

@@ -14,6 +14,7 @@ from ..schedule.layout_rewrite import layout_free_inputs
 from ..schedule.steps import SampleCategorical, Sampling
 from ..schedule.trace import Trace
 from ..tune.evolution import Candidate
+from ..tune.planned import Planned
 from ..tune.space import Sketch
 from .loaded import LoadedRecord
 from .records import load_records
@@ -84,22 +85,26 @@ class Preloaded:
 
 
 class CandidateIndex:
-    """Finds the candidate of some sketches that makes a program.
+    """Finds the candidate of some spaces that makes a program.
 
     Args:
-        sketches: the spaces.
+        spaces: sketches, and those of rules' choices.
     """
 
-    def __init__(self, sketches: Sequence[Sketch]) -> None:
-        self._sketches = sketches
-        self._columns = [_columns(sketch) for sketch in sketches]
+    def __init__(self, spaces: Sequence[Any]) -> None:
+        self._planned = {number: space for number, space in enumerate(spaces) if isinstance(space, Planned)}
+        self._sketches: dict[int, Sketch] = {number: space for number, space in enumerate(spaces) if number not in self._planned}
+        self._columns = {number: _columns(sketch) for number, sketch in self._sketches.items()}
         self._shapes: dict[tuple[Any, ...], list[int]] = {}
-        for number, sketch in enumerate(sketches):
+        for number, sketch in self._sketches.items():
             # by shape: else each record would have a trace made of every sketch to be compared with
             self._shapes.setdefault(_shape(sketch.trace if sketch.finish is None else _samples(sketch.trace)), []).append(number)
 
     def find(self, trace: Trace) -> Candidate | None:
-        """The candidate that makes the program of a trace; None if no sketch does."""
+        """The candidate that makes the program of a trace; None if no space does."""
+        for number, planned in self._planned.items():
+            if (choice := planned.find(trace)) is not None:
+                return Candidate(number, choice)
         # Finished traces match by all of their steps, others by their samples alone.
         for number in (*self._shapes.get(_shape(trace), ()), *self._shapes.get(_shape(_samples(trace)), ())):
             row = _row(self._sketches[number], self._columns[number], trace)

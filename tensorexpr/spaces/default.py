@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 
 from ..schedule.lane_reduction import why_not_in_lanes
@@ -14,7 +14,7 @@ from ..te.access import is_costly, is_strictly_inlineable
 from ..te.operation import ComputeOp, PlaceholderOp
 from ..te.tensor import Tensor
 from .access import is_view
-from .gpu import alone_on_gpu, is_gpu, scheduled_for_gpu
+from .gpu import Tiling, alone_on_gpu, is_gpu, scheduled_for_gpu
 from .injective import schedule_injective
 from .machine import is_parallel
 from .products import schedule_contractions, schedule_convolutions
@@ -41,7 +41,7 @@ def default_schedule(tensors: Sequence[Tensor], target: TargetLike | None = None
     return s
 
 
-def scheduled_by_plans(s: Schedule, target: Target, alternative: int = 0) -> None:
+def scheduled_by_plans(s: Schedule, target: Target, alternative: int = 0, wanted: Mapping[int, Tiling] | None = None) -> None:
     """Schedule what nothing has been said of yet.
 
     Args:
@@ -53,7 +53,7 @@ def scheduled_by_plans(s: Schedule, target: Target, alternative: int = 0) -> Non
     # First, as what is inlined decides where operands of everything below lie.
     inline_cheap_stages(s)
     if is_gpu(target):
-        scheduled_for_gpu(s, target, alternative)
+        scheduled_for_gpu(s, target, alternative, wanted)
         return
     schedule_steps(s, target)
     scheduled_contractions(s, target, alternative)

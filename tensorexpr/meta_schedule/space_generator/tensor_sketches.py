@@ -14,6 +14,7 @@ from typing import Any
 
 from ...auto_scheduler.compute_dag import ComputeDAG
 from ...auto_scheduler.sketch.generate import generate_sketches
+from ...auto_scheduler.sketch.plans import unit_spaces
 from ...auto_scheduler.sketch.rule import RuleOptions
 from ...errors import DeclarationError, TensorExprError
 from ...lower.tensor_schedules import Schedule, decisions_of
@@ -22,6 +23,7 @@ from ...te.from_prim_func import tensors_of
 from ...tir.function import IRModule
 from ...tune.cost_model import default_model
 from ...tune.evolution import Candidate
+from ...tune.planned import Planned
 from ...tune.space import Sketch
 from ..search_strategy.search_strategy import PopulationSpace
 from ..search_strategy.tuned import Tuned, asked_tuner
@@ -38,12 +40,12 @@ class TensorSketches(Tuned):
     Args:
         mod: the program, of one function that computes tensors.
         func_name: that function.
-        sketches: its spaces, which the tuner explores.
+        sketches: its spaces, which the tuner explores: tiles of matrix units where the target has some, and sketches.
     """
 
     mod: IRModule
     func_name: str
-    sketches: Sequence[Sketch]
+    sketches: Sequence[Sketch | Planned]
 
     @staticmethod
     def of(mod: IRModule, target: Target, seed: int = 0) -> TensorSketches | None:
@@ -57,7 +59,8 @@ class TensorSketches(Tuned):
         except DeclarationError:  # statements that are no definitions of tensors
             return None
         try:
-            sketches = generate_sketches(dag.outputs, dag.initial_tree, RuleOptions(target))
+            made = generate_sketches(dag.outputs, dag.initial_tree, RuleOptions(target))
+            sketches = [*unit_spaces(dag.outputs, dag.initial_tree, target), *made]
         except TensorExprError as error:
             logger.warning("function %s is searched without sketches of tensors: %s: %s", name, type(error).__name__, str(error)[:300])
             return None
@@ -70,7 +73,10 @@ class TensorSketches(Tuned):
     def to_schedule(self, row: Candidate) -> Schedule | None:
         """The program of a candidate; None if it can't be lowered, which the log says."""
         sketch = self.sketches[row.sketch]
-        steps, decision = sketch.trace.to_json(), decisions_of(sketch.trace, sketch.trace_of(row.row))
+        program = sketch.program(row.row)
+        # what a rule made of its choices has no open decisions
+        open_trace = program if isinstance(sketch, Planned) else sketch.trace
+        steps, decision = open_trace.to_json(), decisions_of(open_trace, program)
         sch = Schedule(self.mod)
         try:
             sch.run("ScheduleTensors", [], [self.func_name, sketch.name, steps], decision)

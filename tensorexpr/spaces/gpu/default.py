@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ...schedule.te_schedule import Schedule
 from ...schedule.tree import StageNode
 from ...target import Target
@@ -9,7 +11,7 @@ from ...te.operation import ComputeOp
 from ..stages import is_untouched
 from .contraction import schedule_contractions
 from .injective import schedule_injective
-from .matrix_plan import matrix_plan
+from .matrix_plan import Tiling, matrix_plan
 from .matrix_units import schedule_on_matrix_units
 from .reduction import is_shared_by_threads, schedule_reduction
 from .rows import rows_for_blocks, schedule_rows
@@ -17,7 +19,7 @@ from .short import schedule_short_products, short_plan
 from .tile_plan import tile_plan
 
 
-def scheduled_for_gpu(s: Schedule, target: Target, alternative: int = 0) -> None:
+def scheduled_for_gpu(s: Schedule, target: Target, alternative: int = 0, wanted: Mapping[int, Tiling] | None = None) -> None:
     """Schedule what nothing has been said of yet, after cheap stages are inlined.
 
     Args:
@@ -25,9 +27,10 @@ def scheduled_for_gpu(s: Schedule, target: Target, alternative: int = 0) -> None
         target: what it will run on.
         alternative: 0 what is preferred; 1 products whose terms stay in a loop, kernels for each stage of a program of rows, and a thread
             for each result of a reduction; from 2 on products by the next best plans, with sums that are cut or that aren't.
+        wanted: tilings of products on matrix units, by the number of the stage; the others are those of the rule.
     """
     # Units that multiply whole tiles come first: they take what threads would do one product at a time.
-    schedule_on_matrix_units(s, target)
+    schedule_on_matrix_units(s, target, wanted)
     if alternative != 1:
         schedule_short_products(s, target)
     schedule_contractions(s, target, written_out=alternative != 1, rank=max(0, alternative - 1))

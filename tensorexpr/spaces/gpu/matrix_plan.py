@@ -19,7 +19,7 @@ from ...schedule.tree import ScheduleTree, StageNode
 from ...target import Target
 from ...target.chips import CHIPS, capability
 from ...te.contraction import recognise
-from ...te.intrinsics.tensor_cores import SIDE, UNITS, MatrixUnit
+from ...te.intrinsics.tensor_cores import GROUP_WIDTHS, SIDE, UNITS, MatrixUnit
 from ...te.operation import ComputeOp
 from ...tir.expr import Reduce
 from ..access import element_bytes
@@ -36,6 +36,8 @@ _GROUP_SHAPES = ((128, 256, 16, 256), (128, 128, 16, 128), (64, 128, 16, 128), (
 _GROUP_CHUNKS = 8  # a part is one group of instructions, whose end all wait for
 # Chunks of 16 bytes of a row that are in shared memory at a time: with four, each group of copies is 16 KiB for 128 x 128 results.
 _CHUNKS = 4
+SIDES, CHUNKS, COPIES = (16, 32, 64, 128, 256), (2, 4, 8), (2, 3, 4, 5, 6)
+"""Rows or columns of a block, chunks of a part, and parts in shared memory that a search may choose."""
 # Parts of the sum in shared memory, of which one is multiplied: three on their way hide what memory takes to answer.
 _COPIES = 4
 # The part of what is computed that is wanted; with less the units do more for the border than threads would for all.
@@ -209,9 +211,11 @@ class MatrixPlan:
         bytes_ = sum(side.tile for side in self.sides) * self.part * self.unit.bytes
         rows, columns = (side.tile for side in self.sides)
         # four warps together read 64 rows, and all columns for each 64
+        warps = self.warps * self.resident(limits)
         read = -(-rows // 64) * (64 + columns) * self.part * self.unit.bytes if self.is_group else self.warps * self.fetches * 512
         return {
-            "arithmetic": rows * columns * self.part * self.unit.bytes / 2 / (_UNITS * limits.rates.fma),
+            # each of the schedulers has units of its own, which only its warps use
+            "arithmetic": rows * columns * self.part * self.unit.bytes / 2 / (_UNITS * limits.rates.fma) / min(1.0, warps / _ISSUED),
             "shared": (read + bytes_) / _BANKS,
             "loaded": bytes_ / LOADED_BYTES,
             "issued": self.warps * (self.units + self.fetches + self.asked + _OTHER_INSTRUCTIONS) / _ISSUED,
@@ -221,11 +225,15 @@ class MatrixPlan:
         """Blocks that share a multiprocessor."""
         return limits.resident(self.warps * _WARP, self.registers, self.shared_bytes)
 
+    @property
+    def results(self) -> int:
+        """Results of all blocks, without the borders of tiles."""
+        return prod(self.sizes[: len(self.op.axis)])
+
     def cycles(self, limits: Limits) -> float:
         """Cycles of all blocks, and of adding up the parts of their sums."""
         busy = max(self.turn_cycles(limits).values())
-        results = prod(self.sizes[: len(self.op.axis)])
-        adding = adding_cycles(self.tiling.parts, results, element_bytes(self.unit.out), limits)
+        adding = adding_cycles(self.tiling.parts, self.results, element_bytes(self.unit.out), limits)
         return pipeline_cycles(busy, self.turns, self.copies, self.blocks, self.resident(limits), limits) + adding
 
 
@@ -260,30 +268,30 @@ def matrix_plan(tree: ScheduleTree, stage: StageNode, target: Target, tiling: Ti
     return best if is_worth_it(best.cycles(limits), whole.cycles(limits)) else whole
 
 
-def tilings(tree: ScheduleTree, stage: StageNode, target: Target) -> list[Tiling]:
-    """All tilings of a stage that fit the chip, by whole tiles of the unit; none if no unit computes it."""
+def tilings(tree: ScheduleTree, stage: StageNode, target: Target) -> list[MatrixPlan]:
+    """The plans of a stage for all tilings that fit the chip, by whole tiles of the unit, each with its sum in one part; none if no unit
+    computes it."""
     product = _product(tree, stage, target)
     if product is None:
         return []
-    limits, found = limits_of(target), list[Tiling]()
-    for shape in _all_shapes():
-        for chunks in (2, 4, 8):
-            for copies in (2, 3, 4, 5, 6):
-                plan = _with_tiling(*product, Tiling(shape, False, chunks, copies))
-                # fewer turns have fewer copies, and a part that is longer than the sum is cut: that tiling is there already
-                whole = plan is not None and plan.copies == copies and plan.part == chunks * plan.unit.chunk
-                if plan is not None and whole and plan.fits(limits) and plan.used >= _LEAST_USED:
-                    found.append(plan.tiling)
+    limits, found = limits_of(target), list[MatrixPlan]()
+    for is_group, shape in _all_shapes(bool(_groups(product[1], target))):
+        for chunks, copies in product_of(CHUNKS, COPIES):
+            plan = _with_tiling(*product, Tiling(shape, is_group, chunks, copies))
+            # fewer turns have fewer copies, and a part that is longer than the sum is cut: that tiling is there already
+            whole = plan is not None and plan.copies == copies and plan.part == chunks * plan.unit.chunk
+            if plan is not None and whole and plan.fits(limits) and plan.used >= _LEAST_USED:
+                found.append(plan)
     return found
 
 
-def _all_shapes() -> Iterator[tuple[int, int, int, int]]:
-    """Blocks of up to 16 warps, whose tiles are at most four times as long as wide."""
-    sides = (16, 32, 64, 128, 256)
-    for rows, columns, row, column in product_of(sides, sides, sides[:4], sides[:4]):
-        warps = (rows // row) * (columns // column)
-        if row <= rows and column <= columns and 1 <= warps <= 16 and max(row, column) <= 4 * min(row, column):
-            yield rows, columns, row, column
+def _all_shapes(with_groups: bool) -> Iterator[tuple[bool, tuple[int, int, int, int]]]:
+    """Blocks of up to 16 warps, whose tiles are at most four times as long as wide; groups of four warps have all columns of a block."""
+    for rows, columns, row, column in product_of(SIDES, SIDES, SIDES[:4], SIDES[:4]):
+        if row <= rows and column <= columns and (rows // row) * (columns // column) <= 16 and max(row, column) <= 4 * min(row, column):
+            yield False, (rows, columns, row, column)
+    for rows, columns in product_of((64, 128, 256), GROUP_WIDTHS) if with_groups else ():
+        yield True, (rows, columns, SIDE, columns)
 
 
 def sums_in_parts(plan: MatrixPlan, limits: Limits) -> list[int]:
@@ -293,8 +301,13 @@ def sums_in_parts(plan: MatrixPlan, limits: Limits) -> list[int]:
     return possible_parts(terms, granule, plan.blocks // plan.tiling.parts, limits)
 
 
+def _groups(unit: MatrixUnit, target: Target) -> Sequence[tuple[int, ...]]:
+    """Blocks of groups of four warps, if the target has such units."""
+    return _GROUP_SHAPES if target.arch == "sm_90a" and unit.bytes == 2 and unit.out == "float32" else ()
+
+
 def _by_rule(unit: MatrixUnit, target: Target) -> list[Tiling]:
-    groups = _GROUP_SHAPES if target.arch == "sm_90a" and unit.bytes == 2 and unit.out == "float32" else ()
+    groups = _groups(unit, target)
     return [*(Tiling(shape, True, _GROUP_CHUNKS) for shape in groups), *(Tiling(shape) for shape in _SHAPES)]
 
 

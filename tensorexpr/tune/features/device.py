@@ -66,25 +66,40 @@ class _Work:
     waits: Array  # times that the whole block waits
 
 
+Columns = Mapping[str, Array]
+"""The features of a kernel by name, unscaled, arrays [n]."""
+
+
 def extract_on_device(sketch: Sampled, bodies: Bodies, rows: IntArray, target: Target) -> tuple[Array, Array, npt.NDArray[np.bool_]]:
     """Features [n, len(DEVICE_FEATURE_NAMES)], cycles [n], and which programs may be built [n]; arguments as of `extract`."""
+    columns, valid = kernel_columns(sketch, bodies, rows, target)
+    return (*of_kernels(columns, len(rows)), valid)
+
+
+def kernel_columns(sketch: Sampled, bodies: Bodies, rows: IntArray, target: Target) -> tuple[list[Columns], npt.NDArray[np.bool_]]:
+    """The features of each kernel, and which programs may be built [n]; arguments as of `extract`."""
     limits, rates = limits_of(target), rates_of(str(target.attrs.get("arch", "")))
     built = nests(sketch, bodies, rows)
     found = kernels_of(built, sketch.tree, sampled_values(sketch, rows), limits)
     boxes = storage_boxes(built)
     stages = {nest.stage.origin: nest for nest in built}
     columns = [_kernel_columns(kernel, [_work(nest, boxes, stages) for nest in kernel.stages], rates, target) for kernel in found]
-    valid = within(found, limits)
-    columns.sort(key=lambda one: -float(one["cycles"].max(initial=0.0)))
-    total = np.sum([one["cycles"] for one in columns], axis=0) + LAUNCH * len(columns)
-    blank = {name: np.zeros(len(rows)) for name in KERNEL_FEATURES}
+    return [*columns], within(found, limits)
+
+
+def of_kernels(columns: Sequence[Columns], count: int) -> tuple[Array, Array]:
+    """Features [count, len(DEVICE_FEATURE_NAMES)] and cycles [count] of programs of some kernels; of no blocks are those that they lack."""
+    columns = sorted(columns, key=lambda one: -float(one["cycles"].max(initial=0.0)))
+    launched = np.sum([one["blocks"] > 0 for one in columns], axis=0).astype(float)
+    total = np.sum([one["cycles"] for one in columns], axis=0) + LAUNCH * launched
+    blank = {name: np.zeros(count) for name in KERNEL_FEATURES}
     listed = [*columns, *[blank] * KERNELS][:KERNELS]
     parts = [np.log2(1.0 + np.maximum(one[name], 0.0)) for one in listed for name in KERNEL_FEATURES]
-    features = np.stack([*parts, np.full(len(rows), float(len(columns))), np.log2(1.0 + total)], axis=1)
-    return features, np.asarray(total, float), valid
+    features = np.stack([*parts, launched, np.log2(1.0 + total)], axis=1)
+    return features, np.asarray(total, float)
 
 
-def _kernel_columns(kernel: Kernel, work: Sequence[_Work], rates: Rates, target: Target) -> dict[str, Array]:
+def _kernel_columns(kernel: Kernel, work: Sequence[_Work], rates: Rates, target: Target) -> Columns:
     """The features of a kernel, unscaled."""
     warps = kernel.warps
     arithmetic = _sum(work, "arithmetic")
@@ -120,7 +135,7 @@ def _kernel_columns(kernel: Kernel, work: Sequence[_Work], rates: Rates, target:
         "coalesced": moved / np.maximum(loaded, 1.0), "moved_bytes": traffic, "unique_bytes": unique, "fetches": _sum(work, "waits"),
         "intensity": arithmetic * warps * WARP * kernel.blocks / np.maximum(traffic, 1.0), "issued_cycles": issued,
         "arithmetic_cycles": multiplied, "shared_cycles": warps * served, "loaded_cycles": through, "waiting_cycles": waits,
-        "memory_cycles": memory, "cycles": partly_hidden((alone, memory)),
+        "memory_cycles": memory, "cycles": partly_hidden((alone, memory)), "on_units": np.full_like(memory, float(kernel.on_units)),
     }  # fmt: skip
 
 
