@@ -56,7 +56,26 @@ def is_componentwise(combiner: CommReducer) -> bool:
     return all(variables(result).isdisjoint({*used} - {left, right}) for result, left, right in pairs)
 
 
-def _first_broken(combiner: CommReducer, any_start: bool) -> str | None:
+@lru_cache(maxsize=256)
+def depends_on_order(combiner: CommReducer) -> str | None:
+    """The first law of `refuted_law` that a combiner breaks where values repeat; None if the samples break none.
+
+    An index of a maximum may be that of whichever of equal values came first: regrouped, it would be another one. A combiner that
+    compares indices then, as `topi.argmax` has it, doesn't care. One that can't be evaluated may.
+    """
+    try:
+        return _first_broken(combiner, False, _repeating_samples(combiner.rhs))
+    except DeclarationError:
+        return "it can't be evaluated"
+
+
+def _repeating_samples(variables: Sequence[Var]) -> list[list[Array]]:
+    """Three values for each variable at each point, of which many are equal."""
+    rng = np.random.default_rng(1)
+    return [[_typed(rng.integers(0, 3, _POINTS), var.dtype) for var in variables] for _ in range(3)]
+
+
+def _first_broken(combiner: CommReducer, any_start: bool, samples: list[list[Array]] | None = None) -> str | None:
     program = compile_program((*combiner.identity_element, *combiner.result))
     count = len(combiner.lhs)
 
@@ -67,7 +86,7 @@ def _first_broken(combiner: CommReducer, any_start: bool) -> str | None:
     def combine(a: Values, b: Values) -> list[Array]:
         return run(a, b)[count:]
 
-    x, y, z = _samples(combiner.rhs)
+    x, y, z = samples or _samples(combiner.rhs)
     identity = run(x, y)[:count]
     # what an accumulator may hold, see above
     a, b, c = (combine(identity, value) for value in (x, y, z))

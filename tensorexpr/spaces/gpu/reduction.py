@@ -13,7 +13,7 @@ from math import prod
 
 from ...schedule.te_schedule import Schedule
 from ...target import Target
-from ...te.combiner_laws import is_componentwise, refuted_law
+from ...te.combiner_laws import depends_on_order, is_componentwise, refuted_law
 from ...te.operation import ComputeOp
 from ...te.tensor import Tensor
 from ...te.thread_axis import thread_axis
@@ -62,8 +62,9 @@ def may_be_regrouped(op: ComputeOp) -> bool:
     if not isinstance(body, Reduce) or constant_extents(op.reduce_axis) is None:
         return False
     # A start other than the identity would be added by each thread.
-    regrouped = is_componentwise(body.combiner) and refuted_law(body.combiner, any_start=bool(body.init)) is None
-    return not body.init and regrouped
+    if body.init or refuted_law(body.combiner) is not None:
+        return False
+    return is_componentwise(body.combiner) or depends_on_order(body.combiner) is None
 
 
 def _in_parts(s: Schedule, tensor: Tensor) -> Tensor | None:
@@ -75,8 +76,7 @@ def _in_parts(s: Schedule, tensor: Tensor) -> Tensor | None:
     whole = s[tensor].fuse(*op.reduce_axis)
     outer, _ = s[tensor].split(whole, factor=_PART)
     made = s.rfactor(tensor, outer)
-    assert isinstance(made, Tensor)
-    return made
+    return made if isinstance(made, Tensor) else made[0]
 
 
 def _columns(s: Schedule, tensor: Tensor, target: Target, limits: Limits) -> None:
