@@ -2,6 +2,7 @@
 
 Where that is a reduction axis, the threads of a block share a row:         Y[i] = sum over k of X[i, k]
     block i, thread t: t takes k = t, t + threads, ...; then all partial results become one by exchanges within warps.
+    Of rows shorter than a warp has vectors for, a block has several.
 Where results are neighbours, each thread has a vector of them, and several rows of threads share their terms:
     block j, thread (x, y): y takes k = y, y + rows, ... of the vector x        Y[j] = sum over k of X[k, j]
 Where a few results would leave most of a chip idle, blocks make partial results first.
@@ -9,6 +10,8 @@ Where a few results would leave most of a chip idle, blocks make partial results
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 
 from ...schedule.te_schedule import Schedule
@@ -33,6 +36,9 @@ _TERMS_EACH = 16
 _BLOCKS = 128
 # Elements of one access, of 32 bits each.
 _VECTOR = 4
+_WARP = 32
+# Threads of a block of short rows: four warps, so that few multiprocessors are without one.
+_SHORT_THREADS = 128
 
 
 def schedule_reduction(s: Schedule, tensor: Tensor, target: Target, together: bool = True) -> None:
@@ -123,13 +129,45 @@ def _rows(s: Schedule, tensor: Tensor, limits: Limits) -> None:
     op = compute_of(s, tensor)
     stage = s[tensor]
     thread = thread_axis("threadIdx.x")
-    place = stage.fuse(*op.axis)
-    stage.bind(place, thread_axis("blockIdx.x"))
-    threads = decided_threads(s, tensor, row_threads(limits, prod(constant_extents(op.reduce_axis) or [1])), limits)
-    share(s, tensor, thread, threads, limits)
+    reads = stage_reads(s.tree, s.tree[stage.id])
+    width = vector_width(op, merged_loops(s.copy(), tensor, list(op.reduce_axis), reads)[-1], reads, stored=False)
+    results, terms = (prod(constant_extents(axes) or [1]) for axes in (op.axis, op.reduce_axis))
+    short = short_rows(limits, terms, width, results)
+    bind_rows(s, tensor, op.axis, short.beside if short is not None else 1)
+    threads = short.threads if short is not None else decided_threads(s, tensor, row_threads(limits, terms), limits)
+    share(s, tensor, thread, threads)
     # What other stages read is stored by all threads, who have the same value: a predicate would leave out elements as they see it.
     if s.tree[stage.id].is_output:
         stage.set_store_predicate(thread.var.equal(0))
+
+
+@dataclass(frozen=True)
+class ShortRows:
+    """Rows of so few elements that a warp has several: threads of each, and rows of a block beside each other."""
+
+    threads: int
+    beside: int
+
+
+def short_rows(limits: Limits, elements: int, width: int, rows: int) -> ShortRows | None:
+    """How a block shares short rows so that each thread has a vector of them; None where a warp has vectors for all of its threads, or
+    no two rows."""
+    threads = 1 << (max(1, elements // width) - 1).bit_length()
+    beside = min(_SHORT_THREADS // threads, rows & -rows) if threads < limits.warp and elements % width == 0 else 1
+    return ShortRows(threads, beside) if beside > 1 else None
+
+
+def bind_rows(s: Schedule, tensor: Tensor, axes: Sequence[IterVar], beside: int) -> IterVar:
+    """Bind the loop over rows to blocks, some rows of each beside each other; returns the loop within which a row is computed."""
+    stage = s[tensor]
+    place = stage.fuse(*axes)
+    if beside > 1:  # of as many rows as they divide, as threads that have none would miss barriers
+        place, row = stage.split(place, factor=beside)
+        stage.bind(row, thread_axis("threadIdx.y"))
+        stage.bind(place, thread_axis("blockIdx.x"))
+        return row
+    stage.bind(place, thread_axis("blockIdx.x"))
+    return place
 
 
 def row_threads(limits: Limits, elements: int) -> int:
@@ -147,14 +185,15 @@ def decided_threads(s: Schedule, tensor: Tensor, threads: int, limits: Limits) -
     return decided(s[tensor], longest, threads, lambda _: numbers_of_threads(limits))
 
 
-def share(s: Schedule, tensor: Tensor, thread: IterVar, threads: Factor, limits: Limits, in_row: bool = False) -> None:
+def share(s: Schedule, tensor: Tensor, thread: IterVar, threads: Factor, in_row: bool = False) -> None:
     """Let threads share the terms of a reduction, wherever it is computed: each takes vectors of neighbours in turn."""
     op, stage = compute_of(s, tensor), s[tensor]
     reads = stage_reads(s.tree, s.tree[stage.id])
     loops = merged_loops(s, tensor, list(op.reduce_axis), reads)
     width = vector_width(op, loops[-1], reads, in_row, stored=False)
-    while width > 1 and loops[-1].extent // width < limits.warp:
-        width //= 2  # work for all threads of a warp, rather than vectors for some
+    least = threads if isinstance(threads, int) else _WARP
+    while width > 1 and 2 * (loops[-1].extent // width) <= min(least, _WARP):
+        width //= 2  # work for most threads of a warp, rather than vectors for some
     axes = [loop.axis for loop in loops]
     lanes: list[IterVar] = []
     if width > 1:

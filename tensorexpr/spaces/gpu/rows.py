@@ -1,6 +1,6 @@
 """Schedules of programs that work row by row: softmax, norms, attention scores without their product.
 
-block: one row
+block: one row, or several of rows that are shorter than a warp has vectors for
     the threads share its largest element, each has it afterwards
     exp of the row, in shared memory
     the threads share the sum
@@ -20,12 +20,14 @@ from ...te.operation import ComputeOp
 from ...te.tensor import Tensor
 from ...te.thread_axis import thread_axis
 from ...tir.expr import IterVar
-from ..access import element_bytes
+from ..access import element_bytes, merged_loops, stage_reads
 from ..rows import common_rows, has_known_rows
 from ..sizes import Factor, decided
 from ..stages import compute_of, constant_extents
-from .block import limits_of, one_walk, vectors
-from .reduction import decided_threads, is_shared_by_threads, row_threads, share
+from .block import Limits, limits_of, one_walk, vector_width, vectors
+from .reduction import ShortRows, bind_rows, decided_threads, is_shared_by_threads, row_threads, share, short_rows
+
+_FEW = 8  # terms that a thread reduces alone, whatever the row
 
 
 def rows_for_blocks(s: Schedule, left: Sequence[StageNode], target: Target) -> int:
@@ -58,14 +60,17 @@ def schedule_rows(s: Schedule, left: Sequence[StageNode], rows: int, target: Tar
     """Schedule the last stage and those before it, which share its first `rows` axes."""
     *inner, last = left
     limits, output = limits_of(target), last.origin.output(0)
-    if _kept_bytes(inner, rows, keep_all=True) > limits.shared:
+    short = _short(s, last, inner, rows, limits)
+    # What is shared is for all rows of a block, each of which would compute it; of short rows it costs less to compute it again.
+    if short is not None or _kept_bytes(inner, rows, keep_all=True) > limits.shared:
         inner = _inlined(s, inner)
     preferred = row_threads(limits, max(_width(last.compute, rows), *(_terms(stage.compute, rows) for stage in inner)))
     reduction = next((stage.origin.output(0) for stage in inner if stage.compute.reduce_axis), None)
-    threads = preferred if reduction is None else decided_threads(s, reduction, preferred, limits)
+    threads = preferred if reduction is None or short is not None else decided_threads(s, reduction, preferred, limits)
+    if short is not None:
+        threads = preferred = short.threads
     thread = thread_axis("threadIdx.x")
-    place = s[output].fuse(*compute_of(s, output).axis[:rows])
-    s[output].bind(place, thread_axis("blockIdx.x"))
+    place = bind_rows(s, output, compute_of(s, output).axis[:rows], short.beside if short is not None else 1)
     if rows == len(compute_of(s, output).axis):
         _one(s, output, place, thread, threads)
     else:
@@ -74,14 +79,27 @@ def schedule_rows(s: Schedule, left: Sequence[StageNode], rows: int, target: Tar
         tensor = stage.origin.output(0)
         if isinstance(s.tree[stage.id].attach, Inline):
             continue
-        if stage.compute.reduce_axis and _terms(stage.compute, rows) >= limits.warp:
-            share(s, tensor, thread, threads, limits, in_row=True)
+        if stage.compute.reduce_axis and _terms(stage.compute, rows) >= (limits.warp if short is None else _FEW + 1):
+            share(s, tensor, thread, threads, in_row=True)
         elif not stage.compute.reduce_axis and _width(stage.compute, rows) > 1:
             _columns(s, tensor, rows, thread, threads, preferred)
         # Every thread gets the result of a reduction, and what it makes of it, for itself; a few terms it reduces alone.
         is_own = bool(stage.compute.reduce_axis) or _width(stage.compute, rows) == 1
         s[tensor].set_scope("local" if is_own else "shared")
         s[tensor].compute_at(s[output], place)
+
+
+def _short(s: Schedule, last: StageNode, inner: Sequence[StageNode], rows: int, limits: Limits) -> ShortRows | None:
+    """How blocks share rows that are shorter than a warp has vectors for."""
+    lengths = {terms for stage in (*inner, last) if (terms := _terms(stage.compute, rows)) > _FEW}
+    if len(lengths) != 1:  # what isn't as long as all else has another number of vectors
+        return None
+    stage = next(stage for stage in (*inner, last) if _terms(stage.compute, rows) > _FEW)
+    op, reads = stage.compute, stage_reads(s.tree, stage)
+    loops = merged_loops(s.copy(), stage.origin.output(0), op.reduce_axis or op.axis[rows:], reads)
+    width = vector_width(op, loops[-1], reads, in_row=True, stored=False)
+    # of the last axis, so that rows beside each other are neighbours along it
+    return short_rows(limits, lengths.pop(), width, (constant_extents(last.compute.axis[rows - 1 : rows]) or [1])[0])
 
 
 def _terms(op: ComputeOp, rows: int) -> int:
