@@ -6,7 +6,7 @@ tiles meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -104,6 +104,6 @@ def _choice(tiling: Tiling) -> Choice:
     return (int(tiling.is_group), *tiling.shape, tiling.chunks, tiling.copies, tiling.parts, tiling.beside or 1)
 
 
-def _tiling(choice: Mapping[str, int] | Choice) -> Tiling:
+def _tiling(choice: Choice) -> Tiling:
     group, rows, columns, row, column, chunks, copies, parts, beside = choice
     return Tiling((rows, columns, row, column), bool(group), chunks, copies, parts, beside)

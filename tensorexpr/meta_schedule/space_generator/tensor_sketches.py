@@ -60,7 +60,7 @@ class TensorSketches(Tuned):
             return None
         try:
             made = generate_sketches(dag.outputs, dag.initial_tree, RuleOptions(target))
-            sketches = [*unit_spaces(dag.outputs, dag.initial_tree, target), *made]
+            sketches: list[Sketch | Planned] = [*unit_spaces(dag.outputs, dag.initial_tree, target), *made]
         except TensorExprError as error:
             logger.warning("function %s is searched without sketches of tensors: %s: %s", name, type(error).__name__, str(error)[:300])
             return None

@@ -9,7 +9,7 @@ from math import prod
 from ...schedule.steps import Sampled
 from ...schedule.te_schedule import Schedule
 from ...target import Target
-from ...target.chips import ASYNC_COPIES, CHIPS, STATIC_SHARED, Rates, capability, rates_of
+from ...target.chips import ASYNC_COPIES, CHIPS, RATES, STATIC_SHARED, Rates, capability, rates_of
 from ...te.operation import ComputeOp, PlaceholderOp
 from ...te.tensor import Tensor
 from ...te.thread_axis import thread_axis
@@ -63,7 +63,7 @@ class Limits:
     shared_sm: int = 96 << 10
     warps_sm: int = 48
     is_async: bool = False
-    rates: Rates = rates_of("")
+    rates: Rates = RATES[min(RATES)]
 
     def resident(self, threads: int, registers: int, shared: int) -> int:
         """Blocks that share a multiprocessor, by their threads, registers of a thread and bytes of shared memory; at least one."""

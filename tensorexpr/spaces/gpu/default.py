@@ -61,7 +61,8 @@ def seen_on_gpu(s: Schedule, stage: StageNode, target: Target) -> str:
         rows, columns = units.sides
         return (
             f"a contraction on matrix units of {units.unit.ptx}: {units.warps} warps compute tiles of {rows.tile} x {columns.tile}, each "
-            f"{rows.warp} x {columns.warp}, of {units.part} terms at a time in shared memory, where {units.copies} such parts have room{_cut(units.tiling.parts)}"
+            f"{rows.warp} x {columns.warp}, of {units.part} terms at a time in shared memory, where {units.copies} such parts have room"
+            f"{_cut(units.tiling.parts)}"
         )
     short = short_plan(s.tree, stage, target)
     if short is not None:
@@ -73,7 +74,9 @@ def seen_on_gpu(s: Schedule, stage: StageNode, target: Target) -> str:
     if plan is not None:
         tile = " x ".join(str(part.size) for part in plan.tiles)
         terms = " x ".join(map(str, plan.chunk))
-        return f"a contraction: {plan.threads} threads compute tiles of {tile}, of {terms} terms at a time in shared memory{_cut(plan.parts)}"
+        return (
+            f"a contraction: {plan.threads} threads compute tiles of {tile}, of {terms} terms at a time in shared memory{_cut(plan.parts)}"
+        )
     if is_shared_by_threads(stage.compute):
         return "a reduction whose terms are neighbours in memory: the threads of a block share each result"
     return "a reduction whose results are neighbours in memory, or whose terms have an order: a thread for each result"

@@ -228,7 +228,7 @@ class _Threads:
         return batch, columns, few
 
     def _results_along_sum(self) -> tuple[IterVar, IterVar]:
-        """Blocks and threads of results, of which one stores for all that share a sum; the loops over blocks, and over groups of threads."""
+        """Blocks and threads of results, of which one stores for all that share a sum; the loops over blocks and over groups of threads."""
         stage, plan = self.s[self.result], self.plan
         batch, columns, few = self._axes(self.result)
         stage.reorder(*batch, *columns, *few)
@@ -268,22 +268,24 @@ class _Threads:
         stage, op = s[partial], compute_of(s, partial)
         mine = op.axis[0]
         batch, columns, few = self._axes(partial)
-        *around, lane = op.reduce_axis if plan.along_sum else (*op.reduce_axis, None)
+        around = list(op.reduce_axis)
+        lane = around.pop() if plan.along_sum else None
         count = (constant_extents(around[-1:]) or [1])[0]
         ahead = _COLUMNS // plan.each if plan.along_sum else _COLUMNS
         turn, together = stage.split(around.pop(), factor=ahead if count % ahead == 0 else 1)
         if lane is not None:
+            axes = [together, *batch, *columns, *few]
             stage.reorder(mine, *around, turn, together, *batch, *columns, *few, lane)
             stage.unroll(lane)
         else:
-            whole, lane = stage.split(stage.fuse(*columns), factor=plan.width)
+            axes = [together, *batch, *few]
+            whole, vector = stage.split(stage.fuse(*columns), factor=plan.width)
             _, place = stage.split(whole, factor=plan.beside)
-            stage.reorder(mine, place, *around, turn, together, *batch, *few, lane)
+            stage.reorder(mine, place, *around, turn, together, *batch, *few, vector)
             stage.bind(mine, self.share)
             stage.bind(place, self.place)
-            stage.vectorize(lane)
-            columns = []
-        for axis in (together, *batch, *columns, *few):
+            stage.vectorize(vector)
+        for axis in axes:
             stage.unroll(axis)
         for copy in held:
             s[copy].compute_at(stage, together)

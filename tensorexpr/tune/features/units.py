@@ -74,13 +74,13 @@ def _adding(plan: MatrixPlan, limits: Limits) -> dict[str, float]:
     if parts == 1:
         return {}
     blocks, bytes_ = ceil(plan.results / (_THREADS * _VECTOR)), _VECTOR * size
-    moved = bytes_ * WARP * (parts + 1)
+    moved, traffic = bytes_ * WARP * (parts + 1), plan.results * size * (parts + 1)
     resident = limits.resident(_THREADS, WIDEST, 0)
     cycles = adding_cycles(parts, plan.results, size, limits) - LAUNCH
     return {
         "blocks": blocks, "threads": _THREADS, "virtual": 1.0, "registers": WIDEST, "resident": resident,
         "warps_resident": resident * _THREADS / WARP, "waves": ceil(blocks / limits.rates.multiprocessors / resident),
         "arithmetic": parts * _VECTOR, "instructions": parts * (_VECTOR + 1), "global_requests": parts + 1, "sectors": moved / SECTOR,
-        "coalesced": moved / (parts + 1), "moved_bytes": plan.results * size * (parts + 1), "unique_bytes": plan.results * size * (parts + 1),
+        "coalesced": moved / (parts + 1), "moved_bytes": traffic, "unique_bytes": traffic,
         "intensity": parts / (parts + 1) / size, "cycles": cycles,
     }  # fmt: skip

@@ -21,7 +21,8 @@ from tensorexpr.runtime.device_module import DeviceModule
 from tensorexpr.schedule.trace import Trace
 from tensorexpr.script import from_source
 from tensorexpr.spaces.explain import explain_default
-from tensorexpr.spaces.gpu import matrix_plan
+from tensorexpr.spaces.gpu import block
+from tensorexpr.target.chips import Rates
 from tensorexpr.te.tensor import Tensor
 from tensorexpr.testing.ptx import DataRace, UnfinishedCopy, UninitialisedRead, emulator
 from tensorexpr.testing.ptx.memory import Counters
@@ -219,9 +220,14 @@ GROUPS = {
 }
 
 
+def _with_one_multiprocessor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Large tiles of little: a single block keeps the whole chip busy."""
+    monkeypatch.setattr(block, "rates_of", lambda arch: Rates(1, 128, 1692, 50))
+
+
 @pytest.mark.parametrize("name", GROUPS)
 def test_four_warps_multiply_together(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matrix_plan, "_BLOCKS", 1)  # large tiles of little
+    _with_one_multiprocessor(monkeypatch)
     module = GROUPS[name].build(HOPPER)
     assert "wgmma.mma_async" in module.code.assembly and "ldmatrix" not in module.code.assembly
     found, counters = GROUPS[name].run(module)
@@ -239,7 +245,7 @@ def test_four_warps_multiply_together(name: str, monkeypatch: pytest.MonkeyPatch
     ],
 )
 def test_a_fault_of_four_warps_is_seen(pattern: str, replacement: str, fault: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matrix_plan, "_BLOCKS", 1)
+    _with_one_multiprocessor(monkeypatch)
     case = Case("float16", [(64, 96), (96, 64)], product, np.matmul)
     module = case.build(HOPPER)
     text, count = re.subn(pattern, replacement, module.code.assembly)
