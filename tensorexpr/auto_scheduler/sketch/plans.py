@@ -20,14 +20,14 @@ from ...spaces.contractions import inline_moves
 from ...spaces.default import inline_cheap_stages, scheduled_by_plans
 from ...spaces.gpu import is_gpu
 from ...spaces.gpu.block import limits_of
-from ...spaces.gpu.matrix_plan import MatrixPlan, Tiling, matrix_plan, sums_in_parts, tilings
+from ...spaces.gpu.matrix_plan import Tiling, matrix_plan, sums_in_parts, tilings
 from ...spaces.stages import is_untouched
 from ...target import Target
 from ...te.operation import Operation
 from ...tune.features import Extracted
 from ...tune.features.device import Columns, kernel_columns, of_kernels
 from ...tune.features.nest import IntArray
-from ...tune.features.units import columns_of_units
+from ...tune.features.units import Counts, as_columns, counted
 from ...tune.planned import Choice, Planned
 from ...tune.space import Sketch
 
@@ -78,8 +78,8 @@ def _space(outputs: tuple[Operation, ...], initial: ScheduleTree, s: Schedule, s
         return made.trace
 
     @lru_cache(maxsize=1 << 14)
-    def plan_of(choice: Choice) -> MatrixPlan:
-        return replace(plans[choice[:7]], tiling=_tiling(choice))
+    def counts(choice: Choice, cache: float) -> tuple[Counts, Counts]:
+        return counted(replace(plans[choice[:7]], tiling=_tiling(choice)), limits, cache)
 
     @lru_cache(maxsize=1)
     def others(chosen: Target) -> Sequence[Columns]:
@@ -93,7 +93,8 @@ def _space(outputs: tuple[Operation, ...], initial: ScheduleTree, s: Schedule, s
 
     def seen(chosen: IntArray, target: Target) -> Extracted:
         cache = float(target.attrs.get("l2_cache_size_bytes", limits.rates.l2 << 20))
-        own = columns_of_units([plan_of(tuple(int(number) for number in row)) for row in chosen], limits, cache)
+        found = [counts(tuple(row), cache) for row in chosen.tolist()]
+        own = [as_columns([one[kernel] for one in found]) for kernel in (0, 1)]
         rest = [{name: np.repeat(values, len(chosen)) for name, values in one.items()} for one in others(target)]
         return Extracted(*of_kernels([*own, *rest], len(chosen)), np.ones(len(chosen), bool))
 

@@ -6,7 +6,7 @@ fetches and copies of a turn, sectors, cycles of shared memory. Chunks lie so th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import ceil, prod
 
 import numpy as np
@@ -23,17 +23,24 @@ _THREADS = 256  # of a block that adds parts up
 _VECTOR = 4  # results of a thread there
 
 
-def columns_of_units(plans: Sequence[MatrixPlan], limits: Limits, cache: float) -> tuple[Columns, Columns]:
-    """The kernel of the products of each plan, and that which adds up parts of its sums: of zeros where there are none.
+Counts = Mapping[str, float]
+"""What is counted of a kernel, by the names of `device`; what is left out is 0."""
+
+
+def counted(plan: MatrixPlan, limits: Limits, cache: float) -> tuple[Counts, Counts]:
+    """The kernel of the products of a plan, and that which adds up parts of its sums; of zeros where there is none.
 
     Args:
-        plans: one for each program.
+        plan: the tiles.
         limits: of the chip.
         cache: bytes that all multiprocessors share.
     """
-    multiply = [_multiplying(plan, limits, cache) for plan in plans]
-    add = [_adding(plan, limits) for plan in plans]
-    return tuple({name: np.array([one.get(name, 0.0) for one in each]) for name in KERNEL_FEATURES} for each in (multiply, add))  # type: ignore[return-value]
+    return _multiplying(plan, limits, cache), _adding(plan, limits)
+
+
+def as_columns(kernels: Sequence[Counts]) -> Columns:
+    """The same kernel of several programs as arrays."""
+    return {name: np.array([one.get(name, 0.0) for one in kernels]) for name in KERNEL_FEATURES}
 
 
 def _multiplying(plan: MatrixPlan, limits: Limits, cache: float) -> dict[str, float]:
