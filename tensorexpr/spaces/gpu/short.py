@@ -23,6 +23,7 @@ from ...te.operation import ComputeOp
 from ...te.tensor import Tensor
 from ...te.thread_axis import thread_axis
 from ...tir.expr import IterVar, Reduce
+from ..access import element_bytes
 from ..contractions import Operand, inline_moves, operands_of
 from ..stages import compute_of, constant_extents, is_untouched, tiled_result
 from .block import WIDEST, Limits, limits_of, preferred_threads
@@ -31,8 +32,9 @@ from .tile_plan import of_one_block
 
 MOST_ROWS = 15
 """Rows from which on less than all of a tile of matrix units, or of threads, is used."""
-# Sums of a thread: with its vectors they leave registers for eight blocks of a multiprocessor.
+# Sums of a thread: with its vectors they leave registers for eight blocks of a multiprocessor; across memory vectors of columns are many.
 _SUMS = 16
+_SUMS_ACROSS = 64
 _COLUMNS = 4  # of a row of threads at most: so many vectors of the matrix are under way at once
 _LEAST_COLUMNS = 32  # fewer are sums like others
 # Terms of a thread from which on it is worth that more threads share those of a result.
@@ -139,11 +141,15 @@ def _with_threads(
             beside //= 2
             threads *= 2 if terms // width >= _TURNS * threads else 1
     else:
+        while width > 1 and width * rows > _SUMS_ACROSS:
+            width //= 2
         each, beside = width, limits.warp
         while beside > 1 and beside * width > results:
             beside //= 2
         threads = most // beside
-        while threads > 1 and threads * _TURNS > terms:
+        # sums of all threads have room in half of the memory, so that two blocks share a multiprocessor
+        size = 2 * rows * beside * each * element_bytes(op.output_dtype(0))
+        while threads > 1 and (threads * _TURNS > terms or threads * size > limits.shared):
             threads //= 2
     plan = ShortPlan(op, sizes, matrix, few, columns, batch, width, along_sum, threads, beside, each)
     blocks = blocks_of * -(-results // plan.tile)
