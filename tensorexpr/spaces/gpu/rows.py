@@ -28,6 +28,9 @@ from .block import Limits, limits_of, one_walk, vector_width, vectors
 from .reduction import ShortRows, bind_rows, decided_threads, is_shared_by_threads, row_threads, share, short_rows
 
 _FEW = 8  # terms that a thread reduces alone, whatever the row
+# Elements of a row that a block takes as long to read three times as five more kernels take to start (12 bytes at 64 a cycle, 4000 cycles
+# each): where most multiprocessors have no row, longer ones are shared by all.
+_LONG = 1 << 17
 
 
 def rows_for_blocks(s: Schedule, left: Sequence[StageNode], target: Target) -> int:
@@ -39,6 +42,9 @@ def rows_for_blocks(s: Schedule, left: Sequence[StageNode], target: Target) -> i
         return 0
     rows = common_rows(s, last.origin.output(0), inner)
     if not rows or not has_known_rows(s, left, rows) or any(constant_extents(stage.compute.axis) is None for stage in left):
+        return 0
+    count = prod(constant_extents(last.compute.axis[:rows]) or [1])
+    if 4 * count <= limits_of(target).rates.multiprocessors and max(_terms(stage.compute, rows) for stage in left) >= _LONG:
         return 0
     # A sum whose terms threads can't share would be done by each of them for itself.
     reductions = [stage.compute for stage in inner if stage.compute.reduce_axis]

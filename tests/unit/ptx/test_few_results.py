@@ -15,7 +15,8 @@ from tensorexpr import te, topi
 from tensorexpr.schedule.te_schedule import Schedule
 from tensorexpr.spaces.default import default_schedule, scheduled_by_plans
 from tensorexpr.spaces.explain import explain_default
-from tensorexpr.spaces.gpu import Tiling, split_sum
+from tensorexpr.spaces.gpu import Tiling, reduction, split_sum
+from tensorexpr.spaces.gpu import rows as gpu_rows
 from tensorexpr.spaces.gpu.block import limits_of
 from tensorexpr.spaces.gpu.reduction import short_rows
 from tensorexpr.target import Target
@@ -250,6 +251,19 @@ def test_short_rows_are_read_by_vectors_of_all_threads(name: str) -> None:
     assert passes * value.nbytes // 32 <= ran.counters.global_transactions <= passes * value.nbytes // 32 + words
     assert re.findall(r"ld\.global\S*", ran.text) == ["ld.global.nc.v4.b32"] * len(re.findall(r"ld\.global", ran.text))
     assert ran.counters.barriers == 0 and ran.counters.bank_conflicts == 0
+
+
+@pytest.mark.parametrize("define, reference", [(topi.nn.softmax, _softmax), (lambda a: topi.argmax(a, 1), lambda x: x.argmax(1))])
+def test_blocks_share_a_row_that_is_alone(define: Callable[[Tensor], Tensor], reference: Callable[[Array], Array], monkeypatch: Any) -> None:
+    monkeypatch.setattr(gpu_rows, "_LONG", 1024)
+    monkeypatch.setattr(reduction, "_PART", 512)
+    (a,) = inputs((1, 2048))
+    tensors = [a, define(a)]
+    (value,) = drawn(tensors)
+    ran = run(default_schedule(tensors, TARGET), tensors, [value])
+    for found in (ran.found, ran.on_cpu):
+        np.testing.assert_allclose(found, reference(value.astype("float64")), rtol=1e-5, atol=1e-7)
+    assert ran.kernels > 2
 
 
 def test_rows_beside_each_other_divide_all_rows() -> None:
