@@ -160,9 +160,9 @@ class SketchPolicy:
         policy for other design spaces of the same task gives these, and `recalled`.
         """
         sketches, dag = self.generate_sketches(), self.task.compute_dag
-        if self.params["rules"] == "ansor" or not sketches:
+        plans = unit_spaces(dag.outputs, dag.initial_tree, self.task.target) if sketches else []
+        if not plans:
             return sketches
-        plans = unit_spaces(dag.outputs, dag.initial_tree, self.task.target)
         known = [plan.program(row) for plan in plans if (row := plan.preferred_row) is not None]
         held = {without_knobs(trace) for trace in known}
         return [*plans, *(one for one in sketches if one.size > 1 or one.trace_of([0] * len(one.decisions)) not in held)]

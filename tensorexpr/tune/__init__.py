@@ -1,6 +1,7 @@
 """Search: spaces, populations, features, cost models, evolution, measuring, records.
 
 space        what the search asks of a design space (sample, mutate, features, program), and sketches as one
+planned      spaces of rules whose choices are no steps of a trace
 population   decisions as columns of candidates: sampling, mutation and crossover of their matrices
 features/    what the model sees of a whole population, without lowering
 cost_model/  analytic prior, boosted model, random

@@ -11,6 +11,7 @@ Of programs for GPUs:
 kernels   blocks, threads, memory and registers of each, and which programs a chip has room for
 warps     what the threads of a warp access together: sectors and banks
 device    the feature matrix
+units     the same of kernels on matrix units, from their plans
 
 The 164 features of every store that Ansor describes programs by:
 indices, axis_values, store_loops     what a store touches while some of its loops run

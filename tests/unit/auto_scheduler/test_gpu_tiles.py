@@ -35,9 +35,9 @@ def product(n: int, m: int, k: int, dtype: str = "float16") -> list[Tensor]:
 
 
 @functools.cache
-def space(*sizes: int, arch: str = "sm_80") -> tuple[ComputeDAG, Planned]:
+def space(n: int, m: int, k: int, arch: str = "sm_80") -> tuple[ComputeDAG, Planned]:
     """The tiles of a product."""
-    dag = ComputeDAG(product(*sizes))
+    dag = ComputeDAG(product(n, m, k))
     (found,) = unit_spaces(dag.outputs, dag.initial_tree, Target(f"cuda -arch={arch}"))
     return dag, found
 
@@ -69,7 +69,7 @@ def test_whatever_is_drawn_fits_the_chip(arch: str) -> None:
 
 
 @pytest.mark.parametrize("sizes, arch", [((1024, 1024, 1024), "sm_80"), ((128, 128, 8192), "sm_80"), ((4096, 4096, 4096), "sm_90a")])
-def test_the_first_program_is_the_schedule_by_rules(sizes: tuple[int, ...], arch: str) -> None:
+def test_the_first_program_is_the_schedule_by_rules(sizes: tuple[int, int, int], arch: str) -> None:
     dag, tiles = space(*sizes, arch=arch)
     assert tiles.preferred_row is not None
     program = tiles.program(tiles.preferred_row)

@@ -80,7 +80,7 @@ def drawn(tensors: Sequence[Tensor]) -> list[Array]:
 
 def _convolution(x: Array, w: Array) -> Array:
     windows = np.lib.stride_tricks.sliding_window_view(x, (3, 3), axis=(2, 3))
-    return np.maximum(np.einsum("ncyxhw,fchw->nfyx", windows, w), 0)
+    return np.asarray(np.maximum(np.einsum("ncyxhw,fchw->nfyx", windows, w), 0))
 
 
 # Sums that blocks share
@@ -254,7 +254,9 @@ def test_short_rows_are_read_by_vectors_of_all_threads(name: str) -> None:
 
 
 @pytest.mark.parametrize("define, reference", [(topi.nn.softmax, _softmax), (lambda a: topi.argmax(a, 1), lambda x: x.argmax(1))])
-def test_blocks_share_a_row_that_is_alone(define: Callable[[Tensor], Tensor], reference: Callable[[Array], Array], monkeypatch: Any) -> None:
+def test_blocks_share_a_row_that_is_alone(
+    define: Callable[[Tensor], Tensor], reference: Callable[[Array], Array], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(gpu_rows, "_LONG", 1024)
     monkeypatch.setattr(reduction, "_PART", 512)
     (a,) = inputs((1, 2048))
@@ -307,5 +309,5 @@ def test_what_depends_on_the_order_keeps_it() -> None:
     body = found[0].op.body[0]
     assert isinstance(body, Reduce) and "not commutative" in (depends_on_order(body.combiner) or "")
     assert "or whose terms have an order" in explain_default([a, *found], TARGET)
-    largest = topi.argmax(a, 1).op.input_tensors[0].op.body[0]
-    assert depends_on_order(largest.combiner) is None
+    largest: Any = topi.argmax(a, 1).op.input_tensors[0].op
+    assert depends_on_order(largest.body[0].combiner) is None
