@@ -54,7 +54,7 @@ def schedule_contractions(s: Schedule, target: Target, written_out: bool = True,
             continue
         partial = cut_sum(s, s.tree[stage.id], plan.cut_axis, plan.parts)
         made = partial.origin.output(0)
-        _Tiles(s, made, made, tile_plans(s.tree, partial, target, [plan.shape])[-1], written_out).build()
+        _Tiles(s, made, made, tile_plans(s.tree, partial, target, plan.shape)[-1], written_out).build()
         add_up(s, tensor, target)
 
 
@@ -128,11 +128,12 @@ class _Tiles:
         stage, plan, op = self.s[sums], self.plan, compute_of(self.s, sums)
         outer: list[IterVar] = []
         inner: list[IterVar] = []
-        for axis, size in zip(op.reduce_axis, plan.chunk, strict=True):
+        for place in plan.sums:
+            axis, size = op.reduce_axis[place], plan.chunk[place]
             part, terms = stage.split(axis, factor=decided(stage, axis, size, plan.other_chunks) if axis is op.reduce_axis[-1] else size)
             outer.append(part)
             inner.append(terms)
-        if plan.chunk[-1] % GROUP == 0:
+        if plan.has_groups:
             last, term = stage.split(inner.pop(), factor=GROUP)
             inner.append(last)
         else:

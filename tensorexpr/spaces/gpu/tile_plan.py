@@ -78,6 +78,7 @@ class TilePlan:
         turned: an operand whose part stands in shared memory by terms, and not by columns as in global memory.
         shape: results of a thread along rows and columns, at most.
         parts: of the sum's axis `cut_axis`, which blocks of their own compute.
+        sums: the places of the axes of the reduction, in the order of their loops.
     """
 
     op: ComputeOp
@@ -90,6 +91,7 @@ class TilePlan:
     turned: Operand | None = None
     shape: tuple[int, int] = _SHAPES[0]
     parts: int = 1
+    sums: tuple[int, ...] = ()
 
     @property
     def threads(self) -> int:
@@ -163,10 +165,15 @@ class TilePlan:
         sizes = [size for size in (4, 8, 16, 32) if extent % size == 0] if self.chunk[-1] % GROUP == 0 else []
         return [size for size in sizes if self.shared_bytes((*self.chunk[:-1], size)) <= self.room]
 
+    @property
+    def has_groups(self) -> bool:
+        """True if terms along the last axis of the sum are innermost, and there are groups of them."""
+        return self.chunk[-1] % GROUP == 0 and self.sums[-1] == len(self.chunk) - 1
+
     def is_grouped(self, operand: Operand) -> bool:
         """True if a thread reads vectors of the operand along the last axis of the sum."""
         last = len(self.tiles) + len(self.chunk) - 1
-        return operand is not self.turned and self.chunk[-1] % GROUP == 0 and is_plain_along(operand, last)
+        return operand is not self.turned and self.has_groups and is_plain_along(operand, last)
 
     def shared_axis(self, operand: Operand) -> int | None:
         """The axis along which the operand's part lies in shared memory."""
@@ -204,14 +211,15 @@ def tile_plan(tree: ScheduleTree, stage: StageNode, target: Target) -> TilePlan 
     return next(iter(tile_plans(tree, stage, target)), None)
 
 
-def tile_plans(tree: ScheduleTree, stage: StageNode, target: Target, shapes: Sequence[tuple[int, int]] = _SHAPES) -> list[TilePlan]:
+def tile_plans(tree: ScheduleTree, stage: StageNode, target: Target, shape: tuple[int, int] | None = None) -> list[TilePlan]:
     """The plans of such a stage that are worth trying, the rule's first; none of any other stage.
 
     Args:
         tree: the program.
         stage: the sum.
         target: what it is for.
-        shapes: numbers of results of a thread along rows and columns, largest first.
+        shape: numbers of results of a thread along rows and columns, for a stage of parts of sums, whose axes stand in another order than
+            the definition's; by default those that the rule tries.
     """
     op = stage.op
     if not isinstance(op, ComputeOp) or len(op.body) != 1 or not isinstance(op.body[0], Reduce) or op.body[0].init or not op.axis:
@@ -234,7 +242,12 @@ def tile_plans(tree: ScheduleTree, stage: StageNode, target: Target, shapes: Seq
     are_copies = all(not isinstance(tree.producer(operand.load).attach, Inline) for operand in operands)
     copies = _COPIES if limits.is_async and are_copies else 1
     apart = [of_one_block(operand, operands, len(op.axis)) for operand in operands]
-    plans = (_with_shape(op, sizes, apart, (rows, columns), shape, limits, copies) for shape in shapes)
+    summed = range(len(op.axis), len(sizes))
+    # What lies closest together is fetched together, as it is by a definition whose innermost sums are the innermost in memory.
+    by_memory = sorted(summed, key=lambda axis: (sizes[axis] > 1, -max(operand.step(axis) for operand in operands)))
+    sums = tuple(axis - len(op.axis) for axis in (summed if shape is None else by_memory))
+    shapes = _SHAPES if shape is None else (shape,)
+    plans = (_with_shape(op, sizes, apart, (rows, columns), one, limits, copies, sums) for one in shapes)
     fitting = [plan for plan in plans if plan is not None]
     return _ranked(fitting, limits) if fitting else []
 
@@ -277,6 +290,7 @@ def _with_shape(
     shape: tuple[int, int],
     limits: Limits,
     copies: int,
+    sums: tuple[int, ...],
 ) -> TilePlan | None:
     tiles: dict[int, AxisTile] = {}
     side_threads = _SIDE
@@ -295,12 +309,10 @@ def _with_shape(
     plan = TilePlan(
         op, tuple(operands), tuple(tiles.get(axis, AxisTile()) for axis in range(len(op.axis))), (), order, limits.shared, copies, turned
     )
-    terms = _TERMS
-    while terms and plan.shared_bytes(_chunk(sizes[len(op.axis) :], terms)) > limits.shared:
+    terms, own = _TERMS, sizes[len(op.axis) :]
+    while terms and plan.shared_bytes(_chunk(own, sums, terms)) > limits.shared:
         terms //= 2
-    if not terms:
-        return None
-    return replace(plan, chunk=_chunk(sizes[len(op.axis) :], terms), shape=shape)
+    return replace(plan, chunk=_chunk(own, sums, terms), shape=shape, sums=sums) if terms else None
 
 
 def _turned(operands: Sequence[Operand], sizes: Sequence[int], columns: Sequence[int]) -> Operand | None:
@@ -322,14 +334,15 @@ def _best(size: int, threads: int, virtual: int, inner: int) -> AxisTile:
     return max((AxisTile(v, t, inner) for t in counts for v in range(1, virtual + 1)), key=worth)
 
 
-def _chunk(sizes: Sequence[int], terms: int) -> tuple[int, ...]:
-    """So many terms of a sum at most, innermost axes first: whole axes, and a part of one."""
-    found: list[int] = []
-    for size in reversed(sizes):
+def _chunk(sizes: Sequence[int], order: Sequence[int], terms: int) -> tuple[int, ...]:
+    """So many terms of a sum at most, innermost axes of an order first: whole axes, and a part of one."""
+    found: dict[int, int] = {}
+    for place in reversed(order):
+        size = sizes[place]
         part = min(size, terms)
         if size > terms:
             fitting = [count for count in range(GROUP, terms + 1, GROUP) if size % count == 0]
             part = fitting[-1] if fitting and 2 * fitting[-1] >= terms else -(-size // -(-size // terms))
-        found.append(part)
+        found[place] = part
         terms = max(1, terms // part)
-    return tuple(reversed(found))
+    return tuple(found[place] for place in range(len(sizes)))
