@@ -14,6 +14,7 @@ from functools import partial
 from math import prod
 from typing import Any
 
+from ...errors import InternalError
 from ...schedule.te_schedule import Schedule
 from ...target import Target
 from ...te.tensor import Tensor
@@ -53,8 +54,11 @@ def schedule_contractions(s: Schedule, target: Target, written_out: bool = True,
             _Tiles(s, tensor, tiled_result(s, s.tree[stage.id]), plan, written_out).build()
             continue
         partial = cut_sum(s, s.tree[stage.id], plan.cut_axis, plan.parts)
+        of_parts = tile_plans(s.tree, partial, target, plan.shape)
+        if not of_parts:
+            raise InternalError(f"the parts of the sum {stage.name} are no product any more")
         made = partial.origin.output(0)
-        _Tiles(s, made, made, tile_plans(s.tree, partial, target, plan.shape)[-1], written_out).build()
+        _Tiles(s, made, made, of_parts[-1], written_out).build()
         add_up(s, tensor, target)
 
 
