@@ -53,7 +53,7 @@ def test_whatever_is_drawn_fits_the_chip(arch: str) -> None:
     limits = limits_of(target)
     _, tiles = space(4096, 4096, 4096, arch=arch)
     rng = np.random.default_rng(0)
-    rows = tiles.sample(200, rng)
+    rows = tiles.sample(100, rng)
     changed = tiles.mutate(rows, rng)
     for drawn in (rows, changed, tiles.neighbours(rows[0])[0], tiles.drawn(20, rng, target)):
         seen = tiles.features(drawn, target)
@@ -113,7 +113,7 @@ def test_what_is_counted_is_what_runs(number: int) -> None:
 
 def test_few_results_of_many_terms_are_cut_by_the_best_programs() -> None:
     _, tiles = space(128, 128, 8192)
-    rows = tiles.sample(1000, np.random.default_rng(0))
+    rows = tiles.sample(500, np.random.default_rng(0))
     cycles, parts = tiles.features(rows, TARGET).cycles, np.array([tiles.choice(row)[KNOBS.index("parts")] for row in rows])
     assert parts[np.argsort(cycles)[:20]].min() > 1
     assert cycles[parts > 1].min() < 0.8 * cycles[parts == 1].min()
@@ -121,7 +121,7 @@ def test_few_results_of_many_terms_are_cut_by_the_best_programs() -> None:
 
 def test_the_rule_is_not_far_from_the_best_by_the_same_counts() -> None:
     _, tiles = space(4096, 4096, 4096)
-    rows = tiles.sample(1000, np.random.default_rng(0))
+    rows = tiles.sample(500, np.random.default_rng(0))
     own = tiles.features(np.array([tiles.preferred_row]), TARGET).cycles[0]
     best, middle = np.quantile(tiles.features(rows, TARGET).cycles, [0.0, 0.5])
     assert own < 1.15 * best and own < middle
@@ -129,10 +129,10 @@ def test_the_rule_is_not_far_from_the_best_by_the_same_counts() -> None:
 
 def test_a_policy_searches_tiles_beside_sketches() -> None:
     task = auto_scheduler.SearchTask(compute_dag=product(512, 512, 512), target=TARGET)
-    policy = auto_scheduler.SketchPolicy(task, params={"evolutionary_search_population": 256})
+    policy = auto_scheduler.SketchPolicy(task, params={"evolutionary_search_population": 128})
     assert [one.name for one in policy.spaces()] == ["Tiles(C)", "sketch1:Plain"]  # type: ignore[attr-defined]
-    ranked = policy.evolutionary_search((), 4)
-    assert len(ranked) == 4 and all("knob" in str(state.trace.to_json()) for state in ranked)
+    ranked = policy.evolutionary_search((), 2)
+    assert len(ranked) == 2 and all("knob" in str(state.trace.to_json()) for state in ranked)
     assert without_knobs(policy.best_predicted()) == default_schedule(task.compute_dag.tensors, TARGET).trace
 
 
