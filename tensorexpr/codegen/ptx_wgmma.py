@@ -14,7 +14,7 @@ from ..tir.dtype import parse_dtype
 from ..tir.expr import Call, IntImm, PrimExpr
 from .context import FunctionContext
 from .memo import IMPURE
-from .ptx_access import emit_call, pointer
+from .ptx_access import pointer
 
 _TYPES = {"float16": "f16", "bfloat16": "bf16"}
 _WARP_BYTES = 16 * 16  # of the 16 rows of a warp in a chunk; turned, they are two chunks
@@ -45,9 +45,6 @@ def emit_wgmma(ctx: FunctionContext, call: Call) -> str:
             f"In {ctx.name}: wgmma needs threadIdx.x of {_WARP} threads, one warp, not of {threads}; bind warps to threadIdx.y"
         )
     registers = width // 2
-    place = pointer(ctx, call.args[2], call.args[3], 4, reads=True, writes=True).removeprefix("ptr ")
-    places = [ctx.text.value(f"getelementptr i8, ptr {place}, i32 {number * 4}") for number in range(registers)]
-    values = [f"float {ctx.text.value(f'load float, ptr {one}, align 4')}" for one in places]
     # The pointer is to the rows of the calling warp, and the descriptor of those of all four.
     ctx.module.text.declare("llvm.nvvm.read.ptx.sreg.tid.y", "i32")
     warp = ctx.once(("thread", "threadIdx.y"), lambda: ctx.text.value("call i32 @llvm.nvvm.read.ptx.sreg.tid.y()"))
@@ -61,12 +58,20 @@ def emit_wgmma(ctx: FunctionContext, call: Call) -> str:
         f"wgmma.mma_async.sync.aligned.m64n{width}k16.f32.{kind}.{kind} {{{names}}}, ${2 * registers}, ${2 * registers + 1}, 1, 1, 1, "
         f"{turned[0]}, {turned[1]};"
     )
-    constraints = ",".join([*["=f"] * registers, *map(str, range(registers)), "l", "l"])
+    _through(ctx, registers, call.args[2], call.args[3], text, a, b)
+    return _effect(ctx)
+
+
+def _through(ctx: FunctionContext, registers: int, base: PrimExpr, index: PrimExpr, text: str, *descriptors: str) -> None:
+    """Run an instruction with the sums behind a pointer in registers that are the same before and after it."""
+    place = pointer(ctx, base, index, 4, reads=True, writes=True).removeprefix("ptr ")
+    places = [ctx.text.value(f"getelementptr i8, ptr {place}, i32 {number * 4}") for number in range(registers)]
+    values = [f"float {ctx.text.value(f'load float, ptr {one}, align 4')}" for one in places]
+    constraints = ",".join([*["=f"] * registers, *map(str, range(registers)), *["l"] * len(descriptors), "~{memory}"])
     struct = "{ " + ", ".join(["float"] * registers) + " }"
-    result = ctx.text.value(f'call {struct} asm sideeffect "{text}", "{constraints}"({", ".join([*values, a, b])})')
+    result = ctx.text.value(f'call {struct} asm sideeffect "{text}", "{constraints}"({", ".join([*values, *descriptors])})')
     for number, one in enumerate(places):
         ctx.text.emit(f"store float {ctx.text.value(f'extractvalue {struct} {result}, {number}')}, ptr {one}, align 4")
-    return _effect(ctx)
 
 
 def _descriptor(ctx: FunctionContext, call: Call, at: int, skipped: str) -> str:
@@ -88,10 +93,22 @@ def _bytes(ctx: FunctionContext, elements: PrimExpr, size: int) -> int:
     return count * size
 
 
-def _simple(name: str) -> Callable[[FunctionContext, Call], str]:
+def _of_sums(name: str, operands: int) -> Callable[[FunctionContext, Call], str]:
+    """What orders products and accesses to their sums; for LLVM too, if it is told where the sums are."""
+
     def emit(ctx: FunctionContext, call: Call) -> str:
         _check_chip(ctx)
-        emit_call(ctx, name, "void", *(f"i64 {as_int(arg)}" for arg in call.args))
+        numbers, sums = [str(as_int(arg)) for arg in call.args[:operands]], call.args[operands:]
+        text = f"wgmma.{name}.sync.aligned {', '.join(numbers)};"
+        width = as_int(sums[0]) if sums else None
+        if not sums:
+            ctx.text.emit(f'call void asm sideeffect "{text}", "~{{memory}}"()')
+        elif width is None or len(sums) != 3:
+            raise CodegenError(
+                f"In {ctx.name}: {call.op.removeprefix('tir.')} takes columns (a constant), pointer and index of sums, or none"
+            )
+        else:
+            _through(ctx, width // 2, sums[1], sums[2], text)
         return _effect(ctx)
 
     return emit
@@ -106,8 +123,8 @@ def emit_proxy_fence(ctx: FunctionContext, call: Call) -> str:
 
 CALLS: Mapping[str, Callable[[FunctionContext, Call], str]] = {
     "tir.ptx_wgmma": emit_wgmma,
-    "tir.ptx_wgmma_fence": _simple("llvm.nvvm.wgmma.fence.sync.aligned"),
-    "tir.ptx_wgmma_commit_group": _simple("llvm.nvvm.wgmma.commit_group.sync.aligned"),
-    "tir.ptx_wgmma_wait_group": _simple("llvm.nvvm.wgmma.wait_group.sync.aligned"),
+    "tir.ptx_wgmma_fence": _of_sums("fence", 0),
+    "tir.ptx_wgmma_commit_group": _of_sums("commit_group", 0),
+    "tir.ptx_wgmma_wait_group": _of_sums("wait_group", 1),
     "tir.ptx_fence_proxy_async": emit_proxy_fence,
 }

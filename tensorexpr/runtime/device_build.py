@@ -59,6 +59,7 @@ def _finished(kernels: IRModule) -> IRModule:
     """Kernels with barriers, reductions over threads and memory of warps as code generation takes them."""
     from ..lower import transform
     from ..lower.device.async_queues import LowerAsyncQueues
+    from ..lower.device.proxy_fences import ProxyFences
 
     # Merged before barriers are put: what shares a place needs one between.
     for one in (
@@ -69,6 +70,7 @@ def _finished(kernels: IRModule) -> IRModule:
         transform.ThreadSync("warp"),
         transform.InjectPTXAsyncCopy(proved=True),  # behind barriers, which look at stores
         LowerAsyncQueues(),
+        ProxyFences(),  # behind the waits for copies
         transform.LowerThreadAllreduce(),
     ):
         kernels = one(kernels)

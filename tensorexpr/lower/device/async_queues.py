@@ -12,13 +12,12 @@ from __future__ import annotations
 from ...errors import LoweringError
 from ...tir.arithmetic import as_int
 from ...tir.device_intrin import device_call
-from ...tir.expr import Call
 from ...tir.function import PrimFunc
 from ...tir.stmt import AttrStmt, Evaluate, Stmt, seq
 from ..async_queues import COMMIT, COUNT, WAIT
 from ..context import PassContext
 from ..passes import Pass
-from ..rebuild import map_stmt, own_expressions, walk_statements
+from ..rebuild import map_stmt, walk_statements
 
 
 def LowerAsyncQueues() -> Pass:
@@ -34,24 +33,20 @@ def _lowered(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     queues = {as_int(one.value) for one in walk_statements(func.body) if isinstance(one, AttrStmt) and one.attr_key == COMMIT}
     if not queues:
         return func
-    # Units that read shared memory past the threads see only what a fence has shown them.
-    units = any(
-        isinstance(node, Call) and node.op == "tir.ptx_wgmma" for one in walk_statements(func.body) for node in own_expressions(one)
-    )
     if len(queues) > 1:
         raise LoweringError(
             f"a kernel has {len(queues)} queues of asynchronous copies; a device has one: pipeline one loop, or one stage of it"
         )
-    return func.with_body(_instructions(func.body, (Evaluate(device_call("ptx_fence_proxy_async")),) if units else ()))
+    return func.with_body(_instructions(func.body))
 
 
-def _instructions(stmt: Stmt, shown: tuple[Stmt, ...]) -> Stmt:
+def _instructions(stmt: Stmt) -> Stmt:
     if isinstance(stmt, AttrStmt) and stmt.attr_key == COMMIT:
-        return seq(_instructions(stmt.body, shown), Evaluate(device_call("ptx_commit_group")))
+        return seq(_instructions(stmt.body), Evaluate(device_call("ptx_commit_group")))
     if isinstance(stmt, AttrStmt) and stmt.attr_key == WAIT:
         inner = stmt.body
         count = as_int(inner.value) if isinstance(inner, AttrStmt) and inner.attr_key == COUNT else None
         if count is None or not isinstance(inner, AttrStmt):
             raise LoweringError(f"the number of groups that a wait leaves under way is a constant on a device, not that of\n{stmt}")
-        return seq(Evaluate(device_call("ptx_wait_group", count)), *shown, _instructions(inner.body, shown))
-    return map_stmt(stmt, lambda one: _instructions(one, shown))
+        return seq(Evaluate(device_call("ptx_wait_group", count)), _instructions(inner.body))
+    return map_stmt(stmt, _instructions)

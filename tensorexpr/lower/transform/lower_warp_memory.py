@@ -29,6 +29,7 @@ from ..rebuild import map_stmt, own_expressions, pointer_like, pointer_scope, wa
 
 # Where calls have the pointer to what each thread holds of a warp's memory; the offset of the thread's part stands behind it.
 _PARTS = {"tir.ptx_mma": (6, 8, 10), "tir.ptx_ldmatrix": (3,), "tir.ptx_wgmma": (2,)}
+_PARTS |= {"tir.ptx_wgmma_fence": (1,), "tir.ptx_wgmma_wait_group": (2,)}  # of those that say where the sums are
 
 
 def LowerWarpMemory() -> Pass:
@@ -151,7 +152,7 @@ class _Lowering:
     def _unit(self, call: Call) -> Call:
         """A call of matrix units on the threads' own parts."""
         args = list(call.args)
-        for at in _PARTS[call.op]:
+        for at in (at for at in _PARTS[call.op] if at < len(args)):
             shares = self._shares.get(args[at])  # type: ignore[call-overload]
             if shares is None:
                 continue

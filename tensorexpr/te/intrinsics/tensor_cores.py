@@ -239,13 +239,13 @@ def multiply_in_group(unit: MatrixUnit, width: int, depth: int, turned_a: bool, 
             return tvm_access_ptr(unit.dtype, source.data, begin, extent, Buffer.READ), chunks, eight, int(turned)
 
         def update(thread: Var) -> Stmt:
-            steps = []
+            steps, place = [], sums.elem_offset + thread * (width // 2)
             for step in range(depth // unit.depth):
                 operands = [part for one, side in zip(ins, sides, strict=True) for part in operand(one, *side, step)]
-                place = sums.elem_offset + thread * (width // 2)
                 steps.append(Evaluate(device_call("ptx_wgmma", unit.dtype, width, unit.depth, sums.data, place, *operands)))
             before, after, wait = (
-                Evaluate(device_call(f"ptx_wgmma_{name}", *args)) for name, *args in (("fence",), ("commit_group",), ("wait_group", 0))
+                Evaluate(device_call(f"ptx_wgmma_{name}", *args))
+                for name, *args in (("fence", width, sums.data, place), ("commit_group",), ("wait_group", 0, width, sums.data, place))
             )
             return seq(before, *steps, after, wait)
 

@@ -2,8 +2,9 @@
 
 emulator   the device: arrays, launches, counters
 machine    threads of a block: paths, barriers
-compute, alu, access, warps    what instructions do
+compute, alu, access, warps, warpgroups, wmma    what instructions do
 memory     arrays of a launch, shared memory that is watched
+units      what matrix units see of memory and registers
 parser     PTX text as instructions
 faults     what is found wrong, one class for each kind
 """
@@ -13,10 +14,12 @@ from .faults import (
     DataRace,
     DivergentBarrier,
     MisalignedAccess,
+    MissingFence,
     OutOfBounds,
     PtxFault,
     Trapped,
     UnfinishedCopy,
+    UnfinishedProduct,
     UninitialisedRead,
     UnknownInstruction,
 )
@@ -28,10 +31,12 @@ __all__ = [
     "DivergentBarrier",
     "Emulator",
     "MisalignedAccess",
+    "MissingFence",
     "OutOfBounds",
     "PtxFault",
     "Trapped",
     "UnfinishedCopy",
+    "UnfinishedProduct",
     "UninitialisedRead",
     "UnknownInstruction",
     "emulator",

@@ -434,5 +434,5 @@ MAKERS: dict[str, Callable[[Kernel, Instruction], Step | None]] = {
     "activemask": _active,
     "atom": _atomic,
     "red": _atomic,
-    **dict.fromkeys(("membar", "fence", "prefetch", "prefetchu"), _nothing),
+    **dict.fromkeys(("membar", "prefetch", "prefetchu"), _nothing),
 }

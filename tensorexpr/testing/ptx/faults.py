@@ -29,6 +29,14 @@ class UnfinishedCopy(PtxFault):
     """An access to shared memory for which an asynchronous copy is under way that nobody has waited for."""
 
 
+class MissingFence(PtxFault):
+    """Matrix units read shared memory, or add to registers, that threads accessed before with no fence between."""
+
+
+class UnfinishedProduct(PtxFault):
+    """An access to registers that an asynchronous product still adds to, or a write to shared memory that it still reads."""
+
+
 class DivergentBarrier(PtxFault):
     """A barrier that some threads of the block, or an exchange that some threads of the warp, never reach."""
 

@@ -16,10 +16,12 @@ from . import access, compute, warpgroups, wmma
 from .faults import DivergentBarrier, Trapped, UninitialisedRead, UnknownInstruction
 from .memory import Counters, GlobalMemory, SharedMemory
 from .parser import Instruction, Kernel
+from .units import Sums
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Step = Callable[["Block", "Array | None"], None]
 _WARP = 32
+_SHOWN = 100  # characters of an instruction in messages
 _CONTROL = {"bra": "bra", "ret": "ret", "exit": "ret"}
 
 
@@ -33,6 +35,7 @@ class Program:
     kinds: list[str]  # "", "bra", "ret", "bar", "warp"
     leaders: frozenset[int]
     cell: int
+    sums: dict[str, int]  # the registers that products of four warps add to, numbered
 
 
 def prepare(kernel: Kernel) -> Program:
@@ -43,14 +46,15 @@ def prepare(kernel: Kernel) -> Program:
     """
     steps: list[Step | None] = []
     targets, kinds = [], []
+    sums = warpgroups.sums_of(kernel)
     for one in kernel.instructions:
         op = one.words[0]
         kind = _CONTROL.get(op, "bar" if _is_barrier(one) else "warp" if _is_of_warp(one) else "")
         kinds.append(kind)
         targets.append(kernel.labels[one.operands[0]] if kind == "bra" else -1)
-        steps.append(None if kind in ("bra", "ret", "bar") else _step(kernel, one))
+        steps.append(None if kind in ("bra", "ret", "bar") else warpgroups.watched(_step(kernel, one), one, sums))
     leaders = frozenset(kernel.labels.values())
-    return Program(kernel, steps, targets, kinds, leaders, access.narrowest(kernel))
+    return Program(kernel, steps, targets, kinds, leaders, access.narrowest(kernel), sums)
 
 
 def _is_barrier(one: Instruction) -> bool:
@@ -97,10 +101,11 @@ class Block:
         }
         static = -(-self.kernel.static_bytes // 128) * 128
         self.dynamic_at = static
-        self.shared = SharedMemory(static + dynamic if dynamic else self.kernel.static_bytes, program.cell, self.size)
+        room = static + dynamic if dynamic else self.kernel.static_bytes
+        self.shared = SharedMemory(room, program.cell, self.size, units=bool(program.sums))
         self.local = np.full((self.size, max(1, self.kernel.local_bytes)), 0xFF, np.uint8)
         self.copies = access.Copies(self.size)
-        self.sums: dict[str, tuple[Array, Array]] = {}  # what matrix units will leave in registers, and whose are not there yet
+        self.sums = Sums(self.size, program.sums)
         self.index = index
         self.at = 0
 
@@ -109,7 +114,8 @@ class Block:
     def where(self) -> str:
         """The place that is being run, for messages."""
         one = self.kernel.instructions[self.at]
-        return f"{self.kernel.name}, block {self.index}, line {one.line} ({one.text.strip()})"
+        text = one.text.strip()
+        return f"{self.kernel.name}, block {self.index}, line {one.line} ({text[:_SHOWN] + '...' if len(text) > _SHOWN else text})"
 
     def read(self, name: str, lanes: Array | None, kind: Any = None) -> Array:
         """A register of the threads that run. One that nobody has written holds poison of the type `kind`, as compilers leave

@@ -15,12 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from .faults import DataRace, MisalignedAccess, OutOfBounds, UnfinishedCopy, UninitialisedRead
+from .faults import DataRace, MisalignedAccess, MissingFence, OutOfBounds, UnfinishedCopy, UninitialisedRead
+from .units import Product, UnitsView
 
 Array = np.ndarray[Any, np.dtype[Any]]
 SHARED, LOCAL, CONSTANT = 1 << 60, 1 << 61, 1 << 62
 """Where the windows of shared, local and constant memory lie among generic addresses, beyond those of any host."""
 _NOBODY = -1
+_EVER = 2**31 - 1
 _UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 SECTOR, BANKS = 32, 32
 
@@ -134,9 +136,9 @@ def _cells(offsets: bytes, size: int, threads: bytes, cell: int) -> _Cells:
 
 
 class SharedMemory:
-    """The shared memory of one block, and who touched it."""
+    """The shared memory of one block, and who touched it; `units` if matrix units read it past the threads."""
 
-    def __init__(self, size: int, cell: int, threads: int) -> None:
+    def __init__(self, size: int, cell: int, threads: int, units: bool = False) -> None:
         self._cell = cell
         cells = max(1, -(-size // cell))
         self.size = size
@@ -150,6 +152,7 @@ class SharedMemory:
         self._write_epoch, self._read_epoch = np.full(cells, -1, np.int32), np.full(cells, -1, np.int32)
         self._write_turn, self._read_turn = np.zeros(cells, np.int32), np.zeros(cells, np.int32)
         self._write_line, self._read_line = np.zeros(cells, np.int32), np.zeros(cells, np.int32)
+        self._units = UnitsView(cells, threads) if units else None
         self.epoch = 0
         self.turns = np.zeros(-(-threads // 32), np.int32)  # how often each warp waited for itself
 
@@ -181,20 +184,11 @@ class SharedMemory:
         """
         found = self._cells(offsets, size, where, threads)
         cells, who = found.cells, found.threads
-        if self._copying and self._pending[cells].any():
-            at = int(np.nonzero(self._pending[cells])[0][0])
-            raise UnfinishedCopy(
-                f"{where}: thread {who[at]} reads byte {cells[at] * self._cell} of shared memory, for which an asynchronous copy is under "
-                "way; wait for its group (ptx_wait_group with a smaller number), then a barrier"
-            )
+        self._check_landed(found, where, "reads")
         racing = self._foreign(found, self._writer, self._write_epoch, self._write_turn)
         if racing.any():
             self._race(where, "reads", cells, who, racing, self._writer, self._write_line, "wrote")
-        if not self._known[cells].all():
-            at = int(np.nonzero(~self._known[cells])[0][0])
-            raise UninitialisedRead(
-                f"{where}: thread {who[at]} reads byte {cells[at] * self._cell} of shared memory, which nothing has written"
-            )
+        self._check_known(found, where)
         foreign = self._shared_readers[cells] | (self._reader[cells] != who)
         self._shared_readers[cells] = foreign & (self._read_epoch[cells] == self.epoch)
         self._reader[cells] = who
@@ -202,14 +196,35 @@ class SharedMemory:
             self._shared_readers[cells[self._reader[cells] != who]] = True  # several lanes of this access
         self._read_epoch[cells], self._read_turn[cells], self._read_line[cells] = self.epoch, self.turns[found.warps], line
 
+    def _check_landed(self, found: _Cells, where: str, verb: str) -> None:
+        """Refuse an access to cells for which copies are under way."""
+        cells = found.cells
+        if self._copying and self._pending[cells].any():
+            at = int(np.nonzero(self._pending[cells])[0][0])
+            raise UnfinishedCopy(
+                f"{where}: thread {found.threads[at]} {verb} byte {cells[at] * self._cell} of shared memory, for which an asynchronous "
+                f"copy of thread {self._writer[cells[at]]} at line {self._write_line[cells[at]]} is under way; wait for its group "
+                "(ptx_wait_group with a smaller number), then a barrier"
+            )
+
+    def _check_known(self, found: _Cells, where: str) -> None:
+        if not self._known[found.cells].all():
+            at = int(np.nonzero(~self._known[found.cells])[0][0])
+            raise UninitialisedRead(
+                f"{where}: thread {found.threads[at]} reads byte {found.cells[at] * self._cell} of shared memory, which nothing has written"
+            )
+
     def note_write(self, offsets: Array, size: int, where: str, threads: Array, line: int, values: Array | None = None) -> None:
         """Watch a write; lanes that write equal values to one place don't race.
 
         Raises:
-            DataRace: see there.
+            DataRace, UnfinishedCopy, UnfinishedProduct: see there.
         """
         found = self._cells(offsets, size, where, threads)
         cells, who = found.cells, found.threads
+        self._check_landed(found, where, "writes")
+        if self._units is not None:
+            self._units.note_write(cells, who, where, self._cell)
         for others, lines, verb in ((self._reader, self._read_line, "read"), (self._writer, self._write_line, "wrote")):
             epoch, turn = (self._read_epoch, self._read_turn) if verb == "read" else (self._write_epoch, self._write_turn)
             racing = self._foreign(found, others, epoch, turn)
@@ -270,6 +285,54 @@ class SharedMemory:
         self.data[offsets[:, None] + np.arange(size)] = rows
         self._writer[cells], self._write_epoch[cells] = who, self.epoch
         self._write_turn[cells], self._write_line[cells] = self.turns[found.warps], line
+        if self._units is not None:
+            self._units.note_write(cells, who, where, self._cell)
+
+    def fence(self, threads: Array) -> None:
+        """Threads show matrix units what they have written."""
+        if self._units is not None:
+            self._units.fence(threads, self._writer, self.epoch)
+
+    def check_product(self, offsets: Array, size: int, where: str, threads: Array) -> Array:
+        """Watch units that read an operand for four warps together; the cells that they read.
+
+        Raises:
+            DataRace, MissingFence, UninitialisedRead, UnfinishedCopy: see there.
+        """
+        assert self._units is not None
+        found = self._cells(offsets, size, where, np.resize(threads, len(offsets)))
+        cells = found.cells
+        self._check_landed(found, where, "reads")
+        racing = self._write_epoch[cells] == self.epoch  # of their own threads too, as the other warps don't wait for these
+        if racing.any():
+            self._race(where, "reads", cells, found.threads, racing, self._writer, self._write_line, "wrote")
+        self._check_known(found, where)
+        unseen = self._units.unseen(cells, threads, self._write_epoch[cells], self.epoch)
+        if unseen.any():
+            cell = int(cells[np.nonzero(unseen)[0][0]])
+            raise MissingFence(
+                f"{where}: the matrix units read byte {cell * self._cell} of shared memory, which thread {self._writer[cell]} wrote at "
+                f"line {self._write_line[cell]} with no fence.proxy.async between; put T.ptx_fence_proxy_async() in front of the "
+                "barrier, behind what is written (behind the wait for what is copied)"
+            )
+        return cells
+
+    def begin_product(self, product: Product) -> None:
+        """Units read cells until their product has been waited for."""
+        assert self._units is not None
+        self._units.begin(product)
+        self._note_units(product)
+
+    def end_product(self, product: Product) -> None:
+        """Four warps have waited for a product, each for itself: who writes there needs a barrier."""
+        assert self._units is not None
+        self._units.end(product)
+        self._note_units(product)
+
+    def _note_units(self, product: Product) -> None:
+        cells = product.cells
+        self._reader[cells], self._shared_readers[cells] = product.threads[0], True
+        self._read_epoch[cells], self._read_turn[cells], self._read_line[cells] = self.epoch, _EVER, product.line
 
 
 def check_alignment(addresses: Array, size: int, where: str, threads: Array) -> None:

@@ -1,4 +1,4 @@
-"""wgmma: products of operands in shared memory by four warps together, whose sums arrive when their group has been waited for."""
+"""wgmma: operands in shared memory are multiplied by four warps together, whose sums are theirs when their group has been waited for."""
 
 from __future__ import annotations
 
@@ -12,60 +12,91 @@ from .access import Step, names_of
 from .compute import operand
 from .faults import DivergentBarrier
 from .parser import Instruction, Kernel
+from .units import GROUP, Product
 
 if TYPE_CHECKING:
     from .machine import Block
 
 Array = np.ndarray[Any, np.dtype[Any]]
+_REGISTER = re.compile(r"%\w+")
 
 
-def made(kernel: Kernel, one: Instruction) -> Step | None:
-    """wgmma: four warps multiply operands in shared memory; the sums are there when their group has been waited for."""
-    if one.words[1] == "wait_group":
+def sums_of(kernel: Kernel) -> dict[str, int]:
+    """The registers that products of four warps add to, numbered."""
+    products = (one for one in kernel.instructions if one.words[:2] == ("wgmma", "mma_async"))
+    return {name: row for row, name in enumerate(dict.fromkeys(name for one in products for name in names_of(one.operands[0])))}
 
-        def wait(block: Block, lanes: Array | None) -> None:
-            threads = block.threads if lanes is None else lanes
-            for name, (values, pending) in block.sums.items():
-                done = threads[pending[threads]]
-                block.write(name, done, values[done])
-                pending[done] = False
 
-        return wait
-    if one.words[1] != "mma_async":
-        return lambda block, lanes: None  # fences, and what ends a group
-    names, (a_kind, b_kind) = names_of(one.operands[0]), one.words[-2:]
-    width = int(re.findall(r"n(\d+)k16", one.text)[0])
-    left, right = (operand(kernel, text, "b64") for text in one.operands[1:3])
-    turned = [text.strip() == "1" for text in one.operands[-2:]]
+def watched(step: Step, one: Instruction, row_of: dict[str, int]) -> Step:
+    """The step of an instruction of threads, which tells what it does to registers that units add to."""
+    rows = np.array(sorted({row_of[name] for name in _REGISTER.findall(one.text) if name in row_of}), np.int64)
+    if one.words[0] == "wgmma" or not len(rows):
+        return step
 
     def run(block: Block, lanes: Array | None) -> None:
-        threads = block.threads if lanes is None else lanes
-        sums = [_pending(block, name) for name in names]
-        for first in range(0, len(threads), 128):
-            group = threads[first : first + 128]
-            a = _operand_rows(block, left(block, lanes)[first : first + 128], 64, turned[0], group, one.line)
-            b = _operand_rows(block, right(block, lanes)[first : first + 128], width, turned[1], group, one.line)
-            product = warps.typed(a, a_kind) @ warps.typed(b, b_kind).T
-            row, column = warps.group_places(len(names))
-            for register, (values, _) in enumerate(sums):
-                values.view(np.float32)[group] += product[row[register], column[register]].astype(np.float32)
-        for name, (_, pending) in zip(names, sums, strict=True):
-            pending[threads] = True
-            block.write(name, threads, np.full(len(threads), 0xFFFFFFFF, np.uint32))  # nothing to read before it is waited for
+        block.sums.access(rows, block.threads if lanes is None else lanes, block.where(), one.line)
+        step(block, lanes)
 
     return run
 
 
-def _pending(block: Block, name: str) -> tuple[Array, Array]:
-    """What a register of sums will hold when the units are done with it, and for which threads they aren't."""
-    values, pending = block.sums.setdefault(name, (np.zeros(block.size, np.uint32), np.zeros(block.size, np.bool_)))
-    values[~pending] = np.ascontiguousarray(block.read(name, None)).view(np.uint32)[~pending]
-    return values, pending
+def made(kernel: Kernel, one: Instruction) -> Step | None:
+    """wgmma: products, the fence in front of them, and the groups that they are waited for by."""
+    match one.words[1]:
+        case "mma_async":
+            return _product(kernel, one)
+        case "fence":
+            return lambda block, lanes: block.sums.fence(block.threads if lanes is None else lanes)
+        case "commit_group":
+            return _commit
+        case "wait_group":
+            pending = int(one.operands[0])
+            return lambda block, lanes: _wait(block, block.threads if lanes is None else lanes, pending)
+    return None
 
 
-def _operand_rows(block: Block, descriptors: Array, rows: int, turned: bool, group: Array, line: int) -> Array:
-    """An operand of wgmma as (rows, 16) halves: its descriptor says where pieces of 8 rows by 16 bytes are."""
-    where = block.where()
+def _commit(block: Block, lanes: Array | None) -> None:
+    block.sums.commits[block.threads if lanes is None else lanes] += 1
+
+
+def _wait(block: Block, threads: Array, pending: int) -> None:
+    for product in block.sums.done(threads, pending):
+        block.shared.end_product(product)
+
+
+def _product(kernel: Kernel, one: Instruction) -> Step | None:
+    if one.operands[3:6] != ("1", "1", "1"):  # sums that aren't kept, operands that are negated
+        return None
+    names, (a_kind, b_kind) = names_of(one.operands[0]), one.words[-2:]
+    width = int(re.findall(r"n(\d+)k16", one.text)[0])
+    left, right = (operand(kernel, text, "b64") for text in one.operands[1:3])
+    turned = [text.strip() == "1" for text in one.operands[-2:]]
+    numbers = sums_of(kernel)
+    rows = np.array([numbers[name] for name in names], np.int64)
+    row, column = warps.group_places(len(names))
+
+    def run(block: Block, lanes: Array | None) -> None:
+        threads, where = block.threads if lanes is None else lanes, block.where()
+        a_words, b_words = left(block, lanes), right(block, lanes)
+        for first in range(0, len(threads), GROUP):
+            group = threads[first : first + GROUP]
+            a_at = _places(a_words[first : first + GROUP], 64, where)
+            b_at = _places(b_words[first : first + GROUP], width, where)
+            cells = [block.shared.check_product(at, 16, where, group) for at in (a_at, b_at)]
+            begun = Product(group, int(block.sums.commits[group[0]]), rows, np.unique(np.concatenate(cells)), one.line)
+            block.sums.begin(begun, where)
+            block.shared.begin_product(begun)
+            a, b = (_rows(block, at, flag) for at, flag in zip((a_at, b_at), turned, strict=True))
+            product = (warps.typed(a, a_kind) @ warps.typed(b, b_kind).T)[row, column].astype(np.float32)
+            for name, more in zip(names, product, strict=True):  # nobody can look at them before they have been waited for
+                had = np.ascontiguousarray(block.read(name, group)).view(np.float32)
+                block.write(name, group, (had + more).view(np.uint32))
+
+    return run
+
+
+def _places(descriptors: Array, rows: int, where: str) -> Array:
+    """Where the pieces of 8 rows by 16 bytes of an operand of wgmma begin, by rows / 8 and the two chunks; each row has 16 bytes."""
     if len(np.unique(descriptors)) > 1:
         raise DivergentBarrier(f"{where}: the threads of four warps have different descriptors; they tell one operand together")
     word = int(descriptors[0])
@@ -73,13 +104,23 @@ def _operand_rows(block: Block, descriptors: Array, rows: int, turned: bool, gro
     eight, two, within = np.arange(rows // 8), np.arange(2), np.arange(8)
     # Of a turned operand each piece has 8 products of 8 rows: the second distance is that of rows, the first that of products.
     at = begin + eight[:, None, None] * second + two[None, :, None] * first + within * 16
-    places = at.ravel().astype(np.int64)
-    who = group[np.arange(len(places)) % len(group)]
-    block.shared.note_read(places, 16, where, who, line)
+    return np.asarray(at.ravel().astype(np.int64))
+
+
+def _rows(block: Block, places: Array, turned: bool) -> Array:
+    """An operand of wgmma as (rows, 16) halves."""
+    rows = len(places) // 2
     pieces = np.stack(block.shared.read(places, 2, 8), axis=-1).reshape(rows // 8, 2, 8, 8)
     if turned:  # [rows / 8][2][product][row]
         return np.asarray(pieces.transpose(0, 3, 1, 2).reshape(rows, 16))
     return np.asarray(pieces.transpose(0, 2, 1, 3).reshape(rows, 16))
 
 
-MAKERS = {"wgmma": made}
+def _fence(kernel: Kernel, one: Instruction) -> Step | None:
+    """fence.proxy.async: units see what a thread has written to shared memory. Threads see each other's writes at once here."""
+    if one.words[1:3] == ("proxy", "async") and all(word.startswith("shared") for word in one.words[3:]):
+        return lambda block, lanes: block.shared.fence(block.threads if lanes is None else lanes)
+    return lambda block, lanes: None
+
+
+MAKERS = {"wgmma": made, "fence": _fence}

@@ -16,13 +16,9 @@ import pytest
 
 import tensorexpr as tvm
 from tensorexpr import te, topi
-from tensorexpr.errors import CodegenError
 from tensorexpr.runtime.device_module import DeviceModule
 from tensorexpr.schedule.trace import Trace
-from tensorexpr.script import from_source
 from tensorexpr.spaces.explain import explain_default
-from tensorexpr.spaces.gpu import block
-from tensorexpr.target.chips import Rates
 from tensorexpr.te.tensor import Tensor
 from tensorexpr.testing.ptx import DataRace, UnfinishedCopy, UninitialisedRead, emulator
 from tensorexpr.testing.ptx.memory import Counters
@@ -210,72 +206,6 @@ def test_a_wrong_fragment_is_seen(pattern: str, replacement: str) -> None:
     case, module = CASES["halves"], built("halves")
     text, count = re.subn(pattern, replacement, module.code.assembly, count=1)
     assert count and not case.is_right(case.run(with_text(module, text))[0])
-
-
-HOPPER = "cuda -arch=sm_90a"
-GROUPS = {
-    "rows": Case("bfloat16", [(64, 192), (64, 192)], lambda a, b: product(a, b, rows=True), lambda a, b: a @ b.T),
-    "columns": Case("float16", [(64, 64), (64, 64)], lambda a, b: product(a, b, columns=True), lambda a, b: a.T @ b),
-    "two groups": Case("float16", [(128, 64), (64, 140)], product, np.matmul),
-}
-
-
-def _with_one_multiprocessor(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Large tiles of little: a single block keeps the whole chip busy."""
-    monkeypatch.setattr(block, "rates_of", lambda arch: Rates(1, 128, 1692, 50))
-
-
-@pytest.mark.parametrize("name", GROUPS)
-def test_four_warps_multiply_together(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    _with_one_multiprocessor(monkeypatch)
-    module = GROUPS[name].build(HOPPER)
-    assert "wgmma.mma_async" in module.code.assembly and "ldmatrix" not in module.code.assembly
-    found, counters = GROUPS[name].run(module)
-    assert GROUPS[name].is_right(found)
-    assert counters.bank_conflicts == 0
-
-
-@pytest.mark.parametrize(
-    "pattern, replacement, fault",
-    [
-        (r"wgmma\.wait_group\.sync\.aligned\s+0;", "", None),
-        (r"cp\.async\.wait_group\s+\d;", "", (UnfinishedCopy, UninitialisedRead)),
-        (r"bar\.sync\s+0;", "", (DataRace, UnfinishedCopy, UninitialisedRead)),
-        (r"(wgmma\.mma_async[^;]*1, 1, 1, )0, 1;", r"\g<1>0, 0;", None),
-    ],
-)
-def test_a_fault_of_four_warps_is_seen(pattern: str, replacement: str, fault: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    _with_one_multiprocessor(monkeypatch)
-    case = Case("float16", [(64, 96), (96, 64)], product, np.matmul)
-    module = case.build(HOPPER)
-    text, count = re.subn(pattern, replacement, module.code.assembly)
-    assert count
-    if fault is None:
-        assert not case.is_right(case.run(with_text(module, text))[0])
-        return
-    with pytest.raises(fault):
-        case.run(with_text(module, text))
-
-
-@needs_ptxas
-def test_the_assembler_puts_no_waits_between_large_products() -> None:
-    module = Case("bfloat16", [(4096, 4096), (4096, 4096)], product, np.matmul).build(HOPPER)
-    loop = loop_of(module.code.assembly)
-    assert loop["wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16"] == 4 and loop["bar.sync"] == 1
-    used = assembled(module.code.assembly, "sm_90a")
-    assert used.registers <= 168 and used.spilled == 0
-    assert "serialized" not in used.words
-
-
-def test_groups_of_warps_are_of_one_chip() -> None:
-    script = """@T.prim_func
-def main(A: T.Buffer((32,), "float32")):
-    tx = T.launch_thread("threadIdx.x", 32)
-    T.ptx_wgmma_fence()
-    A[tx] = T.float32(0)
-"""
-    with pytest.raises(CodegenError, match="wgmma is of sm_90a alone, and the target is sm_80; use ptx_mma"):
-        tvm.build(from_source(script), target=TARGET)
 
 
 def test_a_trace_makes_the_same_kernel() -> None:
