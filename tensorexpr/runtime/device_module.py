@@ -12,7 +12,7 @@ import numpy as np
 
 from ..codegen.signature import BufferParam, Signature
 from ..errors import ArgumentError, MissingFunctionError, TensorExprError
-from ..lower.device.split_host_device import HostPart, check_launch
+from ..lower.device.split_host_device import HostBranch, HostLoop, HostPart, HostStep, HostValue, Launch, check_launch
 from ..target import Target
 from ..tir.arithmetic import as_int, const
 from ..tir.dtype import parse_dtype, to_numpy
@@ -151,18 +151,50 @@ class DeviceFunction:
             kept.append(keep)
             places[space.pointer] = np.uint64(address)
             memory.append((address, size))
-        for launch in self.made.host.launches:
-            extents = {tag: _number(extent, numbers) for tag, extent in launch.extents.items()}
-            check_launch(launch.kernel, extents, self._code.target)
-            if 0 in extents.values():
-                continue
-            grid, block = (tuple(extents.get(f"{kind}.{axis}", 1) for axis in "xyz") for kind in ("blockIdx", "threadIdx"))
-            dtypes = self._code.kernels[launch.kernel].dtypes
-            arguments = [_typed(places[var], dtype) for var, dtype in zip(launch.arguments, dtypes, strict=True)]
-            device.launch(self._code, launch.kernel, grid, block, arguments, memory)  # type: ignore[arg-type]
+        _HostRun(self._code, device, places, numbers, memory).steps(self.made.host.steps)
 
     def __repr__(self) -> str:
         return f"<function {self.name} of a module for {self._code.target.kind.name}>"
+
+
+@dataclass(frozen=True)
+class _HostRun:
+    """One run of a host's part: values of variables for kernels and for expressions of the host, and the arrays of the call."""
+
+    code: DeviceCode
+    device: Launcher
+    places: dict[Any, Any]
+    numbers: dict[Var, PrimExpr]
+    memory: Sequence[tuple[int, int]]
+
+    def steps(self, steps: Sequence[HostStep]) -> None:
+        """Do one step after the other."""
+        for step in steps:
+            match step:
+                case Launch():
+                    self._launch(step)
+                case HostLoop(var, begin, extent, body):
+                    first = _number(begin, self.numbers)
+                    for value in range(first, first + _number(extent, self.numbers)):
+                        self._bind(var, value)
+                        self.steps(body)
+                case HostBranch(condition, then, otherwise):
+                    self.steps(then if _number(condition, self.numbers) else otherwise)
+                case HostValue(var, value):
+                    self._bind(var, _number(value, self.numbers))
+
+    def _bind(self, var: Var, value: int) -> None:
+        self.places[var], self.numbers[var] = value, const(value, var.dtype)
+
+    def _launch(self, launch: Launch) -> None:
+        extents = {tag: _number(extent, self.numbers) for tag, extent in launch.extents.items()}
+        check_launch(launch.kernel, extents, self.code.target)
+        if 0 in extents.values():
+            return
+        grid, block = (tuple(extents.get(f"{kind}.{axis}", 1) for axis in "xyz") for kind in ("blockIdx", "threadIdx"))
+        dtypes = self.code.kernels[launch.kernel].dtypes
+        arguments = [_typed(self.places[var], dtype) for var, dtype in zip(launch.arguments, dtypes, strict=True)]
+        self.device.launch(self.code, launch.kernel, grid, block, arguments, self.memory)  # type: ignore[arg-type]
 
 
 def _typed(value: Any, dtype: str) -> Any:
@@ -172,7 +204,7 @@ def _typed(value: Any, dtype: str) -> Any:
 def _number(expr: PrimExpr, numbers: Mapping[Var, PrimExpr]) -> int:
     value = as_int(substitute(expr, dict(numbers)))
     if value is None:
-        raise TensorExprError(f"the extent {expr} of a launch is not determined by the arguments")
+        raise TensorExprError(f"{expr}, of the host around a launch, is not determined by the arguments")
     return value
 
 

@@ -1,4 +1,4 @@
-"""A lowered function as kernels, and the launches that its host makes one after the other.
+"""A lowered function as kernels, and the launches that its host makes one after the other, in loops and under conditions.
 
 for bx in T.thread_binding(4, "blockIdx.x"):            kernel(A, B): with T.launch_thread("blockIdx.x", 4) as bx:
     for tx in T.thread_binding(8, "threadIdx.x"):  ->                     with T.launch_thread("threadIdx.x", 8) as tx:
@@ -6,21 +6,26 @@ for bx in T.thread_binding(4, "blockIdx.x"):            kernel(A, B): with T.lau
                                                         host: launch kernel(A, B), grid (4, 1, 1), block (8, 1, 1)
 
 Memory of a kernel's own (shared, local) that is allocated around it moves into it; global memory that several kernels use is the host's.
+A loop of the host around launches hands its variable to their kernels. Its range, and conditions, are numbers that the host knows: it can't
+look into arrays of the device.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from ...errors import LoweringError
 from ...target import Target
 from ...target.chips import chip_of
 from ...tir.arithmetic import as_int
 from ...tir.attrs import FrozenMap
-from ...tir.expr import IntImm, PrimExpr, Var
+from ...tir.expr import BufferLoad, Call, IntImm, PrimExpr, Var
 from ...tir.function import PrimFunc
-from ...tir.stmt import Allocate, AttrStmt, DeclBuffer, Evaluate, SeqStmt, Stmt
+from ...tir.intrin import INTRINSICS
+from ...tir.rewriting import variables, walk
+from ...tir.stmt import Allocate, AttrStmt, BufferStore, DeclBuffer, Evaluate, For, ForKind, IfThenElse, LetStmt, SeqStmt, Stmt
 from ...tir.stmt_functor import renew_defs
 from ...tir.thread import HARDWARE_TAGS
 from ..context import PassContext
@@ -28,7 +33,8 @@ from ..rebuild import pointer_scope, walk_statements
 from ..transform.lower_device_kernel_launch import launch_of
 from ..transform.split_host_device import kernel_parameters
 from .launch_threads import launch_threads
-from .launches import launched_tag
+from .launches import has_threads, launched_tag
+from .stores_by_threads import stores_by_threads
 
 _LIMITS = {"threadIdx.x": 1024, "threadIdx.y": 1024, "threadIdx.z": 64, "blockIdx.x": 2**31 - 1, "blockIdx.y": 65535, "blockIdx.z": 65535}
 KERNEL = 2
@@ -45,6 +51,36 @@ class Launch:
 
 
 @dataclass(frozen=True)
+class HostLoop:
+    """Steps for each value of a variable, one after the other."""
+
+    var: Var
+    begin: PrimExpr
+    extent: PrimExpr
+    steps: tuple[HostStep, ...]
+
+
+@dataclass(frozen=True)
+class HostBranch:
+    """Steps where a condition holds, others where it doesn't."""
+
+    condition: PrimExpr
+    steps: tuple[HostStep, ...]
+    otherwise: tuple[HostStep, ...]
+
+
+@dataclass(frozen=True)
+class HostValue:
+    """A number that later steps use."""
+
+    var: Var
+    value: PrimExpr
+
+
+HostStep: TypeAlias = "Launch | HostLoop | HostBranch | HostValue"
+
+
+@dataclass(frozen=True)
 class Workspace:
     """Global memory that the host allocates for its kernels: `extents` elements of `dtype` behind `pointer`."""
 
@@ -55,9 +91,9 @@ class Workspace:
 
 @dataclass(frozen=True)
 class HostPart:
-    """What the host does: launches in order, with workspaces."""
+    """What the host does: steps in order, with workspaces."""
 
-    launches: tuple[Launch, ...]
+    steps: tuple[HostStep, ...]
     workspaces: tuple[Workspace, ...]
 
 
@@ -73,13 +109,13 @@ def split_host_device(name: str, func: PrimFunc, target: Target) -> tuple[HostPa
         LoweringError: for statements outside kernels, and for launches that the target's limits forbid.
     """
     splitter = _Splitter(name, func, target)
-    splitter.host(launch_threads(func, PassContext.current()).body)
-    if not splitter.launches:
+    if not has_threads(func):
         raise LoweringError(
             f"{name}: nothing of it is bound to threads, and on {target.kind.name} all code runs in threads: bind loops to blockIdx.x and "
             "threadIdx.x"
         )
-    return HostPart(tuple(splitter.launches), tuple(splitter.workspaces)), splitter.kernels
+    steps = splitter.host(launch_threads(func, PassContext.current()).body)
+    return HostPart(steps, tuple(splitter.workspaces)), splitter.kernels
 
 
 @dataclass
@@ -88,41 +124,72 @@ class _Splitter:
     func: PrimFunc
     target: Target
     kernels: dict[str, PrimFunc] = field(default_factory=dict)
-    launches: list[Launch] = field(default_factory=list)
     workspaces: list[Workspace] = field(default_factory=list)
+    values: set[Var] = field(default_factory=set)  # what the host gives a value while it runs
 
-    def host(self, stmt: Stmt) -> None:
-        """Note what the host does in a statement."""
+    def host(self, stmt: Stmt) -> tuple[HostStep, ...]:
+        """What the host does in a statement."""
         if launched_tag(stmt) is not None:
-            self._kernel(stmt)
-            return
+            return (self._kernel(stmt),)
         match stmt:
             case SeqStmt(parts):
-                for part in parts:
-                    self.host(part)
+                return tuple(step for part in parts for step in self.host(part))
             case Allocate() if not _starts(stmt):
-                pass  # nothing uses it
-            case Allocate() if pointer_scope(stmt.buffer_var) != "global":
-                scope = pointer_scope(stmt.buffer_var)
-                raise LoweringError(
-                    f"{self.name}: {stmt.buffer_var.name} of scope {scope!r} is used by several kernels, or outside of them; "
-                    'compute its stage at a loop of the kernel that reads it, or give it the scope "global"'
-                )
+                return ()  # nothing uses it
             case Allocate():
-                self.workspaces.append(Workspace(stmt.buffer_var, stmt.dtype, stmt.extents))
-                self.host(stmt.body)
+                self._workspace(stmt)
+                return self.host(stmt.body)
             case AttrStmt() | DeclBuffer():
-                self.host(stmt.body)
+                return self.host(stmt.body)
             case Evaluate(IntImm()):
-                pass
-            case _:
-                where = "a loop or condition around kernels" if _starts(stmt) else "a statement that is in no kernel"
+                return ()
+            case For() if _starts(stmt) and stmt.kind is not ForKind.VECTORIZED:
+                self._check_known(stmt, stmt.min, stmt.extent)
+                self.values.add(stmt.loop_var)
+                return (HostLoop(stmt.loop_var, stmt.min, stmt.extent, self.host(stmt.body)),)
+            case IfThenElse() if _starts(stmt):
+                self._check_known(stmt, stmt.condition)
+                otherwise = () if stmt.else_case is None else self.host(stmt.else_case)
+                return (HostBranch(stmt.condition, self.host(stmt.then_case), otherwise),)
+            case LetStmt() if _starts(stmt):
+                self._check_known(stmt, stmt.value)
+                self.values.add(stmt.var)
+                return (HostValue(stmt.var, stmt.value), *self.host(stmt.body))
+            case For() | BufferStore() if (filling := stores_by_threads(stmt)) is not None:
+                return (self._kernel(filling),)
+        where = "a statement around kernels" if _starts(stmt) else "a statement that is in no kernel"
+        raise LoweringError(
+            f"{self.name}: {where} ({type(stmt).__name__}) can't be run by the host: bind its loops to blockIdx.x and threadIdx.x, or "
+            f"compute it in a function of its own\n{stmt}"
+        )
+
+    def _workspace(self, stmt: Allocate) -> None:
+        scope = pointer_scope(stmt.buffer_var)
+        if scope != "global":
+            raise LoweringError(
+                f"{self.name}: {stmt.buffer_var.name} of scope {scope!r} is used by several kernels, or outside of them; "
+                'compute its stage at a loop of the kernel that reads it, or give it the scope "global"'
+            )
+        # One for the whole call: nobody reads in a later iteration what an earlier one left there.
+        varying = [var.name for extent in stmt.extents for var in variables(extent) if var in self.values]
+        if varying:
+            raise LoweringError(
+                f"{self.name}: the size of {stmt.buffer_var.name} depends on {varying[0]}, a loop of the host around kernels; allocate "
+                "as much as its largest value takes, outside of the loop"
+            )
+        self.workspaces.append(Workspace(stmt.buffer_var, stmt.dtype, stmt.extents))
+
+    def _check_known(self, stmt: Stmt, *controls: PrimExpr) -> None:
+        """Refuse what the host can't know without the device's memory."""
+        for one in controls:
+            read = next((node for node in walk(one) if isinstance(node, (BufferLoad, Call)) and not _is_pure(node)), None)
+            if read is not None:
                 raise LoweringError(
-                    f"{self.name}: {where} ({type(stmt).__name__}) can't be run by the host yet: bind its loops to blockIdx.x and "
-                    f"threadIdx.x, or compute it in a function of its own\n{stmt}"
+                    f"{self.name}: {type(stmt).__name__} around kernels depends on {read}, which the host doesn't know while kernels run; "
+                    f"decide it in a kernel, inside the loops that are bound to threads\n{stmt}"
                 )
 
-    def _kernel(self, body: Stmt) -> None:
+    def _kernel(self, body: Stmt) -> Launch:
         name = f"{self.name}_kernel" + (f"_{len(self.kernels)}" if self.kernels else "")
         _check_starts(body)
         params, buffers = kernel_parameters(body)
@@ -134,9 +201,9 @@ class _Splitter:
         launch = launch_of(made)
         extents = {tag: value for tag, value in zip(launch.names, launch.values, strict=True) if tag in HARDWARE_TAGS}
         self._check(name, extents)
-        self.launches.append(Launch(name, tuple(params), extents))
         named = {**attrs, "global_symbol": name, "tir.kernel_launch_params": launch.names}
         self.kernels[name] = renew_defs(made).with_attrs(named)
+        return Launch(name, tuple(params), extents)
 
     def _check(self, name: str, extents: Mapping[str, PrimExpr]) -> None:
         """Refuse launches that no driver takes; extents that are no constants are looked at in each launch."""
@@ -173,6 +240,10 @@ def _check_starts(stmt: Stmt) -> None:
             tag = stmt.node.thread_tag
             raise LoweringError(f"the loop over {stmt.node.var.name}, bound to {tag}, starts at {low}; threads count from 0")
         stmt = stmt.body
+
+
+def _is_pure(node: BufferLoad | Call) -> bool:
+    return isinstance(node, Call) and node.op in INTRINSICS and INTRINSICS[node.op].pure
 
 
 def _starts(stmt: Stmt) -> bool:
