@@ -9,6 +9,7 @@ shares a place are `ThreadSync`'s, which comes later.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -24,6 +25,7 @@ from ..lifetimes import Life, Lifetimes
 from ..passes import Pass
 from ..rebuild import FreeVars, map_expr, map_stmt, pointer_scope
 
+_ACCESS = 16  # bytes
 _NAMES = {"shared.dyn": "buf_dyn_shmem", "shared": "buf_shmem"}
 
 
@@ -73,7 +75,7 @@ def _placed(lives: Iterable[Life]) -> tuple[dict[Var, PrimExpr], PrimExpr]:
 
     Those of symbolic size follow the others, each at a place of its own.
     """
-    offsets: dict[Var, PrimExpr] = {}
+    offsets: dict[Var, PrimExpr] = {}  # multiples of an element, in which accesses count, and of the largest access that fits
     taken: list[tuple[int, int, Life]] = []
     symbolic: list[Allocate] = []
     for life in sorted(lives, key=lambda life: life.first):
@@ -86,21 +88,27 @@ def _placed(lives: Iterable[Life]) -> tuple[dict[Var, PrimExpr], PrimExpr]:
         for low, high, other in sorted(taken, key=lambda place: place[0]):
             together = other.last >= life.first and life.last >= other.first
             if together and low < begin + count * item and begin < high:
-                # Accesses count in elements from the one pointer, so a place is a whole number of them.
-                begin = -(-high // item) * item
+                multiple = _alignment(item, count)
+                begin = -(-high // multiple) * multiple
         taken.append((begin, begin + count * item, life))
         offsets[life.stmt.buffer_var] = IntImm("int32", begin)
     size: PrimExpr = IntImm("int32", max((high for _, high, _ in taken), default=0))
     # Larger elements first, which leaves the fewest bytes for alignment.
     for stmt in sorted(symbolic, key=lambda one: -_item(one.dtype)):
-        number = _item(stmt.dtype)
-        span = unit = const(number, "int32")
+        item = _item(stmt.dtype)
+        number = _alignment(item, None)
+        span, unit = const(item, "int32"), const(number, "int32")
         size = binary(Mul, binary(FloorDiv, binary(Add, size, const(number - 1, "int32")), unit), unit)
         offsets[stmt.buffer_var] = size
         for extent in stmt.extents:
             span = binary(Mul, span, extent)
         size = binary(Add, size, span)
     return offsets, size
+
+
+def _alignment(item: int, count: int | None) -> int:
+    """What the place of an allocation is a multiple of, in bytes: one access takes up to 16, or all that there is."""
+    return math.lcm(item, _ACCESS if count is None or count * item >= _ACCESS else item)
 
 
 class _Merger:

@@ -58,6 +58,20 @@ class Place:
         least, most = (min(self.lanes), max(self.lanes)) if self.lanes else (0, 0)
         return self.low + least + sum(min(end, 0) for end in ends), self.high + most + sum(max(end, 0) for end in ends)
 
+    def in_units(self, size: int) -> Place:
+        """The same place, counted in parts of elements of which `size` make one."""
+        if size == 1:
+            return self
+        return Place(
+            tuple(step * size for step in self.steps),
+            self.threads,
+            self.base if as_int(self.base) == 0 else self.base * size,
+            self.low * size,
+            tuple(sorted([*((step * size, count) for step, count in self.digits), (1, size)])),
+            tuple(lane * size for lane in self.lanes),
+            tuple((step * size, period, turn) for step, period, turn in self.turns),
+        )
+
     def other_turn(self, other: Place, later: Mapping[Var, PrimExpr]) -> bool:
         """Whether both take turns among copies that are apart, and not the same turn; `later` are values of loops at the other place."""
         for step, period, turn in self.turns:
@@ -77,7 +91,7 @@ class Access:
     pointer: Var
     writes: bool
     place: Place | None = None
-    bytes: int = 0  # of an element; places of other elements behind a pointer can't be compared
+    bytes: int = 0  # of an element
 
     def leaving(self, loop: Var) -> Access:
         """The access behind a loop, whose turn nobody knows there."""
@@ -177,6 +191,19 @@ class Kernel:
         """Whether all threads that share memory find the same: `bx < 3` or `k > 0` of a constant loop k, not `tx < 3` or `n[0] > 2`."""
         varying = self.threads.keys() | self.others
         return not any(isinstance(node, (BufferLoad, Call)) or (isinstance(node, Var) and node in varying) for node in walk(condition))
+
+    def meet(self, one: Access, other: Access, later: Mapping[Var, PrimExpr] | None) -> bool:
+        """Whether different threads may come to one place by two accesses, also to elements of different sizes behind one pointer.
+
+        Args:
+            later: as of `are_apart`.
+        """
+        if one.pointer is not other.pointer:
+            return False
+        if one.place is None or other.place is None or not one.bytes or not other.bytes:
+            return True
+        unit = math.gcd(one.bytes, other.bytes)
+        return not self.are_apart(one.place.in_units(one.bytes // unit), other.place.in_units(other.bytes // unit), later)
 
     def are_apart(self, one: Place, other: Place, later: Mapping[Var, PrimExpr] | None) -> bool:
         """Whether different threads access different elements at two places.

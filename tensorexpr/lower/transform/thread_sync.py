@@ -178,11 +178,7 @@ class _Planner:
         return any(self._clash(one, other, values) for one in self._open for other in later)
 
     def _clash(self, one: Access, other: Access, values: Mapping[Var, PrimExpr] | None) -> bool:
-        if one.pointer is not other.pointer or not (one.writes or other.writes):
-            return False
-        if one.place is None or other.place is None or one.bytes != other.bytes:
-            return True
-        return not self._kernel.are_apart(one.place, other.place, values)
+        return (one.writes or other.writes) and self._kernel.meet(one, other, values)
 
     def _first(self, stmt: Stmt) -> set[Access]:
         """What happens before the first barrier."""
@@ -222,7 +218,8 @@ class _Planner:
         return found
 
     def _element(self, pointer: Var, writes: bool, indices: Sequence[PrimExpr], dtype: str) -> Access:
-        return Access(pointer, writes, self._kernel.place(indices), parse_dtype(dtype).itemsize)
+        kind = parse_dtype(dtype)
+        return Access(pointer, writes, self._kernel.place(indices), kind.itemsize * kind.lanes)
 
     def _matrix(self, call: Call) -> Iterator[Access]:
         """What a thread reads of shared memory for `ptx_ldmatrix`: the 16 bytes of a row, from where it points."""

@@ -217,6 +217,18 @@ CASES: list[tuple[str, Pass, str, str]] = [
         'T.call_extern("int32", "f", T.address_of(buf_dyn_shmem_1[0]))',
     ),
     (
+        "an access of 16 bytes finds its part of merged memory where it may be",
+        transform.MergeSharedMemoryAllocations(),
+        'def main(A: T.Buffer((32,), "float32")):\n    tx = T.launch_thread("threadIdx.x", 8)\n'
+        '    p = T.allocate([20], "int8", "shared.dyn")\n    q = T.allocate([32], "float32", "shared.dyn")\n'
+        '    t = T.Buffer((20,), "int8", data=p, scope="shared.dyn")\n    s = T.Buffer((32,), "float32", data=q, scope="shared.dyn")\n'
+        "    t[tx] = T.int8(1)\n    s[tx * 4:tx * 4 + 4] = A[tx * 4:tx * 4 + 4]\n    A[tx] = s[tx] + T.cast(t[tx], \"float32\")",
+        'tx = T.launch_thread("threadIdx.x", 8)\nbuf_dyn_shmem = T.allocate([160], "uint8", "shared.dyn")\n'
+        't = T.Buffer((20,), "int8", data=buf_dyn_shmem, scope="shared.dyn")\nt[tx] = T.int8(1)\n'
+        's = T.Buffer((32,), data=buf_dyn_shmem, scope="shared.dyn")\ns[tx * 4 + 8:tx * 4 + 12] = A[tx * 4:tx * 4 + 4]\n'
+        'A[tx] = s[tx + 8] + T.Cast("float32", t[tx])',
+    ),
+    (
         "asynchronous copies go to their place in merged memory; the pass has an older name",
         transform.MergeDynamicSharedMemoryAllocations(),
         'def main(A: T.Buffer((32,), "float32")):\n    tx = T.launch_thread("threadIdx.x", 32)\n'

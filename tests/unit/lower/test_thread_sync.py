@@ -100,6 +100,33 @@ def test_no_barrier_too_many(body: str, barriers: int) -> None:
     assert shared(body).count(SYNC) == barriers + body.count(SYNC)
 
 
+@pytest.mark.parametrize(
+    ("body", "barriers"),
+    [
+        # Two halves of 4 bytes' places, of which each thread takes its own, or those of others.
+        ("    s[ty * 8 + tx] = A[tx]\n    h[(ty * 8 + tx) * 2 + 1] = T.float16(1)\n", 0),
+        ("    s[ty * 8 + tx] = A[tx]\n    h[(ty * 8 + tx) * 2 + 2] = T.float16(1)\n", 1),
+        ("    s[ty * 8 + tx] = A[tx]\n    h[ty * 8 + tx] = T.float16(1)\n", 1),
+        ("    s[ty * 8 + tx] = A[tx]\n    h[32 + ty * 8 + tx] = T.float16(1)\n", 0),
+        ("    s[ty * 8 + tx] = A[tx]\n    h[31 + ty * 8 + tx] = T.float16(1)\n", 1),
+        ("    s[ty * 8 + tx] = A[tx]\n    h[ty * 16 + tx * 2:ty * 16 + tx * 2 + 2] = T.broadcast(T.float16(1), 2)\n", 0),
+        # Elements of 16 bytes.
+        ("    v[ty * 8 + tx] = T.broadcast(T.float32(1), 4)\n    s[ty * 32 + tx * 4 + 3] = A[tx]\n", 0),
+        ("    v[ty * 8 + tx] = T.broadcast(T.float32(1), 4)\n    s[ty * 8 + tx] = A[tx]\n", 1),
+        # Copies that take turns.
+        ("    for k in range(4):\n        s[(k + 1) % 2 * 32 + ty * 8 + tx] = A[k]\n        C[tx] = h[k % 2 * 64 + 15 - ty * 8 - tx]\n", 1),
+        ("    for k in range(4):\n        s[(k + 1) % 2 * 32 + ty * 8 + tx] = A[k]\n        C[tx] = h[k % 2 * 8 + 15 - ty * 8 - tx]\n", 2),
+    ],
+)
+def test_views_of_other_elements(body: str, barriers: int) -> None:
+    views = """    c_data = T.allocate([8], "float16", "local")
+    C = T.Buffer((8,), "float16", data=c_data, scope="local")
+    h = T.Buffer((128,), "float16", data=s_data, scope="shared")
+    v = T.Buffer((16,), "float32x4", data=s_data, scope="shared")
+"""
+    assert shared(views + body).count(SYNC) == barriers
+
+
 def test_threads_meet_behind_a_wait_for_copies() -> None:
     waits = 'with T.attr(0, "async_wait_queue_scope", 0):'
     body = f"""    for k in range(4):
