@@ -225,7 +225,7 @@ CASES: list[tuple[str, Pass, str, str]] = [
         "    t[tx] = T.int8(1)\n    s[tx * 4:tx * 4 + 4] = A[tx * 4:tx * 4 + 4]\n    A[tx] = s[tx] + T.cast(t[tx], \"float32\")",
         'tx = T.launch_thread("threadIdx.x", 8)\nbuf_dyn_shmem = T.allocate([160], "uint8", "shared.dyn")\n'
         't = T.Buffer((20,), "int8", data=buf_dyn_shmem, scope="shared.dyn")\nt[tx] = T.int8(1)\n'
-        's = T.Buffer((32,), data=buf_dyn_shmem, scope="shared.dyn")\ns[tx * 4 + 8:tx * 4 + 12] = A[tx * 4:tx * 4 + 4]\n'
+        's = T.Buffer((32,), data=buf_dyn_shmem, scope="shared.dyn")\ns[tx * 4 + 8:tx * 4 + 8 + 4] = A[tx * 4:tx * 4 + 4]\n'
         'A[tx] = s[tx + 8] + T.Cast("float32", t[tx])',
     ),
     (
