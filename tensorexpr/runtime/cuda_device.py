@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ..errors import ArgumentError
-from . import ndarray
+from ..tir.dtype import to_numpy
+from . import dlpack, ndarray
 from .cuda_driver import Driver, driver
 from .device import Device
 from .device_module import DeviceCode
@@ -24,18 +26,26 @@ _Array = np.ndarray[Any, np.dtype[Any]]
 class CudaArray(NDArray):
     """An array in a GPU's memory: `numpy()` and `copyto` bring its values to the host, `copyfrom` takes them from there.
 
+    `torch.from_dlpack(x)` and `cupy.asarray(x)` share its memory, also for writing.
+
     Args:
         shadow: its shape and dtype.
         device: where it is.
         driver: the device's.
         guard: bytes before and behind it that are its own too; a multiple of the 256 that addresses begin at.
+        borrowed: the address of memory that somebody else owns, and the owner.
     """
 
-    __slots__ = ("_address", "_driver")
+    __slots__ = ("_address", "_driver", "_owner")
 
-    def __init__(self, shadow: _Array, device: Device, driver: Driver, guard: int = 0) -> None:
+    def __init__(
+        self, shadow: _Array, device: Device, driver: Driver, guard: int = 0, borrowed: tuple[int, dlpack.Owner] | None = None
+    ) -> None:
         super().__init__(shadow, device)
-        self._driver = driver
+        self._driver, self._owner = driver, None
+        if borrowed is not None:
+            self._address, self._owner = borrowed
+            return
         whole = driver.allocate(shadow.nbytes + 2 * guard)
         self._address = whole + guard
         weakref.finalize(self, driver.free, whole)
@@ -44,6 +54,15 @@ class CudaArray(NDArray):
     def handle(self) -> int:
         """The address of the first element, on the device."""
         return self._address
+
+    @property
+    def is_view(self) -> bool:
+        """Whether the memory is somebody else's (an array that came through DLPack)."""
+        return self._owner is not None
+
+    def host_values(self) -> _Array:
+        """A copy on the host."""
+        return self.numpy()
 
     def numpy(self) -> _Array:
         """A copy on the host."""
@@ -71,6 +90,48 @@ class CudaArray(NDArray):
         where = ndarray.empty(self.shape, self.dtype, target) if isinstance(target, Device) else target
         return where.copyfrom(self.numpy())
 
+    def to_dlpack(self) -> Any:
+        """A DLPack capsule that shares the memory, for use in the default stream."""
+        return self.__dlpack__()
+
+    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None) -> Any:
+        """A DLPack capsule that shares the memory.
+
+        Args:
+            stream: where the consumer will use it; it waits for what was launched here. None is the default one, -1 asks for no wait.
+            max_version: as of arrays on CPUs.
+            dl_device: this device, or a CPU, which gets a copy.
+            copy: whether the consumer wants memory of its own; False refuses one.
+
+        Raises:
+            BufferError: for another device, for a copy that is refused, and for stream 0, which has no meaning here.
+        """
+        if dl_device is not None and tuple(map(int, dl_device)) != self.__dlpack_device__():
+            if int(dl_device[0]) != dlpack.CPU_DEVICE[0] or copy is False:
+                raise BufferError(f"the array lives on {self.device}, not on DLPack device {dl_device}, and isn't copied there")
+            return ndarray.array(self.numpy(), dtype=self.dtype).__dlpack__(max_version=max_version)
+        if stream == 0:
+            raise BufferError("stream 0 may be the default stream or one of each thread: say 1 or 2")
+        shared = self
+        if copy:
+            shared = CudaArray(self._array, self.device, self._driver)
+            self._driver.copy(shared.handle, self.handle, self._array.nbytes)
+        if stream != -1:
+            self._driver.order(self._driver.stream, 1 if stream is None else int(stream))
+        steps = [math.prod(self.shape[axis + 1 :]) for axis in range(self.ndim)]
+        return dlpack.export_memory(shared.handle, self.shape, steps, self.dtype, self.__dlpack_device__(), shared, max_version)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.device.device_type, self.device.device_id
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """The memory as numba and cupy take it; bfloat16 and other dtypes that NumPy has no name for go through DLPack alone."""
+        if self._array.dtype.kind not in "biuf" or self._array.dtype.str[1] == "V":
+            raise AttributeError(f"__cuda_array_interface__ has no name for {self.dtype}; use DLPack")
+        described = {"shape": self.shape, "typestr": self._array.dtype.str, "data": (self.handle, False), "strides": None}
+        return {**described, "stream": self._driver.stream or 1, "version": 3}
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> _Array:
         return self.numpy().astype(self._array.dtype if dtype is None else dtype, copy=False)
 
@@ -82,6 +143,9 @@ class CudaArray(NDArray):
         values = self.numpy()
         values[index] = value
         self.copyfrom(values)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.numpy())
 
     def __repr__(self) -> str:
         return f"<array of {self.dtype} {self.shape} on {self.device}>"
@@ -120,13 +184,16 @@ class CudaDevice(Device):
         arguments: Sequence[Any],
         memory: Sequence[tuple[int, int]],
     ) -> None:
-        """Launch a kernel on the default stream."""
+        """Launch a kernel in the stream that was set."""
         shared = code.kernels[kernel].dynamic_shared
         self.driver.launch(self.driver.function(code.assembly, kernel, shared), grid, block, arguments, shared)
 
-    def sync(self, stream: Any = None) -> None:
-        """Wait until everything is done."""
-        self.driver.synchronize()
+    def sync(self, stream: int | None = None) -> None:
+        """Wait until everything is done, or what was launched in a stream."""
+        self.driver.synchronize(stream)
+
+    def _driver(self) -> Driver:
+        return self.driver
 
     def time(self, function: Any, number: int, repeat: int) -> Any:
         """What `time_evaluator` gives: a function that measures `function` by events, after a call that isn't measured."""
@@ -146,6 +213,19 @@ class CudaDevice(Device):
         return f"cuda({self.device_id})"
 
     __repr__ = __str__
+
+
+def from_dlpack(value: Any) -> CudaArray:
+    """An array on the memory of anything with `__dlpack__` on a GPU; the stream in which kernels are launched waits for its values.
+
+    Raises:
+        ArgumentError: if it isn't compact, or its dtype has no name in the IR.
+        TargetError: without a driver or the device.
+    """
+    device = with_driver(Device(*map(int, value.__dlpack_device__())))
+    address, shape, dtype, owner = dlpack.to_memory(value, device.driver.stream or 1)
+    shadow = np.broadcast_to(np.empty((), to_numpy(dtype)), shape)
+    return CudaArray(shadow, device, device.driver, borrowed=(address, owner))
 
 
 def with_driver(device: Device) -> CudaDevice:

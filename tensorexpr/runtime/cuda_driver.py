@@ -35,17 +35,25 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
     "cuMemFree_v2": (c_uint64,),
     "cuMemcpyHtoD_v2": (c_uint64, c_void_p, c_size_t),
     "cuMemcpyDtoH_v2": (c_void_p, c_uint64, c_size_t),
+    "cuMemcpyDtoD_v2": (c_uint64, c_uint64, c_size_t),
     "cuMemsetD8_v2": (c_uint64, c_ubyte, c_size_t),
     "cuEventCreate": (_POINTER, c_uint),
     "cuEventRecord": (c_void_p, c_void_p),
     "cuEventSynchronize": (c_void_p,),
     "cuEventElapsedTime": (POINTER(c_float), c_void_p, c_void_p),
     "cuEventDestroy_v2": (c_void_p,),
+    "cuStreamCreate": (_POINTER, c_uint),
+    "cuStreamSynchronize": (c_void_p,),
+    "cuStreamWaitEvent": (c_void_p, c_void_p, c_uint),
+    "cuStreamDestroy_v2": (c_void_p,),
     "cuGetErrorString": (c_int, POINTER(c_char_p)),
 }
 _MAX_DYNAMIC_SHARED = 8  # attribute of functions
 _CAPABILITY = (75, 76)  # attributes of devices: major, minor
 _L2_BYTES = 38
+_NO_TIMING = 2  # flag of events
+DEFAULT_STREAM = 0
+"""The stream that nobody made, by the driver's number of it; DLPack and others say 1 to it."""
 _REMEDIES = {
     222: "; the driver is older than the PTX: build for an older -arch, or update it",  # CUDA_ERROR_UNSUPPORTED_PTX_VERSION
     209: "; the code is for another chip: build for this one's -arch",  # CUDA_ERROR_NO_BINARY_FOR_GPU
@@ -70,6 +78,7 @@ class Driver:
         self._call("cuDeviceGet", byref(self._device), index)
         self._call("cuDevicePrimaryCtxRetain", byref(context), self._device)
         self._context = context
+        self.stream = DEFAULT_STREAM
         self._functions: dict[tuple[str, str], c_void_p] = {}
 
     def _call(self, name: str, *args: Any) -> None:
@@ -122,10 +131,44 @@ class Driver:
         self._call("cuCtxSetCurrent", self._context)
         self._call("cuMemcpyDtoH_v2", target, address, size)
 
-    def synchronize(self) -> None:
-        """Wait for all that was launched."""
+    def copy(self, target: int, source: int, size: int) -> None:
+        """Copy bytes on the device."""
         self._call("cuCtxSetCurrent", self._context)
-        self._call("cuCtxSynchronize")
+        self._call("cuMemcpyDtoD_v2", target, source, size)
+
+    def synchronize(self, stream: int | None = None) -> None:
+        """Wait for all that was launched, or for what was launched in a stream."""
+        self._call("cuCtxSetCurrent", self._context)
+        if stream is None:
+            self._call("cuCtxSynchronize")
+        else:
+            self._call("cuStreamSynchronize", stream)
+
+    def make_stream(self) -> int:
+        """A stream of its own, which the default one waits for, and which waits for that."""
+        made = c_void_p()
+        self._call("cuCtxSetCurrent", self._context)
+        self._call("cuStreamCreate", byref(made), 0)
+        return made.value or DEFAULT_STREAM
+
+    def free_stream(self, stream: int) -> None:
+        """Give a stream back when its work is done; launches go to the default one if they went there."""
+        self._call("cuCtxSetCurrent", self._context)
+        self._call("cuStreamDestroy_v2", stream)
+        self.stream = DEFAULT_STREAM if self.stream == stream else self.stream
+
+    def order(self, before: int, after: int) -> None:
+        """Let what is launched in a stream from now on wait for what was launched in another one."""
+        if before == after or {before, after} == {DEFAULT_STREAM, 1}:
+            return
+        event = c_void_p()
+        self._call("cuCtxSetCurrent", self._context)
+        self._call("cuEventCreate", byref(event), _NO_TIMING)
+        try:
+            self._call("cuEventRecord", event, before)
+            self._call("cuStreamWaitEvent", after, event, 0)
+        finally:
+            self._call("cuEventDestroy_v2", event)
 
     def function(self, text: str, name: str, dynamic_shared: int) -> c_void_p:
         """A kernel of PTX text, loaded on first use."""
@@ -163,7 +206,7 @@ class Driver:
 
         def launch(held: Sequence[Any] = held) -> None:  # the buffers live as long as what points to them
             self._call("cuCtxSetCurrent", self._context)
-            self._call("cuLaunchKernel", function, *grid, *block, dynamic_shared, None, places, None)
+            self._call("cuLaunchKernel", function, *grid, *block, dynamic_shared, self.stream, places, None)
 
         return launch
 
@@ -175,9 +218,9 @@ class Driver:
         for event in events:
             self._call("cuEventCreate", byref(event), 0)
         try:
-            self._call("cuEventRecord", events[0], None)
+            self._call("cuEventRecord", events[0], self.stream)
             work()
-            self._call("cuEventRecord", events[1], None)
+            self._call("cuEventRecord", events[1], self.stream)
             self._call("cuEventSynchronize", events[1])
             self._call("cuEventElapsedTime", byref(elapsed), *events)
         finally:

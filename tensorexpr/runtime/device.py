@@ -98,16 +98,38 @@ class Device:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES") if self.device_type == _CPU else None
 
     def sync(self, stream: Any = None) -> None:
-        """Wait until everything is done, which it is when a call returns.
+        """Wait until everything is done, which on a CPU it is when a call returns; of a GPU also for one stream.
 
         Raises:
             TargetError: for a device that isn't there.
         """
         self.check_exists()
         if self.device_type == self.kDLCUDA:
-            from .cuda_driver import driver
+            self._driver().synchronize(stream)
 
-            driver(self.device_id).synchronize()
+    def create_raw_stream(self) -> int:
+        """A stream of a GPU, by the driver's number of it: work in one stream is done in order, in several side by side.
+
+        Raises:
+            TargetError: for a device that isn't there, or has no streams.
+        """
+        return int(self._driver().make_stream())
+
+    def free_raw_stream(self, stream: int) -> None:
+        """Give back what `create_raw_stream` made."""
+        self._driver().free_stream(stream)
+
+    def set_raw_stream(self, stream: int | None) -> None:
+        """Launch kernels in a stream from now on; None or 0 is the default one, in which copies are made."""
+        self._driver().stream = stream or 0
+
+    def _driver(self) -> Any:
+        """The driver of a GPU."""
+        if self.device_type != self.kDLCUDA:
+            raise TargetError(f"{self} has no streams: what it does is done when a call returns")
+        from .cuda_driver import driver
+
+        return driver(self.device_id)
 
     def check_exists(self) -> None:
         """Refuse a device that isn't there.

@@ -20,7 +20,7 @@ from ..tir.expr import PrimExpr, Var
 from ..tir.rewriting import substitute
 from .arguments import ArgumentChecker
 from .device import Device
-from .ndarray import NDArray
+from .ndarray import NDArray, from_dlpack
 
 _ALIGNMENT = 16
 _ENTRY_NAMES = ("main", "default_function", "__tvm_main__")
@@ -94,11 +94,12 @@ class DeviceFunction:
         self._checker = ArgumentChecker(made.signature)
 
     def __call__(self, *args: Any) -> None:
-        """Check the arguments and launch.
+        """Check the arguments and launch; arrays of others on a GPU (`__dlpack__`) are used where they are.
 
         Raises:
             ArgumentError: for arguments that don't fit, or arrays that don't live on one device that runs kernels.
         """
+        args = tuple(from_dlpack(arg) if _is_of_gpu(arg) else arg for arg in args)
         self.run_on(self.device_of(args), args)
 
     def device_of(self, args: Sequence[Any]) -> Any:
@@ -155,6 +156,13 @@ class DeviceFunction:
 
     def __repr__(self) -> str:
         return f"<function {self.name} of a module for {self._code.target.kind.name}>"
+
+
+def _is_of_gpu(arg: Any) -> bool:
+    """Whether an array of others is on a GPU."""
+    if isinstance(arg, NDArray) or not hasattr(arg, "__dlpack_device__"):
+        return False
+    return bool(int(next(iter(arg.__dlpack_device__()))) == Device.kDLCUDA)
 
 
 @dataclass(frozen=True)

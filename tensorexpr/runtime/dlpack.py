@@ -7,6 +7,8 @@ that ask for it (version 0 is read-only to NumPy), else version 0, and import ve
 from __future__ import annotations
 
 import ctypes
+import math
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -126,20 +128,43 @@ def export(array: _Array, dtype: str, max_version: tuple[int, int] | None = None
         dtype: what its elements are.
         max_version: the newest DLPack version that the consumer knows; None means version 0.
     """
+    # DLPack counts strides in elements, NumPy in bytes.
+    steps = tuple(stride // array.itemsize for stride in array.strides)
+    return export_memory(array.ctypes.data, array.shape, steps, dtype, CPU_DEVICE, array, max_version)
+
+
+def export_memory(
+    address: int,
+    shape: Sequence[int],
+    steps: Sequence[int],
+    dtype: str,
+    device: tuple[int, int],
+    keep: Any,
+    max_version: tuple[int, int] | None = None,
+) -> Any:
+    """A capsule for memory of any device; see `export`.
+
+    Args:
+        address: of the first element, as the device counts.
+        shape: the extents.
+        steps: the elements from one index of each axis to the next.
+        dtype: what the elements are.
+        device: DLPack's number of the kind of device, and of the device.
+        keep: what owns the memory.
+        max_version: as of `export`.
+    """
     form = _VersionedTensor if max_version is not None and max_version[0] >= 1 else _ManagedTensor
     name, _ = _FORMS[form]
     code = _release_code(form)
     parsed = parse_dtype(dtype)
-    extents = (ctypes.c_int64 * array.ndim)(*array.shape)
-    # DLPack counts strides in elements, NumPy in bytes.
-    steps = (ctypes.c_int64 * array.ndim)(*(stride // array.itemsize for stride in array.strides))
+    extents, strides = (ctypes.c_int64 * len(shape))(*shape), (ctypes.c_int64 * len(shape))(*steps)
     kind = (_CODE_OF[parsed.code], max(parsed.bits, 8), parsed.lanes)
     # A bool has 1 bit in the IR and takes a byte, which is what DLPack counts.
-    managed = form(tensor=_Tensor(array.ctypes.data, *CPU_DEVICE, array.ndim, *kind, extents, steps, 0), deleter=code[f"{name}_release"])
+    managed = form(tensor=_Tensor(address, *device, len(shape), *kind, extents, strides, 0), deleter=code[f"{name}_release"])
     if isinstance(managed, _VersionedTensor):
         managed.major = 1
     # The structure points into the arrays of extents and steps, which nothing else would keep.
-    owner = (managed, array, extents, steps)
+    owner = (managed, keep, extents, strides)
     managed.context = id(owner)
     _add_reference(owner)  # the one that `release` gives back
     return _capsule_new(ctypes.addressof(managed), code[f"{name}_name"], code[f"{name}_destroy"])
@@ -171,19 +196,44 @@ def to_array(value: Any) -> _Array:
     if int(device[0]) != CPU_DEVICE[0]:
         raise ArgumentError(f"{type(value).__name__} lives on DLPack device {device}, not in CPU memory; copy it to the CPU first")
     # After the device: __dlpack__ of an array elsewhere may copy it, or wait for a stream.
+    owner = _owner(value)
+    array = _view(owner.managed.tensor, owner)
+    # Last: until then an error leaves the capsule to its own destructor, as does an array of nothing, which has memory of its own.
+    if array.size:
+        _capsule_rename(owner.capsule, _USED_NAME)
+    return array
+
+
+def to_memory(value: Any, stream: int) -> tuple[int, tuple[int, ...], str, Owner]:
+    """The address of the first element, the extents, the dtype and the owner of a compact tensor on a device.
+
+    Args:
+        value: anything with `__dlpack__`, that says it is on such a device.
+        stream: in which its values will be used.
+
+    Raises:
+        ArgumentError: if it isn't compact, has a dtype that the IR has no name for, or does not let itself be shared.
+    """
+    owner = _owner(value, stream=stream)
+    tensor = owner.managed.tensor
+    shape, dtype = tuple(tensor.shape[i] for i in range(tensor.ndim)), _dtype_of(tensor)
+    compact = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
+    if tensor.strides and any(shape[i] > 1 and tensor.strides[i] != compact[i] for i in range(len(shape))):
+        raise ArgumentError(f"{type(value).__name__} of shape {shape} has gaps or another order of axes; copy it to a compact one first")
+    _capsule_rename(owner.capsule, _USED_NAME)
+    return (tensor.data or 0) + tensor.byte_offset, shape, dtype, owner
+
+
+def _owner(value: Any, **options: Any) -> Owner:
+    """The owner of what anything with `__dlpack__`, or a capsule, shares; the capsule is unused yet."""
     try:
-        capsule = value.__dlpack__() if hasattr(value, "__dlpack__") else value
+        capsule = value.__dlpack__(**options) if hasattr(value, "__dlpack__") else value
     except (BufferError, RuntimeError, TypeError) as error:
         raise ArgumentError(f"{type(value).__name__} can't be shared through DLPack: {error}") from None
     if not _capsule_is(capsule, _NAME):
         raise ArgumentError(f"expected an object with __dlpack__ or an unused DLPack capsule, got {type(value).__name__}")
-    managed = _ManagedTensor.from_address(_capsule_pointer(capsule, _NAME))
-    # The owner holds the capsule, so the tensor lives as long as an array on it.
-    array = _view(managed.tensor, Owner(capsule, managed))
-    # Last: until then an error leaves the capsule to its own destructor, as does an array of nothing, which has memory of its own.
-    if array.size:
-        _capsule_rename(capsule, _USED_NAME)
-    return array
+    # It holds the capsule, so the tensor lives as long as an array on it.
+    return Owner(capsule, _ManagedTensor.from_address(_capsule_pointer(capsule, _NAME)))
 
 
 class Owner:
@@ -192,20 +242,24 @@ class Owner:
     __array_interface__: dict[str, Any]
 
     def __init__(self, capsule: Any, managed: _ManagedTensor) -> None:
-        self._capsule = capsule
-        self._managed = managed
+        self.capsule = capsule
+        self.managed = managed
 
     def __del__(self) -> None:
         # A capsule that was never renamed cleans up after itself.
-        if _capsule_is(self._capsule, _USED_NAME) and self._managed.deleter:
-            _Deleter(self._managed.deleter)(ctypes.addressof(self._managed))
+        if _capsule_is(self.capsule, _USED_NAME) and self.managed.deleter:
+            _Deleter(self.managed.deleter)(ctypes.addressof(self.managed))
 
 
-def _view(tensor: _Tensor, owner: Owner) -> _Array:
+def _dtype_of(tensor: _Tensor) -> str:
     if tensor.code not in _CODES or tensor.lanes != 1:
         raise ArgumentError(f"DLPack type code {tensor.code} with {tensor.bits} bits and {tensor.lanes} lanes has no dtype here")
     name = _CODES[tensor.code]
-    dtype = to_numpy(name if name == "bool" else f"{name}{tensor.bits}")
+    return name if name == "bool" else f"{name}{tensor.bits}"
+
+
+def _view(tensor: _Tensor, owner: Owner) -> _Array:
+    dtype = to_numpy(_dtype_of(tensor))
     shape = tuple(tensor.shape[i] for i in range(tensor.ndim))
     if 0 in shape:  # its data may be null
         return np.empty(shape, dtype)

@@ -97,6 +97,10 @@ class NDArray:
             base = base.base
         return isinstance(base, dlpack.Owner)
 
+    def host_values(self) -> _Array:
+        """The values as a NumPy array: on a CPU the array's own memory, of a device a copy."""
+        return self._array
+
     def numpy(self) -> _Array:
         """A copy as a NumPy array. For one that shares the memory use `np.from_dlpack(x)`."""
         # Always a copy, as TVM gives one: programs write into it without changing the array.
@@ -125,7 +129,7 @@ class NDArray:
             target = empty(self.shape, self.dtype, target)
         if not isinstance(target, NDArray):
             raise ArgumentError(f"copyto takes an nd.array or a device such as tvm.cpu(0), not {target!r}")
-        return target.copyfrom(self._array)
+        return target.copyfrom(self.host_values())
 
     def to_dlpack(self) -> Any:
         """A DLPack capsule that shares the memory."""
@@ -265,9 +269,16 @@ def numpyasarray(np_data: Any) -> NDArray:
 def from_dlpack(dltensor: Any) -> NDArray:
     """An array on the memory of anything with `__dlpack__`, or of a capsule, without a copy, also for writing.
 
+    Of a GPU it has to be compact, and kernels that are launched from now on wait for its values.
+
     Raises:
         ArgumentError: if it lives on another device, or its dtype has no name in the IR.
+        TargetError: if it lives on a GPU, and there is no driver.
     """
+    if hasattr(dltensor, "__dlpack_device__") and int(next(iter(dltensor.__dlpack_device__()))) == Device.kDLCUDA:
+        from . import cuda_device  # not loaded by programs of CPUs
+
+        return cuda_device.from_dlpack(dltensor)
     return NDArray(dlpack.to_array(dltensor), cpu())
 
 
@@ -280,7 +291,7 @@ def _as_numpy(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return value
     if isinstance(value, NDArray):
-        return value._array
+        return value.host_values()
     if hasattr(value, "__dlpack__") and not isinstance(value, np.generic):
         return dlpack.to_array(value)
     return np.asarray(value)

@@ -44,6 +44,7 @@ class Library:
         self._failing, self._devices, self._left = failing or {}, devices, breaks_at
         self._memory: dict[int, Any] = {}
         self._text = b""
+        self.streams: list[tuple[str, int]] = []  # what was launched, recorded or made to wait, and where
         for name, types in SIGNATURES.items():
             setattr(self, name, ctypes.CFUNCTYPE(ctypes.c_int, *types)(self._traced(name)))
 
@@ -92,11 +93,24 @@ class Library:
     def _cuMemsetD8_v2(self, address: int, byte: int, size: int) -> None:
         ctypes.memset(address, byte, size)
 
+    def _cuMemcpyDtoD_v2(self, target: int, source: int, size: int) -> None:
+        ctypes.memmove(target, source, size)
+
+    def _cuStreamCreate(self, stream: Any, flags: int) -> None:
+        stream[0] = 0x5000 + len(self.calls)
+
+    def _cuEventRecord(self, event: int, stream: int | None) -> None:
+        self.streams.append(("record", stream or 0))
+
+    def _cuStreamWaitEvent(self, stream: int | None, event: int, flags: int) -> None:
+        self.streams.append(("wait", stream or 0))
+
     def _cuEventElapsedTime(self, elapsed: Any, *events: Any) -> None:
         elapsed[0] = 8.0
 
     def _cuLaunchKernel(self, function: Any, *args: Any) -> None:
-        grid, block, shared, places = args[:3], args[3:6], args[6], args[8]
+        grid, block, shared, stream, places = args[:3], args[3:6], args[6], args[7], args[8]
+        self.streams.append(("launch", stream or 0))
         head = re.search(rf"\.entry {re.escape(self._name)}\((.*?)\)", self._text.decode(), re.DOTALL)
         assert head is not None
         count = head[1].count(".param")
