@@ -6,7 +6,8 @@ python -m tests.unit.ptx.rows sm_80 prints the name of each row before it is com
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import tensorexpr as tvm
@@ -45,33 +46,49 @@ _BINARY = ("pow", "atan2", "hypot", "fmod", "copysign")
 _ELEMENT = {"fp16": "float16", "bf16": "bfloat16", "tf32": "float32", "fp32": "float32", "fp64": "float64"}
 
 
-def _scheduled(result: Any, inputs: list[Any], lanes: int = 1) -> tuple[Any, list[Any]]:
-    s = te.create_schedule(result.op)
-    bx, tx = s[result].split(result.op.axis[0], factor=32 * lanes)
-    s[result].bind(bx, te.thread_axis("blockIdx.x"))
+@dataclass(frozen=True)
+class Value:
+    """A row that is a value of `count` elements of a dtype, computed for `lanes` elements at once."""
+
+    name: str
+    dtype: str
+    count: int
+    value: Callable[..., Any]
+    lanes: int = 1
+
+
+def _computed(rows: Sequence[Value]) -> tuple[Any, list[Any]]:
+    """Values of one dtype as the results of one kernel."""
+    dtype, lanes = rows[0].dtype, rows[0].lanes
+    inputs = [te.placeholder((256,), dtype, name=f"A{number}") for number in range(max(row.count for row in rows))]
+
+    def values(i: Any) -> Any:
+        found = [row.value(*(one[i] for one in inputs[: row.count])) for row in rows]
+        return tuple(found) if len(found) > 1 else found[0]
+
+    made = te.compute((256,), values, name="B")
+    results = list(made) if len(rows) > 1 else [made]
+    s = te.create_schedule(results[0].op)
+    stage = s[results[0]]
+    bx, tx = stage.split(results[0].op.axis[0], factor=32 * lanes)
+    stage.bind(bx, te.thread_axis("blockIdx.x"))
     if lanes > 1:
-        tx, v = s[result].split(tx, factor=lanes)
-        s[result].vectorize(v)
-    s[result].bind(tx, te.thread_axis("threadIdx.x"))
-    return s, [*inputs, result]
+        tx, v = stage.split(tx, factor=lanes)
+        stage.vectorize(v)
+    stage.bind(tx, te.thread_axis("threadIdx.x"))
+    return s, [*inputs, *results]
 
 
-def _of_tensors(dtype: str, count: int, value: Callable[..., Any], lanes: int = 1) -> tuple[Any, list[Any]]:
-    inputs = [te.placeholder((256,), dtype, name=f"A{number}") for number in range(count)]
-    return _scheduled(te.compute((256,), lambda i: value(*(one[i] for one in inputs)), name="B"), inputs, lanes)
-
-
-def math_rows() -> Iterator[tuple[str, Callable[[], Any]]]:
+def math_rows() -> Iterator[Value]:
     """Functions of floats, of one element and of four."""
     for lanes in (1, 4):
         for dtype in FLOATS if lanes == 1 else FLOATS[:1]:
-            for name in _UNARY:
-                yield f"{name} {dtype} x{lanes}", lambda n=name, d=dtype, w=lanes: _of_tensors(d, 1, getattr(tvm.tir, n), w)  # type: ignore[misc]
-            for name in _BINARY:
-                yield f"{name} {dtype} x{lanes}", lambda n=name, d=dtype, w=lanes: _of_tensors(d, 2, getattr(tvm.tir, n), w)  # type: ignore[misc]
+            for count, names in ((1, _UNARY), (2, _BINARY)):
+                for name in names:
+                    yield Value(f"{name} {dtype} x{lanes}", dtype, count, getattr(tvm.tir, name), lanes)
 
 
-def arithmetic_rows() -> Iterator[tuple[str, Callable[[], Any]]]:
+def arithmetic_rows() -> Iterator[Value]:
     """Operators and conversions."""
     operators: dict[str, Callable[[Any, Any], Any]] = {
         "add": lambda a, b: a + b,
@@ -84,12 +101,12 @@ def arithmetic_rows() -> Iterator[tuple[str, Callable[[], Any]]]:
     }
     for dtype in (*FLOATS, *INTEGERS):
         for name, value in operators.items():
-            yield f"{name} {dtype}", lambda d=dtype, v=value: _of_tensors(d, 2, v)  # type: ignore[misc]
+            yield Value(f"{name} {dtype}", dtype, 2, value)
         for wanted in (*FLOATS, "int8", "uint32", "int64", "e4m3_float8", "bool"):
-            yield f"{dtype} to {wanted}", lambda d=dtype, w=wanted: _of_tensors(d, 1, lambda a: a.astype(w))  # type: ignore[misc]
+            yield Value(f"{dtype} to {wanted}", dtype, 1, lambda a, w=wanted: a.astype(w))
     for dtype in INTEGERS:
         for name in ("popcount", "clz", "abs"):
-            yield f"{name} {dtype}", lambda d=dtype, n=name: _of_tensors(d, 1, getattr(tvm.tir, n))  # type: ignore[misc]
+            yield Value(f"{name} {dtype}", dtype, 1, getattr(tvm.tir, name))
 
 
 def _kernel(lines: list[str]) -> Any:
@@ -158,19 +175,32 @@ def main(arch: str) -> None:
     """Compile every row for an architecture."""
     assert DEVICES
     refused = 0
-    sources = [mma_rows, wmma_rows, other_rows] + ([math_rows, arithmetic_rows] if capability(arch) == 80 else [])
-    for rows in sources:
+    for rows in (mma_rows, wmma_rows, other_rows):
         for name, make in rows():
             print(name, flush=True)
-            made = make()
-            schedule, args = made if isinstance(made, tuple) else (made, None)
-            try:
-                text = tvm.build(schedule, args, target=f"cuda -arch={arch}").get_source()
-                assert "llvm" not in text.split("NVPTX Back-End")[1], text  # a call of an intrinsic that LLVM doesn't know
-            except CodegenError as error:
-                print(f"refused {name}: {error}", flush=True)
-                refused += 1
+            refused += _refusal(name, arch, lambda made=make: (made(), None)) is not None  # type: ignore[misc]
+    values = [*math_rows(), *arithmetic_rows()] if capability(arch) == 80 else []
+    for key in dict.fromkeys((row.dtype, row.lanes) for row in values):
+        together = [row for row in values if (row.dtype, row.lanes) == key]
+        print(*(row.name for row in together), sep=", ", flush=True)
+        if _refusal("", arch, lambda rows=together: _computed(rows)) is not None:  # type: ignore[misc]
+            for row in together:
+                print(row.name, flush=True)
+                refused += _refusal(row.name, arch, lambda one=row: _computed([one])) is not None  # type: ignore[misc]
     print(f"end {refused}", flush=True)
+
+
+def _refusal(name: str, arch: str, make: Callable[[], tuple[Any, Any]]) -> str | None:
+    """Compile one kernel; why not, if it is refused, which is printed for a kernel that has a name."""
+    schedule, args = make()
+    try:
+        text = tvm.build(schedule, args, target=f"cuda -arch={arch}").get_source()
+    except CodegenError as error:
+        if name:
+            print(f"refused {name}: {error}", flush=True)
+        return str(error)
+    assert "llvm" not in text.split("NVPTX Back-End")[1], text  # a call of an intrinsic that LLVM doesn't know
+    return None
 
 
 if __name__ == "__main__":
