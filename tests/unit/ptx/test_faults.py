@@ -119,6 +119,19 @@ def test_a_barrier_that_not_all_reach() -> None:
         _run(["if A[tx] < T.float32(3):", '    T.evaluate(T.tvm_storage_sync("shared"))', "B[tx] = A[tx]"])
 
 
+_COPY = 'T.evaluate(T.ptx_cp_async("float32", S, tx, A.data, tx, 4))'
+_COPIED = ['S = T.allocate([64], "float32", "shared")', 'S_1 = T.Buffer((64,), data=S, scope="shared")', _COPY]
+
+
+@pytest.mark.parametrize("second", [pytest.param("S_1[tx] = A[tx]", id="a store"), pytest.param(_COPY, id="a copy")])
+def test_a_place_that_is_being_copied_to(second: str) -> None:
+    """Nobody knows which of the two comes last."""
+    rest = ["T.evaluate(T.ptx_commit_group())", "T.evaluate(T.ptx_wait_group(0))", "B[tx] = S_1[tx]"]
+    with pytest.raises(UnfinishedCopy, match=r"line \d+ .* thread 0 writes byte 0 .* copy of thread 0 at line \d+ is under way"):
+        _run([*_COPIED, second, *rest])
+    _run([*_COPIED, *rest[:2], second, *rest])
+
+
 def test_an_exchange_that_not_all_reach() -> None:
     moved = "T.tvm_warp_shuffle(T.uint32(0xFFFFFFFF), A[tx], 0, 32, 32)"
     with pytest.raises(DivergentBarrier, match="wait for the rest of their warp"):
