@@ -4,6 +4,7 @@ emulator   the device: arrays, launches, counters
 machine    threads of a block: paths, barriers
 compute, alu, access, warps, warpgroups, wmma    what instructions do
 memory     arrays of a launch, shared memory that is watched
+poison     values that nobody may use
 units      what matrix units see of memory and registers
 parser     PTX text as instructions
 faults     what is found wrong, one class for each kind

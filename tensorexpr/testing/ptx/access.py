@@ -92,9 +92,12 @@ def _load(kernel: Kernel, one: Instruction) -> Step | None:
 
     def run(block: Block, lanes: Array | None) -> None:
         threads = block.threads if lanes is None else lanes
-        values = read_memory(block, form, address(block, lanes), threads, one.line)
+        unknown: list[Array] = []
+        values = read_memory(block, form, address(block, lanes), threads, one.line, unknown)
         for name, value in zip(into, values, strict=True):
             block.write(name, lanes, _widened(name, form.kind, value))
+            for those in unknown:
+                block.poison.mark(name, those, np.full(len(those), one.line, np.int32))
 
     return run
 
@@ -150,14 +153,16 @@ def _space_of(form: Form, addresses: Array) -> tuple[str, Array]:
     return "global", addresses
 
 
-def read_memory(block: Block, form: Form, addresses: Array, threads: Array, line: int) -> list[Array]:
-    """The values of an access, `count` arrays."""
+def read_memory(block: Block, form: Form, addresses: Array, threads: Array, line: int, unknown: list[Array] | None = None) -> list[Array]:
+    """The values of an access, `count` arrays; into `unknown` go the threads that read of shared memory what nothing has written."""
     space, addresses = _space_of(form, addresses)
     where = block.where()
     check_alignment(addresses, form.size, where, threads)
     if space == "shared":
         offsets = addresses.astype(np.int64)
-        block.shared.note_read(offsets, form.size, where, threads, line)
+        unwritten = block.shared.note_read(offsets, form.size, where, threads, line, early=unknown is not None)
+        if unwritten is not None and unknown is not None:
+            unknown.append(unwritten)
         _count_shared(block, offsets, form.size, threads)
         return block.shared.read(offsets, form.width, form.count)
     if space == "local":

@@ -16,6 +16,7 @@ from . import access, compute, warpgroups, wmma
 from .faults import DivergentBarrier, Trapped, UninitialisedRead, UnknownInstruction
 from .memory import Counters, GlobalMemory, SharedMemory
 from .parser import Instruction, Kernel
+from .poison import Poison
 from .units import Sums
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -106,6 +107,7 @@ class Block:
         self.local = np.full((self.size, max(1, self.kernel.local_bytes)), 0xFF, np.uint8)
         self.copies = access.Copies(self.size)
         self.sums = Sums(self.size, program.sums)
+        self.poison = Poison(self.size)
         self.index = index
         self.at = 0
 
@@ -226,6 +228,8 @@ class Block:
 
     def _run_step(self, step: Step | None, one: Instruction, lanes: Array | None) -> None:
         assert step is not None
+        if self.poison:
+            self.poison.refuse(self, [one.guard], self.threads if lanes is None else lanes)
         if one.guard:
             guard = self.read(one.guard, lanes)
             chosen = guard if not one.negated else ~guard
@@ -233,12 +237,16 @@ class Block:
                 lanes = np.nonzero(chosen)[0] if lanes is None else lanes[chosen]
                 if len(lanes) == 0:
                     return
+        if self.poison:
+            self.poison.pass_on(self, one, lanes)
         step(self, lanes)
 
     def _parted(self, one: Instruction, lanes: Array) -> tuple[Array, Array]:
         """The threads whose guard holds, and the others."""
         if not one.guard:
             return lanes, lanes[:0]
+        if self.poison:
+            self.poison.refuse(self, [one.guard], lanes)
         guard = self.read(one.guard, lanes)
         chosen = guard if not one.negated else ~guard
         return lanes[chosen], lanes[~chosen]

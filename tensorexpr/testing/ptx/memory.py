@@ -176,8 +176,9 @@ class SharedMemory:
         same_warp = who[cells] // 32 == found.warps
         return np.asarray(others & ~(same_warp & (turn[cells] < self.turns[found.warps])))
 
-    def note_read(self, offsets: Array, size: int, where: str, threads: Array, line: int) -> None:
-        """Watch a read.
+    def note_read(self, offsets: Array, size: int, where: str, threads: Array, line: int, early: bool = False) -> Array | None:
+        """Watch a read; where it is `early`, as compilers read before they know whether it is needed, the threads that read what nothing
+        has written, or None.
 
         Raises:
             DataRace, UninitialisedRead, UnfinishedCopy: see there.
@@ -188,13 +189,18 @@ class SharedMemory:
         racing = self._foreign(found, self._writer, self._write_epoch, self._write_turn)
         if racing.any():
             self._race(where, "reads", cells, who, racing, self._writer, self._write_line, "wrote")
-        self._check_known(found, where)
+        unknown = None
+        if not early:
+            self._check_known(found, where)
+        elif not self._known[cells].all():
+            unknown = np.unique(who[~self._known[cells]])
         foreign = self._shared_readers[cells] | (self._reader[cells] != who)
         self._shared_readers[cells] = foreign & (self._read_epoch[cells] == self.epoch)
         self._reader[cells] = who
         if not found.distinct:
             self._shared_readers[cells[self._reader[cells] != who]] = True  # several lanes of this access
         self._read_epoch[cells], self._read_turn[cells], self._read_line[cells] = self.epoch, self.turns[found.warps], line
+        return unknown
 
     def _check_landed(self, found: _Cells, where: str, verb: str) -> None:
         """Refuse an access to cells for which copies are under way."""
