@@ -56,6 +56,42 @@ def test_narrow_loads_keep_their_sign(dtype: str) -> None:
     assert_schedule_correct(s, [a, b], emulator=True)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_narrow_conversions_keep_their_sign(dtype: str) -> None:
+    """Four neighbours are one load, whose parts are compared as numbers of 16 bits."""
+    a, k, r = te.placeholder((7, 3, 8), dtype, name="A"), te.reduce_axis((0, 7), name="k"), te.reduce_axis((0, 8), name="r")
+    b = te.compute((3,), lambda i: te.max(a[k, i, r], axis=[k, r]), name="B")
+    s = te.create_schedule(b.op)
+    local = s.cache_write(b, "local")
+    block, thread = s[b].split(b.op.axis[0], factor=1)
+    s[b].bind(block, te.thread_axis("blockIdx.x"))
+    s[b].bind(thread, te.thread_axis("threadIdx.x"))
+    s[local].compute_at(s[b], thread)
+    assert_schedule_correct(s, [a, b], phases=(), compiled=False, emulator=True)
+
+
+def test_a_row_that_is_read_before_it_is_known_whether_it_is_there() -> None:
+    """Of shared memory, which the last block fills in part."""
+    a, b = te.placeholder((5, 17), "int32", name="A"), te.placeholder((7, 17), "int32", name="B")
+    k = te.reduce_axis((0, 17), name="k")
+    c = te.compute((5, 7), lambda i, j: te.sum(a[i, k] * b[j, k], axis=k), name="C")
+    s = te.create_schedule(c.op)
+    local = s.cache_write(c, "local")
+    (by, y), (bx, x) = (s[c].split(axis, factor=2) for axis in c.op.axis)
+    ty, y = s[c].split(y, nparts=1)
+    tx, x = s[c].split(x, nparts=1)
+    s[c].reorder(by, bx, ty, tx, y, x)
+    for axis, tag in ((by, "blockIdx.y"), (bx, "blockIdx.x"), (ty, "threadIdx.y"), (tx, "threadIdx.x")):
+        s[c].bind(axis, te.thread_axis(tag))
+    s[local].compute_at(s[c], tx)
+    outer, inner = s[local].split(s[local].op.reduce_axis[0], factor=4)
+    s[local].reorder(outer, inner, *s[local].op.axis)
+    shared = s.cache_read(a, "shared", [local])
+    s[shared].compute_at(s[local], outer)
+    s[shared].double_buffer()
+    assert_schedule_correct(s, [a, b, c], phases=(), compiled=False, emulator=True)
+
+
 @pytest.mark.parametrize("dtype, count", [("int32", 15), ("int8", 91), ("float32", 7)])
 def test_vectors_may_end_behind_an_array(dtype: str, count: int) -> None:
     a = te.placeholder((count,), dtype, name="A")

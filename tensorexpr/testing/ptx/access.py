@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import alu, warps
-from .compute import operand, symbol_address
+from .compute import operand, symbol_address, widened
 from .faults import OutOfBounds
 from .memory import CONSTANT, LOCAL, SHARED, check_alignment, count_conflicts, count_sectors
 from .parser import Instruction, Kernel
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, np.dtype[Any]]
 Step = Callable[["Block", "Array | None"], None]
 _SPACES = ("global", "shared", "local", "param", "const")
-_REGISTERS = (("%rd", 64), ("%rs", 16), ("%r", 32))  # by their names, as LLVM gives them
-_INTEGERS = ("b8", "u8", "s8", "b16", "u16", "s16", "u32", "s32")
 
 
 def narrowest(kernel: Kernel) -> int:
@@ -95,24 +93,11 @@ def _load(kernel: Kernel, one: Instruction) -> Step | None:
         unknown: list[Array] = []
         values = read_memory(block, form, address(block, lanes), threads, one.line, unknown)
         for name, value in zip(into, values, strict=True):
-            block.write(name, lanes, _widened(name, form.kind, value))
+            block.write(name, lanes, widened(name, form.kind, value))
             for those in unknown:
                 block.poison.mark(name, those, np.full(len(those), one.line, np.int32))
 
     return run
-
-
-def _widened(register: str, kind: str, value: Array) -> Array:
-    """What a narrow load leaves in a register: its sign, or zeros, in the bits above.
-
-    Example:
-        ld.global.s8 %r2: -24 is 0xFFFFFFE8 in the 32 bits of %r2.
-    """
-    wide = next((bits for prefix, bits in _REGISTERS if register.startswith(prefix)), 16)
-    if kind not in _INTEGERS or 8 * value.dtype.itemsize >= wide:
-        return value
-    signed, unsigned = np.dtype(f"int{wide}"), np.dtype(f"uint{wide}")
-    return value.view(f"int{8 * value.dtype.itemsize}").astype(signed).view(unsigned) if kind[0] == "s" else value.astype(unsigned)
 
 
 def _parameter(one: Instruction, into: list[str], form: Form) -> Step:
@@ -123,7 +108,7 @@ def _parameter(one: Instruction, into: list[str], form: Form) -> Step:
         data = np.frombuffer(np.asarray(block.arguments[name]).tobytes().ljust(form.size, b"\0"), alu.BITS[form.kind])
         for number, register in enumerate(into):
             value = np.full(block.count(lanes), data[index + number])
-            block.write(register, lanes, _widened(register, form.kind, value))
+            block.write(register, lanes, widened(register, form.kind, value))
 
     return run
 

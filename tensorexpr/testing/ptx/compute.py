@@ -20,6 +20,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Step = Callable[["Block", "Array | None"], None]
 Getter = Callable[["Block", "Array | None"], Any]
 _REGISTER = re.compile(r"^%[\w$.]+$")
+_REGISTERS = (("%rd", 64), ("%rs", 16), ("%r", 32))  # by their names, as LLVM gives them
+_INTEGERS = ("b8", "u8", "s8", "b16", "u16", "s16", "u32", "s32")
 
 
 def literal(text: str, kind: str) -> Any:
@@ -72,6 +74,19 @@ def symbol_address(kernel: Kernel, text: str) -> Callable[[Block], int] | None:
         at = kernel.local[name][0] + offset
         return lambda block: at
     return None
+
+
+def widened(register: str, kind: str, value: Array) -> Array:
+    """What a narrow load or conversion leaves in a register: its sign, or zeros, in the bits above.
+
+    Example:
+        ld.global.s8 %r2: -24 is 0xFFFFFFE8 in the 32 bits of %r2.
+    """
+    wide = next((bits for prefix, bits in _REGISTERS if register.startswith(prefix)), 16)
+    if kind not in _INTEGERS or 8 * value.dtype.itemsize >= wide:
+        return value
+    signed, unsigned = np.dtype(f"int{wide}"), np.dtype(f"uint{wide}")
+    return value.view(f"int{8 * value.dtype.itemsize}").astype(signed).view(unsigned) if kind[0] == "s" else value.astype(unsigned)
 
 
 def _typed(one: Instruction) -> str:
@@ -203,8 +218,7 @@ def _convert(kernel: Kernel, one: Instruction) -> Step:
     into, get = one.operands[0], operand(kernel, one.operands[1], have)
 
     def run(block: Block, lanes: Array | None) -> None:
-        value = alu.converted(get(block, lanes), words, want, have)
-        block.write(into, lanes, value.astype(np.uint16) if value.dtype == np.uint8 else value)
+        block.write(into, lanes, widened(into, want, alu.converted(get(block, lanes), words, want, have)))
 
     return run
 
