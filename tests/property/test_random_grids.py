@@ -83,12 +83,20 @@ def test_a_row_that_is_read_before_it_is_known_whether_it_is_there() -> None:
     s[c].reorder(by, bx, ty, tx, y, x)
     for axis, tag in ((by, "blockIdx.y"), (bx, "blockIdx.x"), (ty, "threadIdx.y"), (tx, "threadIdx.x")):
         s[c].bind(axis, te.thread_axis(tag))
+    s[c].unroll(y)
+    s[c].unroll(x)
     s[local].compute_at(s[c], tx)
     outer, inner = s[local].split(s[local].op.reduce_axis[0], factor=4)
     s[local].reorder(outer, inner, *s[local].op.axis)
     shared = s.cache_read(a, "shared", [local])
     s[shared].compute_at(s[local], outer)
+    fused = s[shared].fuse(*s[shared].op.axis)
+    rest, ty2 = s[shared].split(fused, factor=1)
+    rest, tx2 = s[shared].split(rest, factor=1)
+    s[shared].bind(ty2, te.thread_axis((0, 1), "threadIdx.y"))
+    s[shared].bind(tx2, te.thread_axis((0, 1), "threadIdx.x"))
     s[shared].double_buffer()
+    s[s.cache_read(b, "local", [local])].compute_at(s[local], outer)
     assert_schedule_correct(s, [a, b, c], phases=(), compiled=False, emulator=True)
 
 
