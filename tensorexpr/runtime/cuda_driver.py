@@ -123,18 +123,26 @@ class Driver:
 
     def write(self, address: int, source: int, size: int) -> None:
         """Copy bytes of the host, at `source`, to the device."""
-        self._call("cuCtxSetCurrent", self._context)
+        self._finish_stream()
         self._call("cuMemcpyHtoD_v2", address, source, size)
+        self.order(DEFAULT_STREAM, self.stream)
 
     def read(self, target: int, address: int, size: int) -> None:
         """Copy bytes of the device to the host, at `target`."""
-        self._call("cuCtxSetCurrent", self._context)
+        self._finish_stream()
         self._call("cuMemcpyDtoH_v2", target, address, size)
 
     def copy(self, target: int, source: int, size: int) -> None:
         """Copy bytes on the device."""
-        self._call("cuCtxSetCurrent", self._context)
+        self._finish_stream()
         self._call("cuMemcpyDtoD_v2", target, source, size)
+        self.order(DEFAULT_STREAM, self.stream)
+
+    def _finish_stream(self) -> None:
+        """Wait for the stream of launches: copies are made in the default one, which doesn't wait for all streams of others."""
+        self._call("cuCtxSetCurrent", self._context)
+        if self.stream != DEFAULT_STREAM:
+            self._call("cuStreamSynchronize", self.stream)
 
     def synchronize(self, stream: int | None = None) -> None:
         """Wait for all that was launched, or for what was launched in a stream."""

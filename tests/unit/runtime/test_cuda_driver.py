@@ -161,6 +161,9 @@ def test_streams_wait_for_each_other_where_memory_changes_hands(library: Library
     device.set_raw_stream(stream)
     module(foreign, Foreign(b))
     assert foreign.streams == [1, stream] and library.streams[1:] == [("launch", stream)]
+    b.copyfrom(b.numpy())  # copies are made in the default stream
+    assert library.calls[-8:].index("cuStreamSynchronize") < library.calls[-8:].index("cuMemcpyHtoD_v2")
+    assert library.streams[2:] == [("record", 0), ("wait", stream)]
     library.streams.clear()
     b.__dlpack__(stream=-1)
     b.__dlpack__(stream=stream)
