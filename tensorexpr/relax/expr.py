@@ -38,6 +38,9 @@ from .struct_info import (
 
 Expr = RelaxExpr
 
+# A function of the module as a value: what it takes and returns is known to the module alone.
+GlobalVar.struct_info = ObjectStructInfo()  # type: ignore[attr-defined]
+
 
 def _set(node: Object, **values: Any) -> None:
     """Fields of a node that is being made."""

@@ -12,6 +12,7 @@ from ..relax.struct_info import TensorStructInfo
 from ..relax.visitor import walk as walk_graph
 from ..tir.function import IRModule
 from ..tir.op_registry import Op
+from .adt import Match, Pattern, pattern_vars, unmatched
 from .expr import Function, Let
 from .ops.row import ROWS
 from .to_graph import to_graph
@@ -97,7 +98,22 @@ def well_formed(expr: Any) -> bool:
 
 
 def _bound_by(node: Any) -> tuple[Any, ...]:
+    if isinstance(node, Match):
+        return tuple(var for clause in node.clauses for var in pattern_vars(clause.lhs))
     return (node.var,) if isinstance(node, Let) else tuple(node.params) if isinstance(node, Function) else ()
+
+
+def unmatched_cases(match: Match, mod: IRModule | None = None) -> list[Pattern]:
+    """The values that no clause of a match is for, as patterns; none if it is complete.
+
+    Args:
+        match: the match.
+        mod: what defines the types.
+
+    Raises:
+        DeclarationError: for a type that the module doesn't define.
+    """
+    return list(unmatched([clause.lhs for clause in match.clauses], (mod or IRModule()).__getitem__))  # type: ignore[arg-type]
 
 
 def get_total_mac_number(expr: Any) -> int:
@@ -140,5 +156,5 @@ def extract_intermdeiate_expr(mod: IRModule, expr_id: int) -> IRModule:
 
 __all__ = [
     "all_dtypes", "all_vars", "bound_vars", "count_layers", "extract_intermdeiate_expr", "free_vars", "get_total_mac_number",
-    "list_fake_quantized_op_freqs", "list_op_freqs", "post_order_visit", "well_formed",
+    "list_fake_quantized_op_freqs", "list_op_freqs", "post_order_visit", "unmatched_cases", "well_formed",
 ]  # fmt: skip

@@ -9,22 +9,23 @@ import numpy as np
 
 from ..errors import ArgumentError, DeclarationError
 from ..lower.context import PassContext
+from ..lower.passes import deep_recursion
 from ..relax.build import build as build_graph
 from ..relax.expr import Function as GraphFunction
 from ..relax.runtime.machine import VirtualMachine
 from ..relax.struct_info import TensorStructInfo
 from ..relax.transform.bind import BindParams
-from ..runtime.container import ADT
 from ..target import Target, TargetLike
 from ..tir.dtype import to_numpy
-from ..tir.function import IRModule
+from ..tir.function import GlobalVar, IRModule
 from .alter_layout import AlterOpLayout, has_rules
 from .backend import Executor, Runtime
 from .backend.executor_factory import ExecutorFactoryModule
 from .constants import with_known_shapes
 from .expr import Function, as_expr, bind, const
 from .external import graph_with_external
-from .to_graph import to_graph
+from .to_graph import reachable, to_graph
+from .values import result
 
 
 def as_module(mod: Any) -> IRModule:
@@ -145,11 +146,6 @@ def _tensor(value: Any, info: Any) -> Any:
     return np.asarray(value) if isinstance(value, np.generic) else value
 
 
-def _result(value: Any) -> Any:
-    """Several results as Relay's programs know them."""
-    return ADT(0, [_result(one) for one in value]) if isinstance(value, tuple) else value
-
-
 class Interpreter:
     """Evaluates functions of a module: `create_executor("graph", mod).evaluate()(x)`.
 
@@ -175,16 +171,20 @@ class Interpreter:
         chosen = self.mod.get_global_var("main") if expr is None else expr
         name = getattr(chosen, "name_hint", "main") if not isinstance(chosen, (Function, GraphFunction)) and chosen in self.mod else "main"
         whole = self.mod.clone()
-        is_function = isinstance(chosen, (Function, GraphFunction)) or (not hasattr(chosen, "struct_info") and chosen in whole)
+        is_function = isinstance(chosen, (Function, GraphFunction)) or (isinstance(chosen, (str, GlobalVar)) and chosen in whole)
         if isinstance(chosen, (Function, GraphFunction)):
             whole.update_func("main", chosen)  # type: ignore[arg-type]
         elif not is_function:
             whole.update_func("main", Function((), bind(as_expr(chosen), binds or {})))  # type: ignore[arg-type]
+        # The library of lists has two dozen functions, and a program calls a few of them.
+        whole = reachable(whole, [name])
         machine = VirtualMachine(build_graph(graph_with_external(_bound(whole, self.params)), _chosen(self.target, None)), self.device)
-        return self._caller(machine, name) if is_function else _result(machine[name]())
+        if is_function:
+            return self._caller(machine, name)
+        with deep_recursion:  # lists are as deep as they are long
+            return result(machine[name](), self.mod)
 
-    @staticmethod
-    def _caller(machine: VirtualMachine, name: str) -> Callable[..., Any]:
+    def _caller(self, machine: VirtualMachine, name: str) -> Callable[..., Any]:
         params = machine.module.functions[name].params
 
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -193,7 +193,8 @@ class Interpreter:
                 shown = ", ".join([*("a value" for _ in args), *(f"{key}=..." for key in kwargs)])
                 raise ArgumentError(f"{name} takes {', '.join(one.name_hint for one in params)}; given are {shown or 'none'}")
             given = {**dict(zip(left, args, strict=True)), **{one: kwargs[one.name_hint] for one in params if one not in left}}
-            return _result(machine[name](*(_tensor(given[one], one.struct_info) for one in params)))
+            with deep_recursion:
+                return result(machine[name](*(_tensor(given[one], one.struct_info) for one in params)), self.mod)
 
         return call
 

@@ -21,6 +21,7 @@ from ..tir.attrs import FrozenMap
 from ..tir.function import GlobalVar, IRModule, PrimFunc
 from ..tir.op_registry import Op
 from ..tir.structured import Declared, Defines, Parts
+from . import generics
 from .ty import TensorType, Type, info_of, type_of
 
 
@@ -189,7 +190,8 @@ class Call(Expr, graph.Call):
             return ObjectStructInfo()  # the module knows it: InferType, or building, looks there
         info = self.op.struct_info
         if isinstance(info, FuncStructInfo):
-            return returned(info, [arg.struct_info for arg in self.args], "the function")
+            given = [arg.struct_info for arg in self.args]
+            return generics.returned(info, given) if generics.is_generic(info) else returned(info, given, "the function")
         return ObjectStructInfo()
 
 
@@ -223,7 +225,7 @@ class Function(Expr):
         params: its parameters.
         body: what it returns.
         ret_type: the type of that, if stated.
-        type_params: accepted if empty: types are those of the parameters.
+        type_params: types that stand for any: of parameters, results and what is in them.
         attrs: such as {"Primitive": 1}.
     """
 
@@ -237,15 +239,21 @@ class Function(Expr):
     span: Any = None
 
     def __post_init__(self) -> None:
-        if self.type_params:
-            raise DeclarationError("functions of type parameters aren't supported: state the types of the parameters")
         params = tuple(self.params)
         for param in params:
             if not isinstance(param, graph.Var):
                 raise TypeMismatchError(f"a parameter of a function is a relay.Var, not {type(param).__name__}")
         attrs = self.attrs if isinstance(self.attrs, Attrs) else Attrs(self.attrs)
-        for name, value in (("params", params), ("body", as_expr(self.body)), ("attrs", attrs), ("type_params", ())):
+        for name, value in (("params", params), ("body", as_expr(self.body)), ("attrs", attrs), ("type_params", tuple(self.type_params or ()))):
             object.__setattr__(self, name, value)
+
+    @property
+    def checked_type(self) -> Any:
+        """The type of the function, with its type parameters."""
+        # What is stated needs no body, in which functions of the module may be called that are known there alone.
+        is_stated = self.ret_type is not None and all(param.struct_info_annotation is not None for param in self.params)
+        found = type_of(self.struct_info) if is_stated else super().checked_type
+        return replace(found, type_params=self.type_params) if self.type_params else found
 
     def _derived(self) -> StructInfo:
         stated = info_of(self.ret_type)

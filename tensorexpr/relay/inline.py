@@ -64,7 +64,7 @@ def Inline() -> ModulePass:
         kept: dict[Any, Any] = {
             var: func for var, func in made.functions_items() if var.name_hint not in used or var.name_hint in mentioned
         }
-        return IRModule(kept, dict(mod.attrs))
+        return IRModule(kept, dict(mod.attrs), type_definitions=mod.type_definitions)
 
     return ModulePass("Inline", lambda func, ctx: func, 0, by_user=False, module_func=on_module)
 

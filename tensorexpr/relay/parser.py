@@ -22,9 +22,11 @@ from ..relax import expr as graph
 from ..relax.struct_info import ShapeExpr
 from ..tir.function import GlobalVar, IRModule
 from ..tir.op_registry import Op
+from .adt import Clause, Constructor, Match, PatternConstructor, PatternTuple, PatternVar, PatternWildcard, TypeData
 from .expr import Call, Constant, Function, If, Let, Tuple, TupleGetItem, Var, const
 from .ops.row import ROWS
 from .tokens import Token, Tokens
+from .type_names import GlobalTypeVar
 
 _METADATA = re.compile(r"^#\[metadata\]\s*$", re.MULTILINE)
 # Binary signs from the weakest up, with their operators.
@@ -43,24 +45,60 @@ class _Reader(Tokens):
     constants: list[Any] = field(default_factory=list)
     scopes: list[dict[str, Any]] = field(default_factory=lambda: [{}])
     globals: dict[str, GlobalVar] = field(default_factory=dict)
+    constructors: dict[str, Constructor] = field(default_factory=dict)
 
-    def module(self) -> IRModule:
-        """All functions."""
+    def module(self, around: IRModule) -> IRModule:
+        """All functions and types; those of the module around are known."""
         made: dict[Any, Any] = {}
+        for definition in around.type_definitions.values():
+            self.type_names[definition.header.name_hint] = definition.header
+            self.constructors |= {one.name_hint: one for one in definition.constructors}
+        types: dict[Any, TypeData] = {}
         while self.next().kind != "end":
+            if self.next().text in ("type", "extern"):
+                definition = self.definition()
+                types[definition.header] = definition
+                continue
             self.need("def")
             name = self.taken("global").removeprefix("@")
             if name in {var.name_hint for var in made}:
                 self.fail(f"@{name} is defined twice")
             made[self.global_var(name)] = self.function()
-        return IRModule(made)
+        return IRModule(made, type_definitions=types)
+
+    def definition(self) -> TypeData:
+        """`type List[A] { Cons(A, List[A]), Nil }`; of an extern type nothing is behind its parameters."""
+        is_extern = self.take("extern")
+        self.need("type")
+        name = self.taken("name")
+        if name in self.type_names:
+            self.fail(f"type {name} is defined twice")
+        header = self.type_names[name] = GlobalTypeVar(name)
+        around = dict(self.type_names)
+        own = self.type_params()
+        made: list[Constructor] = []
+
+        def constructor() -> None:
+            one = self.taken("name")
+            if one in self.constructors:
+                self.fail(f"constructor {one} is defined twice")
+            made.append(Constructor(one, self.listed(")", self.type)[0] if self.take("(") else (), header))
+            self.constructors[one] = made[-1]
+
+        if not is_extern:
+            self.need("{")
+            self.listed("}", constructor)
+        self.type_names = around
+        return TypeData(header, own, tuple(made))
 
     def global_var(self, name: str) -> GlobalVar:
         """The variable of a function, one for each name."""
         return self.globals.setdefault(name, GlobalVar(name))
 
     def function(self) -> Function:
-        """Behind `fn` or the name: parameters, attributes, type and body."""
+        """Behind `fn` or the name: type parameters, parameters, attributes, type and body."""
+        around = dict(self.type_names)
+        types = self.type_params()
         self.need("(")
         self.scopes.append({})
         params: list[Var] = []
@@ -78,7 +116,8 @@ class _Reader(Tokens):
         ret = self.type() if self.take("->") else None
         body = self.block()
         self.scopes.pop()
-        return Function(tuple(params), body, ret, (), attrs)  # type: ignore[arg-type]
+        self.type_names = around
+        return Function(tuple(params), body, ret, types, attrs)  # type: ignore[arg-type]
 
     def variable(self) -> Var:
         """A variable with its type, which the rest of the block knows."""
@@ -114,6 +153,9 @@ class _Reader(Tokens):
                 break
             self.need(";")
         found = self.value()
+        while self.take(";"):  # a value that nobody uses
+            lets.append((Var("_"), found))
+            found = self.sequence()
         for var, value in reversed(lets):
             found = Let(var, value, found)
         return found
@@ -186,22 +228,61 @@ class _Reader(Tokens):
                 yes = self.block()
                 self.need("else")
                 return If(condition, yes, self.block())
+            case "match":
+                return self.match()
             case "True" | "False":
                 return const(token.text == "True")
             case "prim_value" | "dtype":  # arguments of the operators of graphs
                 self.need("(")
+                made: Any
                 if token.text == "dtype":
-                    made: Any = graph.DataTypeImm(_unquoted(self.taken("string")))
+                    made = graph.DataTypeImm(_unquoted(self.taken("string")))
                 else:
                     made = graph.PrimValue(self.attribute() if self.next().kind != "name" else self.extent())
                 self.need(")")
                 return made
             case "meta":
                 return self.metadata()
+        if token.text in self.constructors:
+            made = self.constructors[token.text]
+            return made() if not made.inputs and self.next().text != "(" else made
         if token.text not in ROWS and not token.text.startswith("relax."):
             self.at -= 1
             self.fail(f"no operator {token.text!r}; relay.op.list_op_names() lists those that there are")
         return Op.of(token.text)
+
+    def match(self) -> Match:
+        """Behind `match`: the value and its clauses."""
+        complete = not self.take("?")
+        self.need("(")
+        data = self.value()
+        self.need(")")
+        self.need("{")
+        return Match(data, tuple(self.listed("}", self.clause)[0]), complete)
+
+    def clause(self) -> Clause:
+        """`Cons(%h, _) => value`."""
+        self.scopes.append({})
+        pattern = self.pattern()
+        self.need("=")
+        self.need(">")
+        made = Clause(pattern, self.value())
+        self.scopes.pop()
+        return made
+
+    def pattern(self) -> Any:
+        """A pattern, whose variables the rest of the clause knows."""
+        if self.next().kind == "local":
+            return PatternVar(self.variable())
+        if self.take("("):
+            return PatternTuple(tuple(self.listed(")", self.pattern)[0]))
+        if self.take("_"):
+            return PatternWildcard()
+        begin, name = self.at, self.taken("name")
+        if name not in self.constructors:
+            self.at = begin
+            self.fail(f"no constructor {name!r}; there are {', '.join(self.constructors) or 'none'}")
+        return PatternConstructor(self.constructors[name], tuple(self.listed(")", self.pattern)[0]) if self.take("(") else ())
 
     def metadata(self) -> Any:
         """`meta[relay.Constant][n]`: one node, however often it is mentioned."""
@@ -318,7 +399,7 @@ def parse(
     """
     reader = _reader(source, source_name, init_meta_table)
     with deep_recursion:
-        made = reader.module()
+        made = reader.module(init_module or IRModule())
     if init_module is None:
         return made
     whole = init_module.clone()
@@ -329,4 +410,4 @@ def parse(
 def fromtext(source: str, source_name: str = "from_string") -> Any:
     """A module; of a text that is a function or an expression by itself, that one."""
     reader = _reader(source, source_name, None)
-    return parse(source, source_name) if reader.next().text in ("def", "the end") else parse_expr(source, source_name)
+    return parse(source, source_name) if reader.next().text in ("def", "type", "extern", "the end") else parse_expr(source, source_name)

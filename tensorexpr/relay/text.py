@@ -25,16 +25,20 @@ from ..tir.function import GlobalVar, IRModule, PrimFunc
 from ..tir.node import Object
 from ..tir.op_registry import Op
 from ..tir.printer.expressions import quoted
+from .adt import Constructor, Match, PatternConstructor, PatternTuple, PatternVar, pattern_vars
 from .expr import Function, Let
 from .ops.row import ROWS
 from .ty import extent_text, type_of
+from .type_names import GlobalTypeVar, TypeCall, TypeVar
 from .visitor import free_vars, operands, walk
 
 Annotate = Callable[[Any], str]
 # A block: which part of which node it is; None is the outermost one.
 Block = tuple[Any, int] | None
 
-_INLINE = (graph.Var, graph.Constant, GlobalVar, Op, ShapeExpr, graph.PrimValue, graph.StringImm, graph.DataTypeImm, graph.ExternFunc)
+_INLINE = (
+    graph.Var, graph.Constant, GlobalVar, Op, ShapeExpr, graph.PrimValue, graph.StringImm, graph.DataTypeImm, graph.ExternFunc, Constructor,
+)  # fmt: skip
 # What stands behind a number, by its dtype; other dtypes have no literals.
 SUFFIXES = {
     "float32": "f", "float64": "f64", "float16": "f16", "int32": "", "int64": "i64", "int16": "i16", "int8": "i8",
@@ -51,6 +55,9 @@ def parts(node: Any) -> tuple[tuple[Any, Any], ...]:
             return (*((param, None) for param in node.params), (node.body, 0))
         case graph.If():
             return (node.cond, None), (node.true_branch, 0), (node.false_branch, 1)
+        case Match(data, clauses):
+            variables = ((var, None) for clause in clauses for var in pattern_vars(clause.lhs))
+            return (data, None), *variables, *((clause.rhs, place) for place, clause in enumerate(clauses))
     return tuple((one, None) for one in operands(node))
 
 
@@ -142,7 +149,7 @@ class RelayPrinter:
         if self.annotate is not None:
             said = self.annotate(node)
             return f" {said}" if said else ""
-        if not self._typed or isinstance(node, (Function, graph.If)):
+        if not self._typed or isinstance(node, (Function, graph.If, Match)):
             return ""
         try:
             found = type_of(node.struct_info)
@@ -156,7 +163,8 @@ class RelayPrinter:
         attrs = [f"{key}={attribute(value)}" for key, value in func.attrs.items() if key != "global_symbol"]
         ret = "" if func.ret_type is None else f" -> {type_text(func.ret_type)}"
         body = self._block(func.body, (func, 0))
-        return [f"{head}({', '.join([*params, *attrs])}){ret} {{", *(f"  {line}" for line in body), "}"]
+        types = f"[{', '.join(map(type_text, func.type_params))}]" if func.type_params else ""
+        return [f"{head}{types}({', '.join([*params, *attrs])}){ret} {{", *(f"  {line}" for line in body), "}"]
 
     def _block(self, root: Any, block: Block) -> list[str]:
         """A block as lines; the last one is its value."""
@@ -203,6 +211,13 @@ class RelayPrinter:
                 yes, no = self._block(node.true_branch, (node, 0)), self._block(node.false_branch, (node, 1))
                 head = f"if ({self._operand(node.cond)}) {{"
                 return [head, *(f"  {line}" for line in yes), "} else {", *(f"  {line}" for line in no), "}"]
+            case Match(data, clauses, complete):
+                lines = [f"match{'' if complete else '?'} ({self._operand(data)}) {{"]
+                for place, clause in enumerate(clauses):
+                    # The pattern first, which names its variables.
+                    head = f"  {pattern_text(clause.lhs, self._bound)} => {{"
+                    lines += [head, *(f"    {line}" for line in self._block(clause.rhs, (node, place))), "  },"]
+                return [*lines, "}"]
             case graph.Tuple(fields):
                 inside = ", ".join(map(self._operand, fields))
                 return [f"({inside},)" if len(fields) == 1 else f"({inside})"]
@@ -212,8 +227,13 @@ class RelayPrinter:
                 return [self._call(node)]
         raise TypeMismatchError(f"{type(node).__name__} has no text in Relay's syntax")
 
+    def _bound(self, var: Any) -> str:
+        return f"{self._name(var)}{self._type(var, ': ')}"
+
     def _call(self, call: Any) -> str:
         args = [self._operand(one) for one in call.args]
+        if isinstance(call.op, Constructor) and not args:
+            return call.op.name_hint
         callee = str(call.op) if isinstance(call.op, Op) else self._operand(call.op)
         row = ROWS.get(call.op) if isinstance(call.op, Op) else None
         defaults = {} if row is None else {p.name: p.default for p in row.signature.parameters.values()}
@@ -228,6 +248,8 @@ class RelayPrinter:
                 return self._name(node)
             case graph.Constant():
                 return f"{self._constant(node)}{self._remark(node) if self._typed else ''}"
+            case Constructor():
+                return str(node.name_hint)
             case GlobalVar():
                 return f"@{node.name_hint}"
             case ShapeExpr(values):
@@ -291,8 +313,10 @@ def type_text(given: Any) -> str:
     """A type as text: `Tensor[(1, 16), float32]`, `float32`, `(int32, float32)`, `fn (float32) -> float32`."""
     if given is None:
         return "_"
-    if isinstance(given, str) or hasattr(given, "shape"):
+    if isinstance(given, (str, TypeVar, GlobalTypeVar)) or hasattr(given, "shape"):
         return str(given)
+    if isinstance(given, TypeCall):
+        return f"{given.func}[{', '.join(map(type_text, given.args))}]" if given.args else str(given.func)
     if hasattr(given, "fields"):
         inside = ", ".join(map(type_text, given.fields))
         return f"({inside},)" if len(given.fields) == 1 else f"({inside})"
@@ -300,6 +324,26 @@ def type_text(given: Any) -> str:
         return f"fn ({', '.join(map(type_text, given.arg_types))}) -> {type_text(given.ret_type)}"
     found = type_of(given)
     return "_" if found is None else type_text(found)
+
+
+def pattern_text(pattern: Any, name: Callable[[Any], str] = lambda var: f"%{var.name_hint}") -> str:
+    """A pattern as text: `Cons(%h, _)`."""
+    match pattern:
+        case PatternVar(var):
+            return name(var)
+        case PatternConstructor(constructor, patterns):
+            inside = ", ".join(pattern_text(one, name) for one in patterns)
+            return f"{constructor.name_hint}({inside})" if patterns else str(constructor.name_hint)
+        case PatternTuple(patterns):
+            return f"({', '.join(pattern_text(one, name) for one in patterns)}{',' if len(patterns) == 1 else ''})"
+    return "_"
+
+
+def definition_text(definition: Any) -> list[str]:
+    """The definition of an algebraic type, as lines."""
+    params = f"[{', '.join(map(type_text, definition.type_vars))}]" if definition.type_vars else ""
+    fields = ((one.name_hint, ", ".join(map(type_text, one.inputs))) for one in definition.constructors)
+    return [f"type {definition.header}{params} {{", *(f"  {name}({inside})," if inside else f"  {name}," for name, inside in fields), "}"]
 
 
 def _with_metadata(lines: list[str], printer: RelayPrinter, wanted: bool) -> str:
@@ -321,6 +365,8 @@ def module_text(mod: IRModule, annotate: Annotate | None = None, metadata: bool 
     printer = RelayPrinter(annotate)
     lines: list[str] = []
     others: list[str] = []
+    for definition in mod.type_definitions.values():
+        lines += [*([""] if lines else []), *definition_text(definition)]
     for var, func in sorted(mod.functions_items(), key=lambda item: (item[0].name_hint == "main", item[0].name_hint)):
         if isinstance(func, Function):
             lines += [*([""] if lines else []), *printer.function(func, var.name_hint)]

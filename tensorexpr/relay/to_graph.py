@@ -17,11 +17,14 @@ from ..relax import expr as graph
 from ..relax.block_builder import BlockBuilder
 from ..relax.ops.calls import call_dps_packed
 from ..relax.relations import struct_info_base_check
-from ..relax.struct_info import ObjectStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
+from ..relax.struct_info import FuncStructInfo, ObjectStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
 from ..relax.transform.dataflow import ConvertToDataflow
 from ..tir.function import GlobalVar, IRModule
 from ..tir.op_registry import Op
+from . import generics
+from .adt import Constructor, Match, unmatched
 from .expr import Function, Let
+from .matching import Matching
 from .ops.row import ROWS, emitted, with_extents
 from .parameter_types import with_parameter_types
 from .ty import info_of
@@ -30,16 +33,18 @@ from .visitor import Steps, trampoline, walk
 _LEAVES = (graph.Constant, GlobalVar, graph.PrimValue, graph.ShapeExpr, graph.StringImm, graph.DataTypeImm, graph.ExternFunc)
 
 
-class _Emitter:
+class _Emitter(Matching):
     """Emits the values of a function.
 
     Args:
         builder: where they are emitted.
         external: functions of the module that others compute: their names there -> what they are called by.
+        signatures: of functions of the module, where a graph knows less of them.
     """
 
-    def __init__(self, builder: BlockBuilder, external: Mapping[str, str]) -> None:
-        self.builder, self.external = builder, external
+    def __init__(self, builder: BlockBuilder, external: Mapping[str, str], signatures: Mapping[str, StructInfo]) -> None:
+        super().__init__(builder, signatures)
+        self.external = external
         # What is known in each branch and function around: what a branch computes isn't there behind it.
         self.scopes: list[dict[Any, Any]] = [{}]
         self.certain: list[set[Any]] = []  # of each: what it computes whichever branches it takes
@@ -65,7 +70,7 @@ class _Emitter:
             case Let(var, value, body):
                 # A function may mention itself by the variable, which so is there before its body.
                 made = (yield from self.function(value, var)) if isinstance(value, Function) else (yield value)
-                self.define(var, made)
+                self.define(var, self.known_as(made, var.struct_info))
                 return self.define(expr, (yield body))
             case Function():
                 return self.define(expr, (yield from self.function(expr, None)))
@@ -78,14 +83,22 @@ class _Emitter:
                 return self.define(expr, graph.Tuple(tuple(parts)))
             case graph.TupleGetItem(value, index):
                 whole = yield value
-                element = whole.fields[index] if isinstance(whole, graph.Tuple) else self.builder.emit(graph.TupleGetItem(whole, index))
-                return self.define(expr, element)
+                if isinstance(whole, graph.Tuple):
+                    return self.define(expr, whole.fields[index])
+                fields = getattr(self.info(whole), "fields", None)
+                element = self.builder.emit(graph.TupleGetItem(whole, index))
+                return self.define(expr, element if fields is None else self.known_as(element, fields[index]))
             case graph.If(cond, yes, no):
                 condition = yield cond
                 branches = []
                 for one in (yes, no):
-                    branches.append((yield from self.branch(one)))
-                return self.define(expr, self.builder.emit(graph.If(condition, *branches)))
+                    yield from self.shared(one)
+                    branches.append((yield from self.branch(self.inside(one, {}))))
+                return self.define(expr, self.chosen(condition, *branches))
+            case Match():
+                return self.define(expr, (yield from self.match(expr)))
+            case Constructor():
+                return self.define(expr, (yield from self.function(self.as_function(expr), None)))
             case graph.Var():
                 raise DeclarationError(f"variable %{expr.name_hint} is used, and nothing binds it: it is no parameter and no Let's")
         if isinstance(expr, _LEAVES):
@@ -107,37 +120,66 @@ class _Emitter:
             if self.known(one) is None:
                 yield one
 
-    def branch(self, expr: Any) -> Steps:
-        """A branch as a sequence of its own."""
-        yield from self.shared(expr)
-        outer = self.builder.begin_scope()
-        result = yield from self.inside(expr, {})
-        return graph.SeqExpr(self.builder.end_scope(outer), result)
-
-    def function(self, func: Function, name: Any) -> Steps:
-        """A function that is a value; `name` is the variable by which it calls itself."""
-        params = [graph.Var(one.name_hint, one.struct_info) for one in func.params]
-        variable = None if name is None else graph.Var(name.name_hint, func.struct_info if func.ret_type is not None else None)
+    def function(self, func: Function, name: Any, expected: Sequence[StructInfo] | None = None) -> Steps:
+        """A function that is a value; `name` is the variable by which it calls itself, `expected` what parameters without types are."""
+        infos = [one.struct_info for one in func.params]
+        if expected is not None:
+            infos = [generics.joined(own, other) for own, other in zip(infos, expected, strict=True)]
+        params = [self.parameter(one.name_hint, info) for one, info in zip(func.params, infos, strict=True)]
+        stated = info_of(func.ret_type)
+        variable = None if name is None else graph.Var(name.name_hint, None if stated is None else generics.erased(func.struct_info))
+        if variable is not None and stated is not None:
+            self.known_as(variable, func.struct_info)
         yield from self.shared(func.body)
         outer = self.builder.begin_scope()
         known: dict[Any, Any] = dict(zip(func.params, params, strict=True))
         result = yield from self.inside(func.body, known if variable is None else {**known, name: variable})
-        made = graph.Function(tuple(params), graph.SeqExpr(self.builder.end_scope(outer), result), info_of(func.ret_type) or None)  # type: ignore[arg-type]
-        return self.builder.bind(made, name.name_hint if name is not None else "", False, var=variable)
+        known_result = self.info(result) if stated is None else generics.joined(stated, self.info(result))
+        ret = stated if stated is None or not generics.is_generic(stated) else generics.erased(stated)
+        made = graph.Function(tuple(params), graph.SeqExpr(self.builder.end_scope(outer), result), ret)  # type: ignore[arg-type]
+        bound = self.builder.bind(made, name.name_hint if name is not None else "", False, var=variable)
+        return self.known_as(bound, FuncStructInfo(tuple(infos), known_result))
 
     def call(self, call: Any) -> Steps:
         """A call, by what its operator means."""
-        args = []
-        for one in call.args:
-            args.append((yield one))
         if isinstance(call.op, Op):
+            args = []
+            for one in call.args:
+                args.append((yield one))
             return self.emitted(call, args)
-        if isinstance(call.op, Function):
-            return (yield from self.inlined(call.op, args))
-        callee = call.op if isinstance(call.op, GlobalVar) else (yield call.op)
+        callee = call.op if isinstance(call.op, (GlobalVar, Function, Constructor)) else (yield call.op)
+        signature = callee.struct_info if isinstance(callee, (Function, Constructor)) else self.info(callee)
+        args = yield from self.arguments(call.args, signature)
+        if isinstance(callee, Constructor):
+            return self.made(callee, args)
+        if isinstance(callee, Function):
+            return (yield from self.inlined(callee, args))
         if isinstance(callee, GlobalVar) and callee.name_hint in self.external:
             return self.by_others(callee.name_hint, args)
-        return self.builder.emit(graph.Call(callee, args))
+        made = self.builder.emit(graph.Call(callee, args))
+        if not generics.is_generic(signature):
+            return made
+        return self.known_as(made, generics.returned(signature, [self.info(one) for one in args], str(callee)))
+
+    def arguments(self, args: Sequence[Any], signature: StructInfo) -> Steps:
+        """Arguments of a call. Functions without types come last: what the others are says what their parameters are."""
+        asked = signature.params if isinstance(signature, FuncStructInfo) and len(signature.params or ()) == len(args) else None
+        found: list[Any] = [None] * len(args)
+        values: generics.Values = {}
+        for late in (False, True):
+            for place, one in enumerate(args):
+                wanted = None if asked is None else asked[place]
+                is_late = isinstance(wanted, FuncStructInfo) and isinstance(one, Function)
+                if is_late is not late:
+                    continue
+                if is_late and len(one.params) == len(wanted.params or ()):  # type: ignore[union-attr]
+                    infos = generics.instance(wanted, values)  # type: ignore[arg-type]
+                    found[place] = self.define(one, (yield from self.function(one, None, infos.params)))  # type: ignore[attr-defined]
+                else:
+                    found[place] = yield one
+                if wanted is not None:
+                    generics.bind(wanted, self.info(found[place]), values)
+        return found
 
     def by_others(self, name: str, args: list[Any]) -> Any:
         """The results of an external function, which writes into tensors that it gets."""
@@ -154,7 +196,8 @@ class _Emitter:
             raise DeclarationError(f"a function of {len(func.params)} parameters is called with {len(args)} arguments")
         # A scope of its own: the same function may be called again with other arguments.
         yield from self.shared(func.body)
-        return (yield from self.inside(func.body, dict(zip(func.params, args, strict=True))))
+        known = {param: self.known_as(arg, param.struct_info) for param, arg in zip(func.params, args, strict=True)}
+        return (yield from self.inside(func.body, known))
 
     def emitted(self, call: Any, args: list[Any]) -> Any:
         """The value of an operator."""
@@ -184,6 +227,8 @@ def _operands(expr: Any) -> tuple[Sequence[Any], Sequence[Any]]:
             return (value,), ()
         case graph.If(cond, yes, no):
             return (cond,), (yes, no)
+        case Match(data, clauses):
+            return (data,), [clause.rhs for clause in clauses]
     return (), ()
 
 
@@ -213,7 +258,7 @@ def _met(expr: Any, nodes: set[Any]) -> list[Any]:
 
 
 def _callees(func: Any, mod: IRModule) -> Iterator[str]:
-    for node in walk(func.body if isinstance(func, Function) else ()):
+    for node in walk(func.body) if isinstance(func, Function) else ():
         if isinstance(node, GlobalVar) and node in mod:
             yield node.name_hint
 
@@ -234,6 +279,19 @@ def callees_first(mod: IRModule) -> list[str]:
     return found
 
 
+def reachable(mod: IRModule, entries: Sequence[str]) -> IRModule:
+    """A module without the functions that those of these names don't call."""
+    found: dict[Any, None] = {}
+    waiting = [mod.get_global_var(name) for name in entries]
+    while waiting:
+        var = waiting.pop()
+        if var not in found:
+            found[var] = None
+            waiting += [GlobalVar(name) for name in _callees(mod[var], mod)]
+    kept = {var: func for var, func in mod.functions_items() if var in found or not isinstance(func, Function)}
+    return IRModule(kept, dict(mod.attrs), type_definitions=mod.type_definitions)  # type: ignore[arg-type]
+
+
 def recursive(mod: IRModule) -> list[str]:
     """Functions of Relay that call themselves, by others or directly."""
     callees = {name: set(_callees(mod[name], mod)) for name in callees_first(mod)}
@@ -250,58 +308,84 @@ def recursive(mod: IRModule) -> list[str]:
     return found
 
 
-def function_to_graph(func: Function, name: str, builder: BlockBuilder, external: Mapping[str, str] | None = None) -> Any:
-    """Add a function of Relay to the module of a builder, as one of a graph.
+def function_to_graph(
+    func: Function, name: str, builder: BlockBuilder, external: Mapping[str, str] | None = None, signatures: dict[str, Any] | None = None
+) -> Any:
+    """Add a function of Relay to the module of a builder, as one of a graph; its signature to `signatures`.
 
     Raises:
         DeclarationError: if operands don't fit, or a variable is bound by nothing.
         TypeMismatchError: for a parameter without a type.
     """
     func = with_parameter_types(func)
-    params = []
     for param in func.params:
         if param.struct_info_annotation is None:
             raise TypeMismatchError(
                 f'parameter %{param.name_hint} of @{name} has no type: relay.var("{param.name_hint}", shape=..., dtype=...)'
             )
-        params.append(graph.Var(param.name_hint, param.struct_info))
+    signatures = {} if signatures is None else signatures
+    emitter = _Emitter(builder, external or {}, signatures)
+    params = [emitter.parameter(one.name_hint, one.struct_info) for one in func.params]
     attrs = {key: value for key, value in func.attrs.items() if key != "global_symbol"}
     with deep_recursion, builder.function(name, params, attrs):
-        emitter = _Emitter(builder, external or {})
         emitter.scopes[0].update(zip(func.params, params, strict=True))
         result = emitter.value(func.body)
         builder.emit_func_output(result)
     made: Any = builder.get()[name]
-    stated = info_of(func.ret_type)
-    if stated is not None and struct_info_base_check(stated, made.ret_struct_info) < 2:
+    stated, known = info_of(func.ret_type), emitter.info(result)
+    if stated is not None and struct_info_base_check(generics.erased(stated), made.ret_struct_info) < 2:
         raise DeclarationError(f"@{name} returns {made.ret_struct_info}, and its type states {stated}")
+    whole = known if stated is None else generics.joined(stated, known)
+    signatures[name] = FuncStructInfo(tuple(one.struct_info for one in func.params), whole)
     return made
 
 
-def to_graph(mod: Any, external: Mapping[str, str] | None = None) -> IRModule:
+def _check_matches(mod: IRModule) -> None:
+    """Raise where a match is said to be complete and isn't."""
+    for var, func in mod.functions_items():
+        for node in walk(func) if isinstance(func, Function) else ():
+            if isinstance(node, Match) and node.complete:
+                left = next(unmatched([clause.lhs for clause in node.clauses], mod.__getitem__), None)  # type: ignore[arg-type]
+                if left is not None:
+                    from .text import pattern_text
+
+                    raise DeclarationError(
+                        f"a match of @{var.name_hint} has no clause for {pattern_text(left)}: add one, or write `match?` (complete=False)"
+                    )
+
+
+def _plain(info: StructInfo) -> StructInfo:
+    return generics.erased(info) if generics.is_generic(info) else info
+
+
+def to_graph(mod: Any, external: Mapping[str, str] | None = None, signatures: dict[str, Any] | None = None) -> IRModule:
     """A module whose functions of Relay are functions of graphs; others stay as they are.
 
     Args:
         mod: a module, or one function, which becomes "main".
         external: functions that others compute: their names in the module -> what they are called by. They stay in the module.
+        signatures: gets what is known of each function, algebraic types included.
     """
     whole = IRModule.from_expr(mod) if isinstance(mod, Function) else mod
     if not any(isinstance(func, Function) for _, func in whole.functions_items()):
         return whole
     others = {var: func for var, func in whole.functions_items() if not isinstance(func, Function)}
+    _check_matches(whole)
     builder = BlockBuilder(IRModule(others, dict(whole.attrs)))
+    signatures = {} if signatures is None else signatures
     for name in recursive(whole):
         func: Any = whole[name]
         if func.ret_type is None:
             raise DeclarationError(f"@{name} calls itself: state its ret_type, from which the types in it follow")
         stated: StructInfo = info_of(func.ret_type) or ObjectStructInfo()
-        params = [graph.Var(one.name_hint, one.struct_info) for one in func.params]
+        params = [graph.Var(one.name_hint, _plain(one.struct_info)) for one in func.params]
+        signatures[name] = func.struct_info
         # All of them before the first body: of even(n) = odd(n - 1) and odd(n) = even(n - 1) neither comes first.
-        builder.update_func(GlobalVar(name), graph.Function.create_empty(params, stated))
+        builder.update_func(GlobalVar(name), graph.Function.create_empty(params, _plain(stated)))
     for name in callees_first(whole):
         func = whole[name]
         if not isinstance(func, Function):
             continue
-        function_to_graph(func, name, builder, external)
+        function_to_graph(func, name, builder, external, signatures)
     # Bindings without effects as dataflow: operators are fused, and common ones found, in such blocks only.
     return ConvertToDataflow(1)(builder.get())

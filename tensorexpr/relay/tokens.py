@@ -15,6 +15,7 @@ from ..tir.types import FuncType, TupleType
 from .text import SUFFIXES
 from .ty import EXTENTS, ShapeVar, TensorType, info_of
 from .ty import Any as AnyExtent
+from .type_names import GlobalTypeVar, TypeCall, TypeVar
 
 _TOKENS = re.compile(
     r"""(?P<skip>\s+|//[^\n]*|/\*.*?\*/|\#\[version[^\]]*\])
@@ -53,6 +54,7 @@ class Tokens:
     tokens: list[Token] = field(default_factory=list)
     at: int = 0
     symbols: dict[str, Any] = field(default_factory=dict)
+    type_names: dict[str, Any] = field(default_factory=dict)  # algebraic types and, within what has them, type parameters
 
     def __post_init__(self) -> None:
         place = 0
@@ -121,11 +123,20 @@ class Tokens:
         if self.take("("):
             return TupleType(tuple(self.listed(")", self.type)[0]))
         if self.take("fn"):
+            around = dict(self.type_names)
+            own = self.type_params()
             self.need("(")
             params = self.listed(")", self.type)[0]
             self.need("->")
-            return FuncType(tuple(params), self.type())
+            made = FuncType(tuple(params), self.type(), own)
+            self.type_names = around
+            return made
         begin, name = self.at, self.taken("name")
+        known = self.type_names.get(name)
+        if isinstance(known, GlobalTypeVar):
+            return TypeCall(known, tuple(self.listed("]", self.type)[0]) if self.take("[") else ())
+        if known is not None:
+            return known
         extents: list[Any] = []
         if name == "Tensor":
             self.need("[")
@@ -141,6 +152,13 @@ class Tokens:
         except TypeMismatchError as error:
             self.at = begin
             self.fail(str(error))
+
+    def type_params(self) -> tuple[TypeVar, ...]:
+        """`[A, B]`, known from here on; none where there is no bracket."""
+        names = self.listed("]", lambda: self.taken("name"))[0] if self.take("[") else []
+        made = tuple(map(TypeVar, names))
+        self.type_names |= dict(zip(names, made, strict=True))
+        return made
 
     def extent(self) -> Any:
         """An extent: `n * 4 + 1`."""

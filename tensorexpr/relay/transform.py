@@ -27,13 +27,14 @@ from .build_module import build_config
 from .constants import chosen, folded, static
 from .expr import Call, Function, If, Let, Tuple, Var, const
 from .from_graph import from_graph
+from .generics import is_generic
 from .gradient import FirstOrderGradient, gradient
 from .inline import Inline
 from .ops.elementwise import add, multiply, ones_like, rsqrt, subtract
 from .ops.transform import expand_dims
 from .parameter_types import with_parameter_types
 from .partitioning import AnnotateTarget, MergeCompilerRegions, MergeComposite, PartitionGraph
-from .to_graph import to_graph
+from .to_graph import reachable, to_graph
 from .ty import type_of
 from .visitor import ExprMutator, free_vars, substitute, walk
 
@@ -94,6 +95,12 @@ class _Typed(ExprMutator):
         return super().visit_let(let)
 
 
+def _returned(signatures: dict[str, Any], known: IRModule, name: str) -> Any:
+    """What a function returns: as its graph knows it, but where that is an object of a type of the module."""
+    info, stated = known[name].ret_struct_info, signatures[name].ret  # type: ignore[attr-defined]
+    return stated if is_generic(stated) else info
+
+
 def InferType() -> ModulePass:
     """Types: of each function's result, and of variables. The text of the module shows those of all values, then.
 
@@ -102,12 +109,13 @@ def InferType() -> ModulePass:
     """
 
     def on_module(mod: IRModule, ctx: Any) -> IRModule:
-        made, known = mod.clone(), to_graph(mod)
+        signatures: dict[str, Any] = {}
+        made, known = mod.clone(), to_graph(mod, None, signatures)
         with deep_recursion:
             for var, func in mod.functions_items():
                 if isinstance(func, Function):
                     typed = _Typed().visit(with_parameter_types(func))
-                    made.update_func(var, replace(typed, ret_type=func.ret_type or type_of(known[var.name_hint].ret_struct_info)))
+                    made.update_func(var, replace(typed, ret_type=func.ret_type or type_of(_returned(signatures, known, var.name_hint))))
         return made
 
     return ModulePass("InferType", lambda func, ctx: func, 0, by_user=False, module_func=on_module)
@@ -296,14 +304,7 @@ def RemoveUnusedFunctions(entry_functions: Sequence[str] | None = None) -> Modul
     """No functions that the entry functions, "main" without any, don't call."""
 
     def on_module(mod: IRModule, ctx: Any) -> IRModule:
-        waiting = [mod.get_global_var(name) for name in entry_functions or ("main",)]
-        reached: dict[Any, None] = {}
-        while waiting:
-            var = waiting.pop()
-            if var not in reached:
-                reached[var] = None
-                waiting += [node for node in walk(mod[var]) if isinstance(node, GlobalVar) and node in mod]
-        return IRModule({var: func for var, func in mod.functions_items() if var in reached}, dict(mod.attrs))
+        return reachable(mod, entry_functions or ("main",))
 
     return ModulePass("RemoveUnusedFunctions", lambda func, ctx: func, 1, by_user=False, module_func=on_module)
 

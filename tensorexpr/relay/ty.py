@@ -18,6 +18,7 @@ from ..tir.arithmetic import as_int
 from ..tir.expr import Add, FloorDiv, FloorMod, FuncType, IntImm, Max, Min, Mul, PrimExpr, Sub, TupleType, Type
 from ..tir.expr import Var as Symbol
 from ..tir.rewriting import variables
+from .type_names import GlobalTypeVar, Named, TypeCall, TypeVar
 
 _NUMBERS = count()
 # What has no sign in Relay's text, where // begins a comment and % a variable.
@@ -153,11 +154,15 @@ def info_of(given: AnyValue) -> StructInfo | None:
             return TensorStructInfo(tuple(_int64(one) for one in given.shape), given.dtype)
         case TupleType(fields):
             return TupleStructInfo(tuple(info_of(one) or ObjectStructInfo() for one in fields))
+        case TypeVar() | TypeCall():
+            return Named(given)
+        case GlobalTypeVar():
+            return Named(TypeCall(given))
         case FuncType(params, ret):
             return FuncStructInfo(tuple(info_of(one) or ObjectStructInfo() for one in params), info_of(ret) or ObjectStructInfo())
         case str():
             return TensorStructInfo((), given)
-    raise TypeMismatchError(f"a type is a relay.TensorType, TupleType or FuncType, or the dtype of a scalar, not {given!r}")
+    raise TypeMismatchError(f"a type is a relay.TensorType, TupleType, FuncType, TypeCall or TypeVar, or the dtype of a scalar, not {given!r}")
 
 
 def _int64(extent: AnyValue) -> AnyValue:
@@ -171,9 +176,18 @@ def _stated(extent: PrimExpr) -> PrimExpr:
     return Any() if is_open else extent
 
 
+def fresh(info: TensorStructInfo) -> TensorStructInfo:
+    """A tensor as another one of the same type: extents that aren't known are others."""
+    if info.extents is None or not any(map(_is_unknown, info.extents)):
+        return info
+    return TensorStructInfo(tuple(Any() if _is_unknown(one) else one for one in info.extents), info.dtype, info.vdevice)
+
+
 def type_of(info: StructInfo) -> AnyValue:
     """The type of a value of which `info` is known; None where nothing is."""
     match info:
+        case Named():
+            return info.type
         case TensorStructInfo():
             # A known number of dimensions whose extents depend on values: each of them is an unknown one.
             open_extents = None if info.ndim < 0 else tuple(Any() for _ in range(info.ndim))

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..relax import expr as graph
 from ..tir.op_registry import Op
+from .adt import Clause, Constructor, Match, pattern_vars
 from .expr import Call, Function, If, Let, Tuple, TupleGetItem
 
 
@@ -26,6 +27,8 @@ def operands(expr: Any) -> tuple[Any, ...]:
             return (expr.tuple_value,)
         case graph.If():
             return (expr.cond, expr.true_branch, expr.false_branch)
+        case Match(data, clauses):
+            return (data, *(one for clause in clauses for one in (*pattern_vars(clause.lhs), clause.rhs)))
     return ()
 
 
@@ -98,13 +101,13 @@ class ExprFunctor:
         raise NotImplementedError(f"{type(self).__name__} has no method for {type(expr).__name__}")
 
     visit_function = visit_let = visit_call = visit_var = visit_if = visit_tuple = visit_tuple_getitem = _unhandled
-    visit_global_var = visit_op = visit_constant = _unhandled
+    visit_global_var = visit_op = visit_constant = visit_match = visit_constructor = _unhandled
 
 
 _METHODS: dict[type, str] = {
     Function: "visit_function", Let: "visit_let", graph.Call: "visit_call", graph.Var: "visit_var", graph.If: "visit_if",
     graph.Tuple: "visit_tuple", graph.TupleGetItem: "visit_tuple_getitem", graph.GlobalVar: "visit_global_var", Op: "visit_op",
-    graph.Constant: "visit_constant",
+    graph.Constant: "visit_constant", Match: "visit_match", Constructor: "visit_constructor",
 }  # fmt: skip
 
 
@@ -127,8 +130,8 @@ class ExprVisitor(ExprFunctor):
     def _leaf(self, expr: Any) -> None:
         """Nothing to visit in it."""
 
-    visit_function = visit_let = visit_if = visit_tuple = visit_tuple_getitem = _operands
-    visit_var = visit_global_var = visit_op = visit_constant = _leaf
+    visit_function = visit_let = visit_if = visit_tuple = visit_tuple_getitem = visit_match = _operands
+    visit_var = visit_global_var = visit_op = visit_constant = visit_constructor = _leaf
 
 
 class ExprMutator(ExprFunctor):
@@ -166,10 +169,17 @@ class ExprMutator(ExprFunctor):
         made = tuple(map(self.visit, parts))
         return ite if all(a is b for a, b in zip(made, parts, strict=True)) else If(*made)
 
+    def visit_match(self, m: Match) -> Any:
+        """Rewrite the value and what clauses are; patterns stay."""
+        data, made = self.visit(m.data), [self.visit(clause.rhs) for clause in m.clauses]
+        if data is m.data and all(a is clause.rhs for a, clause in zip(made, m.clauses, strict=True)):
+            return m
+        return Match(data, tuple(Clause(clause.lhs, a) for a, clause in zip(made, m.clauses, strict=True)), m.complete)
+
     def _itself(self, expr: Any) -> Any:
         return expr
 
-    visit_var = visit_global_var = visit_op = visit_constant = _itself
+    visit_var = visit_global_var = visit_op = visit_constant = visit_constructor = _itself
 
 
 def remade(call: Any, op: Any, args: Any) -> Any:
@@ -220,6 +230,7 @@ def free_vars(expr: Any) -> list[Any]:
     order = list(walk(expr))
     bound = {node.var for node in order if isinstance(node, Let)}
     bound.update(param for node in order if isinstance(node, Function) for param in node.params)
+    bound.update(var for node in order if isinstance(node, Match) for clause in node.clauses for var in pattern_vars(clause.lhs))
     return [node for node in order if isinstance(node, graph.Var) and node not in bound]
 
 

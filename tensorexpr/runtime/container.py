@@ -23,6 +23,18 @@ class ADT(Object):
         self.tag = tag
         self._fields = tuple(convert(field) for field in fields)
 
+    @classmethod
+    def of(cls, tag: int, fields: tuple[Any, ...]) -> ADT:
+        """A value whose fields are kept as they are."""
+        made = cls(tag, ())
+        made._fields = fields
+        return made
+
+    @property
+    def fields(self) -> tuple[Any, ...]:
+        """All fields."""
+        return self._fields
+
     def __getitem__(self, idx: int | slice) -> Any:
         return getitem_helper(self._fields, tuple.__getitem__, len(self), idx)
 

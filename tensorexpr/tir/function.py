@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar
 
 from ..errors import DeclarationError, TypeMismatchError
@@ -104,8 +105,8 @@ class GlobalVar(Object):
 
     __slots__ = ("name_hint",)
 
-    def __init__(self, name_hint: str) -> None:
-        self.name_hint = name_hint
+    def __init__(self, name_hint: str, type_annot: Any = None) -> None:
+        self.name_hint = name_hint  # the type is that of the module's function
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, GlobalVar) and other.name_hint == self.name_hint
@@ -118,7 +119,8 @@ class GlobalVar(Object):
 
     def __call__(self, *args: Any) -> Any:
         """As `call_tir`; with values of a graph, its call of the function."""
-        graph = next((arg for arg in args if hasattr(arg, "struct_info")), None)
+        # Of the class: what is known of a value may be an error that another place reports.
+        graph = next((arg for arg in args if hasattr(type(arg), "struct_info") and not isinstance(arg, GlobalVar)), None)
         return call_tir(self, *args) if graph is None else graph._by("call", self, args, None)
 
     def astext(self, show_meta_data: bool = True, annotate: Any = None) -> str:
@@ -159,7 +161,7 @@ class IRModule(Object):
         functions: by name or global variable.
         attrs: attributes.
         global_infos: lists of `GlobalInfo` by name, such as the devices under "vdevice".
-        type_definitions: of graphs; None or empty.
+        type_definitions: algebraic types of Relay by their names.
     """
 
     def __init__(
@@ -170,8 +172,8 @@ class IRModule(Object):
         *,
         type_definitions: Mapping[Any, Any] | None = None,
     ) -> None:
-        _no_types(type_definitions)
         self._functions = _checked(functions or {})
+        self.type_definitions: dict[Any, Any] = dict(type_definitions or {})
         self.attrs = FrozenMap(attrs)
         self.global_infos = checked_infos(global_infos)
 
@@ -183,7 +185,8 @@ class IRModule(Object):
         return self._with(self.attrs)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return IRModule, (dict(self._functions), dict(self.attrs), dict(self.global_infos))
+        made = dict(self._functions), dict(self.attrs), dict(self.global_infos)
+        return partial(IRModule, type_definitions=self.type_definitions), made
 
     def clone(self) -> IRModule:
         """A copy that can be changed on its own."""
@@ -200,13 +203,12 @@ class IRModule(Object):
         Args:
             expr: the function; of another expression of Relay, the function of its free variables.
             functions: others, by name.
-            type_defs: of graphs; None or empty.
+            type_defs: algebraic types by their names.
         """
-        _no_types(type_defs)
         if isinstance(expr, IRModule):
             return expr
         func = expr.as_function() if hasattr(expr, "as_function") else expr
-        return IRModule({**(functions or {}), str(func.attrs.get("global_symbol", "main")): func})
+        return IRModule({**(functions or {}), str(func.attrs.get("global_symbol", "main")): func}, type_definitions=type_defs)
 
     def astext(self, show_meta_data: bool = True, annotate: Callable[[Any], str] | None = None) -> str:
         """The module as TVMScript.
@@ -240,36 +242,45 @@ class IRModule(Object):
         return renamed
 
     def get_global_type_vars(self) -> list[Any]:
-        """The types that the module defines: none, as functions of loops have none."""
-        return []
+        """The names of the algebraic types that the module defines."""
+        return list(self.type_definitions)
 
     def get_global_type_var(self, name: str) -> Any:
-        """The type of that name.
+        """The name of an algebraic type.
 
         Raises:
-            ValueError: always, as modules of functions define no types.
+            ValueError: if the module defines none of that name.
         """
-        raise ValueError(f"the module defines no type {name!r}: algebraic types belong to Relay, which is not here")
+        for one in self.type_definitions:
+            if one.name_hint == name:
+                return one
+        known = ", ".join(str(one) for one in self.type_definitions)
+        raise ValueError(f"the module defines no type {name!r}; it defines {known or 'none'}. relay.prelude.Prelude(mod) adds lists and trees")
 
-    def get_type(self, name: str) -> Any:
-        """As `get_global_type_var`."""
-        return self.get_global_type_var(name)
+    def get_type(self, name: str) -> list[Any]:
+        """The name of an algebraic type, then its constructors."""
+        var = self.get_global_type_var(name)
+        return [var, *self.type_definitions[var].constructors]
 
     def get_constructor(self, tag: int) -> Any:
         """The constructor of a type, by its number.
 
         Raises:
-            ValueError: always, as modules of functions define no types.
+            ValueError: if no type of the module has it.
         """
-        raise ValueError(f"the module has no constructor {tag}: algebraic types belong to Relay, which is not here")
+        for definition in self.type_definitions.values():
+            for one in definition.constructors:
+                if one.tag == tag:
+                    return one
+        raise ValueError(f"no type that the module defines has a constructor {tag}")
 
     def import_from_std(self, file_to_import: str) -> None:
-        """Add a file of Relay's library.
+        """Add a file of Relay's library, in place: "prelude.rly" or "nat.rly".
 
         Raises:
-            ValueError: always, as Relay is not here.
+            ValueError: for another one.
         """
-        raise ValueError(f"no library file {file_to_import!r}: Relay and its library are not here")
+        importlib.import_module("tensorexpr.relay.prelude").add_library(self, file_to_import)
 
     @property
     def functions(self) -> FunctionMap:
@@ -281,6 +292,8 @@ class IRModule(Object):
         return list(self.functions.items())
 
     def __getitem__(self, var: str | GlobalVar) -> PrimFunc:
+        if var in self.type_definitions:
+            return self.type_definitions[var]  # type: ignore[no-any-return]
         name = _name(var)
         if name not in self._functions:
             raise DeclarationError(f"the module has no function {name!r}; it has {', '.join(self._functions) or 'none'}")
@@ -306,11 +319,16 @@ class IRModule(Object):
         return list(self.functions)
 
     def update_func(self, var: str | GlobalVar, func: PrimFunc) -> None:
-        """Set the function of `var`, in place."""
+        """Set the function of `var`, or the definition of a type, in place."""
+        if not isinstance(var, (str, GlobalVar)) and hasattr(func, "constructors"):
+            self.type_definitions[var] = func
+            return
         self._functions.update(_checked({var: func}))
 
     def update(self, other: IRModule | Mapping[str | GlobalVar, PrimFunc]) -> None:
-        """Take over all functions of `other`, in place."""
+        """Take over all functions and types of `other`, in place."""
+        if isinstance(other, IRModule):
+            self.type_definitions.update(other.type_definitions)
         self._functions.update(other._functions if isinstance(other, IRModule) else _checked(other))
 
     def get_attr(self, attr_key: str) -> Any:
@@ -336,17 +354,13 @@ class IRModule(Object):
 
     def map_functions(self, transform: Any) -> IRModule:
         """A new module with every function transformed."""
-        return IRModule({name: transform(func) for name, func in self._functions.items()}, self.attrs, self.global_infos)
+        made = {name: transform(func) for name, func in self._functions.items()}
+        return IRModule(made, self.attrs, self.global_infos, type_definitions=self.type_definitions)
 
     def __str__(self) -> str:
         return self.script()
 
     __repr__ = __str__
-
-
-def _no_types(type_definitions: Mapping[Any, Any] | None) -> None:
-    if type_definitions:
-        raise DeclarationError("modules of functions define no types: algebraic types belong to Relay, which is not here")
 
 
 def _name(var: str | GlobalVar) -> str:

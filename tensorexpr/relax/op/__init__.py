@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..ops.algebraic import adt_field, adt_make, adt_matches, adt_unmatched
 from ..ops.calls import (
     assert_op,
     call,

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ...tir.function import IRModule
 from ..analysis import list_op_freqs
+from ..expr import Constant, const
+from ..prelude import Prelude
 from ..transform import InferType
 from . import dcgan, densenet, inception_v3, init, layers, lstm, mlp, mobilenet, resnet, squeezenet, vgg
 from .gradients import check_grad
 from .init import create_workload
+from .nat import count, make_nat_expr, make_nat_value
 from .temp_op_attr import TempOpAttr
 
 
@@ -19,9 +24,12 @@ def run_opt_pass(expr: Any, opt_pass: Any, import_prelude: bool = False) -> Any:
     Args:
         expr: it.
         opt_pass: the pass.
-        import_prelude: accepted.
+        import_prelude: whether the pass sees the library of lists and trees.
     """
-    found: Any = opt_pass(IRModule.from_expr(expr))["main"]
+    mod = IRModule.from_expr(expr)
+    if import_prelude:
+        Prelude(mod)
+    found: Any = opt_pass(mod)["main"]
     return found if hasattr(expr, "params") else found.body
 
 
@@ -35,8 +43,13 @@ def count_ops(expr: Any) -> dict[str, int]:
     return list_op_freqs(expr)
 
 
+def rand(dtype: str = "float32", *shape: int) -> Constant:
+    """A constant of random numbers of [0, 1)."""
+    return const(np.random.rand(*shape), dtype)
+
+
 __all__ = [
-    "TempOpAttr", "check_grad", "count_ops",
-    "create_workload", "dcgan", "densenet", "inception_v3", "init", "layers", "lstm", "mlp", "mobilenet", "resnet",
+    "TempOpAttr", "check_grad", "count", "count_ops",
+    "create_workload", "dcgan", "densenet", "inception_v3", "init", "layers", "lstm", "make_nat_expr", "make_nat_value", "mlp", "mobilenet", "rand", "resnet",
     "run_infer_type", "run_opt_pass", "squeezenet", "vgg",
 ]  # fmt: skip

@@ -1,0 +1,100 @@
+"""The names of types: parameters (`TypeVar`), algebraic types (`GlobalTypeVar`), and these at parameters (`TypeCall`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any
+
+from ..errors import TypeMismatchError
+from ..relax.struct_info import ObjectStructInfo
+from ..tir.types import Type, substituted
+
+
+class TypeKind(IntEnum):
+    """What a type is a type of; by TVM's numbers."""
+
+    Type = 0
+    ShapeVar = 1
+    BaseType = 2
+    Constraint = 4
+    AdtHandle = 5
+    TypeData = 6
+
+
+@dataclass(frozen=True, eq=False)
+class TypeVar(Type):
+    """A parameter of a type or a function, which stands for any type.
+
+    Args:
+        name_hint: what it is called.
+        kind: accepted: it stands for types.
+    """
+
+    name_hint: str
+    kind: TypeKind = TypeKind.Type
+
+    def __str__(self) -> str:
+        return self.name_hint
+
+
+@dataclass(frozen=True)
+class GlobalTypeVar(Type):
+    """The name of an algebraic type of a module; called with types, the type of these parameters.
+
+    Args:
+        name_hint: the name.
+        kind: accepted.
+    """
+
+    name_hint: str
+    kind: TypeKind = field(default=TypeKind.AdtHandle, compare=False)
+
+    def __call__(self, *args: Any) -> TypeCall:
+        return TypeCall(self, args)
+
+    def __str__(self) -> str:
+        return self.name_hint
+
+
+@dataclass(frozen=True)
+class TypeCall(Type):
+    """An algebraic type at parameters: `List[int32]`.
+
+    Args:
+        func: the GlobalTypeVar.
+        args: types.
+    """
+
+    func: GlobalTypeVar
+    args: tuple[Any, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.func, GlobalTypeVar):
+            raise TypeMismatchError(f"only algebraic types have parameters, not {self.func}; a relay.GlobalTypeVar names one")
+        object.__setattr__(self, "args", tuple(self.args))
+
+    def substituted(self, values: Mapping[Any, Any]) -> TypeCall:
+        """The type with others in place of parameters."""
+        return TypeCall(self.func, tuple(substituted(one, values) for one in self.args))
+
+    def __str__(self) -> str:
+        return f"{self.func.name_hint}[{', '.join(map(str, self.args))}]" if self.args else self.func.name_hint
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Named(ObjectStructInfo):
+    """A value of an algebraic type, or of the type that a parameter stands for; an object, as graphs know it.
+
+    Args:
+        type: a TypeCall, a TypeVar or a GlobalTypeVar without parameters.
+    """
+
+    type: Type
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Named) and self.type == other.type
+
+    def __hash__(self) -> int:
+        return hash(self.type)
