@@ -56,11 +56,12 @@ from .ty import Any, FuncType, IncompleteType, ShapeVar, TensorType, TupleType, 
 from .visitor import ExprFunctor, ExprMutator, ExprVisitor
 
 _LATER = {
-    ".prelude": "Prelude", ".loops": "while_loop",
+    ".prelude": "Prelude", ".references": "RefCreate RefRead RefType RefWrite TypeRelation", "..ir.source": "SourceName Span",
+    ".loops": "while_loop",
     ".graph_executor": "graph_executor=.", ".parser": "fromtext parse parse_expr", ".scope_builder": "ScopeBuilder",
     ".visitor": "expr_functor=.",
 }  # fmt: skip
-_MODULES = "analysis data_dep_optimization dataflow_pattern frontend loops parser prelude scope_builder testing text transform viz vm"
+_MODULES = "analysis data_dep_optimization dataflow_pattern frontend loops parser prelude quantize scope_builder testing text transform viz vm"
 __getattr__, __dir__ = later(__name__, _LATER, _MODULES)
 
 __all__ = [

@@ -14,6 +14,7 @@ from ..tir.function import IRModule
 from ..tir.op_registry import Op
 from .adt import Match, Pattern, pattern_vars, unmatched
 from .expr import Function, Let
+from .feature import Feature, detect_feature
 from .ops.row import ROWS
 from .to_graph import to_graph
 from .visitor import free_vars, operands, post_order_visit, walk
@@ -155,6 +156,6 @@ def extract_intermdeiate_expr(mod: IRModule, expr_id: int) -> IRModule:
 
 
 __all__ = [
-    "all_dtypes", "all_vars", "bound_vars", "count_layers", "extract_intermdeiate_expr", "free_vars", "get_total_mac_number",
+    "Feature", "all_dtypes", "all_vars", "bound_vars", "count_layers", "detect_feature", "extract_intermdeiate_expr", "free_vars", "get_total_mac_number",
     "list_fake_quantized_op_freqs", "list_op_freqs", "post_order_visit", "unmatched_cases", "well_formed",
 ]  # fmt: skip

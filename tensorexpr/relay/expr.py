@@ -157,6 +157,12 @@ class If(Expr, graph.If):
         true_branch, false_branch: the values.
     """
 
+    def __post_init__(self) -> None:
+        if isinstance(self.cond, bool):  # x == y of Python, which asks whether both are one node
+            raise TypeMismatchError(f"the condition of an If is an expression, not {self.cond}; relay.equal(x, y) compares values")
+        for name in ("cond", "true_branch", "false_branch"):
+            object.__setattr__(self, name, as_expr(getattr(self, name)))
+
 
 class Call(Expr, graph.Call):
     """A call of an operator, a function of the module or a value that is a function.

@@ -50,6 +50,7 @@ class GraphModule:
         self._names = [param.name_hint for param in self._params]
         self._inputs: dict[int, NDArray] = {}
         self._outputs: list[Any] | None = None
+        self._targets: dict[int, NDArray] = {}  # arrays that results are written to
 
     def _place(self, key: Any) -> int | None:
         """Which parameter a name or number is; None for a name that there isn't."""
@@ -85,6 +86,48 @@ class GraphModule:
             place = self._place(name)
             if place is not None:
                 self._inputs[place] = self._checked(place, given, copied)
+
+    def set_output_zero_copy(self, key: Any, value: NDArray) -> None:
+        """Let each run write a result to an array as well, which `get_output` returns.
+
+        Args:
+            key: the number of the result, or "output_0", "output_1", ...
+            value: an array of its shape and dtype.
+
+        Raises:
+            ArgumentError: for a result that there isn't, or another shape or dtype.
+        """
+        place = self.get_output_index(key) if isinstance(key, str) else int(key)
+        if not 0 <= place < self.get_num_outputs():
+            raise ArgumentError(f"output {key!r} of a network of {self.get_num_outputs()}")
+        info = self._result()[place]
+        extents = [as_int(one) for one in info.extents or ()]
+        if value.dtype != info.dtype or any(e not in (None, n) for e, n in zip(extents, value.shape, strict=True)):
+            raise ArgumentError(f"output {key!r} is {info}, and the array is {value.dtype}{list(value.shape)}")
+        self._targets[place] = value
+
+    def share_params(self, other: GraphModule, params_bytes: bytes) -> None:
+        """Take inputs from another executor, whose arrays both read.
+
+        Args:
+            other: it.
+            params_bytes: saved parameters, whose names are those that are taken.
+        """
+        for name in load_param_dict(params_bytes):
+            place = self._place(name)
+            if place is not None:
+                self._inputs[place] = other.get_input(name)
+
+    def debug_get_output(self, node: Any, out: Any = None) -> Any:
+        """Refused: values between kernels aren't kept.
+
+        Raises:
+            ArgumentError: always; it says what shows such values.
+        """
+        raise ArgumentError(
+            f"debug_get_output({node!r}): what lies between kernels isn't kept; relay.analysis.extract_intermdeiate_expr makes a network "
+            "whose result it is, and debug_executor says what each kernel takes"
+        )
 
     def _checked(self, place: int, value: Any, copied: bool) -> NDArray:
         info = self._params[place].struct_info
@@ -122,6 +165,9 @@ class GraphModule:
         self.set_input(**input_dict)
         found = self.module[_MAIN](*self._arguments())
         self._outputs = list(found) if isinstance(found, Sequence) and not isinstance(found, NDArray) else [found]
+        for place, value in self._targets.items():
+            self._outputs[place].copyto(value)
+            self._outputs[place] = value
 
     def _arguments(self) -> list[NDArray]:
         return [self._inputs[n] if n in self._inputs else self._zeros(n) for n in range(len(self._names))]

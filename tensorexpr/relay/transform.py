@@ -33,6 +33,7 @@ from .inline import Inline
 from .ops.elementwise import add, multiply, ones_like, rsqrt, subtract
 from .ops.transform import expand_dims
 from .parameter_types import with_parameter_types
+from .recast import recast
 from .partitioning import AnnotateTarget, MergeCompilerRegions, MergeComposite, PartitionGraph
 from .to_graph import reachable, to_graph
 from .ty import type_of
@@ -421,5 +422,5 @@ __all__ = [
     "FoldExplicitPadding", "FoldScaleAxis", "ForwardFoldScaleAxis", "FuseOps", "InferType", "InferTypeLocal", "Inline", "Legalize",
     "MergeCompilerRegions", "MergeComposite", "PartitionGraph", "PassContext", "PassInstrument", "RemoveUnusedFunctions", "Sequential",
     "SimplifyExpr", "SimplifyInference", "ToANormalForm", "ToGraphNormalForm", "ToMixedPrecision", "build_config", "function_pass",
-    "gradient", "module_pass",
+    "gradient", "module_pass", "recast",
 ]  # fmt: skip

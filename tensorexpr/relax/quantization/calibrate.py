@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from ..transform.static_quantization import Site, StaticQuantization, sites
 from .ranges import BINS, METHODS, Seen
 
 Sample = Mapping[str, Any]
+_SKIPPED = "it is left out by its number"
 _SIMPLIFIED = 1  # the phase behind which norms are in the weights that are quantised
 
 
@@ -54,7 +55,8 @@ class Quantization:
 
 def quantize(
     mod: IRModule, samples: Sequence[Sample], target: TargetLike = "llvm", activations: str = "uint8", per_channel: bool = True,
-    method: str = "minmax", percentile: float = 99.999, operators: Sequence[str] | None = None,
+    method: str = "minmax", percentile: float = 99.999, operators: Sequence[str] | None = None, limit: float | None = None,
+    skip: Sequence[int] = (),
 ) -> Quantization:  # fmt: skip
     """Quantise a network after training, by rules as of onnxruntime: weights symmetric, activations by range with 0 in it.
 
@@ -67,6 +69,8 @@ def quantize(
         method: how ranges come of what was seen: "minmax", "entropy" or "percentile".
         percentile: how many percent of the numbers the last one keeps.
         operators: which operators, such as ["nn.conv2d", "matmul"]; all if None.
+        limit: the range of all that is read, -limit to limit, which needs no samples.
+        skip: the numbers of convolutions that stay in floats, from 0.
 
     Raises:
         DeclarationError: for options that there aren't, a module without "main", or if nothing can be quantised.
@@ -76,24 +80,36 @@ def quantize(
         raise DeclarationError(f"method {method!r}: there are {', '.join(METHODS)}")
     if not 0 < percentile <= 100:
         raise DeclarationError(f"a percentile is more than 0 and at most 100, not {percentile}")
-    if not samples:
+    if not samples and limit is None:
         raise ArgumentError("quantize needs samples: inputs like those that the network will get")
     simple = ToNonDataflow()(run_phases(mod, upto=_SIMPLIFIED))
     if "main" not in simple or not isinstance(simple["main"], Function):
         raise DeclarationError('quantize takes a module of graphs with a function "main"')
     main: Any = simple["main"]
-    found = sites(main, operators)
+    found = _left_out(sites(main, operators), skip)
     chosen = [site for site in found if not site.reason]
     if not chosen:
         reasons = "; ".join(sorted({f"{site.operator}: {site.reason}" for site in found})) or "it has no products or convolutions"
         raise DeclarationError(f"nothing of this network can be quantised: {reasons}")
+    kept = {site.data for site in found if site.reason == _SKIPPED}
+    chosen = [site for site in chosen if site.data not in kept]
     watched = list(dict.fromkeys(site.data for site in chosen))
-    seen = _seen(simple, main, watched, samples, target, method != "minmax")
-    options = {"percentile": percentile} if method == "percentile" else {}
-    ranges = {var: METHODS[method](seen[var], **options) for var in watched}
+    if limit is None:
+        seen = _seen(simple, main, watched, samples, target, method != "minmax")
+        options = {"percentile": percentile} if method == "percentile" else {}
+        ranges = {var: METHODS[method](seen[var], **options) for var in watched}
+    else:
+        ranges = dict.fromkeys(watched, (-limit, limit))
     made = StaticQuantization(ranges, activations, per_channel, operators)(simple)
     named = {site.var.name_hint: ranges[site.data] for site in chosen}
     return Quantization(ConvertToDataflow(1)(made), tuple(found), named, len(samples))
+
+
+def _left_out(found: Sequence[Site], skip: Sequence[int]) -> list[Site]:
+    """Sites of which convolutions of these numbers stay in floats."""
+    convolutions = [site for site in found if "conv" in site.operator]
+    skipped = {id(convolutions[n]) for n in skip if -len(convolutions) <= n < len(convolutions)}
+    return [replace(site, reason=_SKIPPED) if id(site) in skipped and not site.reason else site for site in found]
 
 
 def _seen(
