@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+from ...errors import DeclarationError
 from ..expr import Function, var
 from ..op import concatenate, nn
 from ..visitor import free_vars
@@ -97,3 +99,57 @@ def function_of(value: Any) -> Function:
     """The function of all variables of a value, "data" first."""
     free = free_vars(value)
     return Function(tuple(sorted(free, key=lambda one: one.name_hint != "data")), value)
+
+
+def _weight(given: Any, name: str) -> Any:
+    return var(name) if given is None else given
+
+
+def batch_norm_infer(
+    data: Any, gamma: Any = None, beta: Any = None, moving_mean: Any = None, moving_var: Any = None, name: str = "", **attrs: Any
+) -> Any:
+    """The result of a batch norm; weights that aren't given are variables `NAME_gamma`, `NAME_beta`, ...
+
+    Args:
+        data: the operand.
+        gamma, beta, moving_mean, moving_var: weights.
+        name: of the layer.
+        attrs: of `relay.nn.batch_norm`.
+    """
+    given = (("gamma", gamma), ("beta", beta), ("moving_mean", moving_mean), ("moving_var", moving_var))
+    return nn.batch_norm(data, *(_weight(value, f"{name}_{key}") for key, value in given), **attrs)[0]
+
+
+def _convolution(operator: Any, data: Any, weight: Any = None, *, name: str = "", **attrs: Any) -> Any:
+    """A convolution; a weight that isn't given is the variable `NAME_weight`."""
+    return operator(data, _weight(weight, f"{name}_weight"), **attrs)
+
+
+conv1d, conv2d, conv3d = (partial(_convolution, one) for one in (nn.conv1d, nn.conv2d, nn.conv3d))
+conv2d_transpose = partial(_convolution, nn.conv2d_transpose)
+
+
+def dense_add_bias(data: Any, weight: Any = None, bias: Any = None, units: int | None = None, name: str = "", **attrs: Any) -> Any:
+    """A product and a bias; weights that aren't given are variables `NAME_weight`, `NAME_bias`.
+
+    Args:
+        data: rows.
+        weight, bias: weights.
+        units: how many results a row has.
+        name: of the layer.
+        attrs: of `relay.nn.dense`.
+    """
+    made = nn.dense(data, _weight(weight, f"{name}_weight"), units, **attrs)
+    return nn.bias_add(made, _weight(bias, f"{name}_bias"), axis=-1)
+
+
+def conv_kernel_layout(data_layout: str, is_depthwise: bool = False) -> str:
+    """The layout of weights that goes with one of data.
+
+    Raises:
+        DeclarationError: for a layout of data that isn't known.
+    """
+    known = {"NCHW": "OIHW", "NCDHW": "OIDHW", "NHWC": "HWOI" if is_depthwise else "HWIO", "NDHWC": "DHWOI" if is_depthwise else "DHWIO"}
+    if data_layout not in known:
+        raise DeclarationError(f"layout {data_layout!r}: there are {', '.join(known)}")
+    return known[data_layout]
