@@ -12,6 +12,7 @@ from ..lower.context import PassContext
 from ..lower.passes import deep_recursion
 from ..relax.build import build as build_graph
 from ..relax.expr import Function as GraphFunction
+from ..relax.relations import BaseCheckResult, struct_info_base_check
 from ..relax.runtime.machine import VirtualMachine
 from ..relax.struct_info import TensorStructInfo
 from ..relax.transform.bind import BindParams
@@ -25,6 +26,7 @@ from .constants import with_known_shapes
 from .expr import Function, as_expr, bind, const
 from .external import graph_with_external
 from .to_graph import reachable, to_graph
+from .ty import type_of
 from .values import result
 
 
@@ -49,7 +51,7 @@ def bind_params_by_name(func: Any, params: Mapping[str, Any]) -> Any:
         params: arrays by names of parameters; names that it doesn't have are left out.
 
     Raises:
-        DeclarationError: for a name that several parameters have.
+        DeclarationError: for a name that several parameters have, or a value of another type.
     """
     if not isinstance(func, Function):
         names = {param.name_hint for param in func.params}
@@ -61,7 +63,12 @@ def bind_params_by_name(func: Any, params: Mapping[str, Any]) -> Any:
     twice = [name for name in params if len(named.get(name, ())) > 1]
     if twice:
         raise DeclarationError(f"several parameters are called {', '.join(twice)}; bind them as variables")
-    return bind(func, {named[name][0]: const(value) for name, value in params.items() if name in named})
+    values = {named[name][0]: const(value) for name, value in params.items() if name in named}
+    for param, value in values.items():
+        stated = param.struct_info_annotation
+        if stated is not None and struct_info_base_check(stated, value.struct_info) <= BaseCheckResult.FAIL_L1:
+            raise DeclarationError(f"parameter %{param.name_hint} is {type_of(stated)}, and its value is {type_of(value.struct_info)}")
+    return bind(func, values)
 
 
 def bound_graph(mod: Any, params: Mapping[str, Any] | None) -> IRModule:

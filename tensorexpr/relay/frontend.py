@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -66,21 +68,21 @@ def from_pytorch(
     """A module of PyTorch as a module of Relay, and its parameters.
 
     Args:
-        script_module: what `torch.export.export` returns, a `torch.nn.Module` or a traced `torch.fx.GraphModule`.
+        script_module: what `torch.jit.trace` or `torch.export.export` returns, a `torch.nn.Module` or a traced `torch.fx.GraphModule`.
         input_infos: names, and shapes or pairs of shape and dtype, of the inputs, in their order; an exported program knows its shapes.
         custom_convert_map: names of operators -> converters.
         default_dtype: of inputs that are given by their shapes.
         use_parser_friendly_name, keep_quantized_weight, export_renamed_c_graph_path, preserve_pytorch_scopes: accepted.
 
     Raises:
-        DeclarationError: for a module of TorchScript, whose source is gone; for operators without a converter, all of them by name.
+        DeclarationError: for what is no module; for a module of TorchScript that PyTorch can't make an exported program of; for
+            operators without a converter, all of them by name.
     """
-    if type(script_module).__module__.startswith(("torch.jit", "torch._C")):
-        raise DeclarationError(
-            "relay.frontend.from_pytorch reads modules and exported programs, not TorchScript: "
-            "give it the module that was traced, or torch.export.export(module, inputs)"
-        )
     infos = list(input_infos or ())
+    if not (hasattr(script_module, "graph_signature") or hasattr(script_module, "named_parameters")):
+        raise DeclarationError(f"from_pytorch reads a module of PyTorch or an exported program, not {type(script_module).__name__}")
+    if type(script_module).__module__.startswith(("torch.jit", "torch._C")):
+        script_module = _exported(script_module, [_shape_and_dtype(one, default_dtype) for _, one in infos])
     if hasattr(script_module, "graph_signature"):
         mod = from_exported_program(
             script_module, keep_params_as_input=True, unwrap_unit_return_tuple=True, custom_convert_map=custom_convert_map
@@ -94,6 +96,28 @@ def from_pytorch(
         )
     made, params = _with_params(mod)
     return _renamed(made, [name for name, _ in infos]), params
+
+
+def _exported(script: Any, infos: Sequence[tuple[Sequence[int], str]]) -> Any:
+    """The exported program of a module of TorchScript, by PyTorch's own converter."""
+    import torch
+
+    instead = "give from_pytorch the module that was traced, or torch.export.export(module, inputs)"
+    if not infos:
+        raise DeclarationError('from_pytorch needs the inputs of a module: [("input0", (1, 3, 224, 224))]')
+    if not all(isinstance(extent, int) for shape, _ in infos for extent in shape):
+        raise DeclarationError(f"a module of TorchScript is read for inputs of known shapes; {instead}")
+    # Ones rather than zeros: what divides by an input, or indexes with it, runs.
+    samples = tuple(torch.ones(tuple(shape), dtype=getattr(torch, dtype)) for shape, dtype in infos)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            converter = importlib.import_module("torch._export.converter")
+            found = converter.TS2EPConverter(script, samples).convert()
+            # Once more: the converter takes extents for unknown ones.
+            return torch.export.export(found.module(), samples)
+    except Exception as error:  # whatever PyTorch raises: its converter has no error of its own
+        raise DeclarationError(f"PyTorch {torch.__version__} can't make an exported program of this TorchScript ({error}); {instead}") from error
 
 
 def _shape_and_dtype(info: Any, default: str) -> tuple[Sequence[int], str]:
@@ -116,4 +140,25 @@ def _renamed(mod: IRModule, names: Sequence[str]) -> IRModule:
     return made
 
 
-__all__ = ["from_onnx", "from_pytorch"]
+def _refused(name: str, instead: str) -> Callable[..., Any]:
+    def refuse(*args: Any, **kwargs: Any) -> Any:
+        raise DeclarationError(f"relay.frontend.{name} isn't there; {instead}, and relay.frontend.from_onnx reads that")
+
+    refuse.__name__ = name
+    refuse.__doc__ = f"Refused: {instead}.\n\n    Raises:\n        DeclarationError: always.\n    "
+    return refuse
+
+
+from_tensorflow, from_tflite, from_keras = (
+    _refused(name, "tf2onnx writes models of TensorFlow, TFLite and Keras as ONNX")
+    for name in ("from_tensorflow", "from_tflite", "from_keras")
+)
+from_mxnet, from_coreml, from_darknet, from_caffe, from_caffe2, from_paddle, from_oneflow = (
+    _refused(name, "exporters of that framework write ONNX")
+    for name in ("from_mxnet", "from_coreml", "from_darknet", "from_caffe", "from_caffe2", "from_paddle", "from_oneflow")
+)
+
+__all__ = [
+    "from_caffe", "from_caffe2", "from_coreml", "from_darknet", "from_keras", "from_mxnet", "from_oneflow", "from_onnx", "from_paddle",
+    "from_pytorch", "from_tensorflow", "from_tflite",
+]  # fmt: skip

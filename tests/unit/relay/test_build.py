@@ -257,3 +257,27 @@ def test_an_executable_is_saved_in_two_parts(tmp_path: Path) -> None:
     compiler.lower(mod, "llvm")
     compiler.codegen()
     assert compiler.get_exec().globals == ["main"]
+
+
+def test_results_are_written_to_arrays_and_parameters_shared() -> None:
+    lib = relay.build(tvm.IRModule.from_expr(network()), target="llvm")
+    module, other = (graph_executor.GraphModule(lib["default"](tvm.cpu())) for _ in range(2))
+    out = tvm.nd.empty((3, 2))
+    module.set_output_zero_copy("output_0", out)
+    module.run(x=X, w=W)
+    assert module.get_output(0) is out
+    np.testing.assert_allclose(out.numpy(), EXPECTED, 1e-6)
+    with pytest.raises(ArgumentError, match=r"the array is float32\[2, 3\]"):
+        module.set_output_zero_copy(0, tvm.nd.empty((2, 3)))
+    with pytest.raises(ArgumentError, match="output 1 of a network of 1"):
+        module.set_output_zero_copy(1, out)
+    other.share_params(module, relay.save_param_dict({"w": tvm.nd.array(W)}))
+    other.run(x=X)
+    np.testing.assert_allclose(other.get_output(0).numpy(), EXPECTED, 1e-6)
+    with pytest.raises(ArgumentError, match="what lies between kernels isn't kept"):
+        module.debug_get_output("dense")
+
+
+def test_a_parameter_of_another_shape_is_named() -> None:
+    with pytest.raises(DeclarationError, match=r"parameter %w is Tensor\[\(2, 4\), float32\], and its value is Tensor\[\(4, 2\), float32\]"):
+        relay.build(tvm.IRModule.from_expr(network()), target="llvm", params={"w": W.T})

@@ -105,10 +105,73 @@ def test_a_module_of_pytorch() -> None:
     module = graph_executor.GraphModule(relay.build(mod, "llvm", params=params)["default"](tvm.cpu()))
     module.run(input0=x.numpy())
     np.testing.assert_allclose(module.get_output(0).numpy(), model(x).detach().numpy(), 1e-5, 1e-6)
-    with pytest.raises(DeclarationError, match="not TorchScript"):
-        relay.frontend.from_pytorch(torch.jit.trace(model, x), [("input0", (4, 3))])
+    with pytest.raises(DeclarationError, match="not int"):
+        relay.frontend.from_pytorch(3, [("input0", (4, 3))])
     with pytest.raises(DeclarationError, match="input_infos names 4 inputs, a, b, c, d; the module has 3"):
         relay.frontend.from_pytorch(torch.export.export(model, (x,)), [(name, (4, 3)) for name in "abcd"])
+
+
+def test_a_traced_module_of_pytorch() -> None:
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("torch._export.converter", reason="this PyTorch has no converter of TorchScript")
+    model = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(144, 2))
+    x = torch.randn(1, 3, 8, 8)
+    script = torch.jit.trace(model.eval(), x)
+    mod, params = relay.frontend.from_pytorch(script, [("input0", (1, 3, 8, 8))])
+    assert "?" not in str(mod)
+    module = graph_executor.GraphModule(relay.build(mod, "llvm", params=params)["default"](tvm.cpu()))
+    module.run(input0=x.numpy())
+    np.testing.assert_allclose(module.get_output(0).numpy(), model(x).detach().numpy(), 1e-4, 1e-5)
+    with pytest.raises(DeclarationError, match="needs the inputs"):
+        relay.frontend.from_pytorch(script)
+    with pytest.raises(DeclarationError, match="can't make an exported program of this TorchScript"):
+        relay.frontend.from_pytorch(script, [("input0", (1, 4, 8, 8))])
+
+
+@pytest.mark.parametrize("name", ["from_tensorflow", "from_mxnet"])
+def test_frameworks_that_write_onnx_are_named(name: str) -> None:
+    with pytest.raises(DeclarationError, match=f"relay.frontend.{name} isn't there; .*ONNX"):
+        getattr(relay.frontend, name)(None)
+
+
+def _convolutions() -> tuple[relay.Function, dict[str, Any]]:
+    x = relay.var("x", shape=(1, 4, 6, 6))
+    first = relay.nn.relu(relay.nn.conv2d(x, relay.var("w0", shape=(8, 4, 3, 3)), padding=(1, 1)))
+    second = relay.nn.conv2d(first, relay.var("w1", shape=(4, 8, 3, 3)))
+    rng = np.random.default_rng(0)
+    weights = {"w0": rng.uniform(-1, 1, (8, 4, 3, 3)), "w1": rng.uniform(-1, 1, (4, 8, 3, 3))}
+    params = {name: tvm.nd.array(value.astype("float32")) for name, value in weights.items()}
+    return relay.Function(relay.analysis.free_vars(second), second), params
+
+
+@pytest.mark.parametrize("mode", ["global_scale", "kl_divergence"])
+def test_quantised_by_relays_configuration(mode: str) -> None:
+    func, params = _convolutions()
+    x = np.random.default_rng(1).uniform(0, 1, (1, 4, 6, 6)).astype("float32")
+    run = {"plain": relay.create_executor("graph", tvm.IRModule.from_expr(func), params=params).evaluate()(x).numpy()}
+    for name, skipped in (("all", []), ("one", [0])):
+        with relay.quantize.qconfig(calibrate_mode=mode, global_scale=16.0, skip_conv_layers=skipped):
+            made = relay.quantize.quantize(tvm.IRModule.from_expr(func), params, [{"x": x}])
+        assert str(made).count("relax.quantize") == 2 - len(skipped)
+        run[name] = relay.create_executor("graph", made).evaluate()(x).numpy()
+    spread = np.abs(run["plain"]).max()
+    assert 0 < np.abs(run["one"] - run["plain"]).max() < 0.05 * spread
+    assert np.abs(run["all"] - run["plain"]).max() < 0.2 * spread
+
+
+def test_a_configuration_of_quantising_is_checked() -> None:
+    func, params = _convolutions()
+    with pytest.raises(DeclarationError, match="qconfig has no option nbits"):
+        relay.quantize.qconfig(nbits=4)
+    with pytest.raises(DeclarationError, match="kernels are on integers of 8 bits"):
+        relay.quantize.qconfig(nbit_weight=4)
+    with (
+        relay.quantize.qconfig(calibrate_mode="percentile") as config,
+        pytest.raises(DeclarationError, match="'percentile' needs a dataset"),
+    ):
+        assert relay.quantize.current_qconfig() is config
+        relay.quantize.quantize(func, params)
+    assert relay.quantize.current_qconfig().calibrate_mode == "global_scale"
 
 
 def test_tasks_of_templates() -> None:

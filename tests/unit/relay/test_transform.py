@@ -9,7 +9,7 @@ import pytest
 
 import tensorexpr as tvm
 from tensorexpr import relay
-from tensorexpr.errors import DeclarationError, PassError
+from tensorexpr.errors import DeclarationError, PassError, TypeMismatchError
 from tensorexpr.ir import structural_equal
 from tensorexpr.relax.evaluator import Evaluator
 from tensorexpr.relay import analysis, transform
@@ -171,3 +171,26 @@ def test_quotients_pads_and_layouts() -> None:
     assert 'kernel_layout="HWIO"' in str(transform.ConvertLayout(wanted)(mod))
     taken = relay.If(relay.const(True), relay.reshape(x, relay.shape_of(x)), x)
     assert str(transform.DynamicToStatic()(tvm.IRModule.from_expr(taken.as_function()))["main"].body).endswith("newshape=[1, 3, 8, 8])")
+
+
+def test_recast_puts_casts_around_what_is_asked_for() -> None:
+    x, w = relay.var("x", shape=(1, 2, 4, 4)), relay.var("w", shape=(2, 2, 1, 1))
+    first = relay.nn.conv2d(x, w)
+    made = relay.transform.recast(relay.Function([x, w], relay.nn.conv2d(first, w)), "int8", "int32", skip_layers=[0])
+    text = str(made)
+    assert text.count('dtype="int8"') == 2 and text.count('out_dtype="int32"') == 1 and text.rstrip().endswith('dtype="float32")\n}')
+    assert made.checked_type.ret_type.dtype == "float32"
+    joined = relay.transform.recast(relay.concatenate((x, x), 1), "float16", "float32", ops=["concatenate"])
+    assert joined.checked_type.dtype == "float32" and joined.args[0].args[0].fields[0].op == "cast"
+    with pytest.raises(TypeMismatchError, match="what returns several tensors can't be cast"):
+        relay.transform.recast(relay.split(x, 2, 1).astuple(), "float16", "float32", ops=["split"])
+
+
+def test_features_of_programs() -> None:
+    feature, x = relay.analysis.Feature, relay.var("x", shape=(2,))
+    shared = relay.add(x, x)
+    assert relay.analysis.detect_feature(shared) == {feature.fVar, feature.fOp, feature.fCall}
+    assert feature.fGraph in relay.analysis.detect_feature(relay.multiply(shared, shared))
+    f = relay.Var("f")
+    loop = relay.Let(f, relay.Function([x], relay.If(relay.const(True), x, f(x))), f(x))
+    assert {feature.fLetRec, feature.fIf, feature.fFunction} <= relay.analysis.detect_feature(tvm.IRModule.from_expr(loop))
