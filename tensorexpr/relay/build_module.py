@@ -150,7 +150,19 @@ def _tensor(value: Any, info: Any) -> Any:
     """An argument: numbers are tensors without axes; those of Python have no dtype of their own, and so the one that is wanted."""
     if isinstance(value, (bool, int, float)):
         return np.asarray(value, to_numpy(info.dtype) if isinstance(info, TensorStructInfo) else None)
-    return np.asarray(value) if isinstance(value, np.generic) else value
+    made = np.asarray(value) if isinstance(value, np.generic) else value
+    return _fitting(made, info.dtype) if isinstance(made, np.ndarray) and isinstance(info, TensorStructInfo) and info.dtype else made
+
+
+def _fitting(value: Any, dtype: str) -> Any:
+    """An array in the dtype that is wanted: floats are rounded, integers have to fit; what doesn't is refused where it is used."""
+    wanted = to_numpy(dtype)
+    if value.dtype == wanted or value.dtype.kind not in "fiub":
+        return value
+    if wanted.kind == "f":
+        return value.astype(wanted)
+    made = value.astype(wanted) if wanted.kind in "iu" and value.dtype.kind in "iu" else value
+    return made if np.array_equal(made, value) else value
 
 
 class Interpreter:

@@ -148,6 +148,9 @@ class Tuple(Expr, graph.Tuple):
 class TupleGetItem(Expr, graph.TupleGetItem):
     """One value of several."""
 
+    def __init__(self, tuple_value: Any, index: int) -> None:
+        graph.TupleGetItem.__init__(self, as_expr(tuple_value), index)
+
 
 class If(Expr, graph.If):
     """One of two values; the other one isn't computed.
@@ -157,11 +160,10 @@ class If(Expr, graph.If):
         true_branch, false_branch: the values.
     """
 
-    def __post_init__(self) -> None:
-        if isinstance(self.cond, bool):  # x == y of Python, which asks whether both are one node
-            raise TypeMismatchError(f"the condition of an If is an expression, not {self.cond}; relay.equal(x, y) compares values")
-        for name in ("cond", "true_branch", "false_branch"):
-            object.__setattr__(self, name, as_expr(getattr(self, name)))
+    def __init__(self, cond: Any, true_branch: Any, false_branch: Any) -> None:
+        if isinstance(cond, bool):  # x == y of Python, which asks whether both are one node
+            raise TypeMismatchError(f"the condition of an If is an expression, not {cond}; relay.equal(x, y) compares values")
+        graph.If.__init__(self, *map(as_expr, (cond, true_branch, false_branch)))
 
 
 class Call(Expr, graph.Call):

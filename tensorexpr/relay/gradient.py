@@ -53,9 +53,9 @@ def gradient(expr: Any, mod: IRModule | None = None, mode: str = "higher_order")
         raise TypeMismatchError(f"gradient takes a function, not a {type(expr).__name__}")
     whole: Any = IRModule() if mod is None else mod.clone()
     whole.update_func(GlobalVar(_MAIN), expr)
-    # What functions of the module return is known to the graph alone.
-    graph_main: Any = None if mod is None else to_graph(whole)[_MAIN]
-    info = expr.body.struct_info if graph_main is None else graph_main.ret_struct_info
+    # What functions of the module return, and what Lets bind, is known to the graph alone.
+    graph_main: Any = to_graph(whole)[_MAIN]
+    info = graph_main.ret_struct_info
     loss = _total(expr.body, info)
     if loss is None:
         raise TypeMismatchError(f"gradient: the function returns {info}, which has no floats to derive")

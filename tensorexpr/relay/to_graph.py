@@ -9,6 +9,7 @@ meets it; calls of functions that stand where they are called are inlined.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from ..errors import DeclarationError, TypeMismatchError
@@ -354,6 +355,37 @@ def _check_matches(mod: IRModule) -> None:
                     )
 
 
+def _declare(name: str, func: Any, result: StructInfo, builder: BlockBuilder, signatures: dict[str, Any]) -> None:
+    """Let a function be called before its body is there."""
+    params = [graph.Var(one.name_hint, _plain(one.struct_info)) for one in func.params]
+    signatures[name] = FuncStructInfo(tuple(one.struct_info for one in func.params), result)
+    builder.update_func(GlobalVar(name), graph.Function.create_empty(params, _plain(result)))
+
+
+def _recursive_results(mod: IRModule, builder: BlockBuilder, external: Mapping[str, str] | None) -> dict[str, StructInfo]:
+    """What functions that call themselves return: as stated, else as the branches that don't call them say.
+
+    Raises:
+        DeclarationError: for a function whose result nothing tells.
+    """
+    found: dict[str, StructInfo] = {}
+    open_ones = []
+    for name in recursive(mod):
+        func: Any = mod[name]
+        found[name] = info_of(func.ret_type) or ObjectStructInfo()
+        open_ones += [name] if func.ret_type is None else []
+    for name in open_ones:
+        trial, signatures = BlockBuilder(builder.get()), dict[str, Any]()
+        for one, info in found.items():
+            _declare(one, mod[one], info, trial, signatures)
+        with suppress(DeclarationError, TypeMismatchError):  # what it computes of its own result can't be known yet
+            function_to_graph(mod[name], name, trial, external, signatures)  # type: ignore[arg-type]
+        found[name] = signatures[name].ret
+        if generics.is_open(found[name]):
+            raise DeclarationError(f"@{name} calls itself: state its ret_type, from which the types in it follow")
+    return found
+
+
 def _plain(info: StructInfo) -> StructInfo:
     return generics.erased(info) if generics.is_generic(info) else info
 
@@ -373,15 +405,9 @@ def to_graph(mod: Any, external: Mapping[str, str] | None = None, signatures: di
     _check_matches(whole)
     builder = BlockBuilder(IRModule(others, dict(whole.attrs)))
     signatures = {} if signatures is None else signatures
-    for name in recursive(whole):
-        func: Any = whole[name]
-        if func.ret_type is None:
-            raise DeclarationError(f"@{name} calls itself: state its ret_type, from which the types in it follow")
-        stated: StructInfo = info_of(func.ret_type) or ObjectStructInfo()
-        params = [graph.Var(one.name_hint, _plain(one.struct_info)) for one in func.params]
-        signatures[name] = func.struct_info
+    for name, stated in _recursive_results(whole, builder, external).items():
         # All of them before the first body: of even(n) = odd(n - 1) and odd(n) = even(n - 1) neither comes first.
-        builder.update_func(GlobalVar(name), graph.Function.create_empty(params, _plain(stated)))
+        _declare(name, whole[name], stated, builder, signatures)
     for name in callees_first(whole):
         func = whole[name]
         if not isinstance(func, Function):

@@ -89,8 +89,9 @@ class _Typed(ExprMutator):
     """States the types of variables that Lets bind: those of their values."""
 
     def visit_let(self, let: Let) -> Any:
-        """The variable first, as a function that is bound may use it."""
-        found = type_of(let.value.struct_info) if let.var.struct_info_annotation is None else None
+        """The value first, whose own variables have types then; but a function that is bound may use the variable."""
+        value = let.value if isinstance(let.value, Function) else self.visit(let.value)
+        found = type_of(value.struct_info) if let.var.struct_info_annotation is None else None
         if found is not None:
             self.memo_map[let.var] = Var(let.var.name_hint, found)
         return super().visit_let(let)

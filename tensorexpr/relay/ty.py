@@ -13,9 +13,10 @@ from itertools import count
 from typing import Any as AnyValue
 
 from ..errors import TypeMismatchError
+from ..relax.extents import same_extents
 from ..relax.struct_info import FuncStructInfo, ObjectStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
 from ..tir.arithmetic import as_int
-from ..tir.expr import Add, FloorDiv, FloorMod, FuncType, IntImm, Max, Min, Mul, PrimExpr, Sub, TupleType, Type
+from ..tir.expr import Add, Cast, FloorDiv, FloorMod, FuncType, IntImm, Max, Min, Mul, PrimExpr, Sub, TupleType, Type
 from ..tir.expr import Var as Symbol
 from ..tir.rewriting import variables
 from .type_names import GlobalTypeVar, Named, TypeCall, TypeVar
@@ -73,10 +74,10 @@ class TensorType(Type):
         # Two unknown extents are as much known of as each other.
         if not isinstance(other, TensorType) or (self.dtype, len(self.shape)) != (other.dtype, len(other.shape)):
             return False
-        return all(a is b or a == b or (_is_unknown(a) and _is_unknown(b)) for a, b in zip(self.shape, other.shape, strict=True))
+        return all(map(_same_extent, self.shape, other.shape))
 
     def __hash__(self) -> int:
-        return hash((self.dtype, *("?" if _is_unknown(one) else one for one in self.shape)))
+        return hash((self.dtype, *(one.value if isinstance(one, IntImm) else "?" for one in self.shape)))
 
     def __str__(self) -> str:
         shape = ", ".join(map(extent_text, self.shape))
@@ -98,6 +99,18 @@ class IncompleteType(Type):
     kind: AnyValue = None
 
 
+def _same_extent(a: AnyValue, b: AnyValue) -> bool:
+    """Whether two extents are known to be one number, however they are written, or both unknown."""
+    if a is b or (_is_unknown(a) and _is_unknown(b)):
+        return True
+    if isinstance(a, IntImm) or isinstance(b, IntImm):
+        return as_int(a) is not None and as_int(a) == as_int(b)
+    if a.dtype == b.dtype and same_extents(a, b) is True:
+        return True
+    # An extent of int32 is one of int64 where a shape is computed of it.
+    return extent_text(a) == extent_text(b) and set(variables(a)) == set(variables(b))
+
+
 def _is_unknown(extent: AnyValue) -> bool:
     return isinstance(extent, Symbol) and re.fullmatch(r"any\d+", extent.name) is not None
 
@@ -109,6 +122,8 @@ def extent_text(extent: AnyValue) -> str:
             return "?" if _is_unknown(extent) else name
         case IntImm(value=value):
             return str(value)
+        case Cast(value=value):  # text has no dtypes of extents
+            return extent_text(value)
         case Add(a=a, b=b) | Sub(a=a, b=b) | Mul(a=a, b=b):
             sign = " * " if isinstance(extent, Mul) else " + " if isinstance(extent, Add) else " - "
             # Behind a sign each sum stands in parentheses, as does the first factor: x - (y + z), (x + y) * z.

@@ -8,6 +8,7 @@ from typing import Any
 from ..errors import DeclarationError
 from ..te.tensor import Tensor
 from ..tir import arithmetic
+from ..tir.arithmetic import cast
 from ..tir.buffer import Buffer
 from ..tir.expr import PrimExpr
 from ..tir.ir_builder import BufferVar, IRBuilder
@@ -44,7 +45,7 @@ def unique(data: Tensor, is_sorted: bool = True, return_counts: bool = False) ->
         counts = ib.buffer_ptr(outs[4]) if return_counts else None
         with ib.for_range(0, size, "i") as i:
             # No place is as large as `size`, so the first occurrence is the least of all.
-            made[i], first[i] = arithmetic.const(0, data.dtype), size
+            made[i], first[i] = arithmetic.const(0, data.dtype), cast(size, "int32")
             if counts is not None:
                 counts[i] = 0
         rank = ib.allocate("int32", (size,), "rank")  # of each element: that of its value among the sorted ones
@@ -53,7 +54,7 @@ def unique(data: Tensor, is_sorted: bool = True, return_counts: bool = False) ->
         with ib.for_range(0, size, "i") as i:
             inverse[i] = number[i]
             made[number[i]] = values[i]
-            first[number[i]] = arithmetic.minimum(first[number[i]], i)
+            first[number[i]] = arithmetic.minimum(first[number[i]], cast(i, "int32"))
             if counts is not None:
                 counts[number[i]] = counts[number[i]] + 1
 

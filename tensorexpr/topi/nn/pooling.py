@@ -12,7 +12,7 @@ from ...te.declare import compute
 from ...te.reducer import Reducer
 from ...te.tensor import Tensor
 from ...tir import arithmetic
-from ...tir.arithmetic import cast, ceildiv, const, floordiv, maximum, minimum
+from ...tir.arithmetic import cast, ceildiv, const, floordiv, maximum, minimum, truncdiv
 from ...tir.expr import PrimExpr, Var
 from .. import tag
 from ..math import axis_names
@@ -263,15 +263,20 @@ def _uneven_cells(
         for place, n, m in zip(places, extents, sizes, strict=True):
             start, end = bounds(i[place], n, m)
             count = count * (end - start)
-        return found(*i) / cast(count, data.dtype)
+        return _quotient(found(*i), count, data.dtype)
 
     return compute(found.shape, mean, "adaptive_pool_avg", tag.ELEMWISE, varargs_names=axis_names(data.ndim))
+
+
+def _quotient(total: PrimExpr, count: Any, dtype: str) -> PrimExpr:
+    """A mean; of integers it is rounded towards zero."""
+    return truncdiv(total, cast(count, dtype)) if "int" in dtype else total / cast(count, dtype)
 
 
 def _divided(found: Tensor, count: Any, dtype: str) -> Tensor:
     return compute(
         found.shape,
-        lambda *i: found(*i) / cast(count, dtype),
+        lambda *i: _quotient(found(*i), count, dtype),
         "adaptive_pool_avg",
         tag.ELEMWISE,
         varargs_names=axis_names(found.ndim),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import tensorexpr as tvm
 from tensorexpr import relay
-from tensorexpr.errors import ArgumentError, DeclarationError
+from tensorexpr.errors import ArgumentError, DeclarationError, TypeMismatchError
 from tensorexpr.relay.backend.interpreter import ConstructorValue
 
 _TREES = """
@@ -109,6 +109,18 @@ def test_a_match_takes_the_first_clause_and_looks_into_fields() -> None:
     pair = tvm.runtime.container.ADT(0, [tvm.nd.array(np.int32(9)), tvm.nd.array(np.int32(1))])
     assert int(run(ConstructorValue(just.tag, [pair], just), 4).numpy()) == 5
     assert int(run(ConstructorValue(nothing.tag, [], nothing), 4).numpy()) == 4
+
+
+def test_recursion_needs_no_stated_result_where_a_branch_tells_it() -> None:
+    source = """
+    def @total(%n: int32, %acc: int32) { if (%n == 0) { %acc } else { @total(%n - 1, %acc + %n) } }
+    def @main(%n: int32) { @total(%n, 0) }
+    """
+    assert int(relay.create_executor("vm", relay.fromtext(source)).evaluate()(10).numpy()) == 55
+    with pytest.raises(DeclarationError, match="@main calls itself: state its ret_type"):
+        relay.create_executor("vm", relay.fromtext("def @main(%n: int32) { @main(%n) }")).evaluate()
+    with pytest.raises(TypeMismatchError, match="the condition of an If is an expression, not False; relay.equal"):
+        relay.If(relay.const(1) == relay.const(2), relay.const(1), relay.const(2))
 
 
 def test_lists_are_as_long_as_they_are() -> None:
