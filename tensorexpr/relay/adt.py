@@ -89,6 +89,13 @@ class TypeData(Type):
             one.place, one.type_vars = place, self.type_vars
             one.__dict__.pop("struct_info", None)  # which was derived before the parameters were known
 
+    @staticmethod
+    def module_text(mod: Any, metadata: bool = False) -> str:
+        """The text of a module that has types of Relay."""
+        from .text import module_text
+
+        return module_text(mod, None, metadata)
+
 
 class Pattern(Structured):
     """Base of patterns."""

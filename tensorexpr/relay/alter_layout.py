@@ -24,6 +24,7 @@ from .kinds import kind_of
 from .ops.elementwise import add
 from .ops.row import ROWS
 from .ops.transform import expand_dims, layout_transform
+from .parameter_types import with_parameter_types
 from .ty import type_of
 from .visitor import ExprMutator
 
@@ -200,7 +201,7 @@ def AlterOpLayout() -> ModulePass:
         made = mod.clone()
         for var, func in mod.functions_items():
             if isinstance(func, Function):
-                made.update_func(var, altered(func))
+                made.update_func(var, altered(with_parameter_types(func)))
         return made
 
     return ModulePass("AlterOpLayout", lambda func, ctx: func, 3, by_user=False, module_func=on_module)

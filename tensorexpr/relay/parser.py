@@ -31,7 +31,8 @@ from .type_names import GlobalTypeVar
 _METADATA = re.compile(r"^#\[metadata\]\s*$", re.MULTILINE)
 # Binary signs from the weakest up, with their operators.
 _LEVELS = (
-    {"==": "equal", "!=": "not_equal", "<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal"},
+    {"==": "equal", "!=": "not_equal"},
+    {"<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal"},
     {"+": "add", "-": "subtract"},
     {"*": "multiply", "/": "divide"},
 )

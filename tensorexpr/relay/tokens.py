@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..errors import DeclarationError, TypeMismatchError
+from ..errors import DeclarationError, DiagnosticError, TypeMismatchError
 from ..tir.expr import IntImm
 from ..tir.types import FuncType, TupleType
 from .text import SUFFIXES
@@ -29,6 +29,10 @@ _TOKENS = re.compile(
 )
 _NUMBER = re.compile(r"(-?(?:inf|nan|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?))(\w*)")
 _DTYPES = {suffix: kind for kind, suffix in SUFFIXES.items() if suffix} | {"f32": "float32", "i32": "int32"}
+
+
+class RelayTextError(DeclarationError, DiagnosticError):
+    """A text that is no program of Relay's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +76,7 @@ class Tokens:
         where = self.tokens[min(self.at, len(self.tokens) - 1)].place if place is None else place
         line, column = self.text.count("\n", 0, where) + 1, where - self.text.rfind("\n", 0, where)
         shown = self.text.splitlines()[line - 1] if line <= len(self.text.splitlines()) else ""
-        raise DeclarationError(f"{self.source}:{line}:{column}: {message}\n    {shown}\n    {' ' * (column - 1)}^")
+        raise RelayTextError(f"{self.source}:{line}:{column}: {message}\n    {shown}\n    {' ' * (column - 1)}^")
 
     # Tokens
 

@@ -1,4 +1,4 @@
-"""The virtual machine of Relay by its names: `relay.vm.compile(mod, target)`, run by `relax.VirtualMachine`. It is that of graphs."""
+"""The virtual machine of Relay by its names: `relay.vm.compile(mod, target)`, run by `relay.vm.VirtualMachine`. It is that of graphs."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 from ..errors import ArgumentError
 from ..relax.runtime.executable import Executable
-from ..relax.runtime.machine import VirtualMachine
 from .build_module import VMExecutor, build, optimize
+from .machine import VirtualMachine
 
 
 def compile(mod: Any, target: Any = None, target_host: Any = None, params: Mapping[str, Any] | None = None) -> Executable:

@@ -2,5 +2,5 @@
 
 from ..later import later
 
-_HOMES = {"tensorexpr.relax.runtime.machine": "VirtualMachine", "tensorexpr.relax.runtime.executable": "Executable"}
+_HOMES = {"tensorexpr.relay.machine": "VirtualMachine", "tensorexpr.relax.runtime.executable": "Executable"}
 __getattr__, __dir__ = later(__name__, _HOMES)

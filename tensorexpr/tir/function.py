@@ -323,6 +323,7 @@ class IRModule(Object):
         if not isinstance(var, (str, GlobalVar)) and hasattr(func, "constructors"):
             self.type_definitions[var] = func
             return
+        func = func.as_function() if hasattr(func, "as_function") else func
         self._functions.update(_checked({var: func}))
 
     def update(self, other: IRModule | Mapping[str | GlobalVar, PrimFunc]) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...testing import enabled_targets
 from ...tir.function import IRModule
 from ..analysis import list_op_freqs
 from ..expr import Constant, const
@@ -50,6 +51,6 @@ def rand(dtype: str = "float32", *shape: int) -> Constant:
 
 __all__ = [
     "TempOpAttr", "check_grad", "count", "count_ops",
-    "create_workload", "dcgan", "densenet", "inception_v3", "init", "layers", "lstm", "make_nat_expr", "make_nat_value", "mlp", "mobilenet", "rand", "resnet",
+    "create_workload", "dcgan", "densenet", "enabled_targets", "inception_v3", "init", "layers", "lstm", "make_nat_expr", "make_nat_value", "mlp", "mobilenet", "rand", "resnet",
     "run_infer_type", "run_opt_pass", "squeezenet", "vgg",
 ]  # fmt: skip

@@ -56,7 +56,7 @@ def script_module(mod: IRModule, options: Options | None = None, starts: dict[in
     """A module with all its functions. The lines on which statements begin are noted in `starts`."""
     chosen = options or Options()
     # Modules of Relay's functions are written in a language of their own.
-    written = next((func for func in mod.functions.values() if hasattr(func, "module_text")), None)
+    written = next((one for one in (*mod.functions.values(), *mod.type_definitions.values()) if hasattr(one, "module_text")), None)
     if written is not None:
         return str(written.module_text(mod, chosen.show_meta))
     graphs = any(not isinstance(func, PrimFunc) for func in mod.functions.values())

@@ -145,3 +145,12 @@ def test_lists_are_as_long_as_they_are() -> None:
 def test_errors_name_the_type_or_the_constructor(text: str, message: str) -> None:
     with pytest.raises(DeclarationError, match=message):
         relay.fromtext(text)
+
+
+def test_modules_of_types_alone_and_texts_that_are_none() -> None:
+    mod = relay.fromtext("type A { B(int32), C }")
+    assert str(mod) == "type A {\n  B(int32),\n  C,\n}" and mod.get_constructor(mod.get_type("A")[2].tag).name_hint == "C"
+    with pytest.raises(tvm.error.DiagnosticError, match="expected a name"):
+        relay.fromtext("type { B }")
+    with pytest.raises(ValueError, match="the module defines no type 'List'; it defines A. relay.prelude.Prelude"):
+        mod.get_type("List")
