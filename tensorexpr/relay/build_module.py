@@ -63,12 +63,19 @@ def bind_params_by_name(func: Any, params: Mapping[str, Any]) -> Any:
     twice = [name for name in params if len(named.get(name, ())) > 1]
     if twice:
         raise DeclarationError(f"several parameters are called {', '.join(twice)}; bind them as variables")
-    values = {named[name][0]: const(value) for name, value in params.items() if name in named}
+    values = {named[name][0]: const(_given(named[name][0], value)) for name, value in params.items() if name in named}
     for param, value in values.items():
         stated = param.struct_info_annotation
         if stated is not None and struct_info_base_check(stated, value.struct_info) <= BaseCheckResult.FAIL_L1:
             raise DeclarationError(f"parameter %{param.name_hint} is {type_of(stated)}, and its value is {type_of(value.struct_info)}")
     return bind(func, values)
+
+
+def _given(param: Any, value: Any) -> Any:
+    """An array of NumPy in the dtype of a parameter, where it is one of floats or loses nothing."""
+    info = param.struct_info_annotation
+    is_known = isinstance(value, np.ndarray) and isinstance(info, TensorStructInfo) and info.dtype
+    return _fitting(value, info.dtype) if is_known else value
 
 
 def bound_graph(mod: Any, params: Mapping[str, Any] | None) -> IRModule:

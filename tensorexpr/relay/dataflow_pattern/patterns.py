@@ -26,7 +26,8 @@ class DFPattern(dpl.DFPattern):
     """Base of patterns: `pattern(args)` is a call, `a | b` one of two, `a + b` and the like a call of the operator."""
 
     def __call__(self, *args: Any, **_: Any) -> Any:
-        """A call of what this matches; without arguments one of any."""
+        """A call of what this matches; without arguments, or with None, one of any."""
+        args = () if args == (None,) else args
         listed = [_pattern(one) for one in args[0]] if len(args) == 1 and isinstance(args[0], (list, tuple)) else list(map(_pattern, args))
         return CallPattern(self, listed, varg_default_wildcard=not args)
 
@@ -150,6 +151,14 @@ class CallPattern(DFPattern, dpl.CallPattern):
 
 class TuplePattern(DFPattern, dpl.TuplePattern):
     """A tuple, field by field."""
+
+
+class AnyTuplePattern(TuplePattern):
+    """A tuple of any fields."""
+
+    def matches(self, expr: Any, matcher: Matcher) -> bool:
+        """Whether it is a tuple."""
+        return isinstance(matcher.value(expr), graph.Tuple)
 
 
 class TupleGetItemPattern(DFPattern, dpl.TupleGetItemPattern):
@@ -328,8 +337,8 @@ def is_op(op_name: str) -> ExprPattern:
 
 
 def is_tuple(fields: Any) -> TuplePattern:
-    """A tuple of such fields."""
-    return TuplePattern(list(map(_pattern, fields)))
+    """A tuple of such fields; of any for None."""
+    return AnyTuplePattern(()) if fields is None else TuplePattern(list(map(_pattern, fields)))
 
 
 def is_tuple_get_item(tuple_value: Any, index: int | None = None) -> TupleGetItemPattern:

@@ -221,3 +221,10 @@ def test_wrong_patterns() -> None:
 
     with pytest.raises(KeyError, match="is no part of the pattern"):
         dp.rewrite(Asks(), relay.nn.relu(X))
+
+
+def test_none_stands_for_any_arguments_and_fields() -> None:
+    x, y = relay.var("x", shape=(2,)), relay.var("y", shape=(2,))
+    joined = relay.concatenate((x, y), 0)
+    assert is_op("concatenate")(None).match(joined) and is_op("concatenate")(is_tuple(None)).match(joined)
+    assert not is_op("nn.relu")(is_tuple(None)).match(relay.nn.relu(x)) and not is_tuple(()).match(relay.Tuple([x]))
