@@ -19,7 +19,6 @@ from ..later import later
 from ..runtime.params import load_param_dict, save_param_dict
 from ..tir.function import GlobalVar
 from . import backend, build_module, expr, op, qnn, ty, visitor
-from .build_module import bind_params_by_name, build, build_config, create_executor, optimize
 from .adt import (
     Clause,
     Constructor,
@@ -34,6 +33,7 @@ from .adt import (
     TypeKind,
     TypeVar,
 )  # fmt: skip
+from .build_module import bind_params_by_name, build, build_config, create_executor, optimize
 from .expr import (
     Call,
     Constant,
@@ -61,15 +61,17 @@ _LATER = {
     ".graph_executor": "graph_executor=.", ".parser": "fromtext parse parse_expr", ".scope_builder": "ScopeBuilder",
     ".visitor": "expr_functor=.",
 }  # fmt: skip
-_MODULES = "analysis data_dep_optimization dataflow_pattern frontend loops parser prelude quantize scope_builder testing text transform viz vm"
+_MODULES = (
+    "analysis data_dep_optimization dataflow_pattern frontend loops parser prelude quantize scope_builder testing text transform viz vm"
+)
 __getattr__, __dir__ = later(__name__, _LATER, _MODULES)
 
 __all__ = [
-    "Any", "Call", "Clause", "Constant", "Constructor", "Expr", "ExprFunctor", "ExprMutator", "ExprVisitor", "FuncType", "Function", "GlobalTypeVar", "GlobalVar", "If",
-    "IncompleteType", "Let", "Match", "PatternConstructor", "PatternTuple", "PatternVar", "PatternWildcard", "RelayExpr", "ShapeVar", "TensorType", "Tuple", "TupleGetItem", "TupleType", "TupleWrapper", "Type", "TypeCall",
-    "TypeData", "TypeKind", "TypeVar", "Var",
-    "annotation", "backend",
-    "bind", "bind_params_by_name", "build", "build_config", "build_module", "const", "create_executor", "expr", "image", "load_param_dict",
-    "nn", "op", "optimize", "qnn", "random", "save_param_dict", "scalar_type", "ty", "var", "vision", "visitor",
+    "Any", "Call", "Clause", "Constant", "Constructor", "Expr", "ExprFunctor", "ExprMutator", "ExprVisitor", "FuncType", "Function",
+    "GlobalTypeVar", "GlobalVar", "If", "IncompleteType", "Let", "Match", "PatternConstructor", "PatternTuple", "PatternVar",
+    "PatternWildcard", "RelayExpr", "ShapeVar", "TensorType", "Tuple", "TupleGetItem", "TupleType", "TupleWrapper", "Type",
+    "TypeCall", "TypeData", "TypeKind", "TypeVar", "Var", "annotation", "backend", "bind", "bind_params_by_name", "build",
+    "build_config", "build_module", "const", "create_executor", "expr", "image", "load_param_dict", "nn", "op", "optimize", "qnn",
+    "random", "save_param_dict", "scalar_type", "ty", "var", "vision", "visitor",
 ]  # fmt: skip
 __all__ += op.__all__

@@ -3,8 +3,8 @@
 type List[A] { Cons(A, List[A]), Nil }                   TypeData(List, [A], [Cons, Nil])
 match (%xs) { Cons(%h, _) => %h, Nil => 0 }              Match(xs, [Clause(PatternConstructor(Cons, [PatternVar(h), ...]), h), ...])
 
-A value is its constructor's number and its fields (`runtime.container.ADT`). Graphs know no such types: there it is an object, which `make`,
-`matches` and `field` of `relax.ops.algebraic` handle; `generics` says what its fields are where they are taken out.
+A value is its constructor's number and its fields (`runtime.container.ADT`). Graphs know no such types: there it is an object, which
+`adt_make`, `adt_matches` and `adt_field` of `relax.op` handle; `generics` says what its fields are where they are taken out.
 """
 
 from __future__ import annotations
@@ -47,14 +47,16 @@ class Constructor(Expr):
             DeclarationError: before its type is defined.
         """
         if self.place is None:
-            raise DeclarationError(f"constructor {self.name_hint} has no type yet: relay.TypeData({self.belong_to}, type_vars, [...]) defines it")
+            raise DeclarationError(
+                f"constructor {self.name_hint} has no type yet: relay.TypeData({self.belong_to}, type_vars, [...]) defines it"
+            )
         return (zlib.crc32(self.belong_to.name_hint.encode()) & 0x7FFFFF) << 8 | self.place
 
     def structural_parts(self) -> Parts:
         """Its name and its type's."""
         return ("name", self.name_hint), ("type", self.belong_to.name_hint)
 
-    def __call__(self, *args: Any) -> Call:
+    def __call__(self, *args: Any, attrs: Any = None) -> Call:
         """A value."""
         return Call(self, args)
 
@@ -128,7 +130,9 @@ class PatternConstructor(Pattern):
         object.__setattr__(self, "patterns", tuple(self.patterns))
         wanted = len(self.constructor.inputs)
         if self.patterns and len(self.patterns) != wanted:
-            raise DeclarationError(f"a pattern of {self.constructor.name_hint} has {wanted} patterns for its fields, not {len(self.patterns)}")
+            raise DeclarationError(
+                f"a pattern of {self.constructor.name_hint} has {wanted} patterns for its fields, not {len(self.patterns)}"
+            )
 
 
 @dataclass(frozen=True, eq=False)

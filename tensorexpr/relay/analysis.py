@@ -114,7 +114,8 @@ def unmatched_cases(match: Match, mod: IRModule | None = None) -> list[Pattern]:
     Raises:
         DeclarationError: for a type that the module doesn't define.
     """
-    return list(unmatched([clause.lhs for clause in match.clauses], (mod or IRModule()).__getitem__))  # type: ignore[arg-type]
+    definition: Any = (mod or IRModule()).__getitem__
+    return list(unmatched([clause.lhs for clause in match.clauses], definition))
 
 
 def get_total_mac_number(expr: Any) -> int:
@@ -156,6 +157,6 @@ def extract_intermdeiate_expr(mod: IRModule, expr_id: int) -> IRModule:
 
 
 __all__ = [
-    "Feature", "all_dtypes", "all_vars", "bound_vars", "count_layers", "detect_feature", "extract_intermdeiate_expr", "free_vars", "get_total_mac_number",
-    "list_fake_quantized_op_freqs", "list_op_freqs", "post_order_visit", "unmatched_cases", "well_formed",
+    "Feature", "all_dtypes", "all_vars", "bound_vars", "count_layers", "detect_feature", "extract_intermdeiate_expr", "free_vars",
+    "get_total_mac_number", "list_fake_quantized_op_freqs", "list_op_freqs", "post_order_visit", "unmatched_cases", "well_formed",
 ]  # fmt: skip

@@ -14,7 +14,7 @@ from ..relax.build import build as build_graph
 from ..relax.expr import Function as GraphFunction
 from ..relax.relations import BaseCheckResult, struct_info_base_check
 from ..relax.runtime.machine import VirtualMachine
-from ..relax.struct_info import TensorStructInfo
+from ..relax.struct_info import TensorStructInfo, TupleStructInfo
 from ..relax.transform.bind import BindParams
 from ..target import Target, TargetLike
 from ..tir.dtype import to_numpy
@@ -23,7 +23,7 @@ from .alter_layout import AlterOpLayout, has_rules
 from .backend import Executor, Runtime
 from .backend.executor_factory import ExecutorFactoryModule
 from .constants import with_known_shapes
-from .expr import Function, as_expr, bind, const
+from .expr import Constant, Function, as_expr, bind, const
 from .external import graph_with_external
 from .to_graph import reachable, to_graph
 from .ty import type_of
@@ -155,6 +155,10 @@ def optimize(mod: Any, target: Any = None, params: Mapping[str, Any] | None = No
 
 def _tensor(value: Any, info: Any) -> Any:
     """An argument: numbers are tensors without axes; those of Python have no dtype of their own, and so the one that is wanted."""
+    if isinstance(value, Constant):
+        return value.data
+    if isinstance(value, tuple) and isinstance(info, TupleStructInfo) and len(value) == len(info.fields):
+        return tuple(map(_tensor, value, info.fields))
     if isinstance(value, (bool, int, float)):
         return np.asarray(value, to_numpy(info.dtype) if isinstance(info, TensorStructInfo) else None)
     made = np.asarray(value) if isinstance(value, np.generic) else value

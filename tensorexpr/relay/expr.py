@@ -252,7 +252,12 @@ class Function(Expr):
             if not isinstance(param, graph.Var):
                 raise TypeMismatchError(f"a parameter of a function is a relay.Var, not {type(param).__name__}")
         attrs = self.attrs if isinstance(self.attrs, Attrs) else Attrs(self.attrs)
-        for name, value in (("params", params), ("body", as_expr(self.body)), ("attrs", attrs), ("type_params", tuple(self.type_params or ()))):
+        for name, value in (
+            ("params", params),
+            ("body", as_expr(self.body)),
+            ("attrs", attrs),
+            ("type_params", tuple(self.type_params or ())),
+        ):
             object.__setattr__(self, name, value)
 
     @property

@@ -37,8 +37,8 @@ class Feature(IntEnum):
 
 _KINDS: dict[type, Feature] = {
     graph.Var: Feature.fVar, GlobalVar: Feature.fGlobalVar, graph.Constant: Feature.fConstant, graph.Tuple: Feature.fTuple,
-    graph.TupleGetItem: Feature.fTupleGetItem, Function: Feature.fFunction, graph.Call: Feature.fCall, Let: Feature.fLet, graph.If: Feature.fIf,
-    Constructor: Feature.fConstructor, Match: Feature.fMatch,
+    graph.TupleGetItem: Feature.fTupleGetItem, Function: Feature.fFunction, graph.Call: Feature.fCall, Let: Feature.fLet,
+    graph.If: Feature.fIf, Constructor: Feature.fConstructor, Match: Feature.fMatch,
 }  # fmt: skip
 _ATOMS = (graph.Var, GlobalVar, graph.Constant, Constructor)
 

@@ -117,7 +117,9 @@ def _exported(script: Any, infos: Sequence[tuple[Sequence[int], str]]) -> Any:
             # Once more: the converter takes extents for unknown ones.
             return torch.export.export(found.module(), samples)
     except Exception as error:  # whatever PyTorch raises: its converter has no error of its own
-        raise DeclarationError(f"PyTorch {torch.__version__} can't make an exported program of this TorchScript ({error}); {instead}") from error
+        raise DeclarationError(
+            f"PyTorch {torch.__version__} can't make an exported program of this TorchScript ({error}); {instead}"
+        ) from error
 
 
 def _shape_and_dtype(info: Any, default: str) -> tuple[Sequence[int], str]:

@@ -139,4 +139,4 @@ def erased(info: StructInfo) -> StructInfo:
     return info
 
 
-__all__ = ["bind", "erased", "bindings", "instance", "is_generic", "is_open", "joined", "returned", "variable"]
+__all__ = ["bind", "bindings", "erased", "instance", "is_generic", "is_open", "joined", "returned", "variable"]

@@ -39,7 +39,7 @@ def gradient(expr: Any, mod: IRModule | None = None, mode: str = "higher_order")
     """A function that returns what a function does, and the derivatives of the sum of its results by its parameters, as a tuple.
 
     Args:
-        expr: the function.
+        expr: the function, or its name in the module.
         mod: with functions that it calls.
         mode: "higher_order" or "first_order", which give the same here: gradients are functions, which can be derived again.
 
@@ -49,6 +49,8 @@ def gradient(expr: Any, mod: IRModule | None = None, mode: str = "higher_order")
     """
     if mode not in _MODES:
         raise DeclarationError(f"gradient: mode {mode!r}; there are {', '.join(_MODES)}")
+    if isinstance(expr, GlobalVar) and mod is not None:
+        expr = mod[expr]
     if not isinstance(expr, Function):
         raise TypeMismatchError(f"gradient takes a function, not a {type(expr).__name__}")
     whole: Any = IRModule() if mod is None else mod.clone()

@@ -9,9 +9,7 @@ from .expr import Call, Function, If, Let, Tuple, Var
 from .ty import TupleType
 
 
-def while_loop(
-    cond: Callable[..., Any], loop_vars: Sequence[Any], loop_bodies: Callable[..., Sequence[Any]]
-) -> Any:
+def while_loop(cond: Callable[..., Any], loop_vars: Sequence[Any], loop_bodies: Callable[..., Sequence[Any]]) -> Any:
     """A function of the first values of loop variables that returns their last ones, as a tuple.
 
     Args:

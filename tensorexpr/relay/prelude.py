@@ -86,6 +86,7 @@ def @size[A](%tree: Tree[A]) -> int32 {
   match (%tree) { Rose(_, %below) => 1 + @sum(@map(fn (%one: Tree[A]) -> int32 { @size(%one) }, %below)) }
 }
 """,
+    "core.rly": "",
     "nat.rly": """
 type nat { Z, S(nat) }
 
@@ -125,7 +126,9 @@ class Prelude:
 
     def __getattr__(self, name: str) -> GlobalVar:
         if name.startswith("_") or name not in self.__dict__.get("mod", ()):
-            raise AttributeError(f"the library has no function {name!r}; it has {', '.join(v.name_hint for v in self.mod.get_global_vars())}")
+            raise AttributeError(
+                f"the library has no function {name!r}; it has {', '.join(v.name_hint for v in self.mod.get_global_vars())}"
+            )
         return GlobalVar(name)
 
     def get_type(self, name: str) -> list[Any]:

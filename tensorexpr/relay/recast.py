@@ -1,6 +1,6 @@
 """recast: some operators in another dtype, with casts around them.
 
-    nn.conv2d(x, w)  ->  cast(nn.conv2d(cast(x, "int8"), cast(w, "int8"), out_dtype="int32"), "float32")
+nn.conv2d(x, w)  ->  cast(nn.conv2d(cast(x, "int8"), cast(w, "int8"), out_dtype="int32"), "float32")
 """
 
 from __future__ import annotations
@@ -16,9 +16,7 @@ from .ops.elementwise import cast
 from .visitor import ExprMutator, walk
 
 
-def recast(
-    expr: Any, dtype: str, out_dtype: str, ops: Sequence[str] | None = None, skip_layers: Sequence[int] | None = None
-) -> Any:
+def recast(expr: Any, dtype: str, out_dtype: str, ops: Sequence[str] | None = None, skip_layers: Sequence[int] | None = None) -> Any:
     """A function whose calls of some operators read and write other dtypes.
 
     Args:

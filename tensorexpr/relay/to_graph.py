@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import Any
 
 from ..errors import DeclarationError, TypeMismatchError
+from ..lower.context import PassContext
 from ..lower.passes import deep_recursion
 from ..relax import expr as graph
 from ..relax.block_builder import BlockBuilder
@@ -86,9 +87,9 @@ class _Emitter(Matching):
                 whole = yield value
                 if isinstance(whole, graph.Tuple):
                     return self.define(expr, whole.fields[index])
-                fields = getattr(self.info(whole), "fields", None)
+                known = getattr(self.info(whole), "fields", None)
                 element = self.builder.emit(graph.TupleGetItem(whole, index))
-                return self.define(expr, element if fields is None else self.known_as(element, fields[index]))
+                return self.define(expr, element if known is None else self.known_as(element, known[index]))
             case graph.If(cond, yes, no):
                 condition = yield cond
                 branches = []
@@ -158,7 +159,7 @@ class _Emitter(Matching):
         if isinstance(callee, GlobalVar) and callee.name_hint in self.external:
             return self.by_others(callee.name_hint, args)
         made = self.builder.emit(graph.Call(callee, args))
-        if not generics.is_generic(signature):
+        if not isinstance(signature, FuncStructInfo) or not generics.is_generic(signature):
             return made
         return self.known_as(made, generics.returned(signature, [self.info(one) for one in args], str(callee)))
 
@@ -344,9 +345,11 @@ def function_to_graph(
 def _check_matches(mod: IRModule) -> None:
     """Raise where a match is said to be complete and isn't."""
     for var, func in mod.functions_items():
-        for node in walk(func) if isinstance(func, Function) else ():
+        nodes: Any = walk(func) if isinstance(func, Function) else ()
+        for node in nodes:
             if isinstance(node, Match) and node.complete:
-                left = next(unmatched([clause.lhs for clause in node.clauses], mod.__getitem__), None)  # type: ignore[arg-type]
+                definition: Any = mod.__getitem__
+                left = next(unmatched([clause.lhs for clause in node.clauses], definition), None)
                 if left is not None:
                     from .text import pattern_text
 
@@ -414,4 +417,6 @@ def to_graph(mod: Any, external: Mapping[str, str] | None = None, signatures: di
             continue
         function_to_graph(func, name, builder, external, signatures)
     # Bindings without effects as dataflow: operators are fused, and common ones found, in such blocks only.
-    return ConvertToDataflow(1)(builder.get())
+    # Not as a pass of its own, which whoever watches passes would see inside of another one.
+    with deep_recursion:
+        return ConvertToDataflow(1).transform(builder.get(), PassContext.current())

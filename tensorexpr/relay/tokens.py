@@ -132,9 +132,9 @@ class Tokens:
             self.need("(")
             params = self.listed(")", self.type)[0]
             self.need("->")
-            made = FuncType(tuple(params), self.type(), own)
+            function = FuncType(tuple(params), self.type(), own)
             self.type_names = around
-            return made
+            return function
         begin, name = self.at, self.taken("name")
         known = self.type_names.get(name)
         if isinstance(known, GlobalTypeVar):

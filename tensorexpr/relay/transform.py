@@ -33,11 +33,11 @@ from .inline import Inline
 from .ops.elementwise import add, multiply, ones_like, rsqrt, subtract
 from .ops.transform import expand_dims
 from .parameter_types import with_parameter_types
-from .recast import recast
 from .partitioning import AnnotateTarget, MergeCompilerRegions, MergeComposite, PartitionGraph
+from .recast import recast
 from .to_graph import reachable, to_graph
 from .ty import type_of
-from .visitor import ExprMutator, free_vars, substitute, walk
+from .visitor import ExprMutator, free_vars, substitute
 
 Rewrite = Callable[[Any], Any]
 function_pass = pass_decorator("transform_function", lambda transform, called: transform, Function)

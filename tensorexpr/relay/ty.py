@@ -177,7 +177,9 @@ def info_of(given: AnyValue) -> StructInfo | None:
             return FuncStructInfo(tuple(info_of(one) or ObjectStructInfo() for one in params), info_of(ret) or ObjectStructInfo())
         case str():
             return TensorStructInfo((), given)
-    raise TypeMismatchError(f"a type is a relay.TensorType, TupleType, FuncType, TypeCall or TypeVar, or the dtype of a scalar, not {given!r}")
+    raise TypeMismatchError(
+        f"a type is a relay.TensorType, TupleType, FuncType, TypeCall or TypeVar, or the dtype of a scalar, not {given!r}"
+    )
 
 
 def _int64(extent: AnyValue) -> AnyValue:

@@ -255,7 +255,9 @@ class IRModule(Object):
             if one.name_hint == name:
                 return one
         known = ", ".join(str(one) for one in self.type_definitions)
-        raise ValueError(f"the module defines no type {name!r}; it defines {known or 'none'}. relay.prelude.Prelude(mod) adds lists and trees")
+        raise ValueError(
+            f"the module defines no type {name!r}; it defines {known or 'none'}. relay.prelude.Prelude(mod) adds lists and trees"
+        )
 
     def get_type(self, name: str) -> list[Any]:
         """The name of an algebraic type, then its constructors."""
@@ -355,7 +357,7 @@ class IRModule(Object):
 
     def map_functions(self, transform: Any) -> IRModule:
         """A new module with every function transformed."""
-        made = {name: transform(func) for name, func in self._functions.items()}
+        made: dict[Any, Any] = {name: transform(func) for name, func in self._functions.items()}
         return IRModule(made, self.attrs, self.global_infos, type_definitions=self.type_definitions)
 
     def __str__(self) -> str:

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from ..vm import Executable, VMCompiler, VMExecutor, VirtualMachine, compile, optimize
+from ..vm import Executable, VirtualMachine, VMCompiler, VMExecutor, compile, optimize
 
 __all__ = ["Executable", "VMCompiler", "VMExecutor", "VirtualMachine", "compile", "optimize"]

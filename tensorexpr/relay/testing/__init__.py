@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ...testing import enabled_targets
+from ...runtime.ndarray import NDArray, array
+from ...tir.dtype import to_numpy
 from ...tir.function import IRModule
 from ..analysis import list_op_freqs
-from ..expr import Constant, const
 from ..prelude import Prelude
 from ..transform import InferType
 from . import dcgan, densenet, inception_v3, init, layers, lstm, mlp, mobilenet, resnet, squeezenet, vgg
@@ -44,13 +44,13 @@ def count_ops(expr: Any) -> dict[str, int]:
     return list_op_freqs(expr)
 
 
-def rand(dtype: str = "float32", *shape: int) -> Constant:
-    """A constant of random numbers of [0, 1)."""
-    return const(np.random.rand(*shape), dtype)
+def rand(dtype: str = "float32", *shape: int) -> NDArray:
+    """An array of random numbers of [0, 1)."""
+    return array(np.asarray(np.random.rand(*shape)).astype(to_numpy(dtype)))
 
 
 __all__ = [
-    "TempOpAttr", "check_grad", "count", "count_ops",
-    "create_workload", "dcgan", "densenet", "enabled_targets", "inception_v3", "init", "layers", "lstm", "make_nat_expr", "make_nat_value", "mlp", "mobilenet", "rand", "resnet",
-    "run_infer_type", "run_opt_pass", "squeezenet", "vgg",
+    "TempOpAttr", "check_grad", "count", "count_ops", "create_workload", "dcgan", "densenet", "inception_v3",
+    "init", "layers", "lstm", "make_nat_expr", "make_nat_value", "mlp", "mobilenet", "rand", "resnet", "run_infer_type",
+    "run_opt_pass", "squeezenet", "vgg",
 ]  # fmt: skip

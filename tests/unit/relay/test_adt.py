@@ -46,8 +46,8 @@ def test_the_elements_of_a_list_have_the_type_that_its_parameter_stands_for() ->
     p = relay.Prelude(mod)
     x, acc = relay.Var("x"), relay.Var("acc")
     # No type is stated: that of the list says what x is, and the first value what is summed.
-    doubled = p.map(relay.Function([x], relay.multiply(x, relay.const(2.0))), _list(mod, [1, 2, 3]))
-    made = relay.create_executor("vm", mod).evaluate(p.foldl(relay.Function([acc, x], acc + x), relay.const(0.5), p.rev(doubled)))
+    doubled = p.map(relay.Function((x,), relay.multiply(x, relay.const(2.0))), _list(mod, [1, 2, 3]))
+    made = relay.create_executor("vm", mod).evaluate(p.foldl(relay.Function((acc, x), acc + x), relay.const(0.5), p.rev(doubled)))
     assert float(made.numpy()) == 12.5
 
 
@@ -56,7 +56,7 @@ def test_a_value_says_its_constructor_and_goes_in_again() -> None:
     p = relay.Prelude(mod)
     of, cons, nil = mod.get_type("List")
     xs = relay.Var("xs", of(relay.scalar_type("float32")))
-    call = relay.create_executor("vm", mod).evaluate(relay.Function([xs], p.concat(xs, cons(relay.const(7.0), xs))))
+    call = relay.create_executor("vm", mod).evaluate(relay.Function((xs,), p.concat(xs, cons(relay.const(7.0), xs))))
     given_list = ConstructorValue(cons.tag, [tvm.nd.array(np.float32(3)), ConstructorValue(nil.tag, [], nil)], cons)
     made = call(given_list)
     assert made.constructor is cons and _numbers(made) == [3, 7, 3]
@@ -119,7 +119,7 @@ def test_recursion_needs_no_stated_result_where_a_branch_tells_it() -> None:
     assert int(relay.create_executor("vm", relay.fromtext(source)).evaluate()(10).numpy()) == 55
     with pytest.raises(DeclarationError, match="@main calls itself: state its ret_type"):
         relay.create_executor("vm", relay.fromtext("def @main(%n: int32) { @main(%n) }")).evaluate()
-    with pytest.raises(TypeMismatchError, match="the condition of an If is an expression, not False; relay.equal"):
+    with pytest.raises(TypeMismatchError, match=r"the condition of an If is an expression, not False; relay\.equal"):
         relay.If(relay.const(1) == relay.const(2), relay.const(1), relay.const(2))
 
 
@@ -128,7 +128,7 @@ def test_lists_are_as_long_as_they_are() -> None:
     seed = relay.Var("n", relay.scalar_type("int32"))
     _, some, none = p.mod.get_type("Option")
     is_end = relay.equal(seed, relay.const(0))
-    step = relay.Function([seed], relay.If(is_end, none(), some(relay.Tuple([seed - relay.const(1), seed]))))
+    step = relay.Function((seed,), relay.If(is_end, none(), some(relay.Tuple([seed - relay.const(1), seed]))))
     made = relay.create_executor("vm", p.mod).evaluate(p.length(p.unfoldr(step, relay.const(400))))
     assert int(made.numpy()) == 400
 
@@ -152,5 +152,5 @@ def test_modules_of_types_alone_and_texts_that_are_none() -> None:
     assert str(mod) == "type A {\n  B(int32),\n  C,\n}" and mod.get_constructor(mod.get_type("A")[2].tag).name_hint == "C"
     with pytest.raises(tvm.error.DiagnosticError, match="expected a name"):
         relay.fromtext("type { B }")
-    with pytest.raises(ValueError, match="the module defines no type 'List'; it defines A. relay.prelude.Prelude"):
+    with pytest.raises(ValueError, match=r"no type 'List'; it defines A\. relay\.prelude"):
         mod.get_type("List")

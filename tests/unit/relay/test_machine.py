@@ -13,7 +13,7 @@ from tensorexpr.runtime.vm import VirtualMachine
 
 def test_inputs_one_by_one_results_in_arrays_and_a_benchmark() -> None:
     a, b = (relay.var(name, shape=(3,)) for name in "ab")
-    machine = VirtualMachine(relay.vm.compile(relay.Function([a, b], a - b), "llvm"), tvm.cpu())
+    machine = VirtualMachine(relay.vm.compile(relay.Function((a, b), a - b), "llvm"), tvm.cpu())
     ones, out = np.ones(3, "float32"), tvm.nd.empty((3,))
     machine.set_one_input("main", "b", ones)
     machine.set_one_input("main", 0, 3 * ones)

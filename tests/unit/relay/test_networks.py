@@ -114,7 +114,9 @@ def test_a_module_of_pytorch() -> None:
 def test_a_traced_module_of_pytorch() -> None:
     torch = pytest.importorskip("torch")
     pytest.importorskip("torch._export.converter", reason="this PyTorch has no converter of TorchScript")
-    model = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(144, 2))
+    model = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(144, 2)
+    )
     x = torch.randn(1, 3, 8, 8)
     script = torch.jit.trace(model.eval(), x)
     mod, params = relay.frontend.from_pytorch(script, [("input0", (1, 3, 8, 8))])
@@ -141,7 +143,7 @@ def _convolutions() -> tuple[relay.Function, dict[str, Any]]:
     rng = np.random.default_rng(0)
     weights = {"w0": rng.uniform(-1, 1, (8, 4, 3, 3)), "w1": rng.uniform(-1, 1, (4, 8, 3, 3))}
     params = {name: tvm.nd.array(value.astype("float32")) for name, value in weights.items()}
-    return relay.Function(relay.analysis.free_vars(second), second), params
+    return relay.Function(tuple(relay.analysis.free_vars(second)), second), params
 
 
 @pytest.mark.parametrize("mode", ["global_scale", "kl_divergence"])

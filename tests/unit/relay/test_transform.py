@@ -176,7 +176,7 @@ def test_quotients_pads_and_layouts() -> None:
 def test_recast_puts_casts_around_what_is_asked_for() -> None:
     x, w = relay.var("x", shape=(1, 2, 4, 4)), relay.var("w", shape=(2, 2, 1, 1))
     first = relay.nn.conv2d(x, w)
-    made = relay.transform.recast(relay.Function([x, w], relay.nn.conv2d(first, w)), "int8", "int32", skip_layers=[0])
+    made = relay.transform.recast(relay.Function((x, w), relay.nn.conv2d(first, w)), "int8", "int32", skip_layers=[0])
     text = str(made)
     assert text.count('dtype="int8"') == 2 and text.count('out_dtype="int32"') == 1 and text.rstrip().endswith('dtype="float32")\n}')
     assert made.checked_type.ret_type.dtype == "float32"
@@ -192,5 +192,5 @@ def test_features_of_programs() -> None:
     assert relay.analysis.detect_feature(shared) == {feature.fVar, feature.fOp, feature.fCall}
     assert feature.fGraph in relay.analysis.detect_feature(relay.multiply(shared, shared))
     f = relay.Var("f")
-    loop = relay.Let(f, relay.Function([x], relay.If(relay.const(True), x, f(x))), f(x))
+    loop = relay.Let(f, relay.Function((x,), relay.If(relay.const(True), x, f(x))), f(x))
     assert {feature.fLetRec, feature.fIf, feature.fFunction} <= relay.analysis.detect_feature(tvm.IRModule.from_expr(loop))
