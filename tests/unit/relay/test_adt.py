@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,11 @@ from hypothesis import strategies as st
 
 import tensorexpr as tvm
 from tensorexpr import relay
+from tensorexpr.contrib import graph_executor
 from tensorexpr.errors import ArgumentError, DeclarationError, TypeMismatchError
+from tensorexpr.relax.evaluator import Evaluator
 from tensorexpr.relay.backend.interpreter import ConstructorValue
+from tensorexpr.relay.to_graph import to_graph
 
 _TREES = """
 type Tree { Leaf(Tensor[(?, 2), float32]), Node(Tree, Tree) }
@@ -73,6 +77,16 @@ def test_a_tree_of_tensors_of_any_heights_is_summed(sizes: list[int]) -> None:
         tree = node(tree, leaf(relay.const(one)))
     made = relay.create_executor("vm", mod).evaluate(mod.get_global_var("sum")(tree))
     np.testing.assert_allclose(made.numpy(), sum(one.sum(0) for one in arrays), rtol=1e-5)
+
+
+def test_the_evaluator_and_saved_networks_take_values_apart_too(tmp_path: Path) -> None:
+    source = _TREES + "def @main(%x: Tensor[(1, 2), float32]) { @sum(Node(Leaf(%x), Node(Leaf(%x), Leaf(%x)))) }"
+    mod, x = relay.fromtext(source), np.ones((1, 2), "float32")
+    np.testing.assert_array_equal(Evaluator(to_graph(mod))("main", x), [3, 3])
+    relay.build(mod, "llvm").export_library(str(tmp_path / "net.so"))
+    module = graph_executor.GraphModule(tvm.runtime.load_module(str(tmp_path / "net.so"))["default"](tvm.cpu()))
+    module.run(x=x)
+    np.testing.assert_array_equal(module.get_output(0).numpy(), [3, 3])
 
 
 def test_programs_of_types_read_back_from_their_text() -> None:
