@@ -222,7 +222,9 @@ def _operands(expr: Any) -> tuple[Sequence[Any], Sequence[Any]]:
         case Function():
             return (), (expr.body,)
         case graph.Call():
-            return ((*expr.args, expr.op) if isinstance(expr.op, graph.RelaxExpr) else expr.args), ()
+            # A constructor that is called is no value: it is one where it is passed on.
+            is_value = isinstance(expr.op, graph.RelaxExpr) and not isinstance(expr.op, Constructor)
+            return ((*expr.args, expr.op) if is_value else expr.args), ()
         case graph.Tuple(fields):
             return fields, ()
         case graph.TupleGetItem(value, _):
