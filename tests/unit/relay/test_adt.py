@@ -57,7 +57,7 @@ def test_the_elements_of_a_list_have_the_type_that_its_parameter_stands_for() ->
 
 def test_a_function_makes_values_of_the_constructor_that_stands_around_it() -> None:
     p = relay.Prelude(tvm.IRModule())
-    of, cons, nil = p.mod.get_type("List")
+    _, cons, nil = p.mod.get_type("List")
     x, made = relay.Var("x"), relay.Var("made")
     twice = p.foldl(relay.Function((made, x), cons(x, cons(x, made))), nil(), _list(p.mod, [1, 2]))
     assert _numbers(relay.create_executor("vm", p.mod).evaluate(twice)) == [2, 2, 1, 1]
