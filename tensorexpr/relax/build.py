@@ -67,14 +67,16 @@ def build(
     if upto is not None and upto not in PHASES:
         raise DeclarationError(f"relax.build(upto={upto!r}): the phases are {', '.join(map(str, PHASES))}")
     if upto is not None and upto <= LAST_GRAPH_PHASE:
-        return run_phases(whole, upto=upto)
+        with chosen:
+            return run_phases(whole, upto=upto)
     passes = pipeline if pipeline is not None else relax_pipeline
     # No name is left here for a module that is handed on: steps let go of weights that they have made others of.
     handed = [whole]
     del mod, whole
     if passes is not None:
         run = run_phases if passes == "default" else get_pipeline(passes) if isinstance(passes, str) else passes
-        handed.append(run(handed.pop()))
+        with chosen:  # loops of operators that write these themselves use the instructions that it has
+            handed.append(run(handed.pop()))
         give_back_memory()  # of weights that are gone
     if tir_pipeline is None:
         return _as_given(handed.pop(), chosen, upto)

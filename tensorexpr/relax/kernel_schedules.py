@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..arith.index_map import IndexMap
 from ..errors import DeclarationError, ScheduleError
@@ -23,6 +23,7 @@ from ..tir.arithmetic import as_int
 from ..tir.function import IRModule, PrimFunc
 from .kernel_tasks import weights_of
 from .kernels import BuiltKernel, constant_arguments, recorded_of
+from .stated_layouts import with_stated_layouts
 from .streaming import ask_ahead
 from .tensor_function import plain_tensors
 
@@ -72,6 +73,10 @@ def kernel_of(func: PrimFunc, name: str, target: Target, constants: Sequence[int
         tensors = plain_tensors(func)
     except DeclarationError as error:
         return Kernel(func.with_attr("global_symbol", name), f"as given: {error}")
+    tensors, stated = with_stated_layouts(tensors, constants)
+    if stated:
+        made = _lowered(default_schedule(tensors, target), tensors, (), name, target, "rule")
+        return replace(made, layouts=stated)
     weights = weights_of(tensors, constants)
     if recorded is not None:
         try:

@@ -39,7 +39,7 @@ from ..ops.pool import (
     max_pool3d,
     max_pool_with_places,
 )
-from ..ops.recurrent import gru, gru_steps, lstm, lstm_steps, rnn, rnn_steps
+from ..ops.recurrent import gru, gru_steps, lstm, lstm_steps, lstm_steps_of_bytes, rnn, rnn_steps
 from ..ops.vision import deform_conv2d
 
 __all__ = [
@@ -47,7 +47,8 @@ __all__ = [
     "adaptive_max_pool3d", "attention", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm", "celu", "conv1d", "conv1d_transpose",
     "conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose", "cross_entropy_with_logits", "deform_conv2d", "dense", "dropout", "elu",
     "gelu", "gelu_tanh", "group_norm", "gru", "gru_steps", "hard_sigmoid", "hard_swish", "instance_norm", "layer_norm", "leakyrelu",
-    "log_softmax", "lp_pool1d", "lp_pool2d", "lp_pool3d", "lrn", "lstm", "lstm_steps", "max_pool1d", "max_pool2d", "max_pool3d",
+    "log_softmax", "lp_pool1d", "lp_pool2d", "lp_pool3d", "lrn", "lstm", "lstm_steps", "lstm_steps_of_bytes",
+    "max_pool1d", "max_pool2d", "max_pool3d",
     "max_pool_with_places", "mish", "nll_loss", "pad", "prelu", "relu", "relu6", "rms_norm", "rnn", "rnn_steps", "selu", "silu",
     "softmax", "softplus", "softsign", "swish", "thresholded_relu",
 ]  # fmt: skip

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...errors import DeclarationError
+from ...tir.arithmetic import as_int
 from ...topi.nn.recurrent import GATES, Cell, recurrent_steps
 from ..expr import Call
 from ..relations import same_extents
@@ -15,7 +17,7 @@ from ..struct_info import StructInfo, TupleStructInfo
 from . import reference
 from .elementwise import add
 from .linear import matmul
-from .manipulate import permute_dims
+from .manipulate import permute_dims, reshape
 from .row import Expr, Operand, Pattern, operator, tensor
 
 _FUNCTIONS: Mapping[str, Callable[[Any, float, float], Any]] = {
@@ -42,71 +44,93 @@ def _functions(cell: Cell) -> list[Callable[[Any], Any]]:
     return [made(number) for number in range(len(cell.activations))]
 
 
-def _walk(cell: Cell, gates: Any, lengths: Any, states: list[Any], step: Callable[[Any, list[Any]], list[Any]]) -> tuple[Any, ...]:
-    """Each sequence from step to step, in float64."""
+_Step = Callable[[Any, list[Any], list[Any]], list[Any]]
+
+
+def _walk(cell: Cell, gates: Any, lengths: Any, states: list[Any], step: _Step, operands: Sequence[Any]) -> tuple[Any, ...]:
+    """Each sequence from step to step, in float64.
+
+    Args:
+        step: from what the inputs add, the states and the operands of a direction to the next states.
+        operands: weights and what else each direction has of its own; those of several directions have an axis more.
+    """
     time, batch = gates.shape[:2]
+    several = operands[0].ndim == 3
+    ways = operands[0].shape[0] if several else 1
     # States behind the end of a sequence stay 0.
-    found = np.zeros((time, batch, states[0].shape[-1]))
-    ends = [state.astype(np.float64).copy() for state in states]
-    for b in range(batch):
+    found = np.zeros((time, ways, batch, states[0].shape[-1]))
+    ends = [state.astype(np.float64).reshape(ways, batch, -1).copy() for state in states]
+    parts = np.split(gates.astype(np.float64), ways, axis=2)
+    for way, b in itertools.product(range(ways), range(batch)):
+        own = [one[way] if several and one is not None else one for one in operands]
         count = time if lengths is None else int(lengths[b])
-        now = [state[b] for state in ends]
-        for t in reversed(range(count)) if cell.reverse else range(count):
-            now = step(gates[t, b].astype(np.float64), now)
-            found[t, b] = now[0]
+        now = [state[way, b] for state in ends]
+        for t in reversed(range(count)) if (way if several and ways > 1 else cell.reverse) else range(count):
+            now = step(parts[way][t, b], now, own)
+            found[t, way, b] = now[0]
         for end, last in zip(ends, now, strict=True):
-            end[b] = last
-    return tuple(one.astype(gates.dtype) for one in (found, *ends))
+            end[way, b] = last
+    return tuple((one if several else one.squeeze(-3)).astype(gates.dtype) for one in (found, *ends))
 
 
 def _cut(kind: str, x: Any) -> list[Any]:
     return np.split(x, GATES[kind])
 
 
-def _np_lstm(gates: Any, weights: Any, state: Any, cells: Any, peepholes: Any = None, lengths: Any = None, **attrs: Any) -> Any:
+def _np_lstm(
+    gates: Any, weights: Any, state: Any, cells: Any, peepholes: Any = None, lengths: Any = None, rounded: bool = False, **attrs: Any
+) -> Any:
     cell = _cell("lstm", **attrs)
     f, g, h = _functions(cell)
-    p = [0.0, 0.0, 0.0] if peepholes is None else np.split(peepholes.astype(np.float64), 3)
 
-    def step(x: Any, now: list[Any]) -> list[Any]:
-        read = reference.rounded_to_bytes(now[0].astype(np.float32)) if cell.rounded else now[0]
-        i, o, keep, new = _cut("lstm", x + read @ weights)
+    def step(x: Any, now: list[Any], own: list[Any]) -> list[Any]:
+        p = [0.0, 0.0, 0.0] if own[1] is None else np.split(own[1].astype(np.float64), 3)
+        read = reference.rounded_to_bytes(now[0].astype(np.float32)) if rounded else now[0]
+        i, o, keep, new = _cut("lstm", x + read @ own[0])
         let_in = f(i + p[0] * now[1])
         kept = 1 - let_in if cell.coupled else f(keep + p[2] * now[1])
         c = kept * now[1] + let_in * g(new)
         return [f(o + p[1] * c) * h(c), c]
 
-    return _walk(cell, gates, lengths, [state, cells], step)
+    return _walk(cell, gates, lengths, [state, cells], step, [weights, peepholes])
+
+
+def _np_lstm_of_bytes(
+    gates: Any, weights: Any, scales: Any, zeros: Any, sums: Any, state: Any, cells: Any, peepholes: Any = None, lengths: Any = None,
+    **attrs: Any,
+) -> Any:  # fmt: skip
+    floats = (weights.astype(np.float64) - zeros[..., None, :]) * scales[..., None, :].astype(np.float64)
+    return _np_lstm(gates, floats, state, cells, peepholes, lengths, True, **attrs)
 
 
 def _np_gru(gates: Any, weights: Any, state: Any, bias: Any, lengths: Any = None, **attrs: Any) -> Any:
     cell = _cell("gru", **attrs)
     f, g = _functions(cell)
-    hidden = weights.shape[0]
+    hidden = weights.shape[-2]
 
-    def step(x: Any, now: list[Any]) -> list[Any]:
-        h = now[0]
-        both = x[: 2 * hidden] + h @ weights[:, : 2 * hidden]
+    def step(x: Any, now: list[Any], operands: list[Any]) -> list[Any]:
+        h, (kernel, shift) = now[0], operands
+        both = x[: 2 * hidden] + h @ kernel[:, : 2 * hidden]
         keep, reset = f(both[:hidden]), f(both[hidden:])
-        own = weights[:, 2 * hidden :]
-        new = reset * (h @ own + bias) if cell.coupled else (reset * h) @ own + bias
+        own = kernel[:, 2 * hidden :]
+        new = reset * (h @ own + shift) if cell.coupled else (reset * h) @ own + shift
         return [keep * h + (1 - keep) * g(x[2 * hidden :] + new)]
 
-    return _walk(cell, gates, lengths, [state], step)
+    return _walk(cell, gates, lengths, [state], step, [weights, bias])
 
 
 def _np_rnn(gates: Any, weights: Any, state: Any, lengths: Any = None, **attrs: Any) -> Any:
     cell = _cell("rnn", **attrs)
     f = _functions(cell)[0]
-    return _walk(cell, gates, lengths, [state], lambda x, now: [f(x + now[0] @ weights)])
+    return _walk(cell, gates, lengths, [state], lambda x, now, own: [f(x + now[0] @ own[0])], [weights])
 
 
 def _cell(
     kind: str, activations: Sequence[str], alphas: Sequence[float], betas: Sequence[float], clip: float, reverse: bool,
-    input_forget: bool = False, linear_before_reset: bool = False, rounded: bool = False,
+    input_forget: bool = False, linear_before_reset: bool = False,
 ) -> Cell:  # fmt: skip
     # One field of a cell: "lstm" has the former flag, "gru" the latter.
-    return Cell(kind, activations, alphas, betas, clip, reverse, input_forget or linear_before_reset, rounded)
+    return Cell(kind, activations, alphas, betas, clip, reverse, input_forget or linear_before_reset)
 
 
 def _te(kind: str, states: int, extra: Sequence[str]) -> Callable[..., Any]:
@@ -119,27 +143,33 @@ def _te(kind: str, states: int, extra: Sequence[str]) -> Callable[..., Any]:
     return made
 
 
+def _te_of_bytes(gates: Any, weights: Any, scales: Any, zeros: Any, sums: Any, state: Any, cells: Any, *more: Any, **attrs: Any) -> Any:
+    given = dict(zip(("peepholes", "lengths"), more, strict=False))
+    return recurrent_steps(_cell("lstm", **attrs), gates, weights, [state, cells], **given, levels=[scales, zeros, sums])
+
+
 def _result(kind: str, gates: Expr, weights: Expr, states: Sequence[Expr], cell: Cell) -> StructInfo:
-    """All states and the last ones.
+    """All states and the last ones, which have an axis of directions behind time, or in front, if the weights have one.
 
     Raises:
         DeclarationError: if shapes don't fit.
     """
     x, w = tensor(gates, "gates"), tensor(weights, "weights")
-    if x.ndim != 3 or w.ndim != 2 or x.extents is None or w.extents is None:
+    if x.ndim != 3 or w.ndim not in (2, 3) or x.extents is None or w.extents is None:
         raise DeclarationError(
-            f"relax.op.nn.{cell.kind}_steps: gates [time, batch, gates], weights [hidden, gates], not {x.info}, {w.info}"
+            f"relax.op.nn.{cell.kind}_steps: gates [time, batch, gates], weights [directions, hidden, gates] or without the first axis, "
+            f"not {x.info}, {w.info}"
         )
     own: list[Operand] = [tensor(one, "a state") for one in states]
-    hidden = w.extents[0]
+    ways, (hidden, columns) = list(w.extents[:-2]), w.extents[-2:]
     wide = hidden * GATES[kind]
-    if any(same_extents(one, wide) is False for one in (x.extents[2], w.extents[1])):
-        raise DeclarationError(f"relax.op.nn.{kind}_steps: gates and weights have {wide} columns, not {x.info} and {w.info}")
+    if same_extents(x.extents[2], wide * ways[0] if ways else wide) is False or same_extents(columns, wide) is False:
+        raise DeclarationError(f"relax.op.nn.{kind}_steps: gates and weights have {wide} columns a direction, not {x.info} and {w.info}")
     for one in own:
-        if one.extents is not None and same_extents(one.extents[-1], hidden) is False:
-            raise DeclarationError(f"relax.op.nn.{kind}_steps: a state of {hidden} elements, not {one.info}")
-    end = x.like([x.extents[1], hidden])
-    return TupleStructInfo((x.like([*x.extents[:2], hidden]), *[end] * len(own)))
+        if one.extents is not None and (same_extents(one.extents[-1], hidden) is False or len(one.extents) != w.ndim):
+            raise DeclarationError(f"relax.op.nn.{kind}_steps: a state {[*ways, 'batch', hidden]}, not {one.info}")
+    time, batch = x.extents[:2]
+    return TupleStructInfo((x.like([time, *ways, batch, hidden]), *[x.like([*ways, batch, hidden])] * len(own)))
 
 
 @operator("nn.lstm_steps", Pattern.OPAQUE, te=_te("lstm", 2, ("peepholes", "lengths")), numpy=_np_lstm)
@@ -147,14 +177,26 @@ def lstm_steps(
     gates: Expr, weights: Expr, state: Expr, cells: Expr, peepholes: Expr | None = None, lengths: Expr | None = None,
     activations: Sequence[str] = ("Sigmoid", "Tanh", "Tanh"), alphas: Sequence[float] = (0.0, 0.0, 0.0),
     betas: Sequence[float] = (0.0, 0.0, 0.0), clip: float = 0.0, reverse: bool = False, input_forget: bool = False,
-    rounded: bool = False,
 ) -> StructInfo:  # fmt: skip
-    """States of a long short-term memory (Hochreiter and Schmidhuber 1997): all [time, batch, hidden], the last ones and the last cells.
+    """States of a long short-term memory (Hochreiter and Schmidhuber 1997): all, the last ones and the last cells.
 
-    See `topi.nn.recurrent.recurrent_steps`.
+    See `topi.nn.recurrent.recurrent_steps`, also for shapes; weights with an axis of two directions are those of a layer that goes both
+    ways.
     """
-    cell = _cell("lstm", activations, alphas, betas, clip, reverse, input_forget, rounded=rounded)
-    return _result("lstm", gates, weights, [state, cells], cell)
+    return _result("lstm", gates, weights, [state, cells], _cell("lstm", activations, alphas, betas, clip, reverse, input_forget))
+
+
+@operator("nn.lstm_steps_of_bytes", Pattern.OPAQUE, te=_te_of_bytes, numpy=_np_lstm_of_bytes)
+def lstm_steps_of_bytes(
+    gates: Expr, weights: Expr, scales: Expr, zeros: Expr, sums: Expr, state: Expr, cells: Expr, peepholes: Expr | None = None,
+    lengths: Expr | None = None, activations: Sequence[str] = ("Sigmoid", "Tanh", "Tanh"), alphas: Sequence[float] = (0.0, 0.0, 0.0),
+    betas: Sequence[float] = (0.0, 0.0, 0.0), clip: float = 0.0, reverse: bool = False, input_forget: bool = False,
+) -> StructInfo:  # fmt: skip
+    """As `lstm_steps`, of weights of int8 with scales and zeros; states are rounded to the bytes that multiply them.
+
+    `sums` are those of the columns of the weights less their zeros, in int32, which products of bytes need.
+    """
+    return _result("lstm", gates, weights, [state, cells], _cell("lstm", activations, alphas, betas, clip, reverse, input_forget))
 
 
 @operator("nn.gru_steps", Pattern.OPAQUE, te=_te("gru", 1, ("bias", "lengths")), numpy=_np_gru)
@@ -180,14 +222,35 @@ def rnn_steps(
     return _result("rnn", gates, weights, [state], _cell("rnn", activations, alphas, betas, clip, reverse))
 
 
+def _turned(weight: Any) -> Any:
+    """Weights with their last two axes the other way round."""
+    return permute_dims(weight, [0, 2, 1] if weight.struct_info.ndim == 3 else None)
+
+
+def rows_of(data: Any) -> Any:
+    """All steps of all sequences as rows of one matrix, where that has as many as are known or as a sequence has steps."""
+    time, batch, features = data.struct_info.extents
+    return reshape(data, [time * batch, features]) if as_int(batch) == 1 or None not in (as_int(time), as_int(batch)) else data
+
+
+def steps_of(rows: Any, data: Any) -> Any:
+    """What `rows_of` made rows of as steps again: [time, batch, columns]."""
+    return rows if rows.struct_info.ndim == 3 else reshape(rows, [*data.struct_info.extents[:2], rows.struct_info.extents[1]])
+
+
 def _from_inputs(data: Any, weight: Any, bias: Any) -> Any:
-    """What inputs and biases add to the gates, for all steps at once."""
-    product = matmul(data, permute_dims(weight, None))
-    return product if bias is None else add(product, bias)
+    """What inputs and biases add to the gates, for all steps and directions at once."""
+    if weight.struct_info.ndim == 3:
+        weight = reshape(weight, [-1, weight.struct_info.extents[2]])
+        bias = None if bias is None else reshape(bias, [-1])
+    product = matmul(rows_of(data), _turned(weight))
+    return steps_of(product if bias is None else add(product, bias), data)
 
 
 def lstm(data: Any, weight: Any, recurrence: Any, bias: Any, state: Any, cells: Any, *more: Any, **attrs: Any) -> Call:
     """A layer of long short-term memory: a product of matrices and `lstm_steps`, which says what it gives and takes `more` and `attrs`.
+
+    All but the data may have an axis of directions in front.
 
     Args:
         data: [time, batch, features].
@@ -195,11 +258,13 @@ def lstm(data: Any, weight: Any, recurrence: Any, bias: Any, state: Any, cells: 
         bias: [4 * hidden], or None.
         state, cells: [batch, hidden], before the first step.
     """
-    return lstm_steps(_from_inputs(data, weight, bias), permute_dims(recurrence, None), state, cells, *more, **attrs)
+    return lstm_steps(_from_inputs(data, weight, bias), _turned(recurrence), state, cells, *more, **attrs)
 
 
 def gru(data: Any, weight: Any, recurrence: Any, bias: Any, state: Any, state_bias: Any, *more: Any, **attrs: Any) -> Call:
     """A layer of gated recurrent units: a product of matrices and `gru_steps`, which says what it gives and takes `more` and `attrs`.
+
+    All but the data may have an axis of directions in front.
 
     Args:
         data: [time, batch, features].
@@ -208,11 +273,13 @@ def gru(data: Any, weight: Any, recurrence: Any, bias: Any, state: Any, state_bi
         state: [batch, hidden], before the first step.
         state_bias: [hidden], added to the product of the state for new states.
     """
-    return gru_steps(_from_inputs(data, weight, bias), permute_dims(recurrence, None), state, state_bias, *more, **attrs)
+    return gru_steps(_from_inputs(data, weight, bias), _turned(recurrence), state, state_bias, *more, **attrs)
 
 
 def rnn(data: Any, weight: Any, recurrence: Any, bias: Any, state: Any, *more: Any, **attrs: Any) -> Call:
     """A recurrent layer: a product of matrices and `rnn_steps`, which says what it gives and takes `more` and `attrs`.
+
+    All but the data may have an axis of directions in front.
 
     Args:
         data: [time, batch, features].
@@ -220,4 +287,4 @@ def rnn(data: Any, weight: Any, recurrence: Any, bias: Any, state: Any, *more: A
         bias: [hidden], or None.
         state: [batch, hidden], before the first step.
     """
-    return rnn_steps(_from_inputs(data, weight, bias), permute_dims(recurrence, None), state, *more, **attrs)
+    return rnn_steps(_from_inputs(data, weight, bias), _turned(recurrence), state, *more, **attrs)

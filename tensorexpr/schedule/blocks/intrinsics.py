@@ -12,15 +12,14 @@ from dataclasses import replace
 
 from ...te import TensorIntrin as DeclaredIntrin
 from ...te.intrinsics import dot_16x2_avx512_bf16, dot_16x4_vnni
+from ...te.intrinsics.dot_group import by_words
 from ...te.row_crossing import with_flat_views
 from ...te.to_prim_func import create_prim_func
-from ...tir.arithmetic import const
 from ...tir.block import Block, BlockRealize
 from ...tir.buffer import Buffer, BufferRegion
-from ...tir.expr import Broadcast, PrimExpr
+from ...tir.expr import Broadcast
 from ...tir.function import PrimFunc
 from ...tir.intrin import reinterpret
-from ...tir.llvm_intrin import call_llvm_pure_intrin
 from ...tir.stmt import For, Stmt
 from ...tir.stmt_functor import renew_defs
 from ...tir.tensor_intrin import TensorIntrin, buffers_of, built_in
@@ -75,17 +74,8 @@ def _dot_by_words(buffers: Sequence[Buffer]) -> Stmt:
     spread = Broadcast(reinterpret("int32", a.vload([0], f"uint8x{GROUP}")), OUTPUTS)
     left = reinterpret(f"int16x{lanes // 2}", spread)
     packed = reinterpret(f"int16x{lanes // 2}", b.vload([0, 0], f"int8x{lanes}"))
-    byte = Broadcast(const(8, "int16"), lanes // 2)
-    low = Broadcast(const(255, "int16"), lanes // 2)
-    # The unsigned operand's low bytes by a mask; the signed one's by shifts up and back, which extend the sign.
-    evens = _multiplied(left & low, (packed << byte) >> byte)
-    odds = _multiplied((left >> byte) & low, packed >> byte)
-    made: Stmt = out.vstore([0], out.vload([0], f"int32x{OUTPUTS}") + evens + odds)
+    made: Stmt = out.vstore([0], out.vload([0], f"int32x{OUTPUTS}") + by_words("llvm.x86.avx512.pmaddw.d.512", left, packed))
     return made
-
-
-def _multiplied(left: PrimExpr, right: PrimExpr) -> PrimExpr:
-    return call_llvm_pure_intrin(f"int32x{OUTPUTS}", "llvm.x86.avx512.pmaddw.d.512", left, right)
 
 
 built_in("dot_16x4_vnni", lambda: _from_declared(dot_16x4_vnni()))

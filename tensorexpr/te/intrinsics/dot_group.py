@@ -5,14 +5,16 @@ out[i] += sum(a[k] * b[i, k])          one group of `a` for all outputs, 32 bits
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ...tir.arithmetic import cast, const
 from ...tir.buffer import Buffer, decl_buffer
+from ...tir.dtype import parse_dtype
 from ...tir.expr import Broadcast, PrimExpr
 from ...tir.intrin import reinterpret
-from ...tir.llvm_intrin import call_llvm_pure_intrin
+from ...tir.llvm_intrin import call_llvm_pure_intrin, lanes_of, llvm_intrinsic
 from ..declare import compute, placeholder, reduce_axis
 from ..reducer import sum as te_sum
 from ..tensor_intrin import TensorIntrin, decl_tensor_intrin
@@ -72,3 +74,39 @@ class DotGroup:
         if self.widened:
             return accumulator + call_llvm_pure_intrin(result, self.llvm, spread, right)
         return call_llvm_pure_intrin(result, self.llvm, accumulator, spread, right)
+
+
+def by_words(llvm: str, spread: PrimExpr, packed: PrimExpr) -> PrimExpr:
+    """Sums of four products of unsigned and signed bytes, by an instruction that multiplies 16-bit words and adds pairs; exact.
+
+    Args:
+        llvm: the instruction.
+        spread: the unsigned bytes, two in each word, the same four for all sums.
+        packed: the signed bytes [sums][4] as words.
+    """
+    lanes = parse_dtype(packed.dtype).lanes
+    byte, low = Broadcast(const(8, "int16"), lanes), Broadcast(const(255, "int16"), lanes)
+
+    def multiplied(left: PrimExpr, right: PrimExpr) -> PrimExpr:
+        return call_llvm_pure_intrin(f"int32x{lanes // 2}", llvm, left, right)
+
+    # The unsigned operand's low bytes by a mask; the signed one's by shifts up and back, which extend the sign.
+    return multiplied(spread & low, (packed << byte) >> byte) + multiplied((spread >> byte) & low, packed >> byte)
+
+
+def dot_of_fours(bits: int, features: frozenset[str]) -> Callable[[PrimExpr, PrimExpr, PrimExpr], PrimExpr] | None:
+    """What adds products of bytes to sums of int32 in vectors of so many bits; None if a CPU has no instruction for it.
+
+    The function takes the sums, four unsigned bytes as one int32, and the signed ones [sums][4]; the result is exact within int32.
+    """
+    lanes = bits // 32
+    fours = llvm_intrinsic(f"llvm.x86.avx512.vpdpbusd.{bits}")
+    if fours is not None and not fours.missing(features):
+        name = fours.name
+        return lambda sums, a, b: call_llvm_pure_intrin(sums.dtype, name, sums, reinterpret(b.dtype, Broadcast(a, lanes)), b)
+    words = f"int16x{2 * lanes}"
+    for name in ("llvm.x86.avx512.pmaddw.d.512", "llvm.x86.avx2.pmadd.wd", "llvm.x86.sse2.pmadd.wd"):
+        row = llvm_intrinsic(name)
+        if row is not None and lanes_of(row.result)[0] == lanes and not row.missing(features):
+            return lambda sums, a, b: sums + by_words(name, reinterpret(words, Broadcast(a, lanes)), reinterpret(words, b))
+    return None

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from tensorexpr import relax
 from tensorexpr.relax import op
 from tensorexpr.tir.expr import Var as Symbol
 
@@ -104,6 +105,18 @@ CASES: dict[str, Case] = {
         (((2, 6, 3), F), ((2, 2, 3), F), ((2, 2, 3), "uint8")),
     ),
     "requantize": (lambda x, s, z: op.requantize(x, s / 3.0, z, 1, "uint8"), (((2, 4, N), "int32"), ((4,), F), ((4,), "uint8"))),
+    "lstm_steps_of_bytes": (
+        lambda x, w, s, h, c: nn.lstm_steps_of_bytes(
+            x,
+            w,
+            s * 0.003,
+            op.full((2, 80), relax.const(3, "int32"), "int32"),
+            op.sum(op.astype(w, "int32") - relax.const(3, "int32"), 1),
+            h,
+            c,
+        )[0],
+        (((2, 1, 160), F), ((2, 20, 80), "int8"), ((2, 80), F), ((2, 1, 20), F), ((2, 1, 20), F)),
+    ),
     "rnn_steps": (
         lambda x, w, h, n: nn.rnn_steps(x, w, h, n, ["Affine"], [0.5], [0.1])[0],
         (((4, 2, 5), F), ((5, 5), F), ((2, 5), F), ((2,), "int32")),

@@ -11,6 +11,7 @@ from tensorexpr.runtime.build import build
 from tensorexpr.schedule.tree import At, Inline, LoopKind, Root
 from tensorexpr.spaces.default import default_schedule
 from tensorexpr.target import Target
+from tensorexpr.topi.nn import recurrent_loops
 from tensorexpr.topi.nn.recurrent import Cell, recurrent_steps
 from tests.operators import Array, assert_same, run, values
 
@@ -77,9 +78,10 @@ def test_weights_that_do_not_fit_are_refused() -> None:
         topi.nn.lstm(te.placeholder((2, 1, 3)), te.placeholder((8, 3)), te.placeholder((8, 2)), weight_layout="IFG")
 
 
-def test_layers_of_many_weights_share_their_columns_among_threads() -> None:
-    """One sequence of 256 states reads 1 MB a step; the threads get parts of the columns, and states are what they are on one thread."""
-    hidden, steps, random = 256, 3, np.random.default_rng(0)
+def test_layers_of_many_weights_share_their_panels_among_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one sequence, in each step; states are what they are on one thread."""
+    monkeypatch.setattr(recurrent_loops, "_SHARED", 0)
+    hidden, steps, random = 40, 3, np.random.default_rng(0)
     shapes = ((steps, 1, 4 * hidden), (hidden, 4 * hidden), (1, hidden), (1, hidden))
     given = [(random.standard_normal(shape) / np.sqrt(hidden)).astype("float32") for shape in shapes]
     cell = Cell("lstm", ("Sigmoid", "Tanh", "Tanh"), (0.0,) * 3, (0.0,) * 3, 0.0, False, False)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from .... import relax
+from ....relax.ops.integer_products import integer_matmul
+from ....relax.ops.recurrent import rows_of, steps_of
 from ....tir.arithmetic import as_int
 from ..attributes import Attributes
 from ..context import Context, Inputs
@@ -60,52 +63,55 @@ def _activations(ctx: Context, attrs: Attributes, directions: int) -> list[dict[
     ]
 
 
-def _part(ctx: Context, value: Any, number: int) -> Any:
-    """What belongs to one direction: a part of the first axis."""
+def _part(ctx: Context, value: Any, ways: range) -> Any:
+    """What belongs to some directions: a part of the first axis."""
     info = value.struct_info
-    if not isinstance(info, relax.TensorStructInfo) or not info.extents or (whole := as_int(info.extents[0])) is None or number >= whole:
-        ctx.fail(f"direction {number} of {info}, whose first axis has to be known")
+    whole = as_int(info.extents[0]) if isinstance(info, relax.TensorStructInfo) and info.extents else None
+    if whole is None or ways.stop > whole:
+        ctx.fail(f"directions {', '.join(map(str, ways))} of {info}, whose first axis has to be known")
+    if len(ways) == whole:
+        return value
     if isinstance(value, relax.Constant):
-        return relax.const(np.ascontiguousarray(value.data.numpy()[number]))
-    if whole == 1:
-        return ctx.emit(R.squeeze(value, [0]))
-    return ctx.emit(R.squeeze(R.strided_slice(value, [0], [number], [number + 1]), [0]))
+        return relax.const(np.ascontiguousarray(value.data.numpy()[ways.start : ways.stop]))
+    return ctx.emit(R.strided_slice(value, [0], [ways.start], [ways.stop]))
 
 
-def _vector(ctx: Context, value: Any, first: int, count: int) -> Any:
+def _columns(value: Any, first: int, last: int) -> Any:
     if isinstance(value, relax.Constant):
-        return relax.const(value.data.numpy()[first : first + count])
-    return R.strided_slice(value, [0], [first], [first + count])
+        return relax.const(np.ascontiguousarray(value.data.numpy()[:, first:last]))
+    return R.strided_slice(value, [1], [first], [last])
 
 
-def _bias(ctx: Context, inputs: Inputs, number: int, hidden: int) -> tuple[Any, Any]:
+def _bias(ctx: Context, inputs: Inputs, ways: range, hidden: int) -> tuple[Any, Any]:
     """The bias of all gates, and of "GRU" that of the product of the state, which isn't among the first."""
     kind, width = _kind(ctx), _GATES[_kind(ctx)] * hidden
-    zeros = relax.const(np.zeros(hidden, ctx.dtype(0)))
+    zeros = relax.const(np.zeros((len(ways), hidden), ctx.dtype(0)))
     if not ctx.has(3):
         return None, zeros
-    own = _part(ctx, inputs[3], number)
-    from_inputs, from_states = _vector(ctx, own, 0, width), _vector(ctx, own, width, width)
+    own = _part(ctx, inputs[3], ways)
+    from_inputs, from_states = ctx.emit(_columns(own, 0, width)), ctx.emit(_columns(own, width, 2 * width))
     if kind != "GRU":
         return ctx.emit(R.add(from_inputs, from_states)), None
-    rest = ctx.emit(from_states)
     # The reset gate may multiply the product of the state with its bias, so this part can't join the inputs'.
-    padded = R.concat([_vector(ctx, rest, 0, 2 * hidden), zeros], 0)
-    return ctx.emit(R.add(from_inputs, padded)), ctx.emit(_vector(ctx, rest, 2 * hidden, hidden))
+    padded = R.concat([_columns(from_states, 0, 2 * hidden), zeros], 1)
+    return ctx.emit(R.add(from_inputs, padded)), ctx.emit(_columns(from_states, 2 * hidden, width))
 
 
-def _direction(ctx: Context, inputs: Inputs, number: int, options: dict[str, Any], data: Any, starts: Sequence[Any]) -> Any:
-    kind = _kind(ctx)
-    hidden = _hidden(ctx)
-    weight, recurrence = _part(ctx, inputs[1], number), _part(ctx, inputs[2], number)
-    bias, state_bias = _bias(ctx, inputs, number, hidden)
+def _directions(ctx: Context, inputs: Inputs, ways: range, options: dict[str, Any], data: Any, starts: Sequence[Any]) -> Any:
+    """Directions that have the same functions, as one call."""
+    kind, hidden = _kind(ctx), _hidden(ctx)
+    bias, state_bias = _bias(ctx, inputs, ways, hidden)
     lengths = [ctx.emit(R.astype(inputs[4], "int32"))] if ctx.has(4) else []
     extra: list[Any] = [state_bias] if kind == "GRU" else []
     if kind == "LSTM" and (ctx.has(7) or lengths):
         # Operands go by their places: lengths stand behind peepholes, so there are some, of zeros.
-        extra = [_part(ctx, inputs[7], number) if ctx.has(7) else relax.const(np.zeros(3 * hidden, ctx.dtype(0)))]
+        zeros = relax.const(np.zeros((len(ways), 3 * hidden), ctx.dtype(0)))
+        extra = [_part(ctx, inputs[7], ways) if ctx.has(7) else zeros]
+    weight, recurrence, states = _part(ctx, inputs[1], ways), _part(ctx, inputs[2], ways), [_part(ctx, one, ways) for one in starts]
+    if isinstance(data, _Levels):
+        return ctx.emit(_of_bytes(ctx, data, weight, recurrence, bias, ways, [*states, *extra, *lengths], options))
     function = {"LSTM": R.nn.lstm, "GRU": R.nn.gru, "RNN": R.nn.rnn}[kind]
-    return ctx.emit(function(data, weight, recurrence, bias, *starts, *extra, *lengths, **options))
+    return ctx.emit(function(data, weight, recurrence, bias, *states, *extra, *lengths, **options))
 
 
 def _ranked(ctx: Context, batch_first: bool) -> None:
@@ -126,43 +132,44 @@ def _ranked(ctx: Context, batch_first: bool) -> None:
         value.expr = ctx.builder.match_cast(ctx.expression(value), relax.TensorStructInfo([*shape, last], ctx.dtype(index)))
 
 
-def _layer(ctx: Context, inputs: Inputs, attrs: Attributes) -> list[Any]:
-    """All directions, and their results side by side."""
+def _options(ctx: Context, attrs: Attributes, directions: int) -> list[tuple[range, dict[str, Any]]]:
+    """Attributes of calls, each of as many directions as have the same functions."""
+    functions, direction = _activations(ctx, attrs, directions), attrs.string("direction", "forward")
+    common: dict[str, Any] = {"clip": attrs.float("clip", 0.0)}
+    if _kind(ctx) == "LSTM":
+        common["input_forget"] = attrs.bool("input_forget", False)
+    if _kind(ctx) == "GRU":
+        common["linear_before_reset"] = attrs.bool("linear_before_reset", False)
+    if functions[0] == functions[-1]:
+        return [(range(directions), {**functions[0], **common, "reverse": direction == "reverse"})]
+    return [(range(n, n + 1), {**own, **common, "reverse": n == 1}) for n, own in enumerate(functions)]
+
+
+def _layer(ctx: Context, inputs: Inputs, attrs: Attributes, levels: _Levels | None = None) -> list[Any]:
+    """All directions, side by side."""
     kind, batch_first = _kind(ctx), attrs.bool("layout", False)
     direction = attrs.string("direction", "forward")
     if direction not in ("forward", "reverse", "bidirectional"):
         ctx.fail(f"no direction {direction!r}")
     directions = 2 if direction == "bidirectional" else 1
-    stated, found = attrs.int("hidden_size", None), _hidden(ctx)
-    if stated is not None and stated != found:
-        ctx.fail(f"hidden_size is {stated}, where the weights of the state have {found} columns")
+    stated, hidden = attrs.int("hidden_size", None), _hidden(ctx)
+    if stated is not None and stated != hidden:
+        ctx.fail(f"hidden_size is {stated}, where the weights of the state have {hidden} columns")
     _ranked(ctx, batch_first)
-    data = ctx.emit(R.permute_dims(inputs[0], [1, 0, 2])) if batch_first else inputs[0]
-    batch, hidden = data.struct_info.extents[1], _hidden(ctx)
-    results = []
-    for number, functions in enumerate(_activations(ctx, attrs, directions)):
-        starts = []
-        for index in (5, 6)[: 2 if kind == "LSTM" else 1]:
-            if not ctx.has(index):
-                starts.append(R.zeros([batch, hidden], ctx.dtype(0)))
-                continue
-            given = ctx.emit(R.permute_dims(inputs[index], [1, 0, 2])) if batch_first else inputs[index]
-            starts.append(_part(ctx, given, number))
-        options = {**functions, "clip": attrs.float("clip", 0.0), "reverse": direction == "reverse" or number == 1}
-        if kind == "LSTM":
-            options |= {"input_forget": attrs.bool("input_forget", False), "rounded": ctx.node.op_type != kind}
-        if kind == "GRU":
-            options["linear_before_reset"] = attrs.bool("linear_before_reset", False)
-        results.append(_direction(ctx, inputs, number, options, data, starts))
+    data: Any = inputs[0] if levels is None else levels.data
+    data = ctx.emit(R.permute_dims(data, [1, 0, 2])) if batch_first else data
+    batch, starts = data.struct_info.extents[1], []
+    for index in (5, 6)[: 2 if kind == "LSTM" else 1]:
+        given = inputs[index] if ctx.has(index) else R.zeros([directions, batch, hidden], ctx.dtype(0))
+        starts.append(ctx.emit(R.permute_dims(given, [1, 0, 2]) if batch_first and ctx.has(index) else given))
+    data = data if levels is None else replace(levels, data=data)
+    results = [_directions(ctx, inputs, ways, options, data, starts) for ways, options in _options(ctx, attrs, directions)]
     made: list[Any] = []
     for n in range(3 if kind == "LSTM" else 2):
-        # [time, batch, hidden] and [batch, hidden] get the axis of directions; with layout 1 it stands behind the batch.
-        axis = (2 if n == 0 else 1) if batch_first else (1 if n == 0 else 0)
-        parts = [relax.TupleGetItem(one, n) for one in results]
-        if batch_first and n == 0:
-            parts = [ctx.emit(R.permute_dims(ctx.emit(one), [1, 0, 2])) for one in parts]
-        wide = [ctx.emit(R.expand_dims(ctx.emit(one), [axis])) for one in parts]
-        made.append(wide[0] if directions == 1 else ctx.emit(R.concat(wide, axis)))
+        # [time, directions, batch, hidden] and [directions, batch, hidden]; with layout 1 the batch comes first.
+        parts = [ctx.emit(relax.TupleGetItem(one, n)) for one in results]
+        whole = parts[0] if len(parts) == 1 else ctx.emit(R.concat(parts, 0 if n else 1))
+        made.append(ctx.emit(R.permute_dims(whole, [1, 0, 2] if n else [2, 0, 1, 3])) if batch_first else whole)
     return made
 
 
@@ -170,30 +177,65 @@ for _name in _DEFAULT:
     onnx_op(_name)(_layer)
 
 
-def _weights(ctx: Context, index: int, scale: int) -> Value:
-    """Quantised weights [directions, inputs, gates] as floats [directions, gates, inputs].
+@dataclass(frozen=True)
+class _Levels:
+    """Data and weights of bytes.
 
-    Their scales and zeros are one for each direction, or one for each column of it.
+    Args:
+        data, scale, zero: [time, batch, features] as unsigned bytes, their scale and what stands for zero.
+        factors, zeros: of both weights: [directions, gates] each.
+    """
+
+    data: Any
+    scale: Any
+    zero: Any
+    factors: tuple[Any, Any]
+    zeros: tuple[Any, Any]
+
+
+def _of_bytes(
+    ctx: Context, levels: _Levels, weight: Any, recurrence: Any, bias: Any, ways: range, operands: Sequence[Any], options: dict[str, Any]
+) -> Any:
+    """A layer of bytes: products with inputs and with states, exact in int32, by the scales of both factors."""
+    (w_factors, r_factors), (w_zeros, r_zeros) = ([one[ways.start : ways.stop] for one in pair] for pair in (levels.factors, levels.zeros))
+    columns = weight.data.numpy().reshape(-1, weight.data.shape[2]).T
+    factor = relax.const(np.ascontiguousarray(columns))
+    total = integer_matmul(rows_of(levels.data), factor, levels.zero, relax.const(w_zeros.reshape(-1)), ctx.emit)
+    scale = R.multiply(levels.scale, relax.const(w_factors.reshape(-1)))
+    gates = R.multiply(R.astype(total, "float32"), scale)
+    gates = ctx.emit(steps_of(gates if bias is None else R.add(gates, R.reshape(bias, [-1])), levels.data))
+    bytes_, zero = np.ascontiguousarray(recurrence.data.numpy().transpose(0, 2, 1)), r_zeros.astype(np.int32)
+    if bytes_.dtype == np.uint8:
+        # signed ones, as instructions have them: both a number and its zero move
+        bytes_, zero = (bytes_.astype(np.int16) - 128).astype(np.int8), zero - 128
+    sums = bytes_.sum(1, dtype=np.int32) - np.int32(bytes_.shape[1]) * zero
+    levels_of_states = map(relax.const, (bytes_, r_factors, zero, sums))
+    return R.nn.lstm_steps_of_bytes(gates, *levels_of_states, *operands, **options)
+
+
+def _weights(ctx: Context, index: int, scale: int) -> tuple[Value, Any, Any]:
+    """Quantised weights [directions, inputs, gates] as [directions, gates, inputs], their scales and zeros [directions, gates].
+
+    These are given for each direction, or for each column of it.
     """
     levels, factors = ctx.constant(index), ctx.constant(scale).astype(np.float32)
     zeros = ctx.constant(scale + 1) if ctx.has(scale + 1) else np.zeros(factors.shape, levels.dtype)
     if levels.ndim != 3 or factors.shape not in ((levels.shape[0],), (levels.shape[0], levels.shape[2])) or zeros.shape != factors.shape:
         ctx.fail(f"weights of shape {levels.shape} have scales of shape {factors.shape} and zeros of shape {zeros.shape}")
-    wide = (-1, 1, factors.shape[1] if factors.ndim == 2 else 1)
-    values = (levels.astype(np.float32) - zeros.astype(np.float32).reshape(wide)) * factors.reshape(wide)
-    return constant_value(np.ascontiguousarray(values.transpose(0, 2, 1)))
+    wide = (levels.shape[0], levels.shape[2])
+    spread = [np.ascontiguousarray(np.broadcast_to(one.reshape(wide[0], -1), wide)) for one in (factors, zeros)]
+    return constant_value(np.ascontiguousarray(levels.transpose(0, 2, 1))), spread[0], spread[1]
 
 
 @onnx_op(f"{_QUANTIZED}LSTM", domain="com.microsoft")
 def dynamic_quantize_lstm(ctx: Context, inputs: Inputs, attrs: Attributes) -> list[Any]:
     """An LSTM whose weights are integers of eight bits, by ONNX Runtime's description of its contrib operators.
 
-    Its data, and at each step its state, are rounded to the bytes that multiply these weights. They are given as the floats that the
-    bytes stand for, of which products are as exact as of integers. Each sequence of a batch has a range of its own; where ONNX Runtime
-    takes one for several depends on its threads.
+    Its data, and at each step its state, are rounded to the bytes that multiply these weights. Each sequence of a batch has a range of
+    its own; where ONNX Runtime takes one for several depends on its threads.
     """
-    ctx.values[1], ctx.values[2] = _weights(ctx, 1, 8), _weights(ctx, 2, 10)
+    ctx.values[1], *w = _weights(ctx, 1, 8)
+    ctx.values[2], *r = _weights(ctx, 2, 10)
     _ranked(ctx, attrs.bool("layout", False))
-    levels, scale, zero = (ctx.emit(one) for one in dynamic_quantized(ctx, inputs[0]))
-    ctx.values[0] = Value(ctx.emit(R.dequantize(levels, scale, zero, -1, "float32")))
-    return _layer(ctx, inputs, attrs)
+    data, scale, zero = (ctx.emit(one) for one in dynamic_quantized(ctx, inputs[0]))
+    return _layer(ctx, inputs, attrs, _Levels(data, scale, zero, (w[0], r[0]), (w[1], r[1])))
