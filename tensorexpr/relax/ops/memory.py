@@ -8,12 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from ...tir.dtype import from_numpy, to_numpy
+from ...arith.analyzer import Analyzer
+from ...errors import ArgumentError, DeclarationError
+from ...tir.arithmetic import as_int, cast, const
+from ...tir.dtype import from_numpy, parse_dtype, to_numpy
+from ...tir.expr import PrimExpr
 from ...tir.op_registry import Op
 from ..expr import Call, DataTypeImm, PrimValue, StringImm, Tuple
-from ..struct_info import ObjectStructInfo, RelaxExpr, StructInfo, TensorStructInfo
+from ..struct_info import ObjectStructInfo, PrimStructInfo, RelaxExpr, StructInfo, TensorStructInfo
 from .calls import VOID
-from .row import Expr, Exprs, Pattern, Prim, Shape, operator
+from .manipulate import extents_of
+from .row import Expr, Exprs, Pattern, Prim, Shape, operator, tensor
 
 
 def _new(shape: Sequence[int], dtype: str, *rest: Any) -> Any:
@@ -67,6 +72,74 @@ def kill_storage(storage: Expr) -> StructInfo:
 def kill_tensor(tensor: Expr) -> StructInfo:
     """Say that nobody uses a tensor any more."""
     return VOID
+
+
+def _seen(data: Any, shape: Sequence[int], dtype: Any, offset: int) -> Any:
+    """Bytes of an array as another one on the same memory."""
+    element, whole = to_numpy(str(dtype)), np.ascontiguousarray(data).reshape(-1).view(np.uint8)
+    end = offset + math.prod(shape) * element.itemsize
+    if not 0 <= offset <= end <= whole.size:
+        raise ArgumentError(f"memory.view: bytes {offset} to {end} of a tensor of {whole.size} bytes")
+    return whole[offset:end].view(element).reshape(shape)
+
+
+@operator("memory.view", Pattern.OPAQUE, numpy=_seen, as_is=True)
+def _view(data: Expr, shape: Shape, dtype: Expr, relative_byte_offset: Prim) -> StructInfo:
+    """A tensor on the memory of another one."""
+    operand, extents = tensor(data, "data"), extents_of(shape)
+    named = dtype.value if isinstance(dtype, DataTypeImm) else ""
+    offset: Any = relative_byte_offset.struct_info
+    if not isinstance(offset, PrimStructInfo):
+        raise DeclarationError(f"relative_byte_offset is a number of bytes, not {offset}")
+    first = offset.value
+    if first is not None and (as_int(first) or 0) < 0:
+        raise DeclarationError(f"relative_byte_offset is {first}; a view begins in the tensor")
+    if extents is not None and operand.extents is not None and named and operand.dtype:
+        size, whole = _size(extents, named), _size(operand.extents, operand.dtype)
+        needed = size if first is None else size + cast(first, "int64")
+        if Analyzer().can_prove(needed > whole):
+            raise DeclarationError(f"{needed} bytes of {operand.info}, which has {whole}")
+    return TensorStructInfo(shape if extents is None else extents, named)
+
+
+def _size(extents: Sequence[PrimExpr], dtype: str) -> PrimExpr:
+    """Bytes of a tensor."""
+    found: PrimExpr = const(parse_dtype(dtype).itemsize, "int64")
+    for extent in extents:
+        found = found * cast(extent, "int64")
+    return found
+
+
+@operator("memory.ensure_zero_copy", Pattern.OPAQUE, numpy=lambda data: data, as_is=True)
+def ensure_zero_copy(data: Expr) -> StructInfo:
+    """A tensor as it is: views here have the memory of what they show, wherever they are made."""
+    return tensor(data, "data").info
+
+
+def view(data: Any, shape: Any = None, dtype: Any = None, relative_byte_offset: Any = None) -> Call:
+    """A tensor on the memory of another one.
+
+    Args:
+        data: the tensor.
+        shape: of the view; that of the tensor by default.
+        dtype: of its elements; that of the tensor by default. Elements of another size need a shape.
+        relative_byte_offset: where it begins in the tensor; 0 by default.
+
+    Raises:
+        DeclarationError: for a view that is known to reach beyond the tensor.
+    """
+    info = tensor(data, "data").info
+    made = info.dtype if dtype is None else dtype
+    if isinstance(made, str) and not made:
+        raise DeclarationError("relax.op.memory.view: the dtype of the tensor isn't known, so it is stated")
+    if shape is None and info.shape is not None:
+        named = _dtype(made)
+        if isinstance(named, DataTypeImm) and info.dtype and parse_dtype(named.value).itemsize != parse_dtype(info.dtype).itemsize:
+            raise DeclarationError(f"relax.op.memory.view: elements of {info.dtype} as {named.value} have another shape, which is stated")
+        shape = info.shape
+    if shape is None:
+        raise DeclarationError("relax.op.memory.view: the shape of the tensor isn't known: state one, or match_cast it first")
+    return _view(data, shape, _dtype(made), 0 if relative_byte_offset is None else relative_byte_offset)
 
 
 @operator("vm.alloc_storage", Pattern.OPAQUE, numpy=_elements, is_pure=False)
