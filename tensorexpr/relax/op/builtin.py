@@ -1,5 +1,5 @@
 """Memory for tensors: `relax.op.builtin.alloc_tensor`."""
 
-from ..ops.memory import alloc_tensor
+from ..ops.memory import alloc_tensor, stop_lift_params
 
-__all__ = ["alloc_tensor"]
+__all__ = ["alloc_tensor", "stop_lift_params"]

@@ -50,6 +50,12 @@ def _alloc_tensor(shape: Shape, dtype: Expr, runtime_device_index: Prim, storage
     return _tensor(shape, dtype)
 
 
+@operator("builtin.stop_lift_params", Pattern.OPAQUE, numpy=lambda x: x, as_is=True)
+def stop_lift_params(x: Expr) -> StructInfo:
+    """A value as it is, of which LiftTransformParams takes nothing into the transform of weights."""
+    return x.struct_info
+
+
 @operator("memory.alloc_storage", Pattern.OPAQUE, numpy=_bytes, is_pure=False)
 def _alloc_storage(size: Shape, virtual_device_index: Prim, storage_scope: Expr, dtype: Expr) -> StructInfo:
     """Bytes for tensors."""

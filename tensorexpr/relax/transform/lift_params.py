@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ...errors import DeclarationError
@@ -12,11 +12,13 @@ from ...tir.attrs import FrozenMap
 from ...tir.function import IRModule
 from ...tir.structural import structural_equal
 from ..analysis import is_pure, remove_all_unused
-from ..expr import Binding, DataflowBlock, DataflowVar, Function, If, SeqExpr, Tuple, Var, VarBinding
+from ..expr import Binding, BindingBlock, Call, DataflowBlock, DataflowVar, Function, If, SeqExpr, Tuple, Var, VarBinding
 from ..struct_info import symbols_of
 from ..visitor import Mutator, walk
 from .parameters import bundled
 from .passes import graph_pass
+
+STOP = "relax.builtin.stop_lift_params"
 
 
 def _variables(expr: Any) -> list[Var]:
@@ -31,67 +33,128 @@ def _liftable(func: Function) -> list[Binding]:
         for binding in block.bindings:
             read = _variables(binding.value)
             is_plain = isinstance(binding, VarBinding) and not isinstance(binding.value, (If, Function)) and is_pure(binding.value)
-            if isinstance(block, DataflowBlock) and is_plain and read and known.issuperset(read):
+            is_stop = isinstance(binding.value, Call) and binding.value.op == STOP
+            if isinstance(block, DataflowBlock) and is_plain and not is_stop and read and known.issuperset(read):
                 known.add(binding.var)
                 found.append(binding)
     return found
 
 
-def lifted(func: Function, name: str) -> tuple[Function, Function]:
-    """A function that takes transformed weights, and the one that transforms them, from a tuple to a tuple.
+@dataclass(frozen=True)
+class _Lifting:
+    """A function, and which of its variables are the weights and the transformed ones of the first function that shares the transform."""
+
+    func: Function
+    same: Mapping[Var, Var]
+
+    @property
+    def count(self) -> int:
+        """Its inputs, which stand in front of its weights."""
+        return int(self.func.attrs["num_input"])
+
+    def rest(self) -> Iterator[Binding]:
+        """What is left of its bindings."""
+        return (binding for binding in self.func.body.bindings() if binding.var not in self.same)
+
+    def reads(self) -> set[Var]:
+        """What of the shared variables is read by what is left."""
+        read = {var for binding in self.rest() for var in _variables(binding.value)} | set(_variables(self.func.body.body))
+        return {self.same[var] for var in read if var in self.same}
+
+    def left(self, kept: Sequence[Var]) -> Function:
+        """The function that takes inputs, and what is kept."""
+        # Parameters are plain variables; what was computed may have been one of a dataflow block.
+        params = {one: Var(one.name_hint, one.struct_info) for one in kept}
+        blocks = (type(block)(tuple(b for b in block.bindings if b.var not in self.same)) for block in self.func.body.blocks)
+        body = SeqExpr(tuple(map(_without_stops, (block for block in blocks if block.bindings))), self.func.body.body)
+        renamed = Mutator({own: params[shared] for own, shared in self.same.items() if shared in params})
+        made = renamed.function(replace(self.func, params=self.func.params[: self.count], body=body))
+        return replace(made, params=(*made.params, *params.values()))
+
+
+def _without_stops(block: BindingBlock) -> BindingBlock:
+    def plain(binding: Binding) -> Binding:
+        value = binding.value
+        return replace(binding, value=value.args[0]) if isinstance(value, Call) and value.op == STOP else binding
+
+    return type(block)(tuple(map(plain, block.bindings)))
+
+
+def lifted(functions: Mapping[str, Function]) -> tuple[dict[str, Function], Function]:
+    """Functions that take transformed weights, and the one that transforms them for all, from a tuple to a tuple.
+
+    What all of them compute from weights alone is moved.
 
     Raises:
-        DeclarationError: if shapes of weights have symbols.
+        DeclarationError: if shapes of weights have symbols, or functions that share a transform have other weights.
     """
-    count = int(func.attrs["num_input"])
-    weights, moved = func.params[count:], _liftable(func)
+    (name, first), *others = functions.items()
+    weights, moved = first.params[int(first.attrs["num_input"]) :], _liftable(first)
     # The transform is called without inputs, which might give symbols their values.
     if any(symbols_of(param.struct_info) for param in weights):
         raise DeclarationError(f"LiftTransformParams: weights of {name} have shapes with symbols: bind these first (BindSymbolicVars)")
-    gone = {binding.var for binding in moved}
-    rest = [binding for binding in func.body.bindings() if binding.var not in gone]
-    read = {var for binding in rest for var in _variables(binding.value)} | set(_variables(func.body.body))
+    maps: list[dict[Var, Var]] = [{one: one for one in (*weights, *(binding.var for binding in moved))}]
+    for other, func in others:
+        own = func.params[int(func.attrs["num_input"]) :]
+        if len(own) != len(weights) or not all(structural_equal(a.struct_info, b.struct_info) for a, b in zip(own, weights, strict=True)):
+            raise DeclarationError(f"LiftTransformParams: {other} has other weights than {name}, with which it shares their transform")
+        same = dict(zip(own, weights, strict=True))
+        for binding in _liftable(func):
+            value = Mutator(same).visit(binding.value)
+            known = next((one.var for one in moved if structural_equal(one.value, value)), None)
+            if known is not None:
+                same[binding.var] = known
+        moved = [one for one in moved if one.var in same.values()]
+        maps.append(same)
+    common = {*weights, *(binding.var for binding in moved)}
+    own_maps = ({own: one for own, one in same.items() if one in common} for same in maps)
+    parts = [_Lifting(func, same) for func, same in zip(functions.values(), own_maps, strict=True)]
+    read = set[Var]().union(*(part.reads() for part in parts))
     kept = [one for one in (*weights, *(binding.var for binding in moved)) if one in read]
+    made = {other: part.left(kept) for other, part in zip(functions, parts, strict=True)}
+    return made, _transform(weights, moved, kept)
+
+
+def _transform(weights: Sequence[Var], moved: Sequence[Binding], kept: Sequence[Var]) -> Function:
+    """From a tuple of weights to one of what is kept."""
     inner = {binding.var: DataflowVar(binding.var.name_hint, binding.var.struct_info) for binding in moved}
     renamer = Mutator(inner)
     bindings = [VarBinding(inner[binding.var], renamer.visit(binding.value)) for binding in moved]
     result = Var("output_tuple", Tuple(tuple(kept)).struct_info)
     whole = DataflowBlock((*bindings, VarBinding(result, renamer.visit(Tuple(tuple(kept))))))
-    transform = bundled(Function(weights, SeqExpr((whole,), result), attrs=FrozenMap({"num_input": 0})), "model_params")
-    # Parameters are plain variables; what was computed may have been one of a dataflow block.
-    params = {one: Var(one.name_hint, one.struct_info) for one in kept}
-    blocks = tuple(type(block)(tuple(b for b in block.bindings if b.var not in gone)) for block in func.body.blocks)
-    body = SeqExpr(tuple(block for block in blocks if block.bindings), func.body.body)
-    left = Mutator(params).function(replace(func, params=func.params[:count], body=body))
-    return replace(left, params=(*left.params, *params.values())), remove_all_unused(transform)
+    made = bundled(Function(tuple(weights), SeqExpr((whole,), result), attrs=FrozenMap({"num_input": 0})), "model_params")
+    return remove_all_unused(made)
 
 
 def LiftTransformParams(shared_transform: bool | Sequence[str] = False) -> ModulePass:
     """A pass: of functions with "num_input" what depends on weights alone goes into `<name>_transform_params`.
 
-    That one takes the weights as a tuple, and returns those that the function takes now: used weights, then what was computed.
+    That one takes the weights as a tuple, and returns those that the function takes now: used weights, then what was computed. What stands
+    behind `R.builtin.stop_lift_params` stays.
 
     Args:
-        shared_transform: one `transform_params` for all such functions, or those of these names; they have to transform weights alike.
+        shared_transform: one `transform_params` for all such functions, or those of these names, of what all of them compute; a weight or
+            result that one of them reads is passed to all.
 
     Raises:
-        DeclarationError: if functions that shall share transform weights differently.
+        DeclarationError: if functions that shall share a transform have other weights.
     """
 
     def run(mod: IRModule) -> IRModule:
-        made = mod.clone()
-        shared: Function | None = None
-        for var, func in mod.functions_items():
-            if not isinstance(func, Function) or "num_input" not in func.attrs:
-                continue
-            left, transform = lifted(func, var.name_hint)
-            is_shared = shared_transform is True or (not isinstance(shared_transform, bool) and var.name_hint in shared_transform)
-            if is_shared and shared is not None and not structural_equal(shared, transform):
-                raise DeclarationError(f"LiftTransformParams: {var.name_hint} transforms its weights otherwise than functions before it")
-            name = "transform_params" if is_shared else f"{var.name_hint}_transform_params"
-            shared = transform if is_shared else shared
-            made.update_func(var, left)
-            made.update_func(name, transform.with_attr("global_symbol", name))
+        made, alone = mod.clone(), list[str]()
+        shared: dict[str, Function] = {}
+        found = {var.name_hint: func for var, func in mod.functions_items() if isinstance(func, Function) and "num_input" in func.attrs}
+        for name, func in found.items():
+            if shared_transform is True or (not isinstance(shared_transform, bool) and name in shared_transform):
+                shared[name] = func
+            else:
+                alone.append(name)
+        groups = [(f"{name}_transform_params", {name: found[name]}) for name in alone]
+        for transform_name, functions in [*groups, *([("transform_params", shared)] if shared else [])]:
+            left, transform = lifted(functions)
+            for name, func in left.items():
+                made.update_func(name, func)
+            made.update_func(transform_name, transform.with_attr("global_symbol", transform_name))
         return made
 
     return graph_pass("LiftTransformParams", run)

@@ -96,6 +96,37 @@ def test_weights_are_transformed_once(shared: bool) -> None:
         transform.LiftTransformParams()(with_weights(Symbol("n", "int64")))
 
 
+def test_functions_share_the_transforms_that_all_of_them_have() -> None:
+    """A weight of which only some make the same is passed as it is; what stands behind a stop isn't moved."""
+    shapes = ((2, 4), (3, 4), (3, 4))
+    bb = BlockBuilder()
+    for name in ("main", "again"):
+        x, w, v = (Var(name, TensorStructInfo(shape)) for name, shape in zip("xwv", shapes, strict=True))
+        with bb.function(name, [x, w, v], {"num_input": 1}):
+            with bb.dataflow():
+                turned = bb.emit(op.permute_dims(v))
+                other = bb.emit(op.permute_dims(w * 2.0) if name == "main" else op.permute_dims(w) + 1.0)
+                stopped = bb.emit(op.builtin.stop_lift_params(turned))
+                out = bb.emit_output(op.matmul(x, other) + op.matmul(x, stopped * 3.0))
+            bb.emit_func_output(out)
+    mod = bb.get()
+    made: Any = transform.LiftTransformParams(["main", "again"])(mod)
+    assert sorted(var.name_hint for var in made.get_global_vars()) == ["again", "main", "transform_params"]
+    assert [param.struct_info.extents for param in made["again"].params] == [(2, 4), (3, 4), (4, 3)]
+    assert "stop_lift_params" not in made.script()
+    arrays = [np.random.default_rng(n).standard_normal(shape).astype("float32") for n, shape in enumerate(shapes)]
+    weights = Evaluator(made)("transform_params", tuple(arrays[1:]))
+    for name in ("main", "again"):
+        np.testing.assert_allclose(Evaluator(made)(name, arrays[0], *weights), Evaluator(mod)(name, *arrays), rtol=1e-5)
+        one = relax.transform.LiftTransformParams()(mod)
+        own = Evaluator(one)(f"{name}_transform_params", tuple(arrays[1:]))
+        np.testing.assert_allclose(Evaluator(one)(name, arrays[0], *own), Evaluator(mod)(name, *arrays), rtol=1e-5)
+    with pytest.raises(DeclarationError, match="again has other weights than main"):
+        wider = with_weights()
+        wider.update_func("again", bb.get()["again"])
+        transform.LiftTransformParams(True)(wider)
+
+
 def test_groups_by_pattern() -> None:
     product = is_op("relax.matmul")(wildcard(), wildcard())
     pattern = is_op("relax.nn.relu")(is_op("relax.add")(product, wildcard()))
