@@ -124,6 +124,7 @@ _INTEGERS = (
     "relax.FuseOps.max_depth",
     "relax.build.processes",
     "relax.build.progress",
+    "relax.lift_transform_params.consume_params",
     "relay.FuseOps.link_params",
     "relay.FuseOps.max_depth",
     "te.keep_schedule_record",

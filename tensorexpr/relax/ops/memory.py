@@ -12,13 +12,16 @@ from ...arith.analyzer import Analyzer
 from ...errors import ArgumentError, DeclarationError
 from ...tir.arithmetic import as_int, cast, const
 from ...tir.dtype import from_numpy, parse_dtype, to_numpy
-from ...tir.expr import PrimExpr
+from ...tir.expr import IntImm, PrimExpr, Range
 from ...tir.op_registry import Op
+from ...tir.rewriting import variables
 from ..expr import Call, DataTypeImm, PrimValue, StringImm, Tuple
 from ..struct_info import ObjectStructInfo, PrimStructInfo, RelaxExpr, StructInfo, TensorStructInfo
-from .calls import VOID
+from .calls import VOID, shape_of
 from .manipulate import extents_of
 from .row import Expr, Exprs, Pattern, Prim, Shape, operator, tensor
+
+_MOST = 1 << 40  # an extent that nobody reaches
 
 
 def _new(shape: Sequence[int], dtype: str, *rest: Any) -> Any:
@@ -80,9 +83,9 @@ def kill_tensor(tensor: Expr) -> StructInfo:
     return VOID
 
 
-def _seen(data: Any, shape: Sequence[int], dtype: Any, offset: int) -> Any:
+def _seen(data: Any, shape: Sequence[int], dtype: Any = None, offset: int = 0) -> Any:
     """Bytes of an array as another one on the same memory."""
-    element, whole = to_numpy(str(dtype)), np.ascontiguousarray(data).reshape(-1).view(np.uint8)
+    element, whole = data.dtype if dtype is None else to_numpy(str(dtype)), np.ascontiguousarray(data).reshape(-1).view(np.uint8)
     end = offset + math.prod(shape) * element.itemsize
     if not 0 <= offset <= end <= whole.size:
         raise ArgumentError(f"memory.view: bytes {offset} to {end} of a tensor of {whole.size} bytes")
@@ -90,11 +93,11 @@ def _seen(data: Any, shape: Sequence[int], dtype: Any, offset: int) -> Any:
 
 
 @operator("memory.view", Pattern.OPAQUE, numpy=_seen, as_is=True)
-def _view(data: Expr, shape: Shape, dtype: Expr, relative_byte_offset: Prim) -> StructInfo:
+def _view(data: Expr, shape: Shape, dtype: Expr | None = None, relative_byte_offset: Prim | None = None) -> StructInfo:
     """A tensor on the memory of another one."""
     operand, extents = tensor(data, "data"), extents_of(shape)
-    named = dtype.value if isinstance(dtype, DataTypeImm) else ""
-    offset: Any = relative_byte_offset.struct_info
+    named = operand.dtype if dtype is None else dtype.value if isinstance(dtype, DataTypeImm) else ""
+    offset: Any = PrimStructInfo("int64", IntImm("int64", 0)) if relative_byte_offset is None else relative_byte_offset.struct_info
     if not isinstance(offset, PrimStructInfo):
         raise DeclarationError(f"relative_byte_offset is a number of bytes, not {offset}")
     first = offset.value
@@ -103,7 +106,9 @@ def _view(data: Expr, shape: Shape, dtype: Expr, relative_byte_offset: Prim) -> 
     if extents is not None and operand.extents is not None and named and operand.dtype:
         size, whole = _size(extents, named), _size(operand.extents, operand.dtype)
         needed = size if first is None else size + cast(first, "int64")
-        if Analyzer().can_prove(needed > whole):
+        # Of extents that are numbers it is known, of others for those that aren't 0.
+        domain = {var: Range(1, _MOST) for var in (*variables(needed), *variables(whole))}
+        if Analyzer(domain).can_prove(needed > whole):
             raise DeclarationError(f"{needed} bytes of {operand.info}, which has {whole}")
     return TensorStructInfo(shape if extents is None else extents, named)
 
@@ -135,17 +140,16 @@ def view(data: Any, shape: Any = None, dtype: Any = None, relative_byte_offset: 
         DeclarationError: for a view that is known to reach beyond the tensor.
     """
     info = tensor(data, "data").info
-    made = info.dtype if dtype is None else dtype
-    if isinstance(made, str) and not made:
-        raise DeclarationError("relax.op.memory.view: the dtype of the tensor isn't known, so it is stated")
-    if shape is None and info.shape is not None:
-        named = _dtype(made)
-        if isinstance(named, DataTypeImm) and info.dtype and parse_dtype(named.value).itemsize != parse_dtype(info.dtype).itemsize:
-            raise DeclarationError(f"relax.op.memory.view: elements of {info.dtype} as {named.value} have another shape, which is stated")
-        shape = info.shape
-    if shape is None:
-        raise DeclarationError("relax.op.memory.view: the shape of the tensor isn't known: state one, or match_cast it first")
-    return _view(data, shape, _dtype(made), 0 if relative_byte_offset is None else relative_byte_offset)
+    named = None if dtype is None else _dtype(dtype)
+    sizes = [parse_dtype(one).itemsize for one in (info.dtype, named.value if isinstance(named, DataTypeImm) else "") if one]
+    if shape is None and len(set(sizes)) > 1:
+        raise DeclarationError(f"relax.op.memory.view: elements of {info.dtype} as {named} have another shape, which is stated")
+    seen = shape if shape is not None else info.shape if info.shape is not None else shape_of(data)
+    if relative_byte_offset is None:
+        return _view(data, seen) if named is None else _view(data, seen, named)
+    if named is None and not info.dtype:
+        raise DeclarationError("relax.op.memory.view: the dtype of the tensor isn't known, so it is stated with an offset")
+    return _view(data, seen, _dtype(info.dtype) if named is None else named, relative_byte_offset)
 
 
 @operator("vm.alloc_storage", Pattern.OPAQUE, numpy=_elements, is_pure=False)

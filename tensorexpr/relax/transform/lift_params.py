@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,19 +26,25 @@ def _variables(expr: Any) -> list[Var]:
     return [node for node in walk(expr) if isinstance(node, Var)]
 
 
-def _liftable(func: Function) -> list[Binding]:
-    """Bindings of dataflow blocks that depend on weights alone, and on some."""
+def _liftable(func: Function) -> tuple[list[Binding], list[Binding]]:
+    """Bindings of dataflow blocks that depend on nothing, and those that depend on weights, and on nothing else."""
     known: set[Var] = set(func.params[int(func.attrs["num_input"]) :])
-    found: list[Binding] = []
+    alone, found = list[Binding](), list[Binding]()
+    free: set[Var] = set()
     for block in func.body.blocks:
         for binding in block.bindings:
-            read = _variables(binding.value)
+            read = set(_variables(binding.value))
             is_plain = isinstance(binding, VarBinding) and not isinstance(binding.value, (If, Function)) and is_pure(binding.value)
             is_stop = isinstance(binding.value, Call) and binding.value.op == STOP
-            if isinstance(block, DataflowBlock) and is_plain and not is_stop and read and known.issuperset(read):
+            if not isinstance(block, DataflowBlock) or not is_plain or is_stop:
+                continue
+            if read <= free:
+                free.add(binding.var)
+                alone.append(binding)
+            elif read <= known | free:
                 known.add(binding.var)
                 found.append(binding)
-    return found
+    return alone, found
 
 
 @dataclass(frozen=True)
@@ -89,7 +96,7 @@ def lifted(functions: Mapping[str, Function]) -> tuple[dict[str, Function], Func
         DeclarationError: if shapes of weights have symbols, or functions that share a transform have other weights.
     """
     (name, first), *others = functions.items()
-    weights, moved = first.params[int(first.attrs["num_input"]) :], _liftable(first)
+    weights, (alone, moved) = first.params[int(first.attrs["num_input"]) :], _liftable(first)
     # The transform is called without inputs, which might give symbols their values.
     if any(symbols_of(param.struct_info) for param in weights):
         raise DeclarationError(f"LiftTransformParams: weights of {name} have shapes with symbols: bind these first (BindSymbolicVars)")
@@ -99,9 +106,9 @@ def lifted(functions: Mapping[str, Function]) -> tuple[dict[str, Function], Func
         if len(own) != len(weights) or not all(structural_equal(a.struct_info, b.struct_info) for a, b in zip(own, weights, strict=True)):
             raise DeclarationError(f"LiftTransformParams: {other} has other weights than {name}, with which it shares their transform")
         same = dict(zip(own, weights, strict=True))
-        for binding in _liftable(func):
+        for binding in itertools.chain(*_liftable(func)):
             value = Mutator(same).visit(binding.value)
-            known = next((one.var for one in moved if structural_equal(one.value, value)), None)
+            known = next((one.var for one in (*alone, *moved) if structural_equal(one.value, value)), None)
             if known is not None:
                 same[binding.var] = known
         moved = [one for one in moved if one.var in same.values()]
@@ -112,7 +119,8 @@ def lifted(functions: Mapping[str, Function]) -> tuple[dict[str, Function], Func
     read = set[Var]().union(*(part.reads() for part in parts))
     kept = [one for one in (*weights, *(binding.var for binding in moved)) if one in read]
     made = {other: part.left(kept) for other, part in zip(functions, parts, strict=True)}
-    return made, _transform(weights, moved, kept)
+    # What depends on nothing stays where it is, and is computed for weights once more.
+    return made, _transform(weights, [*alone, *moved], kept)
 
 
 def _transform(weights: Sequence[Var], moved: Sequence[Binding], kept: Sequence[Var]) -> Function:
@@ -130,7 +138,8 @@ def LiftTransformParams(shared_transform: bool | Sequence[str] = False) -> Modul
     """A pass: of functions with "num_input" what depends on weights alone goes into `<name>_transform_params`.
 
     That one takes the weights as a tuple, and returns those that the function takes now: used weights, then what was computed. What stands
-    behind `R.builtin.stop_lift_params` stays.
+    behind `R.builtin.stop_lift_params` stays. The option "relax.lift_transform_params.consume_params" of a PassContext is accepted: a
+    weight is let go of when nobody has it any more.
 
     Args:
         shared_transform: one `transform_params` for all such functions, or those of these names, of what all of them compute; a weight or

@@ -97,7 +97,7 @@ def test_weights_are_transformed_once(shared: bool) -> None:
 
 
 def test_functions_share_the_transforms_that_all_of_them_have() -> None:
-    """A weight of which only some make the same is passed as it is; what stands behind a stop isn't moved."""
+    """A weight of which they make different things is passed as it is; what stands behind a stop stays, what reads nothing is copied."""
     shapes = ((2, 4), (3, 4), (3, 4))
     bb = BlockBuilder()
     for name in ("main", "again"):
@@ -105,6 +105,7 @@ def test_functions_share_the_transforms_that_all_of_them_have() -> None:
         with bb.function(name, [x, w, v], {"num_input": 1}):
             with bb.dataflow():
                 turned = bb.emit(op.permute_dims(v))
+                turned = bb.emit(turned + bb.emit(op.ones((4, 3), "float32")))
                 other = bb.emit(op.permute_dims(w * 2.0) if name == "main" else op.permute_dims(w) + 1.0)
                 stopped = bb.emit(op.builtin.stop_lift_params(turned))
                 out = bb.emit_output(op.matmul(x, other) + op.matmul(x, stopped * 3.0))
