@@ -12,9 +12,9 @@ from ...lower.passes import ModulePass
 from ...tir.attrs import FrozenMap
 from ...tir.function import IRModule
 from ...tir.structural import structural_equal
-from ..analysis import is_pure, remove_all_unused
+from ..analysis import definable_tir_vars_in_struct_info, free_symbolic_vars, is_pure, remove_all_unused
 from ..expr import Binding, BindingBlock, Call, DataflowBlock, DataflowVar, Function, If, SeqExpr, Tuple, Var, VarBinding
-from ..struct_info import symbols_of
+from ..struct_info import RelaxExpr, symbols_of
 from ..visitor import Mutator, walk
 from .parameters import bundled
 from .passes import graph_pass
@@ -27,8 +27,9 @@ def _variables(expr: Any) -> list[Var]:
 
 
 def _liftable(func: Function) -> tuple[list[Binding], list[Binding]]:
-    """Bindings of dataflow blocks that depend on nothing, and those that depend on weights, and on nothing else."""
+    """Bindings that depend on nothing, and those that depend on weights, and on nothing else."""
     known: set[Var] = set(func.params[int(func.attrs["num_input"]) :])
+    sizes = {symbol for weight in known for symbol in definable_tir_vars_in_struct_info(weight.struct_info)}
     alone, found = list[Binding](), list[Binding]()
     free: set[Var] = set()
     for block in func.body.blocks:
@@ -36,7 +37,7 @@ def _liftable(func: Function) -> tuple[list[Binding], list[Binding]]:
             read = set(_variables(binding.value))
             is_plain = isinstance(binding, VarBinding) and not isinstance(binding.value, (If, Function)) and is_pure(binding.value)
             is_stop = isinstance(binding.value, Call) and binding.value.op == STOP
-            if not isinstance(block, DataflowBlock) or not is_plain or is_stop:
+            if not is_plain or is_stop or not sizes.issuperset(_symbols(binding)):
                 continue
             if read <= free:
                 free.add(binding.var)
@@ -45,6 +46,13 @@ def _liftable(func: Function) -> tuple[list[Binding], list[Binding]]:
                 known.add(binding.var)
                 found.append(binding)
     return alone, found
+
+
+def _symbols(binding: Binding) -> set[Any]:
+    """The symbols that a binding needs."""
+    values = (node for node in walk(binding.value) if isinstance(node, RelaxExpr))
+    infos = [binding.var.struct_info, *(one.struct_info for one in values), *getattr(binding.value, "sinfo_args", ())]
+    return {symbol for info in infos for symbol in symbols_of(info)}
 
 
 @dataclass(frozen=True)
@@ -93,13 +101,18 @@ def lifted(functions: Mapping[str, Function]) -> tuple[dict[str, Function], Func
     What all of them compute from weights alone is moved.
 
     Raises:
-        DeclarationError: if shapes of weights have symbols, or functions that share a transform have other weights.
+        DeclarationError: if shapes of weights have symbols that no weight determines, or functions that share a transform have other
+            weights.
     """
     (name, first), *others = functions.items()
     weights, (alone, moved) = first.params[int(first.attrs["num_input"]) :], _liftable(first)
     # The transform is called without inputs, which might give symbols their values.
-    if any(symbols_of(param.struct_info) for param in weights):
-        raise DeclarationError(f"LiftTransformParams: weights of {name} have shapes with symbols: bind these first (BindSymbolicVars)")
+    known_symbols = {symbol for weight in weights for symbol in definable_tir_vars_in_struct_info(weight.struct_info)}
+    if open_ := [weight for weight in weights if not known_symbols.issuperset(symbols_of(weight.struct_info))]:
+        raise DeclarationError(
+            f"LiftTransformParams: {open_[0].name_hint} of {name} is {open_[0].struct_info}, with symbols that no weight determines: "
+            "bind these first (BindSymbolicVars)"
+        )
     maps: list[dict[Var, Var]] = [{one: one for one in (*weights, *(binding.var for binding in moved))}]
     for other, func in others:
         own = func.params[int(func.attrs["num_input"]) :]
@@ -108,9 +121,9 @@ def lifted(functions: Mapping[str, Function]) -> tuple[dict[str, Function], Func
         same = dict(zip(own, weights, strict=True))
         for binding in itertools.chain(*_liftable(func)):
             value = Mutator(same).visit(binding.value)
-            known = next((one.var for one in (*alone, *moved) if structural_equal(one.value, value)), None)
-            if known is not None:
-                same[binding.var] = known
+            found = next((one.var for one in (*alone, *moved) if structural_equal(one.value, value)), None)
+            if found is not None:
+                same[binding.var] = found
         moved = [one for one in moved if one.var in same.values()]
         maps.append(same)
     common = {*weights, *(binding.var for binding in moved)}
@@ -119,6 +132,11 @@ def lifted(functions: Mapping[str, Function]) -> tuple[dict[str, Function], Func
     read = set[Var]().union(*(part.reads() for part in parts))
     kept = [one for one in (*weights, *(binding.var for binding in moved)) if one in read]
     made = {other: part.left(kept) for other, part in zip(functions, parts, strict=True)}
+    for other, func in made.items():
+        if lost := free_symbolic_vars(func):
+            raise DeclarationError(
+                f"LiftTransformParams: {other} would not know {lost[0]} of the weights that it got: bind it (BindSymbolicVars)"
+            )
     # What depends on nothing stays where it is, and is computed for weights once more.
     return made, _transform(weights, [*alone, *moved], kept)
 
@@ -132,6 +150,11 @@ def _transform(weights: Sequence[Var], moved: Sequence[Binding], kept: Sequence[
     whole = DataflowBlock((*bindings, VarBinding(result, renamer.visit(Tuple(tuple(kept))))))
     made = bundled(Function(tuple(weights), SeqExpr((whole,), result), attrs=FrozenMap({"num_input": 0})), "model_params")
     return remove_all_unused(made)
+
+
+def _does_something(transform: Function) -> bool:
+    """Whether a transform does more than hand weights on."""
+    return any(isinstance(binding.value, Call) for binding in transform.body.bindings())
 
 
 def LiftTransformParams(shared_transform: bool | Sequence[str] = False) -> ModulePass:
@@ -152,7 +175,9 @@ def LiftTransformParams(shared_transform: bool | Sequence[str] = False) -> Modul
     def run(mod: IRModule) -> IRModule:
         made, alone = mod.clone(), list[str]()
         shared: dict[str, Function] = {}
-        found = {var.name_hint: func for var, func in mod.functions_items() if isinstance(func, Function) and "num_input" in func.attrs}
+        graphs = {var.name_hint: func for var, func in mod.functions_items() if isinstance(func, Function) and "num_input" in func.attrs}
+        before = {name for name in graphs if name == "transform_params" or name.removesuffix("_transform_params") in graphs.keys() - {name}}
+        found = {name: func for name, func in graphs.items() if name not in before}
         for name, func in found.items():
             if shared_transform is True or (not isinstance(shared_transform, bool) and name in shared_transform):
                 shared[name] = func
@@ -161,6 +186,13 @@ def LiftTransformParams(shared_transform: bool | Sequence[str] = False) -> Modul
         groups = [(f"{name}_transform_params", {name: found[name]}) for name in alone]
         for transform_name, functions in [*groups, *([("transform_params", shared)] if shared else [])]:
             left, transform = lifted(functions)
+            if transform_name in before:
+                if any(len(func.params) != len(functions[name].params) or _does_something(transform) for name, func in left.items()):
+                    raise DeclarationError(
+                        f"LiftTransformParams: the module has {transform_name}, and more of its results could be transformed: fold that "
+                        "function first, or apply the pass once to all that is there"
+                    )
+                continue
             for name, func in left.items():
                 made.update_func(name, func)
             made.update_func(transform_name, transform.with_attr("global_symbol", transform_name))

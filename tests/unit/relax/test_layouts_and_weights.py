@@ -92,8 +92,25 @@ def test_weights_are_transformed_once(shared: bool) -> None:
     evaluate = Evaluator(made)
     found = evaluate("main", x, *evaluate("transform_params" if shared else "main_transform_params", (w, b)))
     np.testing.assert_allclose(found, Evaluator(mod)("main", x, w, b), rtol=1e-6)
-    with pytest.raises(DeclarationError, match="shapes with symbols"):
-        transform.LiftTransformParams()(with_weights(Symbol("n", "int64")))
+    again: Any = transform.LiftTransformParams(shared)(made)
+    assert again.script() == made.script()
+    with pytest.raises(DeclarationError, match="symbols that no weight determines"):
+        transform.LiftTransformParams()(with_weights(Symbol("n", "int64") * 2))
+
+
+def test_weights_of_open_sizes_are_transformed() -> None:
+    made: Any = transform.LiftTransformParams()(with_weights(Symbol("n", "int64")))
+    assert left(made) == "matmul add"
+    rng = np.random.default_rng(0)
+    x, w, b = (rng.standard_normal(shape).astype("float32") for shape in ((2, 5), (3, 5), (3,)))
+    weights = Evaluator(made)("main_transform_params", (w, b))
+    np.testing.assert_allclose(
+        Evaluator(made)("main", x, *weights), Evaluator(with_weights(Symbol("n", "int64")))("main", x, w, b), rtol=1e-6
+    )
+    machine: Any = relax.VirtualMachine(relax.build(made))
+    np.testing.assert_allclose(
+        machine["main"](x, *machine["main_transform_params"]((w, b))).numpy(), x @ (w.T * 2) + b, rtol=1e-4, atol=1e-5
+    )
 
 
 def test_functions_share_the_transforms_that_all_of_them_have() -> None:
