@@ -101,3 +101,26 @@ def test_layers_of_few_weights_are_one_thread_each(hidden: int, loops: int) -> N
     x, w, h, c = (te.placeholder(shape) for shape in ((3, 2, 4 * hidden), (hidden, 4 * hidden), (2, hidden), (2, hidden)))
     found = recurrent_steps(cell, x, w, [h, c])
     assert te.create_prim_func([x, w, h, c, *found]).script().count("T.parallel(") == loops
+
+
+@pytest.mark.parametrize("cpu", ["znver3", "icelake-server", "skylake-avx512", "x86-64", "cortex-a72"])
+def test_products_of_bytes_are_exact_by_every_instruction(cpu: str) -> None:
+    """One step, interpreted: by `vpdpbusd`, by `pmaddwd` on 128 to 512 bits, and without either."""
+    hidden, random = 5, np.random.default_rng(0)
+    given: list[Array] = [random.uniform(-1, 1, (1, 1, 4 * hidden)), random.integers(-128, 128, (hidden, 4 * hidden), "int8")]
+    given += [random.uniform(-1, 1, (1, hidden)), random.uniform(-1, 1, (1, hidden))]
+    scales, zeros = random.uniform(0.001, 0.002, 4 * hidden), random.integers(-60, 60, 4 * hidden, "int32")
+    given += [scales, zeros, (given[1] - zeros).sum(0, dtype="int32")]
+    given = [one if one.dtype.kind == "i" else one.astype("float32") for one in given]
+    cell = Cell("lstm", ("Affine",) * 3, (1.0,) * 3, (0.0,) * 3, 0.0, False, False)
+    target = "llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72" if cpu == "cortex-a72" else f"llvm -mtriple=x86_64-linux-gnu -mcpu={cpu}"
+    with Target(target):
+        found = run(lambda x, w, h, c, *levels: recurrent_steps(cell, x, w, [h, c], levels=levels), *given)
+    x, w, h, c = (one.astype("float64") for one in given[:4])
+    low, high = min(h.min(), 0), max(h.max(), 0)
+    scale = (high - low) / 255
+    zero = np.rint(-low / scale)
+    read = (np.clip(np.rint(h / scale) + zero, 0, 255) - zero) * scale
+    i, o, f, g = np.split(x[0] + read @ ((w - zeros) * scales), 4, axis=1)
+    assert_same(found[2], (f * c + i * g).astype("float32"), 1e-4)
+    assert_same(found[1], (o * (f * c + i * g)).astype("float32"), 1e-4)
