@@ -10,7 +10,7 @@ from typing import Any
 from ...errors import DeclarationError
 from ...lower.passes import ModulePass
 from ...tir.attrs import FrozenMap
-from ...tir.function import IRModule
+from ...tir.function import GlobalVar, IRModule
 from ...tir.structural import structural_equal
 from ..analysis import definable_tir_vars_in_struct_info, free_symbolic_vars, is_pure, remove_all_unused
 from ..expr import Binding, BindingBlock, Call, DataflowBlock, DataflowVar, Function, If, SeqExpr, Tuple, Var, VarBinding
@@ -90,7 +90,8 @@ class _Lifting:
 def _without_stops(block: BindingBlock) -> BindingBlock:
     def plain(binding: Binding) -> Binding:
         value = binding.value
-        return replace(binding, value=value.args[0]) if isinstance(value, Call) and value.op == STOP else binding
+        is_stop = isinstance(binding, VarBinding) and isinstance(value, Call) and value.op == STOP
+        return VarBinding(binding.var, value.args[0]) if is_stop else binding
 
     return type(block)(tuple(map(plain, block.bindings)))
 
@@ -175,7 +176,8 @@ def LiftTransformParams(shared_transform: bool | Sequence[str] = False) -> Modul
     def run(mod: IRModule) -> IRModule:
         made, alone = mod.clone(), list[str]()
         shared: dict[str, Function] = {}
-        graphs = {var.name_hint: func for var, func in mod.functions_items() if isinstance(func, Function) and "num_input" in func.attrs}
+        listed: list[tuple[GlobalVar, Any]] = list(mod.functions_items())
+        graphs: dict[str, Any] = {var.name_hint: func for var, func in listed if isinstance(func, Function) and "num_input" in func.attrs}
         before = {name for name in graphs if name == "transform_params" or name.removesuffix("_transform_params") in graphs.keys() - {name}}
         found = {name: func for name, func in graphs.items() if name not in before}
         for name, func in found.items():
@@ -184,7 +186,8 @@ def LiftTransformParams(shared_transform: bool | Sequence[str] = False) -> Modul
             else:
                 alone.append(name)
         groups = [(f"{name}_transform_params", {name: found[name]}) for name in alone]
-        for transform_name, functions in [*groups, *([("transform_params", shared)] if shared else [])]:
+        groups += [("transform_params", shared)] if shared else []
+        for transform_name, functions in groups:
             left, transform = lifted(functions)
             if transform_name in before:
                 if any(len(func.params) != len(functions[name].params) or _does_something(transform) for name, func in left.items()):
@@ -193,9 +196,9 @@ def LiftTransformParams(shared_transform: bool | Sequence[str] = False) -> Modul
                         "function first, or apply the pass once to all that is there"
                     )
                 continue
-            for name, func in left.items():
-                made.update_func(name, func)
-            made.update_func(transform_name, transform.with_attr("global_symbol", transform_name))
+            added: dict[str, Any] = {**left, transform_name: transform.with_attr("global_symbol", transform_name)}
+            for name, one in added.items():
+                made.update_func(name, one)
         return made
 
     return graph_pass("LiftTransformParams", run)
