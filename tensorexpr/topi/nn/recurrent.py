@@ -129,10 +129,10 @@ def recurrent_steps(
         raise DeclarationError(
             f"{cell.kind}: gates {list(gates.shape)} and weights {list(weights.shape)}; both have {width} columns for a direction"
         )
-    if directions not in (1, 2) or (len(levels) == 3) != (weights.dtype == "int8"):
+    if directions not in (1, 2) or (len(levels) == 3) != (weights.dtype == "int8") or (levels and cell.kind != "lstm"):
         raise DeclarationError(
-            f"{cell.kind}: one or two directions, not {directions}; weights of int8 have three arrays of levels, others none, "
-            f"not {len(levels)} of {weights.dtype}"
+            f"{cell.kind}: one or two directions, not {directions}; weights of int8, of lstm alone, have three arrays of levels, "
+            f"others none, not {len(levels)} of {weights.dtype}"
         )
     panels = Panels.of(count if cell.kind != "gru" or cell.coupled else 1, count, hidden, GROUP if levels else 1)
     sizes = Sizes(time, batch, directions, hidden, panels)

@@ -261,7 +261,7 @@ class _Layer:
         ib, panels, (d, b) = self.ib, self.panels, self.place(task)
         sums = ib.allocate("int32" if self.levels else self.dtype, (panels.each * panels.units,), "sums", scope="local")
 
-        def begin(g: int, j: Any, unit: Any) -> PrimExpr:
+        def begin(g: int, unit: Any) -> PrimExpr:
             gate, parts = block * panels.each + g, added.get(g, "inputs")
             found = self.inside(unit, self.x, (t, b, d * panels.blocks * panels.each + gate)) if parts != "bias" else None
             if parts == "inputs":
@@ -271,25 +271,25 @@ class _Layer:
             bias = self.inside(unit, self.bias, (d,))
             return bias if found is None else found + bias
 
-        def gates(body: Callable[[int, Any, Any, Any], None]) -> None:
+        def gates(body: Callable[[int, Any, Any], None]) -> None:
             for g in range(panels.each):
                 for v in range(panels.units // _LANES):
                     with ib.for_range(0, _LANES, "ji", kind="vectorize") as ji:
-                        body(g, g * panels.units + v * _LANES + ji, panel * panels.units + v * _LANES + ji, ji)
+                        body(g, g * panels.units + v * _LANES + ji, panel * panels.units + v * _LANES + ji)
 
-        gates(lambda g, n, unit, ji: sums.__setitem__(n, const(0, "int32") if self.levels else begin(g, n, unit)))
+        gates(lambda g, n, unit: sums.__setitem__(n, const(0, "int32") if self.levels else begin(g, unit)))
         base = ((d * panels.blocks + block) * panels.count + panel) * (self.row * panels.rows)
         with ib.for_range(0, panels.rows, "k") as k:
             if self.levels:
                 self.dots(sums, task, k, base + k * self.row)
             else:
                 factor = self.kept[state][task, k]
-                gates(lambda g, n, unit, ji: sums.__setitem__(n, sums[n] + factor * self.weights[base + k * self.row + n]))
+                gates(lambda g, n, unit: sums.__setitem__(n, sums[n] + factor * self.weights[base + k * self.row + n]))
 
-        def store(g: int, n: Any, unit: Any, ji: Any) -> None:
+        def store(g: int, n: Any, unit: Any) -> None:
             value = sums[n]
             if self.levels:
-                value = begin(g, n, unit) + self.meant(task, (d, block * panels.each + g), unit, sums[n])
+                value = begin(g, unit) + self.meant(task, (d, block * panels.each + g), unit, sums[n])
             self.total[task, (block * panels.each + g) * panels.padded + unit] = value
 
         gates(store)
