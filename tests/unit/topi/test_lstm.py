@@ -74,9 +74,9 @@ def test_steps_have_tiles_of_weights_packed_before_time(batch: int) -> None:
 def test_weights_that_do_not_fit_are_refused() -> None:
     with pytest.raises(DeclarationError, match="the features of Xs and Wi must be equal, but they are 5 and 3"):
         topi.nn.lstm(te.placeholder((2, 1, 3)), te.placeholder((8, 5)), te.placeholder((8, 2)))
-    cell, given = Cell("rnn", ("Tanh",), (0.0,), (0.0,), 0.0, False, False), [te.placeholder((2, 1, 4)), te.placeholder((4, 4), "int8")]
+    cell = Cell("rnn", ("Tanh",), (0.0,), (0.0,), 0.0, False, False)
     with pytest.raises(DeclarationError, match="three arrays of levels, others none, not 0 of int8"):
-        recurrent_steps(cell, *given, [te.placeholder((1, 4))])
+        recurrent_steps(cell, te.placeholder((2, 1, 4)), te.placeholder((4, 4), "int8"), [te.placeholder((1, 4))])
     with pytest.raises(DeclarationError, match="weight_layout is 'IFG'"):
         topi.nn.lstm(te.placeholder((2, 1, 3)), te.placeholder((8, 3)), te.placeholder((8, 2)), weight_layout="IFG")
 
