@@ -68,7 +68,7 @@ def _part(ctx: Context, value: Any, ways: range) -> Any:
     info = value.struct_info
     whole = as_int(info.extents[0]) if isinstance(info, relax.TensorStructInfo) and info.extents else None
     if whole is None or ways.stop > whole:
-        ctx.fail(f"directions {', '.join(map(str, ways))} of {info}, whose first axis has to be known")
+        ctx.fail(f"direction {ways[-1]} of {info}, whose first axis has to be known")
     if len(ways) == whole:
         return value
     if isinstance(value, relax.Constant):
