@@ -55,7 +55,7 @@ def tune_tasks(
         the database with all records.
 
     Raises:
-        TuningError: for names that aren't known, without tasks, or with other numbers of weights than of tasks.
+        TuningError: for names that aren't known, without tasks, with other numbers of weights than of tasks, or for a GPU that isn't here.
     """
     if not tasks or len(tasks) != len(task_weights):
         raise TuningError(f"there are {len(tasks)} tasks and {len(task_weights)} weights; each of at least one task has a weight")
@@ -64,6 +64,9 @@ def tune_tasks(
     building = building if isinstance(building, Builder) else Builder.create(building, max_workers=threads)
     running = LocalRunner.of(runner) if isinstance(runner, FleetRunner) else runner
     running = running if isinstance(running, Runner) else Runner.create(running, max_workers=threads)
+    for task in tasks if isinstance(running, LocalRunner) else ():
+        if task.target is not None:
+            running.check(task.target)
     known = _database(database, work_dir, module_equality)
     model = cost_model if isinstance(cost_model, CostModel) else CostModel.create(cost_model, num_tuning_cores=threads)
     scheduler = task_scheduler if isinstance(task_scheduler, TaskScheduler) else TaskScheduler.create(task_scheduler)

@@ -11,9 +11,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any, ClassVar
 
-from ...errors import TuningError
+from ...errors import TargetError, TuningError
 from ...fleet.plugs import FleetRunner
+from ...runtime.engine import check_runs_here
 from ...runtime.registry import get_global_func
+from ...spaces.gpu import is_gpu
 from ...target import Target
 from ...tir.function import IRModule
 from ...tir.serialize.module_graph import module_from_graph
@@ -130,6 +132,23 @@ class LocalRunner(PyRunner, kind="local"):
             cooldown_s=self.cooldown_sec,
             **racing,
         )
+
+    def check(self, target: Target) -> None:
+        """Refuse a GPU that isn't here, before programs are compiled for it.
+
+        Raises:
+            TuningError: with what can be had without one.
+        """
+        if self._here is not None or self.running is not RunningHere or not is_gpu(target):
+            return
+        try:
+            check_runs_here(target)
+        except TargetError as error:
+            raise TuningError(
+                f"programs for {target} are measured on a GPU, and {error}. Without one, space generators make design spaces, rules make "
+                "schedules (topi.schedules.default_schedule, Schedule(mod) with the steps of a trace), testing.ptx runs their kernels and "
+                "counts what they do, and the runner of a Fleet measures on machines that have one"
+            ) from None
 
     def prepare(self, workload: IRModule, target: Target) -> None:
         """Begin to run the unscheduled program, without waiting for it."""

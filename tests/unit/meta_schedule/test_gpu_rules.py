@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,7 @@ from tensorexpr import meta_schedule as ms
 from tensorexpr import te, tir
 from tensorexpr.errors import TuningError
 from tensorexpr.meta_schedule.testing.space_generation import generate_design_space
+from tensorexpr.runtime import cuda_driver
 from tensorexpr.target import Target
 
 GPU = "nvidia/geforce-rtx-3080"
@@ -212,3 +214,9 @@ def test_the_defaults_for_cuda_make_a_kernel_of_a_product() -> None:
     for postproc in ctx.space_generator.postprocs[:-1]:
         assert postproc.apply(sch), type(postproc).__name__
     assert {tag for tag, _ in bound(sch)} == {"blockIdx.x", "vthread.x", "threadIdx.x"}
+
+
+def test_a_search_for_a_gpu_that_is_not_here_says_what_there_is_without_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(cuda_driver, "_LIBRARY", "no such library")
+    with pytest.raises(TuningError, match=r"are measured on a GPU, and .*\. Without one, space generators"):
+        ms.tune_tir(product(64), OLD, str(tmp_path), max_trials_global=4)
