@@ -64,9 +64,9 @@ def tune_tasks(
     building = building if isinstance(building, Builder) else Builder.create(building, max_workers=threads)
     running = LocalRunner.of(runner) if isinstance(runner, FleetRunner) else runner
     running = running if isinstance(running, Runner) else Runner.create(running, max_workers=threads)
-    for task in tasks if isinstance(running, LocalRunner) else ():
-        if task.target is not None:
-            running.check(task.target)
+    if isinstance(running, LocalRunner):
+        for target in (task.target for task in tasks if task.target is not None):
+            running.check(target)
     known = _database(database, work_dir, module_equality)
     model = cost_model if isinstance(cost_model, CostModel) else CostModel.create(cost_model, num_tuning_cores=threads)
     scheduler = task_scheduler if isinstance(task_scheduler, TaskScheduler) else TaskScheduler.create(task_scheduler)
