@@ -160,6 +160,7 @@ def test_every_operator_is_drawn() -> None:
     asked = ("ndim", "shape_i", "stride_i", "byte_offset", "elem_offset", "dtype_code", "dtype_bits", "dtype_lanes")
     elsewhere |= {f"inspect.tensor_{name}" for name in asked}  # test_inspection.py has all of them
     elsewhere |= {"memory.view", "memory.ensure_zero_copy"}  # test_memory_views.py
+    elsewhere |= {f"adt.{name}" for name in ("make", "matches", "field", "unmatched")}  # tests/unit/relay/test_adt.py
     elsewhere |= {"builtin.stop_lift_params"}  # test_layouts_and_weights.py
     assert {name for name in meant if not name.startswith(("nn.", "image.", "grad."))} - elsewhere - set(CASES) == set()
 
