@@ -59,7 +59,7 @@ def ask_ahead(s: Schedule, target: Target) -> None:
                 # All loads of it have to: lines that one of them shares between iterations are followed by the processor's prefetcher.
                 inputs[tensor] = inputs.get(tensor, True) and _moves_by_lines(s, reader, place, load, target)
         for tensor, moves in inputs.items():
-            if moves and not _stays(nest, place, tensor, target):
+            if moves and (nest is None or not _stays(nest, place, tensor, target)):
                 handle.prefetch(tensor, handle.leaf_iter_vars[place], AHEAD)
 
 
@@ -118,7 +118,12 @@ class _Fixed:
         return {}
 
 
-def _nest_of(s: Schedule, reader: StageNode) -> StageNest:
+def _nest_of(s: Schedule, reader: StageNode) -> StageNest | None:
+    """The loops around a stage; None if not all of them have constant extents."""
+    stages = [stage for stage in s.tree.in_order() if stage.has_loops]
+    domains = [stage.axes[axis].dom for stage in stages for axis in (*stage.spatial, *stage.reduction)]
+    if any(domain is None or as_int(domain.extent) is None for domain in domains):
+        return None
     found = nests(_Fixed(s.tree), inline_stages(s.tree), np.zeros((1, 0), np.int64))
     return next(nest for nest in found if nest.stage.id == reader.id)
 

@@ -126,7 +126,7 @@ def test_the_faster_of_the_best_two_runs(searched: dict[str, Any], tmp_path: Pat
 def test_kernels_are_compiled_as_networks_have_them() -> None:
     """They ask ahead for the lines of large inputs, as the build lets them."""
     main: Any = graph(lambda x: op.matmul(x, weights(256, 64)), (64, 256))
-    (one,) = tasks_of_graph(fused_graph(main), tvm.target.Target("llvm -l1d=1K/8 -num-cores 2"))
+    (one,) = tasks_of_graph(fused_graph(main), tvm.target.Target("llvm -l1d=1K/8 -l2=4K/8 -num-cores 2"))
     task = measure_task(one.task, 0).to_json()
     state = one.task.compute_dag.get_init_state()
     stage = next(number for number, found in enumerate(state.stages) if found.op.name == "matmul")
