@@ -52,14 +52,14 @@ def ask_ahead(s: Schedule, target: Target) -> None:
         place = _innermost_sum(s, reader)
         if place is None:
             continue
-        handle, nest = s[reader.op.output(0)], _nest_of(s, reader)
+        handle = s[reader.op.output(0)]
         inputs: dict[Tensor, bool] = {}
         for tensor, load in _inputs(s.tree, reader):
             if _bytes(tensor) > target.machine.caches[0].size:
                 # All loads of it have to: lines that one of them shares between iterations are followed by the processor's prefetcher.
                 inputs[tensor] = inputs.get(tensor, True) and _moves_by_lines(s, reader, place, load, target)
         for tensor, moves in inputs.items():
-            if moves and (nest is None or not _stays(nest, place, tensor, target)):
+            if moves and not _stays(s, reader, place, tensor, target):
                 handle.prefetch(tensor, handle.leaf_iter_vars[place], AHEAD)
 
 
@@ -128,7 +128,7 @@ def _nest_of(s: Schedule, reader: StageNode) -> StageNest | None:
     return next(nest for nest in found if nest.stage.id == reader.id)
 
 
-def _stays(nest: StageNest, place: int, tensor: Tensor, target: Target) -> bool:
+def _stays(s: Schedule, reader: StageNode, place: int, tensor: Tensor, target: Target) -> bool:
     """Whether most tiles find what they read of a tensor in the second-level cache, where an earlier one has left it.
 
     To ask again takes as many places among loads as the loads themselves where a vector is half a line, which two steps ask for; vectors of
@@ -139,7 +139,8 @@ def _stays(nest: StageNest, place: int, tensor: Tensor, target: Target) -> bool:
         with GELU behind it 4.9 and 6.2 (two cores of Zen 3).
     """
     machine = target.machine
-    if machine.vector_bytes >= machine.line_bytes:
+    nest = _nest_of(s, reader) if machine.vector_bytes < machine.line_bytes else None
+    if nest is None:
         return False
     at = nest.ends[len(nest.ends) - len(nest.stage.leaf) + place] - 1
     loads = accesses(nest, {}, machine.line_bytes)[1:]

@@ -129,28 +129,14 @@ def _with_threads(
     while width > 1 and sizes[last if along_sum else column] % width:
         width //= 2
     rows, results, terms = (prod(sizes[axis] for axis in axes) for axes in (few, columns, range(len(op.axis), len(sizes))))
-    most = preferred_threads(limits, None)
     blocks_of = prod(sizes[axis] for axis in batch)
     if along_sum:
-        each = max(1, min(_COLUMNS, _SUMS // rows))
-        while sizes[column] % each:
-            each //= 2
-        beside, threads = max(1, most // limits.warp // 2), limits.warp
-        # rather more threads for a column than multiprocessors without one
-        while beside > 1 and blocks_of * -(-results // (beside * each)) < 2 * limits.rates.multiprocessors:
-            beside //= 2
-            threads *= 2 if terms // width >= _TURNS * threads else 1
+        each, beside, threads = _along_sum(sizes[column], rows, results, blocks_of, terms // width, limits)
     else:
         while width > 1 and width * rows > _SUMS_ACROSS:
             width //= 2
-        each, beside = width, limits.warp
-        while beside > 1 and beside * width > results:
-            beside //= 2
-        threads = most // beside
-        # sums of all threads have room in half of the memory, so that two blocks share a multiprocessor
-        size = 2 * rows * beside * each * element_bytes(op.output_dtype(0))
-        while threads > 1 and (threads * _TURNS > terms or threads * size > limits.shared):
-            threads //= 2
+        each = width
+        beside, threads = _across(results, terms, each, rows * each * element_bytes(op.output_dtype(0)), limits)
     plan = ShortPlan(op, sizes, matrix, few, columns, batch, width, along_sum, threads, beside, each)
     blocks = blocks_of * -(-results // plan.tile)
     granule = width * threads if along_sum else threads
@@ -158,6 +144,40 @@ def _with_threads(
     enough = [count for count in parts if count * blocks >= limits.rates.multiprocessors] or parts[-1:]
     is_long = terms // granule > _LONG
     return replace(plan, parts=enough[0]) if enough and is_long else plan
+
+
+def _along_sum(column: int, rows: int, results: int, batches: int, vectors: int, limits: Limits) -> tuple[int, int, int]:
+    """Columns of a thread, rows of threads, and threads of each: those that share the terms of a result.
+
+    Args:
+        column: extent of the last axis of columns, which the columns of a thread divide.
+        rows: results of a column.
+        results: columns.
+        batches: matrices, none of which shares a block with another.
+        vectors: accesses to the terms of one.
+        limits: of the chip.
+    """
+    each = max(1, min(_COLUMNS, _SUMS // rows))
+    while column % each:
+        each //= 2
+    beside, threads = max(1, preferred_threads(limits, None) // limits.warp // 2), limits.warp
+    # rather more threads for a column than multiprocessors without one
+    while beside > 1 and batches * -(-results // (beside * each)) < 2 * limits.rates.multiprocessors:
+        beside //= 2
+        threads *= 2 if vectors >= _TURNS * threads else 1
+    return each, beside, threads
+
+
+def _across(results: int, terms: int, each: int, size: int, limits: Limits) -> tuple[int, int]:
+    """Threads beside each other along the columns, of which each has some, and those that share the terms; `size` are bytes of a thread's."""
+    beside = limits.warp
+    while beside > 1 and beside * each > results:
+        beside //= 2
+    threads = preferred_threads(limits, None) // beside
+    # sums of all threads have room in half of the memory, so that two blocks share a multiprocessor
+    while threads > 1 and (threads * _TURNS > terms or threads * 2 * size * beside > limits.shared):
+        threads //= 2
+    return beside, threads
 
 
 def schedule_short_products(s: Schedule, target: Target) -> None:
