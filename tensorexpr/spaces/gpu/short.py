@@ -169,7 +169,7 @@ def _along_sum(column: int, rows: int, results: int, batches: int, vectors: int,
 
 
 def _across(results: int, terms: int, each: int, size: int, limits: Limits) -> tuple[int, int]:
-    """Threads beside each other along the columns, of which each has some, and those that share the terms; `size` are bytes of a thread's."""
+    """Threads beside each other along the columns, of which each has some, and those that share terms; `size` bytes are its sums."""
     beside = limits.warp
     while beside > 1 and beside * each > results:
         beside //= 2
