@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
 from collections.abc import Callable, Collection
@@ -111,12 +112,13 @@ class Fleet:
             if self._client.status == "closed" and self._is_own:
                 self._client = self._connected(max(0.1, deadline - time.monotonic()))
             elif time.monotonic() > deadline or self._client.status == "closed":
-                raise TuningError(
-                    f"the scheduler at {self.address} is gone; what was measured is in the log, and a search goes on from there"
-                )
+                raise self._gone()
             else:
                 time.sleep(_PAUSE_SECONDS)
         return self._client
+
+    def _gone(self) -> TuningError:
+        return TuningError(f"the scheduler at {self.address} is gone; what was measured is in the log, and a search goes on from there")
 
     def _connected(self, timeout_s: float) -> Any:
         distributed = distributed_package()
@@ -239,12 +241,22 @@ class Fleet:
 
     def names(self) -> list[str]:
         """The names of all workers, as Dask's pages show them."""
-        return [str(worker["name"]) for worker in self.client.scheduler_info(n_workers=-1)["workers"].values()]
+        return [str(worker["name"]) for worker in self._known().values()]
 
     def _offers(self) -> dict[str, dict[str, float]]:
         """The resources of each worker."""
-        found = self.client.scheduler_info(n_workers=-1)["workers"]
-        return {address: dict(worker.get("resources", {})) for address, worker in found.items()}
+        return {address: dict(worker.get("resources", {})) for address, worker in self._known().items()}
+
+    def _known(self) -> dict[str, Any]:
+        """What the scheduler knows of each worker, by address."""
+        deadline = time.monotonic() + self.patience_s
+        while time.monotonic() <= deadline:
+            client = self.client
+            # not client.scheduler_info, which a timer of Dask empties of workers between the answer and the look at it
+            with contextlib.suppress(OSError):
+                return dict(client.sync(client.scheduler.identity)["workers"])
+            time.sleep(_PAUSE_SECONDS)
+        raise self._gone()
 
     def count(self, resource: str) -> int:
         """How much there is of a resource now."""

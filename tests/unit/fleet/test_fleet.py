@@ -37,6 +37,7 @@ from tests.unit.fleet import devices
 from tests.unit.tune.programs import elementwise, matmul, tiled
 
 pytest.importorskip("distributed", reason="Dask isn't installed")
+config = pytest.importorskip("dask.config")
 ARGS = matmul(32)
 TASK = MeasureTask(ARGS, Target("llvm"))
 OPTIONS = MeasureOptions(timing=TimingPolicy(min_repeat_ms=0.1, patience_s=0.0), opt_level=0, run_timeout_s=60.0, build_timeout_s=60.0)
@@ -89,6 +90,12 @@ def test_workers_describe_their_machine(fleet: Fleet) -> None:
     assert fleet.devices() == {"here": 1}
     assert fleet.target("here") == Target("llvm").resolved()
     assert sorted(worker.devices for worker in fleet.workers()) == [0, 1]
+
+
+def test_workers_are_known_at_any_moment(fleet: Fleet) -> None:
+    # Dask's timers, which ask for something else, as often as they can be
+    with config.set({"distributed.client.scheduler-info-interval": "1ms"}), Fleet(fleet.address) as often:
+        assert {len(often.names()) for _ in range(300)} == {2}
 
 
 def test_programs_are_measured_verified_and_timed_again(fleet: Fleet) -> None:

@@ -68,9 +68,7 @@ def until(holds: Callable[[], bool]) -> bool:
 
 
 def is_free(address: Address) -> bool:
-    # A client that has just come may not know of the worker yet.
-    known = rpc.connect_tracker(*address).summary()["queue_info"].get("board")
-    return known is not None and bool(known["free"])
+    return bool(rpc.connect_tracker(*address).summary()["queue_info"]["board"]["free"])
 
 
 def test_a_library_runs_on_a_device_that_nobody_else_has_meanwhile(address: Address, library: Path) -> None:
