@@ -22,6 +22,7 @@ from .stage_loops import LoopPrimitives
 from .stage_storage import StoragePrimitives
 from .steps import (
     CacheRead,
+    CacheReadOne,
     CacheReadWide,
     CacheWrite,
     ComputeAt,
@@ -183,7 +184,12 @@ class Schedule(ShownAsText):
         return [made.output(one.value_index) for one in listed] if not isinstance(tensor, Tensor) else made.output(0)
 
     def cache_read(
-        self, tensor: Tensor, scope: str, readers: Operation | Tensor | Sequence[Operation | Tensor], dtype: str | None = None
+        self,
+        tensor: Tensor,
+        scope: str,
+        readers: Operation | Tensor | Sequence[Operation | Tensor],
+        dtype: str | None = None,
+        read: int | None = None,
     ) -> Tensor:
         """Let `readers` read a copy of `tensor` in `scope`; returns the copy. See `steps.CacheRead`.
 
@@ -191,13 +197,20 @@ class Schedule(ShownAsText):
             tensor, scope, readers: what is copied, to where, for which stages.
             dtype: that of the copy, if it isn't the tensor's: of wider integers, to which readers convert what they read. See
                 `steps.CacheReadWide`.
+            read: which one of a reader's different reads of the tensor is of the copy, in the order in which its definition has them;
+                all of them if None. See `steps.CacheReadOne`.
 
         Raises:
-            ScheduleError: for stages that don't read the tensor, or not by conversions alone where there is a dtype.
+            ScheduleError: for stages that don't read the tensor, or not by conversions alone where there is a dtype, or not so often.
         """
         listed: Sequence[Operation | Tensor] = [readers] if isinstance(readers, (Operation, Tensor)) else readers
         stage, ids = self[tensor].id, tuple(self[reader].id for reader in listed)
-        self.apply_step(CacheRead(stage, scope, ids) if dtype in (None, tensor.dtype) else CacheReadWide(stage, scope, ids, dtype))
+        if read is not None and dtype not in (None, tensor.dtype):
+            raise ScheduleError(f"In schedule for {tensor.op.name}: cache_read takes a dtype for all reads, not for one; leave out `read`")
+        if read is not None:
+            self.apply_step(CacheReadOne(stage, scope, ids, read))
+        else:
+            self.apply_step(CacheRead(stage, scope, ids) if dtype in (None, tensor.dtype) else CacheReadWide(stage, scope, ids, dtype))
         return self._tree.stages[-1].origin.output(0)
 
     def reindex_cache_read(self, tensor: Tensor, scope: str, reader: Operation | Tensor) -> Tensor:

@@ -44,6 +44,11 @@ def flat_access(load: ProducerLoad) -> Access[Var]:
     return access_of(load, lambda var: var)
 
 
+def is_move(op: ComputeOp) -> bool:
+    """True if an operator only brings elements to other places: T[i, j] = X[j, i // 2]."""
+    return len(op.body) == 1 and isinstance(op.body[0], ProducerLoad)
+
+
 def is_view(op: ComputeOp) -> bool:
     """True if an operator only reads elements from places that are sums of multiples of its axes: a transpose, a split axis.
 

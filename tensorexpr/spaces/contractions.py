@@ -17,14 +17,14 @@ from math import prod
 
 from ..schedule.steps import ComputeInline
 from ..schedule.te_schedule import Schedule
-from ..schedule.tree import Root, ScheduleTree, StageNode
+from ..schedule.tree import Inline, Root, ScheduleTree, StageNode
 from ..te.affine_access import Access, access_of
 from ..te.contraction import recognise
 from ..te.operation import ComputeOp
 from ..te.tensor import Tensor
 from ..tir.expr import IterVar, ProducerLoad, Reduce, Var
 from ..tir.rewriting import variables
-from .access import element_bytes, stage_reads
+from .access import element_bytes, is_move, stage_reads
 from .stages import constant_extents
 
 
@@ -36,11 +36,13 @@ class Operand(Access[int]):
         tensor: what the definition reads; it may be an inlined stage.
         memory: the access in memory that is read in the end, behind inlined stages; None if that doesn't lie at sums of multiples of axes.
         casts: the types that an element is converted to, one after the other, before it is multiplied; None if it is used otherwise.
+        is_computed: what is read is inlined arithmetic, done again for each read.
     """
 
     tensor: Tensor
     memory: Access[int] | None
     casts: tuple[str, ...] | None
+    is_computed: bool = False
 
     @property
     def bytes(self) -> int:
@@ -100,7 +102,12 @@ class Contraction:
     @property
     def can_be_packed(self) -> bool:
         """True if a copy of the right operand may have panels of columns."""
-        return bool(self.places) and all(other.tensor is not self.right.tensor for other in self.left)
+        return bool(self.places)
+
+    @property
+    def reads_twice(self) -> bool:
+        """True if the right operand's tensor is another operand's, too: C[i, j] += A[i, k] * A[j, k]."""
+        return any(other.tensor is self.right.tensor for other in self.left)
 
     @property
     def places(self) -> tuple[int, ...]:
@@ -191,8 +198,7 @@ def _with_roles(op: ComputeOp, sizes: tuple[int, ...], operands: Sequence[Operan
         if not shared:
             return Refused(f"the reduction axis {found.names(axis)} doesn't index both factors")
     if apart and not found.can_be_packed:
-        again = any(operand.tensor is right.tensor for operand in left)
-        return Refused(f"both factors are {right.tensor.op.name}" if again else f"{right.load} has no index that is {name} alone")
+        return Refused(f"{right.load} has no index that is {name} alone")
     if not rows:
         return Refused(f"no axis indexes {left[0].tensor.op.name} alone, so that nothing uses a vector of {right.tensor.op.name} twice")
     if len(rows) + len(batch) < len(others):
@@ -224,8 +230,16 @@ def operands_of(tree: ScheduleTree, stage: StageNode) -> list[Operand]:
             # Reads behind inlined stages aren't tied to the read they came from; that over no other axes, and of most of these, is the one.
             inner = [one for one in behind if one.is_affine and one.strides.keys() <= own]
             memory = max(inner, key=lambda one: len(one.strides), default=None)
-            found.append(operand_at(access, memory, casts.get(load)))
+            found.append(replace(operand_at(access, memory, casts.get(load)), is_computed=_is_computed(tree, load)))
     return found
+
+
+def _is_computed(tree: ScheduleTree, load: ProducerLoad) -> bool:
+    """True if an element that is read is computed for the read, not only brought from another place."""
+    producer = tree.producer(load)
+    if not isinstance(producer.attach, Inline) or not isinstance(producer.op, ComputeOp):
+        return False
+    return not is_move(producer.op) or any(_is_computed(tree, behind) for behind in tree.reads(producer))
 
 
 def axis_numbers(op: ComputeOp) -> dict[Var, int]:
@@ -253,8 +267,7 @@ def inline_moves(s: Schedule, stage: StageNode) -> None:
             # With two readers the elements would be moved twice, where a stored copy is made once.
             if producer.is_placeholder or producer.is_output or not isinstance(producer.op, ComputeOp) or len(readers) > 1:
                 continue
-            moves = len(producer.op.body) == 1 and isinstance(producer.op.body[0], ProducerLoad)
-            if moves and isinstance(producer.attach, Root) and not producer.relations and not producer.marks:
+            if is_move(producer.op) and isinstance(producer.attach, Root) and not producer.relations and not producer.marks:
                 s.apply_step(ComputeInline(producer.id))
                 # a chain of moves, the reshape of a transpose, goes as a whole
                 waiting.append(producer)

@@ -8,12 +8,13 @@ from math import prod
 from ..schedule.lane_reduction import why_not_in_lanes
 from ..schedule.steps import ComputeInline
 from ..schedule.te_schedule import Schedule, create_schedule
-from ..schedule.tree import StageNode
+from ..schedule.tree import Inline, StageNode
 from ..target import Target, TargetLike
 from ..te.access import is_costly, is_strictly_inlineable
 from ..te.operation import ComputeOp, PlaceholderOp
 from ..te.tensor import Tensor
-from .access import is_view
+from .access import is_move, is_view
+from .contractions import Contraction, contraction_of
 from .gpu import Tiling, alone_on_gpu, is_gpu, scheduled_for_gpu
 from .injective import schedule_injective
 from .machine import is_parallel
@@ -21,8 +22,14 @@ from .products import schedule_contractions, schedule_convolutions
 from .recurrence import schedule_steps
 from .reduction import contiguous_axis, schedule_root_reduction
 from .rows import common_rows, has_known_rows, schedule_rows
-from .stages import constant_extents, is_untouched
+from .stages import constant_extents, is_untouched, result_of
 from .window import schedule_sums_of_windows, schedule_windows
+
+# Reads of each element by a product from which on its arithmetic isn't done for each of them, one panel after the other, and by other sums.
+_MANY_PANELS = 8
+_MANY_READS = 64
+# Steps of a sum that are worth a loop of its own for what it reads: 64 x 256 x 128 are as fast either way on two cores of Zen 3.
+_WORTH_A_LOOP = 1 << 21
 
 
 def default_schedule(tensors: Sequence[Tensor], target: TargetLike | None = None) -> Schedule:
@@ -51,7 +58,7 @@ def scheduled_by_plans(s: Schedule, target: Target, alternative: int = 0, wanted
             no more; on GPUs see `gpu.scheduled_for_gpu`.
     """
     # First, as what is inlined decides where operands of everything below lie.
-    inline_cheap_stages(s)
+    inline_cheap_stages(s, target)
     if is_gpu(target):
         scheduled_for_gpu(s, target, alternative, wanted)
         return
@@ -110,7 +117,7 @@ def _is_made_of(s: Schedule, last: StageNode, others: Sequence[StageNode]) -> bo
     return all(stage.id in seen for stage in others if stage.is_output)
 
 
-def inline_cheap_stages(s: Schedule) -> None:
+def inline_cheap_stages(s: Schedule, target: Target) -> None:
     """Inline what costs nothing to compute again, and what is read once for each of its elements."""
     for stage in list(s.tree.in_order()):
         if stage.is_placeholder or stage.is_output or not isinstance(stage.op, ComputeOp) or stage.op.reduce_axis:
@@ -124,9 +131,45 @@ def inline_cheap_stages(s: Schedule) -> None:
         if is_costly(stage.op) and any(isinstance(reader.op, ComputeOp) and reader.op.reduce_axis for reader in readers):
             continue
         once = len(readers) == 1 and isinstance(readers[0].op, ComputeOp) and not readers[0].op.reduce_axis
+        if not is_gpu(target) and any(_is_worth_storing(s, stage, reader) for reader in readers):
+            continue
         # a reader of more elements than the stage has would compute some of them again
         if is_strictly_inlineable(stage.op) or is_view(stage.op) or (once and _elements(readers[0]) <= _elements(stage)):
             s.apply_step(ComputeInline(stage.id))
+
+
+def _is_worth_storing(s: Schedule, stage: StageNode, reader: StageNode) -> bool:
+    """True if a sum would compute elements of a stage again so often that it is better to store them.
+
+    Example:
+        H = relu(X @ W + b);  Y = H @ V: for each panel of columns of V all of H would be computed again, element by element, to be
+        multiplied by vectors; stored, it is computed in tiles of the first product (1024 x 512 x 512: 9.4 -> 7.2 ms; relu(X + b) @ V of
+        20000 x 96 x 64 2.4 -> 1.5, of 64 x 256 x 64 0.023 -> 0.026: two cores of Zen 3). Of V * scale the panels are made.
+    """
+    if is_move(stage.compute) or not isinstance(reader.op, ComputeOp) or not reader.op.reduce_axis:
+        return False
+    extents = constant_extents((*reader.op.axis, *reader.op.reduce_axis))
+    steps, elements = prod(extents or (0,)), _elements(stage)
+    found = contraction_of(s.tree, reader)
+    is_product = isinstance(found, Contraction)
+    if isinstance(found, Contraction) and found.right.tensor is stage.origin.output(0) and found.can_be_packed:
+        return False
+    if not elements or steps < (_MANY_PANELS if is_product else _MANY_READS) * elements:
+        return False
+    return _follows_a_sum(s, stage) or steps >= _WORTH_A_LOOP
+
+
+def _follows_a_sum(s: Schedule, stage: StageNode) -> bool:
+    """True if a stage is made of a sum's results element by element, so that it needs no loop of its own."""
+    waiting = [stage]
+    # the list grows while it is walked
+    for current in waiting:
+        for producer in map(s.tree.producer, s.tree.reads(current)):
+            if len(producer.reduction) and result_of(s, producer) is stage.origin.output(0):
+                return True
+            if isinstance(producer.attach, Inline):
+                waiting.append(producer)
+    return False
 
 
 def _elements(stage: StageNode) -> float:

@@ -27,7 +27,7 @@ def explain_default(tensors: Sequence[Tensor], target: TargetLike | None = None)
     """
     chosen = Target.target_or_current(target)
     s = Schedule(tuple(tensor.op for tensor in tensors if not isinstance(tensor.op, PlaceholderOp)))
-    inline_cheap_stages(s)
+    inline_cheap_stages(s, chosen)
     return "\n".join(_lines(s, chosen)) or "nothing is reduced: loops over the results, in vectors and in parallel"
 
 

@@ -17,7 +17,7 @@ from math import gcd, prod
 
 from ..schedule.steps import PreTransformed
 from ..schedule.te_schedule import Schedule, Stage
-from ..schedule.tree import Inline
+from ..schedule.tree import Inline, loads_of
 from ..target import Target
 from ..te.tensor import Tensor
 from ..te.tensor_intrin import TensorIntrin
@@ -109,6 +109,10 @@ class Tiles:
     def _copied(self, operand: Operand, tile: Tensor) -> Tensor:
         """The stage that copies an operand: what was to be inlined does it itself, of anything else a copy is made."""
         node = self.s.tree[self.s[operand.tensor].id]
+        reads = [load for load in loads_of(compute_of(self.s, tile)) if load.producer == operand.tensor]
+        if len(reads) > 1:  # C[i, j] += A[i, k] * A[j, k]: of both reads the operand's own; the other one comes later, or not at all
+            own = [load for load in loads_of(self.contraction.op) if load.producer == operand.tensor].index(operand.load)
+            return self.s.cache_read(operand.tensor, "global", [tile], read=own)
         # An inlined transpose becomes the packing itself: elements are moved once, from where they lie to the panel.
         if isinstance(node.attach, Inline) and len(self.s.tree.consumers(node)) == 1:
             self.s[operand.tensor].compute_root()

@@ -14,11 +14,13 @@ from ...schedule.tree import LoopKind, Root, ScheduleTree
 from ...spaces.gpu import is_gpu
 from ...spaces.stages import extents
 from ...spaces.state import SketchState
+from ...target import Target
 from ...te.operation import Operation
 from ...tune.space import Sketch
 from ..layout_rewrite import LayoutRewriteOption, rewrite_layouts
 from .rule import Meet, RuleOptions, SketchRule
 from .rules import ANSOR_RULES, CPU_RULES, GPU_RULES
+from .rules.spaces import PlanProgram
 
 MAX_SKETCHES = 256
 _NAMELESS = ("SkipStage", "ContractionTiling", "PlanProgram")  # the first says nothing, the others more
@@ -75,12 +77,22 @@ def generate_sketches(
         finished.setdefault(final.trace, final)
     if not finished:
         raise TuningError("the sketch rules made no program; the last rule must apply to every stage")
-    named = [("+".join(state.rules) or "Plain", trace, _known(state)) for trace, state in finished.items()]
+    named = [(_name_of(state), trace, _known(state)) for trace, state in finished.items()]
     if not options.only_ansor and not on_gpu and options.target.num_cores > 1 and _is_little_work(initial):
         # Behind the others, so that their numbers are the same on any target.
         named += [(f"{name}+Serial", serial, first) for name, trace, first in named if (serial := _on_one_thread(trace)) is not None]
     finish = _finish(initial, options)
     return [Sketch(f"sketch{n}:{name}", outputs, initial, trace, first, finish) for n, (name, trace, first) in enumerate(named)]
+
+
+def planned_sketch(outputs: tuple[Operation, ...], initial: ScheduleTree, target: Target) -> Sketch:
+    """The sketch whose first program is the plan that rules make of a whole computation for a CPU."""
+    state = PlanProgram().program(SketchState(initial), RuleOptions(target))
+    return Sketch(f"sketch0:{_name_of(state)}", outputs, initial, state.trace, _known(state))
+
+
+def _name_of(state: SketchState) -> str:
+    return "+".join(state.rules) or "Plain"
 
 
 def _known(state: SketchState) -> tuple[tuple[int, ...], ...] | None:

@@ -43,7 +43,7 @@ def unit_spaces(outputs: tuple[Operation, ...], initial: ScheduleTree, target: T
     if not is_gpu(target):
         return []
     s = Schedule.going_on(initial)
-    inline_cheap_stages(s)
+    inline_cheap_stages(s, target)
     found = []
     for stage in list(s.tree.in_order()):
         if is_untouched(s.tree[stage.id]) and matrix_plan(s.tree, s.tree[stage.id], target) is not None:

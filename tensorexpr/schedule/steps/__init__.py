@@ -4,7 +4,7 @@ from ..factors import Factor
 from .balanced import BalancedSplit
 from .base import REGISTRY, Step, step_from_json
 from .by_blocks import ByBlocks
-from .caching import CacheRead, CacheReadWide, CacheWrite, ReindexCacheRead
+from .caching import CacheRead, CacheReadOne, CacheReadWide, CacheWrite, ReindexCacheRead
 from .exact_split import ExactSplit
 from .grouping import CreateGroup, GroupComputeAt, GroupComputeRoot
 from .knob import Knob
@@ -31,6 +31,7 @@ __all__ = [
     "Bind",
     "ByBlocks",
     "CacheRead",
+    "CacheReadOne",
     "CacheReadWide",
     "CacheWrite",
     "ComputeAt",

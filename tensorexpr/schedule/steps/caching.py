@@ -20,7 +20,7 @@ from ...tir.expr import Call, Cast, IterVar, PrimExpr, ProducerLoad, Range, Redu
 from ...tir.rewriting import Node, post_order_rewrite, substitute, variables, walk
 from ..attachment import check_nothing_inside
 from ..naming import PythonNames
-from ..tree import LoopKind, ScheduleTree, StageNode, initial_stage, make_stage
+from ..tree import LoopKind, ScheduleTree, StageNode, initial_stage, loads_of, make_stage
 from .base import StageStep, check_not_inlined, stage_of
 from .placement import check_scope
 
@@ -213,6 +213,34 @@ class CacheReadWide(CacheRead):
 
     def _words(self) -> str:
         return f', dtype="{self.dtype}"'
+
+
+@dataclass(frozen=True)
+class CacheReadOne(CacheRead):
+    """A stage that reads a tensor at several places reads a copy at one of them.
+
+    for i, j, k: C[i, j] += A[i, k] * A[j, k]    ->    for ax0, ax1: A.local[ax0, ax1] = A[ax0, ax1]
+                                                       for i, j, k: C[i, j] += A[i, k] * A.local[j, k]
+    """
+
+    code: ClassVar[str] = "cache_read_one"
+    read: int
+
+    def _redirected(self, reader: StageNode, stage: StageNode, copy: Tensor) -> Operation:
+        """The reader with the copy at the place of that number, in the order in which its definition reads."""
+        op, source = reader.op, stage.origin.output(0)
+        if not isinstance(op, ComputeOp):
+            raise stage.refused(f"cache_read at one place for {reader.name}, which is no computation of elements")
+        places = [load for load in loads_of(op) if load.producer == source]
+        if not 0 <= self.read < len(places):
+            raise stage.refused(f"cache_read with read={self.read} for {reader.name}, which reads it at {len(places)} places")
+        moved = ProducerLoad(copy, places[self.read].indices)
+        return replace(
+            op, body=tuple(post_order_rewrite(body, lambda node: moved if node is places[self.read] else None) for body in op.body)
+        )
+
+    def _words(self) -> str:
+        return f", read={self.read}"
 
 
 @dataclass(frozen=True)

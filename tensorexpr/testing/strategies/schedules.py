@@ -16,6 +16,7 @@ from ...schedule.steps import (
     BalancedSplit,
     Bind,
     CacheRead,
+    CacheReadOne,
     CacheReadWide,
     CacheWrite,
     ComputeAt,
@@ -203,6 +204,8 @@ def _cache_read(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step | None
     readers = tuple(s.id for s in tree.consumers(stage))
     if readers and draw(st.integers(0, 3)) == 0:
         return CacheReadWide(stage.id, "local", readers, _pick(draw, ("int16", "int32", "int64")))
+    if readers and draw(st.integers(0, 3)) == 0:
+        return CacheReadOne(stage.id, "local", readers[:1], draw(st.integers(0, 1)))
     return CacheRead(stage.id, "local", readers) if readers else None
 
 

@@ -247,6 +247,25 @@ def test_a_copy_by_the_axes_of_its_reader(inside: bool) -> None:
     assert str(again) == str(s)
 
 
+@pytest.mark.parametrize("read", [0, 1])
+def test_a_copy_for_one_of_the_reads(read: int) -> None:
+    a, k = te.placeholder((5, 7), name="A"), te.reduce_axis((0, 7), name="k")
+    c = te.compute((5, 5), lambda i, j: te.sum(a[i, k] * a[j, k], axis=k), name="C")
+    s = create_schedule(c.op)
+    copy = s.cache_read(a, "local", c, read=read)
+    assert [load.producer == copy for load in s.tree.reads(s.tree[s[c].id])] == [read == 0, read == 1]
+    assert_schedule_correct(s, [a, c])
+    assert s.as_python().splitlines()[1] == f'A_local = s.cache_read(A, "local", [C], read={read})'
+    again = create_schedule(c.op)
+    for step in type(s.trace).from_json(s.trace.to_json()):
+        again.apply_step(step)
+    assert str(again) == str(s)
+    with pytest.raises(ScheduleError, match="cache_read with read=1 for C, which reads it at 1 places"):
+        s.cache_read(a, "local", c, read=1)
+    with pytest.raises(ScheduleError, match="takes a dtype for all reads"):
+        s.cache_read(a, "local", c, dtype="float64", read=0)
+
+
 def test_a_copy_by_axes_takes_one_read() -> None:
     a = te.placeholder((9,), name="A")
     c = te.compute((8,), lambda i: a[i] + a[i + 1], name="C")

@@ -32,12 +32,17 @@ class PlanProgram(SketchRule):
         """One state for each of the best plans of the contractions, the best first."""
         made: dict[Trace, SketchState] = {}
         for alternative in range(ALTERNATIVES):
-            s = Schedule.going_on(state.tree)
-            scheduled_by_plans(s, options.target, alternative)
-            if len(s.trace) and s.trace not in made:
-                name = "Plan" if not alternative else f"Plan{alternative + 1}"
-                made[s.trace] = state.opened(s.trace, *(stage.id for stage in s.tree.stages)).note(name)
+            found = self.program(state, options, alternative)
+            if len(found.trace):
+                made.setdefault(found.trace, found)
         return [(program, None) for program in made.values()]
+
+    def program(self, state: SketchState, options: RuleOptions, alternative: int = 0) -> SketchState:
+        """The computation with one of its plans, the sizes open."""
+        s = Schedule.going_on(state.tree)
+        scheduled_by_plans(s, options.target, alternative)
+        name = "Plan" if not alternative else f"Plan{alternative + 1}"
+        return state.opened(s.trace, *(stage.id for stage in s.tree.stages)).note(name)
 
 
 class Reduction(SketchRule):
