@@ -10,11 +10,12 @@ from ..schedule.steps import ComputeInline
 from ..schedule.te_schedule import Schedule, create_schedule
 from ..schedule.tree import Inline, StageNode
 from ..target import Target, TargetLike
-from ..te.access import is_costly, is_strictly_inlineable
+from ..te.access import is_costly, is_strictly_inlineable, needs_multi_level_tiling
 from ..te.operation import ComputeOp, PlaceholderOp
 from ..te.tensor import Tensor
 from .access import is_move, is_view
-from .contractions import Contraction, contraction_of
+from .contractions import Refused, contraction_of
+from .convolutions import convolution_of
 from .gpu import Tiling, alone_on_gpu, is_gpu, scheduled_for_gpu
 from .injective import schedule_injective
 from .machine import is_parallel
@@ -22,12 +23,11 @@ from .products import schedule_contractions, schedule_convolutions
 from .recurrence import schedule_steps
 from .reduction import contiguous_axis, schedule_root_reduction
 from .rows import common_rows, has_known_rows, schedule_rows
-from .stages import constant_extents, is_untouched, result_of
+from .stages import constant_extents, elementwise_consumer, is_untouched, result_of
 from .window import schedule_sums_of_windows, schedule_windows
 
-# Reads of each element by a product from which on its arithmetic isn't done for each of them, one panel after the other, and by other sums.
-_MANY_PANELS = 8
-_MANY_READS = 64
+# Reads of each element by a product from which on its arithmetic isn't done for each of them: a vector of columns.
+_MANY_READS = 8
 # Steps of a sum that are worth a loop of its own for what it reads: 64 x 256 x 128 are as fast either way on two cores of Zen 3.
 _WORTH_A_LOOP = 1 << 21
 
@@ -131,45 +131,48 @@ def inline_cheap_stages(s: Schedule, target: Target) -> None:
         if is_costly(stage.op) and any(isinstance(reader.op, ComputeOp) and reader.op.reduce_axis for reader in readers):
             continue
         once = len(readers) == 1 and isinstance(readers[0].op, ComputeOp) and not readers[0].op.reduce_axis
-        if not is_gpu(target) and any(_is_worth_storing(s, stage, reader) for reader in readers):
+        if not is_gpu(target) and (_ends_a_product(s, stage) or any(_is_worth_storing(s, stage, reader) for reader in readers)):
             continue
         # a reader of more elements than the stage has would compute some of them again
         if is_strictly_inlineable(stage.op) or is_view(stage.op) or (once and _elements(readers[0]) <= _elements(stage)):
             s.apply_step(ComputeInline(stage.id))
 
 
-def _is_worth_storing(s: Schedule, stage: StageNode, reader: StageNode) -> bool:
-    """True if a sum would compute elements of a stage again so often that it is better to store them.
+def _ends_a_product(s: Schedule, stage: StageNode) -> bool:
+    """True for the last stage that is made of a product's results element by element: it is stored in place of them, by the same loops.
 
     Example:
-        H = relu(X @ W + b);  Y = H @ V: for each panel of columns of V all of H would be computed again, element by element, to be
-        multiplied by vectors; stored, it is computed in tiles of the first product (1024 x 512 x 512: 9.4 -> 7.2 ms; relu(X + b) @ V of
-        20000 x 96 x 64 2.4 -> 1.5, of 64 x 256 x 64 0.023 -> 0.026: two cores of Zen 3). Of V * scale the panels are made.
+        H = relu(X @ W + b);  Y = H @ V: with H inlined, each panel of columns of V would compute it again, to multiply vectors by its
+        elements (1024 x 512 x 512: 9.4 -> 7.2 ms, two cores of Zen 3). A border around H has less to do, too.
     """
-    if is_move(stage.compute) or not isinstance(reader.op, ComputeOp) or not reader.op.reduce_axis:
+    if elementwise_consumer(s.tree, stage) is not None:
         return False
-    extents = constant_extents((*reader.op.axis, *reader.op.reduce_axis))
-    steps, elements = prod(extents or (0,)), _elements(stage)
-    found = contraction_of(s.tree, reader)
-    is_product = isinstance(found, Contraction)
-    if isinstance(found, Contraction) and found.right.tensor is stage.origin.output(0) and found.can_be_packed:
-        return False
-    if not elements or steps < (_MANY_PANELS if is_product else _MANY_READS) * elements:
-        return False
-    return _follows_a_sum(s, stage) or steps >= _WORTH_A_LOOP
-
-
-def _follows_a_sum(s: Schedule, stage: StageNode) -> bool:
-    """True if a stage is made of a sum's results element by element, so that it needs no loop of its own."""
     waiting = [stage]
     # the list grows while it is walked
     for current in waiting:
         for producer in map(s.tree.producer, s.tree.reads(current)):
-            if len(producer.reduction) and result_of(s, producer) is stage.origin.output(0):
+            if needs_multi_level_tiling(producer.op) and result_of(s, producer) is stage.origin.output(0):
                 return True
             if isinstance(producer.attach, Inline):
                 waiting.append(producer)
     return False
+
+
+def _is_worth_storing(s: Schedule, stage: StageNode, reader: StageNode) -> bool:
+    """True if a product or a convolution would compute elements of a stage so often that a loop of its own costs less.
+
+    Example:
+        relu(X + b) @ V of 20000 x 96 x 64: 2.4 -> 1.5 ms; 64 x 256 x 64: 0.023 -> 0.026 (two cores of Zen 3). Of V * scale panels are made.
+    """
+    if is_move(stage.compute) or not isinstance(reader.op, ComputeOp) or not reader.op.reduce_axis:
+        return False
+    extents = constant_extents((*reader.op.axis, *reader.op.reduce_axis))
+    if prod(extents or (0,)) < max(_MANY_READS * _elements(stage), _WORTH_A_LOOP):
+        return False
+    found = contraction_of(s.tree, reader)
+    if isinstance(found, Refused):
+        return convolution_of(reader.op) is not None
+    return found.right.tensor is not stage.origin.output(0) or not found.can_be_packed
 
 
 def _elements(stage: StageNode) -> float:

@@ -7,7 +7,7 @@ import pytest
 
 import tensorexpr as tvm
 from tensorexpr import te, topi
-from tensorexpr.schedule.tree import Inline, At
+from tensorexpr.schedule.tree import At, Inline
 from tensorexpr.target import Target
 from tensorexpr.te.tensor import Tensor
 from tensorexpr.testing.check import assert_schedule_correct
