@@ -12,7 +12,7 @@ from ..te.dag import topological_order
 from ..te.operation import Operation
 from ..te.tensor import Tensor
 from ..tir.arithmetic import as_int
-from ..tir.expr import IterVar, Var
+from ..tir.expr import IterVar, PrimExpr, Var
 from ..tir.printer.highlight import ShownAsText
 from .draw import draw
 from .explain import explain
@@ -29,11 +29,13 @@ from .steps import (
     ComputeInline,
     ComputeRoot,
     CreateGroup,
+    Materialize,
     ReindexCacheRead,
     RFactor,
     SkipPadding,
     Step,
 )
+from .steps.materialize import parts_of
 from .trace import Trace
 from .tree import ScheduleTree, initial_tree
 
@@ -216,6 +218,26 @@ class Schedule(ShownAsText):
     def reindex_cache_read(self, tensor: Tensor, scope: str, reader: Operation | Tensor) -> Tensor:
         """Let `reader` read a copy of what it reads of `tensor`, by its own axes; returns the copy. See `steps.ReindexCacheRead`."""
         self.apply_step(ReindexCacheRead(self[tensor].id, scope, self[reader].id))
+        return self._tree.stages[-1].origin.output(0)
+
+    def materialize(self, tensor: Tensor, part: int | PrimExpr) -> Tensor:
+        """Compute a part of what a stage computes in a stage of its own, before it; returns what that computes. See `steps.Materialize`.
+
+            C = te.compute((n, m), lambda i, j: te.sum(A[i, k] * d[k] * B[k, j], axis=k))
+            scaled = s.materialize(C, 1)  # A[i, k] * d[k]; then s[scaled].vectorize(...), or compute_at, or compute_inline
+
+        Args:
+            tensor: a result of the stage.
+            part: an expression of its definition, or its number among `steps.materialize.parts_of` it, outermost first.
+
+        Raises:
+            ScheduleError: if the stage is scheduled already or has no such part; parts behind a condition are taken with it.
+        """
+        stage = self[tensor]
+        if not isinstance(part, int):
+            parts = parts_of(self._tree[stage.id].op)
+            part = next((number for number, own in enumerate(parts) if own is part), len(parts))
+        self.apply_step(Materialize(stage.id, part))
         return self._tree.stages[-1].origin.output(0)
 
     def rfactor(self, tensor: Tensor, axis: IterVar, factor_axis: int = 0) -> Any:

@@ -27,7 +27,7 @@ _PARALLEL_STEPS = 1 << 13
 # Rows that make up for packing: a vector of the panel costs 2 cycles to copy and half a cycle for each row.
 _WORTH_A_COPY = 64
 # ... and for computing it once: 256 x 1024 x 1024 of W * scale takes as long either way with 16 rows, 1.4 times without with 32 (Zen 3).
-_WORTH_ONE_COMPUTATION = 16
+WORTH_ONE_COMPUTATION = 16
 # Lanes that have less than half their places filled lose more than packing another axis costs.
 _FULL_LANES = 4
 _ROWS = 0.2  # cycles that a vector of a plane, far from that of the next step, delays the multiply-adds beside it
@@ -369,7 +369,7 @@ def _shape_of(plan: Plan, machine: Machine) -> Shape:
     stride = next((contraction.right.step(axis) for axis in reversed(contraction.summed) if contraction.sizes[axis] > 1), 0)
     # Where a row isn't a multiple of a vector, vectors lie across two lines of the cache, each of which takes two accesses.
     whole = stride % (lanes * contraction.right.bytes) == 0
-    computed = contraction.right.is_computed and contraction.can_be_packed and rows * repeats >= _WORTH_ONE_COMPUTATION
+    computed = contraction.right.is_computed and contraction.can_be_packed and rows * repeats >= WORTH_ONE_COMPUTATION
     packed = plan.blocks is None and (plan.is_transposed or dot is not None or computed or _is_far(contraction, stride, machine))
     return Shape(
         batch=contraction.size(*contraction.batch),

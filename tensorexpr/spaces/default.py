@@ -18,18 +18,14 @@ from .contractions import Refused, contraction_of
 from .convolutions import convolution_of
 from .gpu import Tiling, alone_on_gpu, is_gpu, scheduled_for_gpu
 from .injective import schedule_injective
-from .machine import is_parallel
+from .machine import is_parallel, operations
+from .parts import MANY_READS, WORTH_A_LOOP, materialize_parts
 from .products import schedule_contractions, schedule_convolutions
 from .recurrence import schedule_steps
 from .reduction import contiguous_axis, schedule_root_reduction
 from .rows import common_rows, has_known_rows, schedule_rows
 from .stages import constant_extents, elementwise_consumer, is_untouched, result_of
 from .window import schedule_sums_of_windows, schedule_windows
-
-# Reads of each element by a product from which on its arithmetic isn't done for each of them: a vector of columns.
-_MANY_READS = 8
-# Steps of a sum that are worth a loop of its own for what it reads: 64 x 256 x 128 are as fast either way on two cores of Zen 3.
-_WORTH_A_LOOP = 1 << 21
 
 
 def default_schedule(tensors: Sequence[Tensor], target: TargetLike | None = None) -> Schedule:
@@ -62,6 +58,7 @@ def scheduled_by_plans(s: Schedule, target: Target, alternative: int = 0, wanted
     if is_gpu(target):
         scheduled_for_gpu(s, target, alternative, wanted)
         return
+    materialize_parts(s, target)
     schedule_steps(s, target)
     scheduled_contractions(s, target, alternative)
     left = untouched_stages(s)
@@ -167,7 +164,8 @@ def _is_worth_storing(s: Schedule, stage: StageNode, reader: StageNode) -> bool:
     if is_move(stage.compute) or not isinstance(reader.op, ComputeOp) or not reader.op.reduce_axis:
         return False
     extents = constant_extents((*reader.op.axis, *reader.op.reduce_axis))
-    if prod(extents or (0,)) < max(_MANY_READS * _elements(stage), _WORTH_A_LOOP):
+    steps = prod(extents or (0,))
+    if steps < MANY_READS * _elements(stage) or operations(stage.compute.body, steps) < WORTH_A_LOOP:
         return False
     found = contraction_of(s.tree, reader)
     if isinstance(found, Refused):

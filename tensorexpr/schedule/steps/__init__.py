@@ -9,6 +9,7 @@ from .exact_split import ExactSplit
 from .grouping import CreateGroup, GroupComputeAt, GroupComputeRoot
 from .knob import Knob
 from .loops import PRAGMAS, Annotate, Fuse, Pragma, Reorder, Split
+from .materialize import Materialize
 from .padding import SkipPadding
 from .placement import ComputeAt, ComputeInline, ComputeRoot, SetScope
 from .pre_transformed import PreTransformed
@@ -46,6 +47,7 @@ __all__ = [
     "GroupComputeAt",
     "GroupComputeRoot",
     "Knob",
+    "Materialize",
     "MultiBuffer",
     "Pragma",
     "PreTransformed",

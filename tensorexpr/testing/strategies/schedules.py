@@ -27,6 +27,7 @@ from ...schedule.steps import (
     Fuse,
     GroupComputeAt,
     GroupComputeRoot,
+    Materialize,
     MultiBuffer,
     Pragma,
     Prefetch,
@@ -209,6 +210,10 @@ def _cache_read(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step | None
     return CacheRead(stage.id, "local", readers) if readers else None
 
 
+def _materialize(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step | None:
+    return Materialize(stage.id, draw(st.integers(0, 3)))
+
+
 def _rfactor(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step | None:
     loops = [axis for axis in stage.leaf if stage.is_reduction(axis)]
     return RFactor(stage.id, _pick(draw, loops), _pick(draw, (0, -1, 1))) if loops else None
@@ -301,6 +306,7 @@ _PROPOSALS = (
     _compute_at,
     _cache_write,
     _cache_read,
+    _materialize,
     _rfactor,
     _transform_layout,
     _skip_padding,
