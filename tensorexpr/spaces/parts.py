@@ -27,7 +27,7 @@ from .stages import is_untouched
 
 # Reads of each element by a product from which on its arithmetic isn't done for each of them: a vector of columns.
 MANY_READS = 8
-# Operations in steps of a sum that are worth a loop of its own for what it reads: 64 x 256 x 128 take as long either way (two cores of Zen 3).
+# Operations in steps of a sum that are worth a loop of its own for what it reads: 64 x 256 x 128 as long either way (two cores of Zen 3).
 WORTH_A_LOOP = 1 << 21
 
 
