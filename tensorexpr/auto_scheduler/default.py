@@ -31,6 +31,8 @@ from .sketch.rule import RuleOptions
 # Enough to see most tiles of each sketch, and a few moves away from the best; below a second for the operators of networks.
 _SEARCH = EvolutionOptions(population=1024, generations=2)
 _SEED = 0
+# Each sketch takes 0.1 s to make and to count, and of several products there are hundreds: enough to see one that is much better.
+_FEW_SKETCHES = 8
 # Plans were measured, and the model is off by as much where terms are left out or rows share cache sets: what is to replace one
 # has to promise more than that.
 _WORTH_LEAVING_A_PLAN = 4.0
@@ -50,7 +52,7 @@ class Ranked:
 
 
 def default_schedule(dag: ComputeDAG | Sequence[Tensor], target: TargetLike | None = None) -> Schedule:
-    """The plan that rules make, or what the analytic model likes much better, in less than a second. The same computation always
+    """The plan that rules make, or what the analytic model likes much better, in a second as a rule. The same computation always
     gets the same one.
 
     What the rules can't take (symbolic shapes, recurrences, statements written by hand) keeps its plain loops.
@@ -100,7 +102,7 @@ def _plan_near_the_limit(dag: ComputeDAG, target: Target) -> Trace | None:
 
 def rank(dag: ComputeDAG, target: Target, count: int) -> Ranked:
     """The programs that the analytic model likes best, at most `count` of each sketch."""
-    sketches = generate_sketches(dag.outputs, dag.initial_tree, RuleOptions(target))
+    sketches = generate_sketches(dag.outputs, dag.initial_tree, RuleOptions(target), most=_FEW_SKETCHES)
     score = Learner(sketches, target, PriorModel()).score
     found = evolve(sketches, score, {}, count, _SEARCH, np.random.default_rng(_SEED), TunerObserver())
     return Ranked(sketches, [candidate for _, candidate in found])

@@ -16,6 +16,7 @@ from ..schedule.te_schedule import Schedule
 from ..schedule.tree import StageNode
 from ..target import Target
 from ..te.operation import ComputeOp
+from ..tir.dtype import parse_dtype
 from ..tir.expr import Cast, PrimExpr, ProducerLoad
 from ..tir.rewriting import variables
 from .contraction_plan import WORTH_ONE_COMPUTATION
@@ -63,7 +64,7 @@ def _part(s: Schedule, stage: StageNode, target: Target) -> tuple[int, bool] | N
 
 
 def _is_element(part: PrimExpr) -> bool:
-    """True for an element as it lies, or converted: int32(A[i, k])."""
-    while isinstance(part, Cast):
+    """True for an element as it lies, or converted by what loads it: int32(A[i, k]), but not float32(A[i, k]) of halves or integers."""
+    while isinstance(part, Cast) and parse_dtype(part.dtype).is_int:
         part = part.value
     return isinstance(part, ProducerLoad)

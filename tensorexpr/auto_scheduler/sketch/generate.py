@@ -33,7 +33,7 @@ MAX_OPEN = 32
 
 
 def generate_sketches(
-    outputs: tuple[Operation, ...], initial: ScheduleTree, options: RuleOptions, custom: Sequence[SketchRule] = ()
+    outputs: tuple[Operation, ...], initial: ScheduleTree, options: RuleOptions, custom: Sequence[SketchRule] = (), most: int = MAX_OPEN
 ) -> list[Sketch]:
     """All sketches of a program.
 
@@ -43,6 +43,7 @@ def generate_sketches(
         options: what rules may ask for, and whether they are Ansor's only.
         custom: rules that are tried first. On each stage rules are tried in order; one that says APPLY_AND_SKIP_REST ends the
             list for that stage.
+        most: programs that go on from one stage to the next; Ansor's rules make all of theirs.
 
     Raises:
         TuningError: if Ansor's rules, of which none may be left out, make more than MAX_SKETCHES programs, or the rules make none; for
@@ -66,7 +67,7 @@ def generate_sketches(
             else:
                 following.extend(_continued(state, stage, options, rules))
         # Ansor's rules are there to be compared with the paper's: none of their programs may be missing
-        open_states = following if options.only_ansor else spread(following, MAX_OPEN)
+        open_states = following if options.only_ansor else spread(following, most)
         # Checked after each stage: the number could grow exponentially before the end.
         if len(open_states) + len(done) > MAX_SKETCHES:
             raise TuningError(f"the sketch rules make more than {MAX_SKETCHES} programs; give fewer rules or a smaller computation")
