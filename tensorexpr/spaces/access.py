@@ -115,18 +115,25 @@ def merged_loops(s: Schedule, tensor: Tensor, axes: Sequence[IterVar], reads: St
 
     Elementwise operators become one loop; a transpose of images keeps two, as all pixels follow each other on both sides.
     """
-    loops: list[Loop] = []
-    # where an axis stands outside of such indices, a fused loop would need // and % to tell it
-    may_fuse = reads.axes_only_index and all(access.is_affine for access in reads.accesses)
+    loops = []
     for axis in axes:
         extent = as_int(axis.dom.extent) if axis.dom is not None else None
         assert extent is not None
-        loop = Loop(axis, extent, tuple(access.stride(axis.var) for access in reads.accesses))
+        loops.append(Loop(axis, extent, tuple(access.stride(axis.var) for access in reads.accesses)))
+    return merged(s, tensor, loops, reads)
+
+
+def merged(s: Schedule, tensor: Tensor, apart: Sequence[Loop], reads: StageReads) -> list[Loop]:
+    """Some loops of a stage, outermost first, with neighbours fused; see `merged_loops`."""
+    loops: list[Loop] = []
+    # where an axis stands outside of such indices, a fused loop would need // and % to tell it
+    may_fuse = reads.axes_only_index and all(access.is_affine for access in reads.accesses)
+    for loop in apart:
         last = loops[-1] if loops else None
         if last is not None and may_fuse and _goes_on(last, loop):
             # a loop of one iteration never moves, so its strides say nothing
-            strides = last.strides if extent == 1 else loop.strides
-            loop = Loop(s[tensor].fuse(last.axis, axis), last.extent * extent, strides)
+            strides = last.strides if loop.extent == 1 else loop.strides
+            loop = Loop(s[tensor].fuse(last.axis, loop.axis), last.extent * loop.extent, strides)
             loops.pop()
         loops.append(loop)
     return loops

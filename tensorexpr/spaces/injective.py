@@ -9,6 +9,7 @@ from ..target import Target
 from ..te.tensor import Tensor
 from ..tir.expr import IterVar
 from .access import Loop, is_streamed, merged_loops, stage_reads
+from .blocks_of_axes import loops_at_blocks
 from .gpu import is_gpu
 from .gpu.injective import schedule_injective as over_threads
 from .machine import is_parallel, lanes_of, operations, parallel_from
@@ -32,7 +33,7 @@ def schedule_injective(s: Schedule, tensor: Tensor, target: Target) -> None:
         return
     # Loops that are one walk through memory become one loop: of 3 x 5 x 7 elements no row fills a vector of 8, and all of them fill 13.
     reads = stage_reads(s.tree, s.tree[s[tensor].id])
-    loops = merged_loops(s, tensor, axes, reads)
+    loops = loops_at_blocks(s, tensor, axes, reads, target) or merged_loops(s, tensor, axes, reads)
     across = transposed_axis(loops)
     streamed = is_streamed(s, tensor, target)
     outer = _rows(s, tensor, loops, target) if across is None else schedule_transpose(s, tensor, loops, across, target, streamed)

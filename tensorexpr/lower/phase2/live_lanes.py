@@ -31,6 +31,7 @@ from ...tir.expr import (
     Var,
 )
 from ...tir.stmt import BufferStore
+from ..lanes import lane_binary
 from ..rebuild import map_expr, operands
 
 _OPPOSITE: dict[type[CmpExpr], type[CmpExpr]] = {LT: GE, GE: LT, LE: GT, GT: LE}
@@ -158,7 +159,15 @@ def _shortened(expr: PrimExpr, lanes: Lanes, kept: frozenset[Var]) -> PrimExpr |
             return None if inner is None else Cast(with_lanes(scalar_dtype(dtype), lanes.end), inner)
         case BinaryExpr() | CmpExpr() | Select() | BufferLoad():
             parts = [_shortened(operand, lanes, kept) for operand in operands(expr)]
+            found = [part for part in parts if part is not None]
+            if len(found) < len(parts):
+                return None
+            if isinstance(expr, BinaryExpr) and parse_dtype(expr.dtype).is_int:
+                return lane_binary(type(expr), *found)  # fewer lanes may lie in one block of a quotient
             # `map_expr` asks for the operands in their order, once each.
-            made = iter([part for part in parts if part is not None])
-            return None if None in parts else map_expr(expr, lambda _: next(made))
+            made = iter(found)
+            shorter = map_expr(expr, lambda _: next(made))
+            if isinstance(shorter, BufferLoad) and isinstance(shorter.indices[0], Broadcast) and shorter.predicate is None:
+                return Broadcast(BufferLoad(shorter.buffer, (shorter.indices[0].value,)), lanes.end)
+            return shorter
     return None

@@ -106,8 +106,7 @@ class _CopierOfOneBlock(Copier):
 
     def _copied(self, expr: PrimExpr) -> PrimExpr:
         result = super()._copied(expr)
-        # Of a plain variable: f
-        # 8 and f % 8, which number the blocks of a fused axis.
+        # Of a plain variable: f // 8 and f % 8, which number the blocks of a fused axis.
         if isinstance(result, (FloorDiv, FloorMod)) and isinstance(result.a, Var):
             bound = self._analyzer.const_int_bound(result)
             if bound.min_value == bound.max_value:

@@ -34,6 +34,7 @@ from ...tir.expr import (
     PrimExpr,
     Ramp,
     Select,
+    Sub,
     Var,
 )  # fmt: skip
 from ...tir.intrin import INTRINSICS, if_then_else
@@ -183,10 +184,17 @@ class VectorValues:
     def _block(self, expr: BinaryExpr, a: Ramp, b: IntImm) -> PrimExpr | None:
         """Lanes that lie in one block of b elements: one quotient, and remainders that count up.
 
-        The base is r modulo g, a divisor of b; r + (lanes-1)*stride < g keeps all lanes between two multiples of g.
+        The base is r modulo g, a divisor of b; r + (lanes-1)*stride < g keeps all lanes between two multiples of g. Or the loops around
+        keep them there: (j * 32 + lane) % 423 with j < 13 is j * 32 + lane.
         """
         if not isinstance(a.stride, IntImm) or a.stride.value < 0 or b.value <= 0:
             return None
+        bound = self._analyzer.const_int_bound(a.base)
+        number = bound.min_value // b.value
+        if number == (bound.max_value + (self.lanes - 1) * a.stride.value) // b.value:
+            if isinstance(expr, FloorDiv):
+                return Broadcast(IntImm(b.dtype, number), self.lanes)
+            return Ramp(binary(Sub, a.base, IntImm(b.dtype, number * b.value)), a.stride, self.lanes)
         known = self._analyzer.modular_set(a.base)
         period = gcd(known.coeff, b.value)
         if known.base % period + (self.lanes - 1) * a.stride.value >= period:
