@@ -105,6 +105,8 @@ def parse(text: str, target: Target, context: Any = None) -> Any:
     layout = _data_layout(target)
     try:
         module = _llvm().parse_assembly(text, context=context or new_context())
+        # The context deletes it: garbage in a ring, such as the frames of an interrupted build, is finalised in any order.
+        module._owned = True
         module.triple = _platform(target)[0]
         module.data_layout = layout
         module.verify()

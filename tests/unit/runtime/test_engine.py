@@ -54,6 +54,25 @@ def test_unloaded_code_gives_its_memory_back() -> None:
     assert resident() - before < 4 << 20  # each load maps two pages at least: 8 MiB if they stayed
 
 
+_RINGS = """
+import gc
+from tensorexpr.runtime import engine
+from tensorexpr.target import Target
+
+for first in (0, 1):
+    module = engine.parse("define i32 @one() { ret i32 1 }", Target("llvm"))
+    ring = [module, module._context][::1 - 2 * first]
+    ring.append(ring)
+    del module, ring
+    gc.collect()
+"""
+
+
+def test_a_module_and_its_context_may_be_finalised_in_any_order() -> None:
+    # In a process of its own: it crashed. An exception keeps frames, which keep it: an interrupted build was such a ring.
+    subprocess.run([sys.executable, "-c", _RINGS], check=True, timeout=60)
+
+
 def test_given_symbols_are_called() -> None:
     callback = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int32)(lambda x: x + 1000)
     address = ctypes.cast(callback, ctypes.c_void_p).value or 0
