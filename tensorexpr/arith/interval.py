@@ -54,8 +54,9 @@ def extent_bound(interval: Interval, analyzer: Analyzer) -> int | None:
     # The bound of the difference, not of each end: in (n + 3) - n what they share cancels.
     gap = ends[0].sub(ends[1])
     bound = upper_bound(facts, gap) + 1
-    # What comes from the width of the dtype alone is no bound that anyone could allocate.
-    return bound if gap.is_constant or bound <= dtype_limits(interval.min.dtype)[1] // 64 else None
+    # What comes from the width of the dtype alone is no bound that anyone could allocate; sizes are taken to fit int32, whatever theirs is.
+    most = min(dtype_limits(dtype)[1] for dtype in (interval.min.dtype, "int32")) // 64
+    return bound if gap.is_constant or bound <= most else None
 
 
 class _Relaxer:

@@ -68,3 +68,11 @@ def test_bindings_of_fixed_variables_bound_the_extent() -> None:
     analyzer = Analyzer({n: Range.from_min_extent(1, 64)})
     assert extent_bound(Interval(x, x + n - 1), analyzer) == 64
     assert extent_bound(Interval(x, x + n), Analyzer()) is None
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_that_a_size_fits_int32_bounds_no_extent(dtype: str) -> None:
+    # Lowering says so of each size: a box of int64 extents was allocated with 2^31 elements.
+    size, analyzer = Var("n", dtype), Analyzer()
+    analyzer.bind(size, Range.from_min_extent(op.const(0, dtype), op.const((1 << 31) - 1, dtype)))
+    assert extent_bound(Interval(op.const(0, dtype), size - 2), analyzer) is None
