@@ -36,12 +36,18 @@ def _reduction(name: str, te_form: Any, numpy: Callable[..., Any], dtype: str | 
         return reduced(tensor(x, "x"), axis, keepdims, dtype)
 
     def evaluated(x: Any, axis: Any, keepdims: bool) -> Any:
-        found = numpy(x, axis=_along(axis), keepdims=keepdims)
+        # Means and variances of float16 are taken in float32 by NumPy itself, those of ml_dtypes' bfloat16 aren't.
+        wide = x.astype(np.float32) if name in _MEANS and str(x.dtype) == "bfloat16" else x
+        found = numpy(wide, axis=_along(axis), keepdims=keepdims)
         # NumPy sums small integers in int64; cut back, they wrap around as sums in their own dtype do.
         return np.asarray(found).astype(dtype or x.dtype)
 
     rule.__doc__ = f"`{name}` along axes, or of all elements."
     return operator(name, Pattern.REDUCTION, te=te_form, numpy=evaluated)(rule)
+
+
+_HALVES = ("float16", "bfloat16")
+_MEANS = ("mean", "std", "variance")
 
 
 def _count(x: Any, axis: Any) -> PrimExpr | int:
@@ -54,6 +60,8 @@ def _count(x: Any, axis: Any) -> PrimExpr | int:
 
 
 def _mean(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    if x.dtype in _HALVES:  # which hold neither the sum of 65504 elements nor their number
+        return topi.cast(_mean(topi.cast(x, "float32"), axis, keepdims), x.dtype)
     total = topi.sum(x, axis, keepdims)
     count = _count(x, axis)
     return topi.divide(total, te.const(count, x.dtype) if isinstance(count, int) else count.astype(x.dtype))

@@ -137,7 +137,9 @@ def layer_norm_python(data: Array, gamma: Array, beta: Array | None, axis: Any, 
 
 def strided_slice_python(data: Array, begin: Any, end: Any, strides: Any, slice_mode: str = "end", axes: Any = None) -> Array:
     """data[begin:end:stride] on each axis, or on `axes`; in the mode "size" `end` holds numbers of elements, -1 for all that are left."""
-    places = list(range(len(begin))) if axes is None else list(axes)
+    # Of axes that one of the two doesn't name the first element, or the last one, is meant.
+    places = list(range(max(len(begin), len(end)))) if axes is None else list(axes)
+    begin, end = [*begin, *[0] * (len(places) - len(begin))], [*end, *data.shape[len(end) : len(places)]]
     steps = ([*strides] * len(places) if len(strides) == 1 else [*strides]) if strides is not None and len(strides) else [1] * len(places)
     whole = [slice(None)] * data.ndim
     for place, first, last, step in zip(places, begin, end, steps, strict=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -162,3 +163,13 @@ def test_weights_by_channel_and_multiplier(layouts: tuple[str, str]) -> None:
     windows = np.lib.stride_tricks.sliding_window_view(picture, (3, 3), (2, 3))
     wanted = np.einsum("nchwij,cmij->ncmhw", windows, weights).reshape(1, 8, 3, 3)  # the channels of one follow each other
     np.testing.assert_allclose(evaluated(made, data, rows), wanted.transpose(orders[0]), rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_means_of_halves_are_taken_in_float32(dtype: str) -> None:
+    # float16 has no 70,000, and bfloat16 no 257.
+    data = x(70000, dtype=dtype)
+    ones = np.ones(70000, dtype if dtype == "float16" else ml_dtypes.bfloat16)
+    func = relay.Function([data], relay.Tuple([relay.mean(data), *relay.mean_variance(data)]))
+    for found in relay.create_executor("graph", tvm.IRModule.from_expr(func)).evaluate()(ones), Evaluator(to_graph(func))("main", ones):
+        assert [float(np.asarray(one.numpy() if hasattr(one, "numpy") else one)) for one in found] == [1.0, 1.0, 0.0]
