@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ...errors import TypeMismatchError
+from ...errors import DeclarationError, TypeMismatchError
 from ...relax import dpl
 from ...relax import expr as graph
 from ...relax.dpl.matcher import Matcher
+from ...relax.struct_info import ObjectStructInfo, StructInfo
 from ...tir.op_registry import Op
 from ..expr import Function, If, Let
 from ..kinds import ATTRIBUTE as KIND
@@ -98,13 +99,6 @@ class DFPattern(dpl.DFPattern):
 class ExprPattern(DFPattern, dpl.ExprPattern):
     """One expression, or an operator."""
 
-    def __call__(self, *args: Any, **options: Any) -> Any:
-        """A call of it; the operands of sums and products stand in either order."""
-        made = super().__call__(*args, **options)
-        if isinstance(self.expr, Op) and str(self.expr) in _COMMUTATIVE and len(made.args) == 2:
-            return AltPattern(made, CallPattern(self, made.args[::-1]))
-        return made
-
 
 class WildcardPattern(DFPattern, dpl.WildcardPattern):
     """Anything; behind `redirect_to` what another pattern matches."""
@@ -146,7 +140,17 @@ class ConstantPattern(DFPattern, dpl.ConstantPattern):
 
 
 class CallPattern(DFPattern, dpl.CallPattern):
-    """A call."""
+    """A call; the operands of sums and products stand in either order."""
+
+    def matches(self, expr: Any, matcher: Matcher) -> bool:
+        """Whether it is a call whose callee and arguments match."""
+        before = len(matcher.found)
+        if super().matches(expr, matcher):
+            return True
+        matcher.forget(before)
+        op = getattr(self.op, "expr", None)
+        turns = isinstance(op, Op) and op in _COMMUTATIVE and len(self.args) == 2
+        return turns and isinstance(expr, graph.Call) and expr.op == op and matcher.all(zip(self.args[::-1], expr.args, strict=False))
 
 
 class TuplePattern(DFPattern, dpl.TuplePattern):
@@ -169,18 +173,27 @@ class AltPattern(DFPattern, dpl.OrPattern):
     """One of two."""
 
 
-class DataTypePattern(DFPattern, dpl.DataTypePattern):
+class _OfKnown(DFPattern):
+    """What says something of the type: of a value whose type isn't known it doesn't hold."""
+
+    def holds(self, expr: Any) -> bool:
+        """Whether that is so."""
+        return known_info(expr) is not None and super().holds(expr)  # type: ignore[misc]
+
+
+class DataTypePattern(_OfKnown, dpl.DataTypePattern):
     """A pattern, and the dtype of a tensor."""
 
 
-class ShapePattern(DFPattern, dpl.ShapePattern):
+class ShapePattern(_OfKnown, dpl.ShapePattern):
     """A pattern, and the shape of a tensor."""
 
 
-class TypePattern(DFPattern, dpl.StructInfoPattern):
+class TypePattern(_OfKnown, dpl.StructInfoPattern):
     """A pattern, and a type of Relay."""
 
     def __init__(self, pattern: DFPattern, ttype: Any) -> None:
+        self.type = ttype
         info = info_of(ttype)
         if info is None:
             raise TypeMismatchError("has_type takes a type, such as relay.TensorType((2, 3)), not None")
@@ -288,6 +301,15 @@ class DominatorPattern(DFPattern):
                 return False
             waiting += before
         return self.parent in matcher.found
+
+
+def known_info(expr: Any) -> StructInfo | None:
+    """What is known of a value; None where a variable that it is computed of has no type."""
+    try:
+        info: StructInfo | None = getattr(expr, "struct_info", None)
+    except (DeclarationError, TypeMismatchError):
+        return None
+    return None if type(info) is ObjectStructInfo else info
 
 
 def graph_operands(expr: Any) -> tuple[Any, ...]:

@@ -11,7 +11,7 @@ from ...lower.passes import deep_recursion
 from ...relax import expr as graph
 from ...relax.dpl.matcher import Matcher
 from ...tir.op_registry import Op
-from ..expr import Attrs, Call, Function, Var
+from ..expr import Attrs, Call, Function, Let, Var
 from ..visitor import ExprMutator, free_vars, operands, substitute, walk
 from . import patterns as dp
 
@@ -212,22 +212,30 @@ def rewrite(callbacks: Any, expr: Any, mod: Any = None) -> Any:
 
 def _function(match: Match, attrs: Mapping[str, Any]) -> tuple[Function, tuple[Any, ...]]:
     """A match as a function of its inputs, and these."""
-    params = [Var(_name(one, n), one.struct_info) for n, one in enumerate(match.inputs)]
+    params = [Var(f"FunctionVar_0_{n}", dp.known_info(one)) for n, one in enumerate(match.inputs)]
     body = substitute(match.root, dict(zip(match.inputs, params, strict=True)))
     # In the order in which the body uses them.
     order = [one for one in free_vars(body) if one in params]
     given = {param: value for param, value in zip(params, match.inputs, strict=True)}
-    names = [f"{_operator(one)}_" for one in walk(body) if isinstance(one, graph.Call)]
-    made = Function(tuple(order), body, None, (), Attrs({"PartitionedFromPattern": "".join(names), **attrs}))
+    names = "".join(map(_word, walk(body)))
+    made = Function(tuple(order), body, None, (), Attrs({"PartitionedFromPattern": names, **attrs}))
     return made, tuple(given[one] for one in order)
 
 
-def _name(value: Any, number: int) -> str:
-    return f"FunctionVar_0_{number}"
-
-
-def _operator(call: Any) -> str:
-    return str(call.op) if isinstance(call.op, Op) else str(getattr(call.op, "name_hint", "function"))
+def _word(node: Any) -> str:
+    """What a node adds to the name of a function that was partitioned."""
+    match node:
+        case graph.Call():
+            return f"{node.op if isinstance(node.op, Op) else 'FunctionCall'}_"
+        case graph.Tuple():
+            return "Tuple_"
+        case graph.TupleGetItem():
+            return f"TupleGetItem{node.index}_"
+        case graph.If():
+            return "If_"
+        case Let():
+            return "Let_"
+    return ""
 
 
 def partition(pattern: Any, expr: Any, attrs: Mapping[str, Any] | None = None, check: Callable[[Any], bool] = lambda one: True) -> Any:

@@ -228,3 +228,25 @@ def test_none_stands_for_any_arguments_and_fields() -> None:
     joined = relay.concatenate((x, y), 0)
     assert is_op("concatenate")(None).match(joined) and is_op("concatenate")(is_tuple(None)).match(joined)
     assert not is_op("nn.relu")(is_tuple(None)).match(relay.nn.relu(x)) and not is_tuple(()).match(relay.Tuple([x]))
+
+
+def test_partition_of_values_without_types() -> None:
+    data, weight, bias = (relay.var(name) for name in ("data", "weight", "bias"))
+    layers = relay.nn.relu(relay.nn.bias_add(relay.nn.conv2d(data, weight), bias))
+    pattern = is_op("nn.relu")(is_op("nn.bias_add")(wildcard(), wildcard()))
+    assert not pattern.has_dtype("float32").match(layers)
+    call = pattern.partition(relay.nn.bias_add(layers, bias)).args[0]
+    assert [param.type_annotation for param in call.op.params] == [None, None] and call.args[0].op == "nn.conv2d"
+
+
+def test_names_of_what_was_partitioned() -> None:
+    inner = is_tuple_get_item(is_tuple([is_op("abs")(wildcard()), wildcard()]), 1)
+    made = relay.exp(relay.TupleGetItem(relay.Tuple([relay.abs(X), X]), 1))
+    assert is_op("exp")(inner).partition(made).op.attrs.PartitionedFromPattern == "abs_Tuple_TupleGetItem1_exp_"
+
+
+def test_sums_in_either_order_are_calls() -> None:
+    pattern = is_op("add")(is_constant(), is_op("nn.relu")(wildcard()))
+    assert isinstance(pattern, dp.CallPattern) and len(pattern.args) == 2
+    summed = relay.add(relay.nn.relu(X), relay.const(1.0))
+    assert pattern.match(summed) and pattern.match(relay.add(*summed.args[::-1])) and not pattern.match(relay.add(X, relay.const(1.0)))
