@@ -10,6 +10,7 @@ from ..tir.function import GlobalVar, IRModule
 from ..tir.op_registry import Op
 from .adt import Constructor, Match
 from .expr import Function, Let
+from .references import RefCreate, Reference, RefRead, RefWrite
 from .visitor import operands, walk
 
 
@@ -40,6 +41,7 @@ _KINDS: dict[type, Feature] = {
     graph.TupleGetItem: Feature.fTupleGetItem, Function: Feature.fFunction, graph.Call: Feature.fCall, Let: Feature.fLet,
     graph.If: Feature.fIf, Constructor: Feature.fConstructor, Match: Feature.fMatch,
 }  # fmt: skip
+_REFERENCES: dict[type, Feature] = {RefCreate: Feature.fRefCreate, RefRead: Feature.fRefRead, RefWrite: Feature.fRefWrite}
 _ATOMS = (graph.Var, GlobalVar, graph.Constant, Constructor)
 
 
@@ -59,8 +61,9 @@ def detect_feature(a: Any, b: IRModule | None = None) -> set[Feature]:
     for root in roots if isinstance(a, IRModule) else [a, *roots]:
         uses: dict[Any, int] = {}
         for node in walk(root):
-            found.update(feature for kind, feature in _KINDS.items() if isinstance(node, kind))
-            if isinstance(node, graph.Call) and isinstance(node.op, Op):
+            kinds = _REFERENCES if isinstance(node, Reference) else _KINDS  # which are calls, too
+            found.update(feature for kind, feature in kinds.items() if isinstance(node, kind))
+            if isinstance(node, graph.Call) and isinstance(node.op, Op) and not isinstance(node, Reference):
                 found.add(Feature.fOp)
             if isinstance(node, Let) and any(one is node.var for one in walk(node.value)):
                 found.add(Feature.fLetRec)

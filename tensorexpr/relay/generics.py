@@ -14,7 +14,7 @@ from ..errors import DeclarationError
 from ..relax.relations import struct_info_lca
 from ..relax.struct_info import FuncStructInfo, ObjectStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
 from .ty import fresh, info_of, type_of
-from .type_names import GlobalTypeVar, Named, TypeCall, TypeVar
+from .type_names import GlobalTypeVar, Named, TypeCall, TypeVar, called
 
 Values = dict[Any, StructInfo]
 
@@ -28,7 +28,7 @@ def _arguments(info: StructInfo) -> tuple[Any, tuple[StructInfo, ...]]:
 
 
 def _remade(header: Any, arguments: tuple[StructInfo, ...]) -> StructInfo:
-    return Named(TypeCall(header, tuple(type_of(one) for one in arguments)))
+    return Named(called(header, tuple(type_of(one) for one in arguments)))
 
 
 def variable(info: StructInfo) -> Any:
@@ -121,7 +121,8 @@ def instance(info: StructInfo, values: Mapping[Any, StructInfo]) -> StructInfo:
         case TupleStructInfo(fields):
             return TupleStructInfo(tuple(instance(one, values) for one in fields))
         case FuncStructInfo(params, ret):
-            return FuncStructInfo(None if params is None else tuple(instance(one, values) for one in params), instance(ret, values))
+            made = None if params is None else tuple(instance(one, values) for one in params)
+            return FuncStructInfo(made, instance(ret, values), info.purity)
     return info
 
 

@@ -28,16 +28,27 @@ def _vague(info: StructInfo) -> bool:
     return isinstance(info, ObjectStructInfo) or (isinstance(info, TupleStructInfo) and any(map(_vague, info.fields)))
 
 
+def _with_effects(info: StructInfo) -> StructInfo:
+    """The same of a value whose functions may have effects."""
+    match info:
+        case TupleStructInfo(fields):
+            return TupleStructInfo(tuple(map(_with_effects, fields)))
+        case FuncStructInfo(params, ret):
+            return FuncStructInfo(None if params is None else tuple(map(_with_effects, params)), _with_effects(ret), False)
+    return info
+
+
 class Matching:
     """What emits such values, and knows their types.
 
     Args:
         builder: where they are emitted.
         signatures: of functions of the module.
+        pure: whether no function of the module has effects.
     """
 
-    def __init__(self, builder: BlockBuilder, signatures: Mapping[str, StructInfo]) -> None:
-        self.builder, self.signatures = builder, signatures
+    def __init__(self, builder: BlockBuilder, signatures: Mapping[str, StructInfo], pure: bool) -> None:
+        self.builder, self.signatures, self.pure = builder, signatures, pure
         self._infos: dict[Any, StructInfo] = {}  # of values of a graph of which it knows less
 
     def shared(self, expr: Any) -> Steps:
@@ -71,6 +82,7 @@ class Matching:
 
     def parameter(self, name: str, info: StructInfo) -> graph.Var:
         """A parameter of a function."""
+        info = info if self.pure else _with_effects(info)
         if not generics.is_generic(info):
             return graph.Var(name, info)
         made = graph.Var(name, generics.erased(info))

@@ -25,6 +25,7 @@ from ..tir.op_registry import Op
 from .adt import Clause, Constructor, Match, PatternConstructor, PatternTuple, PatternVar, PatternWildcard, TypeData
 from .expr import Call, Constant, Function, If, Let, Tuple, TupleGetItem, Var, const
 from .ops.row import ROWS
+from .references import REFERENCES, RefWrite
 from .tokens import Token, Tokens
 from .type_names import GlobalTypeVar
 
@@ -231,6 +232,13 @@ class _Reader(Tokens):
                 return If(condition, yes, self.block())
             case "match":
                 return self.match()
+            case "ref" | "ref_read" | "ref_write":
+                self.need("(")
+                operands = self.listed(")", self.value)[0]
+                kind = REFERENCES[token.text]
+                if len(operands) != (2 if kind is RefWrite else 1):
+                    self.fail(f"{token.text} doesn't take {len(operands)} values")
+                return kind(*operands)
             case "True" | "False":
                 return const(token.text == "True")
             case "prim_value" | "dtype":  # arguments of the operators of graphs

@@ -29,7 +29,7 @@ from .adt import Constructor, Match, PatternConstructor, PatternTuple, PatternVa
 from .expr import Function, Let
 from .ops.row import ROWS
 from .ty import extent_text, type_of
-from .type_names import GlobalTypeVar, TypeCall, TypeVar
+from .type_names import GlobalTypeVar, RefType, TypeCall, TypeVar
 from .visitor import free_vars, operands, walk
 
 Annotate = Callable[[Any], str]
@@ -315,6 +315,8 @@ def type_text(given: Any) -> str:
         return "_"
     if isinstance(given, (str, TypeVar, GlobalTypeVar)) or hasattr(given, "shape"):
         return str(given)
+    if isinstance(given, RefType):
+        return f"ref({type_text(given.value)})"
     if isinstance(given, TypeCall):
         return f"{given.func}[{', '.join(map(type_text, given.args))}]" if given.args else str(given.func)
     if hasattr(given, "fields"):

@@ -18,6 +18,7 @@ from ..lower.passes import deep_recursion
 from ..relax import expr as graph
 from ..relax.block_builder import BlockBuilder
 from ..relax.ops.calls import call_dps_packed
+from ..relax.ops.cells import ref_make, ref_read, ref_write
 from ..relax.relations import struct_info_base_check
 from ..relax.struct_info import FuncStructInfo, ObjectStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
 from ..relax.transform.dataflow import ConvertToDataflow
@@ -29,8 +30,9 @@ from .expr import Function, Let
 from .matching import Matching
 from .ops.row import ROWS, emitted, with_extents
 from .parameter_types import with_parameter_types
+from .references import RefCreate, Reference, RefRead, check_write, held_by, made_of
 from .ty import info_of
-from .visitor import Steps, trampoline, walk
+from .visitor import Steps, has_effects, trampoline, walk
 
 _LEAVES = (graph.Constant, GlobalVar, graph.PrimValue, graph.ShapeExpr, graph.StringImm, graph.DataTypeImm, graph.ExternFunc)
 
@@ -42,10 +44,11 @@ class _Emitter(Matching):
         builder: where they are emitted.
         external: functions of the module that others compute: their names there -> what they are called by.
         signatures: of functions of the module, where a graph knows less of them.
+        pure: whether no function of the module has effects.
     """
 
-    def __init__(self, builder: BlockBuilder, external: Mapping[str, str], signatures: Mapping[str, StructInfo]) -> None:
-        super().__init__(builder, signatures)
+    def __init__(self, builder: BlockBuilder, external: Mapping[str, str], signatures: Mapping[str, StructInfo], pure: bool) -> None:
+        super().__init__(builder, signatures, pure)
         self.external = external
         # What is known in each branch and function around: what a branch computes isn't there behind it.
         self.scopes: list[dict[Any, Any]] = [{}]
@@ -76,6 +79,8 @@ class _Emitter(Matching):
                 return self.define(expr, (yield body))
             case Function():
                 return self.define(expr, (yield from self.function(expr, None)))
+            case Reference():
+                return self.define(expr, (yield from self.reference(expr)))
             case graph.Call():
                 return self.define(expr, (yield from self.call(expr)))
             case graph.Tuple(fields):
@@ -138,9 +143,22 @@ class _Emitter(Matching):
         result = yield from self.inside(func.body, known if variable is None else {**known, name: variable})
         known_result = self.info(result) if stated is None else generics.joined(stated, self.info(result))
         ret = stated if stated is None or not generics.is_generic(stated) else generics.erased(stated)
-        made = graph.Function(tuple(params), graph.SeqExpr(self.builder.end_scope(outer), result), ret)  # type: ignore[arg-type]
+        made = graph.Function(tuple(params), graph.SeqExpr(self.builder.end_scope(outer), result), ret, self.pure)  # type: ignore[arg-type]
         bound = self.builder.bind(made, name.name_hint if name is not None else "", False, var=variable)
-        return self.known_as(bound, FuncStructInfo(tuple(infos), known_result))
+        return self.known_as(bound, FuncStructInfo(tuple(infos), known_result, self.pure))
+
+    def reference(self, call: Any) -> Steps:
+        """A reference that is made, read or written."""
+        ref = yield call.args[0]
+        if isinstance(call, RefCreate):
+            return self.known_as(self.builder.emit(ref_make(ref)), made_of(self.info(ref)))
+        if isinstance(call, RefRead):
+            held = held_by(self.info(ref))  # before it is read: what is no reference is an error
+            return self.known_as(self.builder.emit(ref_read(ref)), held)
+        value = yield call.args[1]
+        check_write(self.info(ref), self.info(value))
+        self.builder.emit(ref_write(ref, value))
+        return graph.Tuple(())
 
     def call(self, call: Any) -> Steps:
         """A call, by what its operator means."""
@@ -313,9 +331,10 @@ def recursive(mod: IRModule) -> list[str]:
 
 
 def function_to_graph(
-    func: Function, name: str, builder: BlockBuilder, external: Mapping[str, str] | None = None, signatures: dict[str, Any] | None = None
-) -> Any:
-    """Add a function of Relay to the module of a builder, as one of a graph; its signature to `signatures`.
+    func: Function, name: str, builder: BlockBuilder, external: Mapping[str, str] | None = None, signatures: dict[str, Any] | None = None,
+    pure: bool = True,
+) -> Any:  # fmt: skip
+    """Add a function of Relay to the module of a builder, as one of a graph; its signature to `signatures`. `pure`: none has effects.
 
     Raises:
         DeclarationError: if operands don't fit, or a variable is bound by nothing.
@@ -328,10 +347,10 @@ def function_to_graph(
                 f'parameter %{param.name_hint} of @{name} has no type: relay.var("{param.name_hint}", shape=..., dtype=...)'
             )
     signatures = {} if signatures is None else signatures
-    emitter = _Emitter(builder, external or {}, signatures)
+    emitter = _Emitter(builder, external or {}, signatures, pure)
     params = [emitter.parameter(one.name_hint, one.struct_info) for one in func.params]
     attrs = {key: value for key, value in func.attrs.items() if key != "global_symbol"}
-    with deep_recursion, builder.function(name, params, attrs):
+    with deep_recursion, builder.function(name, params, attrs, pure):
         emitter.scopes[0].update(zip(func.params, params, strict=True))
         result = emitter.value(func.body)
         builder.emit_func_output(result)
@@ -340,7 +359,7 @@ def function_to_graph(
     if stated is not None and struct_info_base_check(generics.erased(stated), made.ret_struct_info) < 2:
         raise DeclarationError(f"@{name} returns {made.ret_struct_info}, and its type states {stated}")
     whole = known if stated is None else generics.joined(stated, known)
-    signatures[name] = FuncStructInfo(tuple(one.struct_info for one in func.params), whole)
+    signatures[name] = FuncStructInfo(tuple(one.struct_info for one in func.params), whole, pure)
     return made
 
 
@@ -360,14 +379,14 @@ def _check_matches(mod: IRModule) -> None:
                     )
 
 
-def _declare(name: str, func: Any, result: StructInfo, builder: BlockBuilder, signatures: dict[str, Any]) -> None:
+def _declare(name: str, func: Any, result: StructInfo, builder: BlockBuilder, signatures: dict[str, Any], pure: bool) -> None:
     """Let a function be called before its body is there."""
     params = [graph.Var(one.name_hint, _plain(one.struct_info)) for one in func.params]
-    signatures[name] = FuncStructInfo(tuple(one.struct_info for one in func.params), result)
-    builder.update_func(GlobalVar(name), graph.Function.create_empty(params, _plain(result)))
+    signatures[name] = FuncStructInfo(tuple(one.struct_info for one in func.params), result, pure)
+    builder.update_func(GlobalVar(name), graph.Function.create_empty(params, _plain(result), pure))
 
 
-def _recursive_results(mod: IRModule, builder: BlockBuilder, external: Mapping[str, str] | None) -> dict[str, StructInfo]:
+def _recursive_results(mod: IRModule, builder: BlockBuilder, external: Mapping[str, str] | None, pure: bool) -> dict[str, StructInfo]:
     """What functions that call themselves return: as stated, else as the branches that don't call them say.
 
     Raises:
@@ -382,9 +401,9 @@ def _recursive_results(mod: IRModule, builder: BlockBuilder, external: Mapping[s
     for name in open_ones:
         trial, signatures = BlockBuilder(builder.get()), dict[str, Any]()
         for one, info in found.items():
-            _declare(one, mod[one], info, trial, signatures)
+            _declare(one, mod[one], info, trial, signatures, pure)
         with suppress(DeclarationError, TypeMismatchError):  # what it computes of its own result can't be known yet
-            function_to_graph(mod[name], name, trial, external, signatures)  # type: ignore[arg-type]
+            function_to_graph(mod[name], name, trial, external, signatures, pure)  # type: ignore[arg-type]
         found[name] = signatures[name].ret
         if generics.is_open(found[name]):
             raise DeclarationError(f"@{name} calls itself: state its ret_type, from which the types in it follow")
@@ -410,14 +429,15 @@ def to_graph(mod: Any, external: Mapping[str, str] | None = None, signatures: di
     _check_matches(whole)
     builder = BlockBuilder(IRModule(others, dict(whole.attrs)))
     signatures = {} if signatures is None else signatures
-    for name, stated in _recursive_results(whole, builder, external).items():
+    pure = not any(has_effects(func) for _, func in whole.functions_items() if isinstance(func, Function))
+    for name, stated in _recursive_results(whole, builder, external, pure).items():
         # All of them before the first body: of even(n) = odd(n - 1) and odd(n) = even(n - 1) neither comes first.
-        _declare(name, whole[name], stated, builder, signatures)
+        _declare(name, whole[name], stated, builder, signatures, pure)
     for name in callees_first(whole):
         func = whole[name]
         if not isinstance(func, Function):
             continue
-        function_to_graph(func, name, builder, external, signatures)
+        function_to_graph(func, name, builder, external, signatures, pure)
     # Bindings without effects as dataflow: operators are fused, and common ones found, in such blocks only.
     # Not as a pass of its own, which whoever watches passes would see inside of another one.
     with deep_recursion:

@@ -15,7 +15,7 @@ from ..tir.types import FuncType, TupleType
 from .text import SUFFIXES
 from .ty import EXTENTS, ShapeVar, TensorType, info_of
 from .ty import Any as AnyExtent
-from .type_names import GlobalTypeVar, TypeCall, TypeVar
+from .type_names import GlobalTypeVar, RefType, TypeCall, TypeVar
 
 _TOKENS = re.compile(
     r"""(?P<skip>\s+|//[^\n]*|/\*.*?\*/|\#\[version[^\]]*\])
@@ -136,6 +136,10 @@ class Tokens:
             self.type_names = around
             return function
         begin, name = self.at, self.taken("name")
+        if name == "ref" and self.take("("):
+            held = self.type()
+            self.need(")")
+            return RefType(held)
         known = self.type_names.get(name)
         if isinstance(known, GlobalTypeVar):
             return TypeCall(known, tuple(self.listed("]", self.type)[0]) if self.take("[") else ())

@@ -37,7 +37,7 @@ from .partitioning import AnnotateTarget, MergeCompilerRegions, MergeComposite, 
 from .recast import recast
 from .to_graph import reachable, to_graph
 from .ty import type_of
-from .visitor import ExprMutator, free_vars, substitute
+from .visitor import ExprMutator, free_vars, has_effects, substitute, walk
 
 Rewrite = Callable[[Any], Any]
 function_pass = pass_decorator("transform_function", lambda transform, called: transform, Function)
@@ -90,7 +90,8 @@ class _Typed(ExprMutator):
 
     def visit_let(self, let: Let) -> Any:
         """The value first, whose own variables have types then; but a function that is bound may use the variable."""
-        value = let.value if isinstance(let.value, Function) else self.visit(let.value)
+        uses_itself = isinstance(let.value, Function) and let.var in free_vars(let.value)
+        value = let.value if uses_itself else self.visit(let.value)
         found = type_of(value.struct_info) if let.var.struct_info_annotation is None else None
         if found is not None:
             self.memo_map[let.var] = Var(let.var.name_hint, found)
@@ -228,10 +229,19 @@ def EliminateCommonSubexpr(fskip: Callable[[Any], bool] | None = None) -> Module
 
 
 class _Used(ExprMutator):
+    def __init__(self, may_act: bool) -> None:
+        super().__init__()
+        self.may_act = may_act
+
     def visit_let(self, let: Let) -> Any:
         """The body alone where it doesn't use the variable."""
         made = super().visit_let(let)
-        return made if not isinstance(made, Let) or made.var in free_vars(made.body) else made.body
+        return made if not isinstance(made, Let) or made.var in free_vars(made.body) or self._acts(made.value) else made.body
+
+    def _acts(self, value: Any) -> bool:
+        """Whether what is bound has effects, or calls what may have."""
+        acts = has_effects(value) or (self.may_act and any(isinstance(one, graph.Call) for one in walk(value)))
+        return acts and not isinstance(value, Function)
 
 
 def DeadCodeElimination(inline_once: bool = False, ignore_impurity: bool = False) -> ModulePass:
@@ -239,27 +249,41 @@ def DeadCodeElimination(inline_once: bool = False, ignore_impurity: bool = False
 
     Args:
         inline_once: values that are used are put where their variables stand, too; values are shared, so that nothing is computed twice.
-        ignore_impurity: accepted: no operator has effects.
+        ignore_impurity: variables that nothing uses go also where they are bound to calls that may change references.
     """
-    return _each("DeadCodeElimination", lambda func, mod: _inlined(_Used().visit(func)) if inline_once else _Used().visit(func), 1)
+
+    def run(func: Function, mod: IRModule) -> Any:
+        made = _Used(_acts(mod) and not ignore_impurity).visit(func)
+        return _inlined(made, mod) if inline_once else made
+
+    return _each("DeadCodeElimination", run, 1)
 
 
 class _Inlined(ExprMutator):
+    def __init__(self, may_act: bool) -> None:
+        super().__init__()
+        self.may_act = may_act
+
     def visit_let(self, let: Let) -> Any:
-        """The body with the value in place of the variable; a function that calls itself keeps its name."""
-        if isinstance(let.value, Function) and let.var in free_vars(let.value):
+        """The body with the value in place of the variable; a function that calls itself keeps its name, and effects keep their order."""
+        if (isinstance(let.value, Function) and let.var in free_vars(let.value)) or self.may_act:
             return super().visit_let(let)
         self.memo_map[let.var] = self.visit(let.value)
         return self.visit(let.body)
 
 
-def _inlined(func: Any) -> Any:
-    return _Inlined().visit(func)
+def _inlined(func: Any, mod: IRModule) -> Any:
+    return _Inlined(_acts(mod)).visit(func)
+
+
+def _acts(mod: IRModule) -> bool:
+    """Whether a function of a module has effects: then each call of a function may have."""
+    return any(has_effects(func) for _, func in mod.functions_items() if isinstance(func, Function))
 
 
 def ToGraphNormalForm() -> ModulePass:
     """No Lets: each value stands where it is used."""
-    return _each("ToGraphNormalForm", lambda func, mod: _inlined(func))
+    return _each("ToGraphNormalForm", _inlined)
 
 
 def _named(root: Any) -> Any:

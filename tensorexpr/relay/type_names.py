@@ -77,10 +77,37 @@ class TypeCall(Type):
 
     def substituted(self, values: Mapping[Any, Any]) -> TypeCall:
         """The type with others in place of parameters."""
-        return TypeCall(self.func, tuple(substituted(one, values) for one in self.args))
+        return called(self.func, tuple(substituted(one, values) for one in self.args))
 
     def __str__(self) -> str:
         return f"{self.func.name_hint}[{', '.join(map(str, self.args))}]" if self.args else self.func.name_hint
+
+
+_REFERENCE = GlobalTypeVar("ref")
+
+
+class RefType(TypeCall):
+    """The type of a reference.
+
+    Args:
+        value: the type of what it holds; None if it isn't known.
+    """
+
+    def __init__(self, value: Any) -> None:
+        super().__init__(_REFERENCE, (value,))
+
+    @property
+    def value(self) -> Any:
+        """The type of what it holds."""
+        return self.args[0]
+
+    def __str__(self) -> str:
+        return f"ref({'_' if self.value is None else self.value})"
+
+
+def called(header: GlobalTypeVar, args: tuple[Any, ...]) -> TypeCall:
+    """A type at parameters; a reference, too, is a type with one."""
+    return RefType(*args) if header is _REFERENCE else TypeCall(header, args)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

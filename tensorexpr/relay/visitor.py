@@ -10,6 +10,7 @@ from ..relax import expr as graph
 from ..tir.op_registry import Op
 from .adt import Clause, Constructor, Match, pattern_vars
 from .expr import Call, Function, If, Let, Tuple, TupleGetItem
+from .references import RefCreate, Reference, RefRead, RefWrite
 
 
 def operands(expr: Any) -> tuple[Any, ...]:
@@ -102,9 +103,11 @@ class ExprFunctor:
 
     visit_function = visit_let = visit_call = visit_var = visit_if = visit_tuple = visit_tuple_getitem = _unhandled
     visit_global_var = visit_op = visit_constant = visit_match = visit_constructor = _unhandled
+    visit_ref_create = visit_ref_read = visit_ref_write = _unhandled
 
 
 _METHODS: dict[type, str] = {
+    RefCreate: "visit_ref_create", RefRead: "visit_ref_read", RefWrite: "visit_ref_write",  # which are calls, too
     Function: "visit_function", Let: "visit_let", graph.Call: "visit_call", graph.Var: "visit_var", graph.If: "visit_if",
     graph.Tuple: "visit_tuple", graph.TupleGetItem: "visit_tuple_getitem", graph.GlobalVar: "visit_global_var", Op: "visit_op",
     graph.Constant: "visit_constant", Match: "visit_match", Constructor: "visit_constructor",
@@ -131,6 +134,7 @@ class ExprVisitor(ExprFunctor):
         """Nothing to visit in it."""
 
     visit_function = visit_let = visit_if = visit_tuple = visit_tuple_getitem = visit_match = _operands
+    visit_ref_create = visit_ref_read = visit_ref_write = _operands
     visit_var = visit_global_var = visit_op = visit_constant = visit_constructor = _leaf
 
 
@@ -176,6 +180,12 @@ class ExprMutator(ExprFunctor):
             return m
         return Match(data, tuple(Clause(clause.lhs, a) for a, clause in zip(made, m.clauses, strict=True)), m.complete)
 
+    def _reference(self, expr: Any) -> Any:
+        args = [self.visit(arg) for arg in expr.args]
+        return expr if all(a is b for a, b in zip(args, expr.args, strict=True)) else remade(expr, expr.op, args)
+
+    visit_ref_create = visit_ref_read = visit_ref_write = _reference
+
     def _itself(self, expr: Any) -> Any:
         return expr
 
@@ -184,6 +194,8 @@ class ExprMutator(ExprFunctor):
 
 def remade(call: Any, op: Any, args: Any) -> Any:
     """A call of the same attributes with another operator or arguments."""
+    if isinstance(call, Reference):
+        return type(call)(*args)
     if isinstance(op, Op) and str(op).startswith("relax."):  # an operator of graphs, whose arguments may be shapes and numbers
         return graph.Call(op, args, call.attrs, call.sinfo_args)
     return Call(op, args, call.attrs)
@@ -223,6 +235,11 @@ def know_operands(expr: Any) -> None:
             seen.add(id(node))
             stack.append((node, True))
             stack.extend((one, False) for one in operands(node) if "struct_info" not in getattr(one, "__dict__", ("struct_info",)))
+
+
+def has_effects(expr: Any) -> bool:
+    """Whether there are references in an expression, or in functions in it."""
+    return any(isinstance(node, Reference) for node in walk(expr))
 
 
 def free_vars(expr: Any) -> list[Any]:

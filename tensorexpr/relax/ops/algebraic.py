@@ -17,23 +17,23 @@ from .row import Exprs, operator
 Code = tuple[Any, ...]
 
 
-def _kept(value: Any) -> Any:
-    """A field as programs see it that get the value: arrays of the runtime, where it has such arrays."""
+def kept(value: Any) -> Any:
+    """A field, or what a reference holds, as programs see it that get the value: arrays of the runtime, where it has such arrays."""
     if isinstance(value, (tuple, list)):
-        return tuple(map(_kept, value))
+        return tuple(map(kept, value))
     is_array = isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind not in "OSU" and value.dtype.name not in NUMPY_ALONE
     return NDArray(np.asarray(value, order="C"), cpu()) if is_array else value
 
 
-def _read(value: Any) -> Any:
+def read(value: Any) -> Any:
     """A field as NumPy has it."""
     if isinstance(value, NDArray):
         return value._array
-    return tuple(map(_read, value)) if isinstance(value, (tuple, list)) or (isinstance(value, ADT) and value.tag == 0) else value
+    return tuple(map(read, value)) if isinstance(value, (tuple, list)) or (isinstance(value, ADT) and value.tag == 0) else value
 
 
 def _np_make(fields: Any, tag: int) -> ADT:
-    return ADT.of(tag, tuple(map(_kept, fields)))
+    return ADT.of(tag, tuple(map(kept, fields)))
 
 
 @operator("adt.make", numpy=_np_make, as_is=True)
@@ -71,7 +71,7 @@ def adt_matches(value: Exprs, pattern: Any) -> StructInfo:
 def _np_field(value: Any, path: tuple[int, ...]) -> Any:
     for place in path:
         value = value[place]
-    return _read(value)
+    return read(value)
 
 
 @operator("adt.field", numpy=_np_field, as_is=True)
@@ -96,4 +96,4 @@ def adt_unmatched(value: Exprs) -> StructInfo:
     return ObjectStructInfo()
 
 
-__all__ = ["adt_field", "adt_make", "adt_matches", "adt_unmatched"]
+__all__ = ["adt_field", "adt_make", "adt_matches", "adt_unmatched", "kept", "read"]

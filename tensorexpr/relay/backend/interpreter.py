@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from ...relax.ops.cells import RefValue
 from ..build_module import Interpreter
 from ..values import ConstructorValue
 
 Executor = Interpreter
 
-__all__ = ["ConstructorValue", "Executor", "Interpreter"]
+__all__ = ["ConstructorValue", "Executor", "Interpreter", "RefValue"]

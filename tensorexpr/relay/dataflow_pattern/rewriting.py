@@ -217,7 +217,9 @@ def _function(match: Match, attrs: Mapping[str, Any]) -> tuple[Function, tuple[A
     # In the order in which the body uses them.
     order = [one for one in free_vars(body) if one in params]
     given = {param: value for param, value in zip(params, match.inputs, strict=True)}
-    names = "".join(map(_word, walk(body)))
+    outside = set(map(id, match.inputs))
+    inside = walk(match.root, lambda one: () if id(one) in outside else operands(one))
+    names = "".join(_word(one) for one in inside if id(one) not in outside)
     made = Function(tuple(order), body, None, (), Attrs({"PartitionedFromPattern": names, **attrs}))
     return made, tuple(given[one] for one in order)
 

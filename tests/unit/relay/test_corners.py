@@ -170,6 +170,6 @@ def test_means_of_halves_are_taken_in_float32(dtype: str) -> None:
     # float16 has no 70,000, and bfloat16 no 257.
     data = x(70000, dtype=dtype)
     ones = np.ones(70000, dtype if dtype == "float16" else ml_dtypes.bfloat16)
-    func = relay.Function([data], relay.Tuple([relay.mean(data), *relay.mean_variance(data)]))
+    func = relay.Function((data,), relay.Tuple([relay.mean(data), *relay.mean_variance(data)]))
     for found in relay.create_executor("graph", tvm.IRModule.from_expr(func)).evaluate()(ones), Evaluator(to_graph(func))("main", ones):
         assert [float(np.asarray(one.numpy() if hasattr(one, "numpy") else one)) for one in found] == [1.0, 1.0, 0.0]
