@@ -23,6 +23,13 @@ _MAIN = "main"
 _MODES = ("higher_order", "first_order")
 
 
+def _first(value: Any, info: Any) -> tuple[Any, Any]:
+    """The first tensor of a value, and what is known of it."""
+    while isinstance(info, TupleStructInfo) and info.fields:
+        value, info = TupleGetItem(value, 0), info.fields[0]
+    return value, info
+
+
 def _total(value: Any, info: Any) -> Any:
     """The sum of all elements of a value's tensors of floats; None if there are none."""
     if isinstance(info, TupleStructInfo):
@@ -36,16 +43,19 @@ def _total(value: Any, info: Any) -> Any:
 
 
 def gradient(expr: Any, mod: IRModule | None = None, mode: str = "higher_order") -> Any:
-    """A function that returns what a function does, and the derivatives of the sum of its results by its parameters, as a tuple.
+    """A function that returns what a function does, and the derivatives of its result by its parameters, as a tuple.
+
+    Derivatives are those of the sum of all elements. Where a function returns several tensors, those of the first one are taken in
+    the mode "higher_order", as in TVM, and those of all of them in the mode "first_order".
 
     Args:
         expr: the function, or its name in the module.
         mod: with functions that it calls.
-        mode: "higher_order" or "first_order", which give the same here: gradients are functions, which can be derived again.
+        mode: "higher_order" or "first_order"; both give functions that can be derived again.
 
     Raises:
         DeclarationError: for another mode, and operators without a derivative.
-        TypeMismatchError: for what is no function of Relay, or returns no floats.
+        TypeMismatchError: for what is no function of Relay, or returns no floats there.
     """
     if mode not in _MODES:
         raise DeclarationError(f"gradient: mode {mode!r}; there are {', '.join(_MODES)}")
@@ -58,9 +68,10 @@ def gradient(expr: Any, mod: IRModule | None = None, mode: str = "higher_order")
     # What functions of the module return, and what Lets bind, is known to the graph alone.
     graph_main: Any = to_graph(whole)[_MAIN]
     info = graph_main.ret_struct_info
-    loss = _total(expr.body, info)
+    loss = _total(*(_first(expr.body, info) if mode == "higher_order" else (expr.body, info)))
     if loss is None:
-        raise TypeMismatchError(f"gradient: the function returns {info}, which has no floats to derive")
+        hint = "" if _total(expr.body, info) is None else ' first; mode="first_order" derives the sum of all results'
+        raise TypeMismatchError(f"gradient: the function returns {info}, which has no floats to derive{hint}")
     whole.update_func(GlobalVar(_MAIN), Function(expr.params, Tuple([loss, expr.body])))
     made: Any = to_graph(whole)
     functions = ((var.name_hint, func) for var, func in made.functions_items() if isinstance(func, graph.Function))

@@ -31,6 +31,18 @@ def test_what_it_returns() -> None:
     np.testing.assert_array_equal(derivatives[1], np.zeros(3))
 
 
+def test_of_several_results() -> None:
+    x, y = (relay.var(name, shape=(3,), dtype=D) for name in "xy")
+    a, b = np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0, 6.0])
+    func = relay.Function((x, y), relay.Tuple([relay.Tuple([x * y, x * x]), x + x]))
+    # What TVM 0.19 returns: of x * y alone in the one mode, of the sum of all three in the other.
+    for mode, by_x in ("higher_order", b), ("first_order", b + 2 * a + 2):
+        derivatives = Evaluator(to_graph(transform.gradient(func, mode=mode)))("main", a, b)[1]
+        np.testing.assert_allclose(derivatives, [by_x, a])
+    with pytest.raises(TypeMismatchError, match="no floats to derive first; mode="):
+        transform.gradient(relay.Function((x,), relay.Tuple([relay.cast(x, "int32"), x])))
+
+
 def test_of_a_network_beside_differences() -> None:
     x, w, b = (relay.var(name, shape=shape, dtype=D) for name, shape in (("x", (1, 1, 4, 4)), ("w", (2, 1, 3, 3)), ("b", (2,))))
     y = relay.nn.bias_add(relay.nn.conv2d(x, w, strides=(2, 2), padding=(1, 1)), b)
