@@ -28,13 +28,13 @@ def _vague(info: StructInfo) -> bool:
     return isinstance(info, ObjectStructInfo) or (isinstance(info, TupleStructInfo) and any(map(_vague, info.fields)))
 
 
-def _with_effects(info: StructInfo) -> StructInfo:
+def with_effects(info: StructInfo) -> StructInfo:
     """The same of a value whose functions may have effects."""
     match info:
         case TupleStructInfo(fields):
-            return TupleStructInfo(tuple(map(_with_effects, fields)))
+            return TupleStructInfo(tuple(map(with_effects, fields)))
         case FuncStructInfo(params, ret):
-            return FuncStructInfo(None if params is None else tuple(map(_with_effects, params)), _with_effects(ret), False)
+            return FuncStructInfo(None if params is None else tuple(map(with_effects, params)), with_effects(ret), False)
     return info
 
 
@@ -82,7 +82,7 @@ class Matching:
 
     def parameter(self, name: str, info: StructInfo) -> graph.Var:
         """A parameter of a function."""
-        info = info if self.pure else _with_effects(info)
+        info = info if self.pure else with_effects(info)
         if not generics.is_generic(info):
             return graph.Var(name, info)
         made = graph.Var(name, generics.erased(info))

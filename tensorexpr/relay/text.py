@@ -13,7 +13,7 @@ whose result's type is stated, as it is behind `relay.transform.InferType`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -25,16 +25,15 @@ from ..tir.function import GlobalVar, IRModule, PrimFunc
 from ..tir.node import Object
 from ..tir.op_registry import Op
 from ..tir.printer.expressions import quoted
-from .adt import Constructor, Match, PatternConstructor, PatternTuple, PatternVar, pattern_vars
+from .adt import Constructor, Match, PatternConstructor, PatternTuple, PatternVar
+from .blocks import Block, Blocks
 from .expr import Function, Let
 from .ops.row import ROWS
 from .ty import extent_text, type_of
 from .type_names import GlobalTypeVar, RefType, TypeCall, TypeVar
-from .visitor import free_vars, operands, walk
+from .visitor import free_vars
 
 Annotate = Callable[[Any], str]
-# A block: which part of which node it is; None is the outermost one.
-Block = tuple[Any, int] | None
 
 _INLINE = (
     graph.Var, graph.Constant, GlobalVar, Op, ShapeExpr, graph.PrimValue, graph.StringImm, graph.DataTypeImm, graph.ExternFunc, Constructor,
@@ -44,54 +43,6 @@ SUFFIXES = {
     "float32": "f", "float64": "f64", "float16": "f16", "int32": "", "int64": "i64", "int16": "i16", "int8": "i8",
     "uint64": "u64", "uint32": "u32", "uint16": "u16", "uint8": "u8", "bool": "",
 }  # fmt: skip
-
-
-def parts(node: Any) -> tuple[tuple[Any, Any], ...]:
-    """The operands of a node, each with the block that it begins, or None where it is in the block of the node."""
-    match node:
-        case Let():
-            return (node.var, None), (node.value, None), (node.body, 0)
-        case Function():
-            return (*((param, None) for param in node.params), (node.body, 0))
-        case graph.If():
-            return (node.cond, None), (node.true_branch, 0), (node.false_branch, 1)
-        case Match(data, clauses):
-            variables = ((var, None) for clause in clauses for var in pattern_vars(clause.lhs))
-            return (data, None), *variables, *((clause.rhs, place) for place, clause in enumerate(clauses))
-    return tuple((one, None) for one in operands(node))
-
-
-class _Blocks:
-    """In which block each node stands: the innermost one that contains all its uses."""
-
-    def __init__(self, root: Any) -> None:
-        self.of: dict[Any, Block] = {root: None}
-        self.uses: dict[Any, int] = {root: 0}
-        self.bound: set[Any] = set()  # values of Lets: the Let names them
-        self.members: dict[Block, list[Any]] = {}
-        order = list(walk(root))
-        for node in reversed(order):  # users first: where all uses of a node are is known when it is reached
-            if isinstance(node, Let):
-                self.bound.add(node.value)
-            for operand, number in parts(node):
-                block: Block = self.of[node] if number is None else (node, number)
-                known = operand in self.of
-                self.of[operand] = self._common(self.of[operand], block) if known else block
-                self.uses[operand] = self.uses.get(operand, 0) + 1
-        for node in order:
-            self.members.setdefault(self.of[node], []).append(node)
-
-    def _outwards(self, block: Block) -> Iterator[Block]:
-        while block is not None:
-            yield block
-            block = self.of[block[0]]
-        yield None
-
-    def _common(self, a: Block, b: Block) -> Block:
-        if a == b:
-            return a
-        around = set(self._outwards(a))
-        return next(block for block in self._outwards(b) if block in around)
 
 
 class RelayPrinter:
@@ -112,7 +63,7 @@ class RelayPrinter:
         self._taken: set[str] = set()
         self._numbers: dict[Any, int] = {}
         self._typed = typed
-        self._blocks = _Blocks(root) if root is not None else None
+        self._blocks = Blocks(root) if root is not None else None
 
     def function(self, func: Function, name: str) -> list[str]:
         """A function of a module, as lines."""

@@ -27,12 +27,12 @@ from ..tir.op_registry import Op
 from . import generics
 from .adt import Constructor, Match, unmatched
 from .expr import Function, Let
-from .matching import Matching
+from .matching import Matching, with_effects
 from .ops.row import ROWS, emitted, with_extents
 from .parameter_types import with_parameter_types
 from .references import RefCreate, Reference, RefRead, check_write, held_by, made_of
 from .ty import info_of
-from .visitor import Steps, has_effects, trampoline, walk
+from .visitor import Steps, free_vars, has_effects, trampoline, walk
 
 _LEAVES = (graph.Constant, GlobalVar, graph.PrimValue, graph.ShapeExpr, graph.StringImm, graph.DataTypeImm, graph.ExternFunc)
 
@@ -132,20 +132,34 @@ class _Emitter(Matching):
         infos = [one.struct_info for one in func.params]
         if expected is not None:
             infos = [generics.joined(own, other) for own, other in zip(infos, expected, strict=True)]
-        params = [self.parameter(one.name_hint, info) for one, info in zip(func.params, infos, strict=True)]
-        stated = info_of(func.ret_type)
-        variable = None if name is None else graph.Var(name.name_hint, None if stated is None else generics.erased(func.struct_info))
-        if variable is not None and stated is not None:
-            self.known_as(variable, func.struct_info)
+        # As the function says it, or the variable that it is bound to.
+        known = None if name is None else name.struct_info_annotation
+        signature: Any = func.struct_info if func.ret_type is not None else known if isinstance(known, FuncStructInfo) else None
         yield from self.shared(func.body)
+        if signature is None and name is not None and name in free_vars(func):
+            # What it returns where it doesn't call itself. That body is thrown away: it calls a value of which nothing is known.
+            _, signature, _ = yield from self.body(func, name, infos, None)
+            if generics.is_open(signature.ret):
+                raise DeclarationError(f"%{name.name_hint} calls itself: state its ret_type, from which the types in it follow")
+        made, found, variable = yield from self.body(func, name, infos, signature)
+        bound = self.builder.bind(made, name.name_hint if name is not None else "", False, var=variable)
+        return self.known_as(bound, found)
+
+    def body(self, func: Function, name: Any, infos: Sequence[StructInfo], signature: Any) -> Steps:
+        """A function of the graph, what is known of it, and the variable that it calls itself by; `signature` is what is stated."""
+        params = [self.parameter(one.name_hint, info) for one, info in zip(func.params, infos, strict=True)]
+        signature = signature if signature is None or self.pure else with_effects(signature)
+        stated = None if signature is None else signature.ret
+        variable = None if name is None else graph.Var(name.name_hint, None if signature is None else generics.erased(signature))
+        if variable is not None and signature is not None:
+            self.known_as(variable, signature)
         outer = self.builder.begin_scope()
-        known: dict[Any, Any] = dict(zip(func.params, params, strict=True))
-        result = yield from self.inside(func.body, known if variable is None else {**known, name: variable})
+        values: dict[Any, Any] = dict(zip(func.params, params, strict=True))
+        result = yield from self.inside(func.body, values if variable is None else {**values, name: variable})
         known_result = self.info(result) if stated is None else generics.joined(stated, self.info(result))
         ret = stated if stated is None or not generics.is_generic(stated) else generics.erased(stated)
         made = graph.Function(tuple(params), graph.SeqExpr(self.builder.end_scope(outer), result), ret, self.pure)  # type: ignore[arg-type]
-        bound = self.builder.bind(made, name.name_hint if name is not None else "", False, var=variable)
-        return self.known_as(bound, FuncStructInfo(tuple(infos), known_result, self.pure))
+        return made, FuncStructInfo(tuple(infos), known_result, self.pure), variable
 
     def reference(self, call: Any) -> Steps:
         """A reference that is made, read or written."""

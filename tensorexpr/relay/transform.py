@@ -23,7 +23,9 @@ from ..relax.transform.passes import pass_decorator
 from ..tir.function import GlobalVar, IRModule
 from ..tir.op_registry import Op
 from .alter_layout import AlterOpLayout, as_sum
+from .blocks import with_basic_blocks
 from .build_module import build_config
+from .closures import EtaExpand, LambdaLift
 from .constants import chosen, folded, static
 from .expr import Call, Function, If, Let, Tuple, Var, const
 from .from_graph import from_graph
@@ -96,6 +98,11 @@ class _Typed(ExprMutator):
         if found is not None:
             self.memo_map[let.var] = Var(let.var.name_hint, found)
         return super().visit_let(let)
+
+    def visit_function(self, fn: Function) -> Any:
+        """A function, of which what is stated stays true."""
+        made = super().visit_function(fn)
+        return made if made is fn else replace(made, ret_type=fn.ret_type)
 
 
 def _returned(signatures: dict[str, Any], known: IRModule, name: str) -> Any:
@@ -326,6 +333,11 @@ def ToANormalForm() -> ModulePass:
     return _each("ToANormalForm", lambda func, mod: replace(func, body=_named(func.body)), 1)
 
 
+def ToBasicBlockNormalForm() -> ModulePass:
+    """Names, in the innermost block around them, for values that several blocks use; others stay where they are used."""
+    return _each("ToBasicBlockNormalForm", lambda func, mod: with_basic_blocks(func), 1)
+
+
 def RemoveUnusedFunctions(entry_functions: Sequence[str] | None = None) -> ModulePass:
     """No functions that the entry functions, "main" without any, don't call."""
 
@@ -443,9 +455,9 @@ def FakeQuantizationToInteger(hard_fail: bool = False, use_qat: bool = False, op
 __all__ = [
     "AlterOpLayout", "AnnotateSpans", "AnnotateTarget", "BackwardFoldScaleAxis", "CanonicalizeOps", "CombineParallelBatchMatmul",
     "CombineParallelConv2D", "CombineParallelDense", "ConvertLayout", "DeadCodeElimination", "DefuseOps", "DivToMul", "DynamicToStatic",
-    "EliminateCommonSubexpr", "FakeQuantizationToInteger", "FastMath", "FirstOrderGradient", "FoldConstant", "FoldConstantExpr",
-    "FoldExplicitPadding", "FoldScaleAxis", "ForwardFoldScaleAxis", "FuseOps", "InferType", "InferTypeLocal", "Inline", "Legalize",
-    "MergeCompilerRegions", "MergeComposite", "PartitionGraph", "PassContext", "PassInstrument", "RemoveUnusedFunctions", "Sequential",
-    "SimplifyExpr", "SimplifyInference", "ToANormalForm", "ToGraphNormalForm", "ToMixedPrecision", "build_config", "function_pass",
-    "gradient", "module_pass", "recast",
+    "EliminateCommonSubexpr", "EtaExpand", "FakeQuantizationToInteger", "FastMath", "FirstOrderGradient", "FoldConstant",
+    "FoldConstantExpr", "FoldExplicitPadding", "FoldScaleAxis", "ForwardFoldScaleAxis", "FuseOps", "InferType", "InferTypeLocal", "Inline",
+    "LambdaLift", "Legalize", "MergeCompilerRegions", "MergeComposite", "PartitionGraph", "PassContext", "PassInstrument",
+    "RemoveUnusedFunctions", "Sequential", "SimplifyExpr", "SimplifyInference", "ToANormalForm", "ToBasicBlockNormalForm",
+    "ToGraphNormalForm", "ToMixedPrecision", "build_config", "function_pass", "gradient", "module_pass", "recast",
 ]  # fmt: skip
