@@ -11,6 +11,10 @@ class SourceName:
 
     name: str
 
+    def same_as(self, other: object) -> bool:
+        """Whether the other is the name of the same text."""
+        return self == other
+
 
 @dataclass(frozen=True, slots=True)
 class Span:
@@ -21,6 +25,13 @@ class Span:
     end_line: int
     column: int
     end_column: int
+
+    def same_as(self, other: object) -> bool:
+        """Whether the other is the same place."""
+        return self == other
+
+    def __str__(self) -> str:
+        return f"{self.source_name.name}:{self.line}:{self.column}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,7 @@ class Expr(RelaxExpr):
 
     # Not those of graphs, so that what a program looks at has Relay's names.
     _operators: ClassVar[dict[str, Callable[..., Any]]] = {}
+    span: Any = None  # where it stands in a text, as a `relay.Span`
 
     @property
     def checked_type(self) -> Any:  # a TensorType, TupleType or FuncType
@@ -117,8 +118,9 @@ class Var(Expr, graph.Var):
         type_annotation: its type; None if it follows from what is bound to it.
     """
 
-    def __init__(self, name_hint: str, type_annotation: Any = None) -> None:
+    def __init__(self, name_hint: str, type_annotation: Any = None, span: Any = None) -> None:
         graph.Var.__init__(self, name_hint, info_of(type_annotation))
+        placed(self, span)
 
     @property
     def type_annotation(self) -> Any:
@@ -133,12 +135,17 @@ class Constant(Expr, graph.Constant):
         data: an NDArray, or what NumPy makes an array of.
     """
 
+    def __init__(self, data: Any, span: Any = None, stated: StructInfo | None = None) -> None:
+        graph.Constant.__init__(self, data, stated)
+        placed(self, span)
+
 
 class Tuple(Expr, graph.Tuple):
     """Several values as one."""
 
-    def __init__(self, fields: Sequence[Any]) -> None:
+    def __init__(self, fields: Sequence[Any], span: Any = None) -> None:
         object.__setattr__(self, "fields", tuple(as_expr(one) for one in fields))
+        placed(self, span)
 
     def astype(self, dtype: str) -> Any:
         """Refused: a tuple has no dtype."""
@@ -148,8 +155,9 @@ class Tuple(Expr, graph.Tuple):
 class TupleGetItem(Expr, graph.TupleGetItem):
     """One value of several."""
 
-    def __init__(self, tuple_value: Any, index: int) -> None:
+    def __init__(self, tuple_value: Any, index: int, span: Any = None) -> None:
         graph.TupleGetItem.__init__(self, as_expr(tuple_value), index)
+        placed(self, span)
 
 
 class If(Expr, graph.If):
@@ -160,10 +168,11 @@ class If(Expr, graph.If):
         true_branch, false_branch: the values.
     """
 
-    def __init__(self, cond: Any, true_branch: Any, false_branch: Any) -> None:
+    def __init__(self, cond: Any, true_branch: Any, false_branch: Any, span: Any = None) -> None:
         if isinstance(cond, bool):  # x == y of Python, which asks whether both are one node
             raise TypeMismatchError(f"the condition of an If is an expression, not {cond}; relay.equal(x, y) compares values")
         graph.If.__init__(self, *map(as_expr, (cond, true_branch, false_branch)))
+        placed(self, span)
 
 
 class Call(Expr, graph.Call):
@@ -174,6 +183,7 @@ class Call(Expr, graph.Call):
         args: the arguments.
         attrs: what they don't say.
         type_args: accepted; types follow from the arguments.
+        span: where it stands in a text.
     """
 
     def __init__(
@@ -185,6 +195,7 @@ class Call(Expr, graph.Call):
             )
         graph.Call.__init__(self, op, (), Attrs(attrs))
         self.args = tuple(as_expr(arg) for arg in args)
+        placed(self, span)
 
     @property
     def type_args(self) -> tuple[Any, ...]:
@@ -215,6 +226,7 @@ class Let(Expr):
     var: Var
     value: Any
     body: Any
+    span: Any = None
 
     def _derived(self) -> StructInfo:
         info: StructInfo = self.body.struct_info
@@ -314,6 +326,13 @@ class Function(Expr):
         return Call(self, args)
 
 
+def placed(node: Any, span: Any) -> Any:
+    """A node that stands at a place of a text; None says nothing."""
+    if span is not None:
+        object.__setattr__(node, "span", span)  # nodes don't change: it is set where they are made
+    return node
+
+
 class TupleWrapper:
     """The results of an operator that has several: `a, b = relay.split(x, 2)`, `relay.split(x, 2)[0]`.
 
@@ -373,14 +392,14 @@ def var(name_hint: str, type_annotation: Any = None, shape: Any = None, dtype: s
         type_annotation: its type; the dtype of a scalar as a text.
         shape: extents of a tensor, in place of a type.
         dtype: of its elements, with `shape`.
-        span: accepted.
+        span: where it stands in a text.
 
     Raises:
         DeclarationError: for a type and a shape.
     """
     if type_annotation is not None and shape is not None:
         raise DeclarationError("relay.var: state a type or a shape, not both")
-    return Var(name_hint, TensorType(shape, dtype) if shape is not None else type_annotation)
+    return Var(name_hint, TensorType(shape, dtype) if shape is not None else type_annotation, span)
 
 
 def const(value: Any, dtype: str | None = None, span: Any = None) -> Constant:
@@ -389,9 +408,9 @@ def const(value: Any, dtype: str | None = None, span: Any = None) -> Constant:
     Args:
         value: a number, a bool, a list, a NumPy array or an NDArray.
         dtype: of its elements; of Python's numbers int32 and float32, and of NumPy's float64 and int64 as they are.
-        span: accepted.
+        span: where it stands in a text.
     """
-    return Constant(graph.const(value, dtype).data)
+    return Constant(graph.const(value, dtype).data, span)
 
 
 def bind(expr: Any, binds: Mapping[Any, Any]) -> Any:

@@ -12,7 +12,7 @@ from ..errors import ArgumentError
 from ..relax.runtime.executable import Executable
 from ..relax.runtime.host import converted
 from ..relax.runtime.machine import Report, VirtualMachine
-from ..relax.struct_info import TensorStructInfo
+from ..relax.struct_info import TensorStructInfo, TupleStructInfo
 from ..runtime.device import Device, cpu
 from ..runtime.ndarray import NDArray, array, empty
 from ..runtime.params import load_param_dict
@@ -22,6 +22,18 @@ from ..tir.dtype import to_numpy
 from .backend.executor_factory import ExecutorFactoryModule
 
 _MAIN = "main"
+
+
+def _leaves(info: Any, value: Any) -> list[Any]:
+    """The results of a network one behind the other, whatever tuples they stand in; a list is one result."""
+    if isinstance(info, TupleStructInfo):
+        return [leaf for one, part in zip(info.fields, value, strict=True) for leaf in _leaves(one, part)]
+    return [value]
+
+
+def _infos(info: Any) -> list[Any]:
+    """What is known of them."""
+    return [leaf for part in info.fields for leaf in _infos(part)] if isinstance(info, TupleStructInfo) else [info]
 
 
 class GraphModule:
@@ -164,7 +176,8 @@ class GraphModule:
         """
         self.set_input(**input_dict)
         found = self.module[_MAIN](*self._arguments())
-        self._outputs = list(found) if isinstance(found, Sequence) and not isinstance(found, NDArray) else [found]
+        info = self.module.module.functions[_MAIN].ret_struct_info
+        self._outputs = _leaves(info, found)
         for place, value in self._targets.items():
             self._outputs[place].copyto(value)
             self._outputs[place] = value
@@ -173,8 +186,7 @@ class GraphModule:
         return [self._inputs[n] if n in self._inputs else self._zeros(n) for n in range(len(self._names))]
 
     def _result(self) -> Sequence[Any]:
-        info = self.module.module.functions[_MAIN].ret_struct_info
-        return getattr(info, "fields", (info,))
+        return _infos(self.module.module.functions[_MAIN].ret_struct_info)
 
     def get_num_outputs(self) -> int:
         """How many results there are."""

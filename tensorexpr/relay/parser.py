@@ -23,7 +23,7 @@ from ..relax.struct_info import ShapeExpr
 from ..tir.function import GlobalVar, IRModule
 from ..tir.op_registry import Op
 from .adt import Clause, Constructor, Match, PatternConstructor, PatternTuple, PatternVar, PatternWildcard, TypeData
-from .expr import Call, Constant, Function, If, Let, Tuple, TupleGetItem, Var, const
+from .expr import Call, Constant, Expr, Function, If, Let, Tuple, TupleGetItem, Var, const, placed
 from .ops.row import ROWS
 from .references import REFERENCES, RefWrite
 from .tokens import Token, Tokens
@@ -61,11 +61,12 @@ class _Reader(Tokens):
                 definition = self.definition()
                 types[definition.header] = definition
                 continue
+            begin = self.at
             self.need("def")
             name = self.taken("global").removeprefix("@")
             if name in {var.name_hint for var in made}:
                 self.fail(f"@{name} is defined twice")
-            made[self.global_var(name)] = self.function()
+            made[self.global_var(name)] = self.placed(self.function(), begin)
         return IRModule(made, type_definitions=types)
 
     def definition(self) -> TypeData:
@@ -123,8 +124,8 @@ class _Reader(Tokens):
 
     def variable(self) -> Var:
         """A variable with its type, which the rest of the block knows."""
-        name = self.taken("local")
-        made = Var(name.removeprefix("%"), self.type() if self.take(":") else None)
+        begin, name = self.at, self.taken("local")
+        made: Var = self.placed(Var(name.removeprefix("%"), self.type() if self.take(":") else None), begin)
         self.scopes[-1][name] = made
         return made
 
@@ -166,21 +167,27 @@ class _Reader(Tokens):
         """An expression of signs at least as strong as those of a level."""
         if level == len(_LEVELS):
             return self.selected()
+        begin = self.at
         found = self.value(level + 1)
         while self.next().kind == "sign" and self.next().text in _LEVELS[level]:
             name = _LEVELS[level][self.next().text]
             self.at += 1
-            found = Call(Op.of(name), (found, self.value(level + 1)))
+            found = self.placed(Call(Op.of(name), (found, self.value(level + 1))), begin)
         return found
+
+    def placed(self, node: Any, begin: int) -> Any:
+        """A node that stands from a token on to the last one; what has a name stands where it was made."""
+        return placed(node, self.span(begin)) if isinstance(node, Expr) and node.span is None else node
 
     def selected(self) -> Any:
         """An operand, with what follows it: calls and elements of tuples."""
-        found = self.operand()
+        begin = self.at
+        found = self.placed(self.operand(), begin)
         while True:
             if self.take("("):
-                found = self.call(found)
+                found = self.placed(self.call(found), begin)
             elif self.take("."):
-                found = TupleGetItem(found, self.integer())
+                found = self.placed(TupleGetItem(found, self.integer()), begin)
             elif isinstance(found, Op):
                 self.fail(f"operator {found} is not called")
             else:
@@ -328,7 +335,7 @@ class _Reader(Tokens):
         begin = self.at
         self.listed(")", item)
         if not isinstance(callee, Op):
-            return Call(callee, args)
+            return Call(callee, args, attrs)
         if callee not in ROWS:
             return graph.Call(callee, args, attrs)
         row = ROWS[callee]

@@ -313,9 +313,17 @@ def expression_text(expr: Any, annotate: Annotate | None = None, metadata: bool 
     return _with_metadata(printer.expression(expr), printer, metadata)
 
 
-def module_text(mod: IRModule, annotate: Annotate | None = None, metadata: bool = False) -> str:
-    """All functions of a module: those of Relay first, others in their own languages, which `parser` doesn't read."""
+def module_text(mod: IRModule, annotate: Annotate | None = None, metadata: bool = False, constants: list[Any] | None = None) -> str:
+    """All functions of a module: those of Relay first, others in their own languages, which `parser` doesn't read.
+
+    Args:
+        mod: the module.
+        annotate: remarks by expression.
+        metadata: with the constants that have no literals.
+        constants: gets these.
+    """
     printer = RelayPrinter(annotate)
+    printer.constants = printer.constants if constants is None else constants
     lines: list[str] = []
     others: list[str] = []
     for definition in mod.type_definitions.values():

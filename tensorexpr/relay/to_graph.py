@@ -240,7 +240,11 @@ class _Emitter(Matching):
             if not str(call.op).startswith("relax."):
                 raise DeclarationError(f"no operator {str(call.op)!r}; relay.op.list_op_names() lists those that there are")
             return self.builder.emit(graph.Call(call.op, args, call.attrs, call.sinfo_args))
-        found = emitted(self.builder, row.meant(row.bound(type(call)(call.op, args, call.attrs))))
+        try:
+            found = emitted(self.builder, row.meant(row.bound(type(call)(call.op, args, call.attrs))))
+        except (DeclarationError, TypeMismatchError) as error:
+            span = getattr(call, "span", None)
+            raise type(error)(str(error) if span is None else f"{span}: {error}") from None
         info = with_extents(found.struct_info)
         # What uses the value may need to know its extents.
         return found if info is found.struct_info else self.builder.match_cast(found, info)

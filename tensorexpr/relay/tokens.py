@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
@@ -10,6 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..errors import DeclarationError, DiagnosticError, TypeMismatchError
+from ..ir.source import SourceName, Span
 from ..tir.expr import IntImm
 from ..tir.types import FuncType, TupleType
 from .text import SUFFIXES
@@ -57,6 +59,7 @@ class Tokens:
     source: str
     tokens: list[Token] = field(default_factory=list)
     at: int = 0
+    lines: list[int] = field(default_factory=list)  # where each begins
     symbols: dict[str, Any] = field(default_factory=dict)
     type_names: dict[str, Any] = field(default_factory=dict)  # algebraic types and, within what has them, type parameters
 
@@ -71,10 +74,23 @@ class Tokens:
             place = found.end()
         self.tokens.append(Token("end", "the end", place))
 
+    def _position(self, place: int) -> tuple[int, int]:
+        """The line and the column of a character, from 1 on."""
+        if not self.lines:
+            self.lines = [0, *(found.end() for found in re.finditer("\n", self.text))]
+        line = bisect_right(self.lines, place)
+        return line, place - self.lines[line - 1] + 1
+
+    def span(self, begin: int) -> Span:
+        """From a token on to the last one that was taken."""
+        last = self.tokens[max(self.at - 1, begin)]
+        (line, column), (end_line, end_column) = self._position(self.tokens[begin].place), self._position(last.place + len(last.text))
+        return Span(SourceName(self.source), line, end_line, column, end_column)
+
     def fail(self, message: str, place: int | None = None) -> NoReturn:
         """An error, with the line that it is about."""
         where = self.tokens[min(self.at, len(self.tokens) - 1)].place if place is None else place
-        line, column = self.text.count("\n", 0, where) + 1, where - self.text.rfind("\n", 0, where)
+        line, column = self._position(where)
         shown = self.text.splitlines()[line - 1] if line <= len(self.text.splitlines()) else ""
         raise RelayTextError(f"{self.source}:{line}:{column}: {message}\n    {shown}\n    {' ' * (column - 1)}^")
 

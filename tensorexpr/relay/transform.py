@@ -35,8 +35,10 @@ from .inline import Inline
 from .ops.elementwise import add, multiply, ones_like, rsqrt, subtract
 from .ops.transform import expand_dims
 from .parameter_types import with_parameter_types
+from .parser import parse
 from .partitioning import AnnotateTarget, MergeCompilerRegions, MergeComposite, PartitionGraph
 from .recast import recast
+from .text import module_text
 from .to_graph import reachable, to_graph
 from .ty import type_of
 from .visitor import ExprMutator, free_vars, has_effects, substitute, walk
@@ -137,8 +139,17 @@ def InferTypeLocal(expr: Any) -> Any:
 
 
 def AnnotateSpans() -> ModulePass:
-    """Accepted: nodes keep no places in texts."""
-    return _each("AnnotateSpans", lambda func, mod: func)
+    """Places of nodes in the text of the module, whose name is "GeneratedSource": the functions as they are read back from it."""
+
+    def on_module(mod: IRModule, ctx: Any) -> IRModule:
+        constants: list[Any] = []
+        own: dict[Any, Any] = {var: func for var, func in mod.functions_items() if isinstance(func, Function)}
+        text = module_text(IRModule(own, type_definitions=mod.type_definitions), None, False, constants)
+        made = mod.clone()
+        made.update(parse(text, "GeneratedSource", None, {"relay.Constant": constants}))
+        return made
+
+    return ModulePass("AnnotateSpans", lambda func, ctx: func, 0, by_user=False, module_func=on_module)
 
 
 def FoldConstant(fold_qnn: bool = False) -> ModulePass:

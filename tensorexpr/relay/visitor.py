@@ -9,7 +9,7 @@ from typing import Any
 from ..relax import expr as graph
 from ..tir.op_registry import Op
 from .adt import Clause, Constructor, Match, pattern_vars
-from .expr import Call, Function, If, Let, Tuple, TupleGetItem
+from .expr import Call, Function, If, Let, Tuple, TupleGetItem, placed
 from .references import RefCreate, Reference, RefRead, RefWrite
 
 
@@ -150,7 +150,7 @@ class ExprMutator(ExprFunctor):
     def visit_let(self, let: Let) -> Any:
         """Rewrite the variable, its value and the body."""
         made = self.visit(let.var), self.visit(let.value), self.visit(let.body)
-        return let if made == (let.var, let.value, let.body) else Let(*made)
+        return let if made == (let.var, let.value, let.body) else Let(*made, let.span)
 
     def visit_call(self, call: Any) -> Any:
         """Rewrite the operator or function and the arguments."""
@@ -160,18 +160,20 @@ class ExprMutator(ExprFunctor):
     def visit_tuple(self, tup: Any) -> Any:
         """Rewrite the values."""
         made = [self.visit(one) for one in tup.fields]
-        return tup if all(a is b for a, b in zip(made, tup.fields, strict=True)) else Tuple(made)
+        return tup if all(a is b for a, b in zip(made, tup.fields, strict=True)) else Tuple(made, _span(tup))
 
     def visit_tuple_getitem(self, op: Any) -> Any:
         """Rewrite the tuple."""
         made = self.visit(op.tuple_value)
-        return op if made is op.tuple_value else made.fields[op.index] if isinstance(made, graph.Tuple) else TupleGetItem(made, op.index)
+        if made is op.tuple_value:
+            return op
+        return made.fields[op.index] if isinstance(made, graph.Tuple) else TupleGetItem(made, op.index, _span(op))
 
     def visit_if(self, ite: Any) -> Any:
         """Rewrite the condition and the branches."""
         parts = ite.cond, ite.true_branch, ite.false_branch
-        made = tuple(map(self.visit, parts))
-        return ite if all(a is b for a, b in zip(made, parts, strict=True)) else If(*made)
+        made: Any = tuple(map(self.visit, parts))
+        return ite if all(a is b for a, b in zip(made, parts, strict=True)) else If(made[0], made[1], made[2], _span(ite))
 
     def visit_match(self, m: Match) -> Any:
         """Rewrite the value and what clauses are; patterns stay."""
@@ -192,13 +194,18 @@ class ExprMutator(ExprFunctor):
     visit_var = visit_global_var = visit_op = visit_constant = visit_constructor = _itself
 
 
+def _span(node: Any) -> Any:
+    """Where a node stands; those of graphs don't say."""
+    return getattr(node, "span", None)
+
+
 def remade(call: Any, op: Any, args: Any) -> Any:
     """A call of the same attributes with another operator or arguments."""
     if isinstance(call, Reference):
-        return type(call)(*args)
+        return placed(type(call)(*args), call.span)
     if isinstance(op, Op) and str(op).startswith("relax."):  # an operator of graphs, whose arguments may be shapes and numbers
         return graph.Call(op, args, call.attrs, call.sinfo_args)
-    return Call(op, args, call.attrs)
+    return Call(op, args, call.attrs, span=_span(call))
 
 
 class _Substitution(ExprMutator):

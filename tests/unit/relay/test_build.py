@@ -294,3 +294,14 @@ def test_arrays_of_numpy_are_converted_where_that_loses_no_integer() -> None:
     swapped = relay.Function((pair,), relay.Tuple([relay.TupleGetItem(pair, 1), relay.TupleGetItem(pair, 0)]))
     found = relay.create_executor("graph").evaluate(swapped)((3, relay.const(2.5)))
     assert [one.numpy().item() for one in found] == [2.5, 3]
+
+
+def test_results_in_nested_tuples_are_numbered_one_behind_the_other() -> None:
+    x = relay.var("x", shape=(3,))
+    a, b, c = (x + relay.const(float(n)) for n in range(3))
+    net = relay.build(relay.Function((x,), relay.Tuple([a, relay.Tuple([relay.Tuple([b]), c])])), "llvm")
+    module = graph_executor.GraphModule(net["default"](tvm.cpu()))
+    module.run(x=X[0, :3])
+    assert module.get_num_outputs() == 3 and module.get_output_index("output_2") == 2
+    for n in range(3):
+        np.testing.assert_allclose(module.get_output(n).numpy(), X[0, :3] + n)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from tensorexpr import relay, tir
 from tensorexpr.errors import DeclarationError
 from tensorexpr.ir import structural_equal
 from tensorexpr.relay.text import type_text
+from tensorexpr.relay.to_graph import to_graph
 
 
 def test_a_function() -> None:
@@ -121,3 +124,28 @@ def test_text_written_by_hand() -> None:
 def test_where_a_text_is_wrong(text: str, message: str) -> None:
     with pytest.raises(DeclarationError, match=message):
         relay.parse(text)
+
+
+def test_places_in_texts() -> None:
+    text = "def @main(%x: Tensor[(3), float32]) {\n  %0 = add(%x, 1f);\n  let %y = nn.relu(%0);\n  (%y, %0).1\n}"
+    func: Any = relay.parse(text, "net.txt")["main"]
+    let = func.body
+    assert [str(one) for one in (func.span, func.params[0].span, let.var.span, let.value.span, let.value.args[0].span, let.body.span)] == [
+        "net.txt:1:1", "net.txt:1:11", "net.txt:3:7", "net.txt:3:12", "net.txt:2:8", "net.txt:4:3",
+    ]  # fmt: skip
+    assert let.value.span == relay.Span(relay.SourceName("net.txt"), 3, 3, 12, 23)
+    with pytest.raises(DeclarationError, match=r"^net.txt:2:3: relay.add: "):
+        to_graph(relay.parse("def @main(%x: Tensor[(3), float32], %y: Tensor[(2), float32]) {\n  add(%x, %y)\n}", "net.txt"))
+
+
+def test_places_outlive_passes() -> None:
+    here = relay.Span(relay.SourceName("net.py"), 7, 7, 1, 9)
+    x, one = relay.var("x", shape=(3,), span=here), relay.const(1.0, span=here)
+    made = relay.If(relay.const(True), relay.Tuple([relay.Call(relay.op.get("add"), [x, one], span=here)], here), relay.Tuple([x]), here)
+    assert x.span == one.span == made.span == here and relay.Let(x, one, made, here).span.same_as(here)
+    y = relay.var("y", shape=(3,))
+    other = relay.bind(made, {x: y})
+    assert other is not made and other.span == other.true_branch.span == other.true_branch.fields[0].span == here
+    mod = tvm.IRModule.from_expr(relay.Function((y,), relay.add(y, relay.const(np.ones(3, "float32")))))
+    again: Any = relay.transform.AnnotateSpans()(mod)["main"]
+    assert str(again.body.span) == "GeneratedSource:2:3" and tvm.ir.structural_equal(mod["main"], again)
