@@ -9,6 +9,7 @@ A number that names a value (`%0 = ...;`) is that value wherever it is used, and
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ from .adt import Clause, Constructor, Match, PatternConstructor, PatternTuple, P
 from .expr import Call, Constant, Expr, Function, If, Let, Tuple, TupleGetItem, Var, const, placed
 from .ops.row import ROWS
 from .references import REFERENCES, RefWrite
+from .text import attribute_defaults
 from .tokens import Token, Tokens
 from .type_names import GlobalTypeVar
 
@@ -338,14 +340,13 @@ class _Reader(Tokens):
             return Call(callee, args, attrs)
         if callee not in ROWS:
             return graph.Call(callee, args, attrs)
-        row = ROWS[callee]
-        known = {p.name: p.default for p in row.signature.parameters.values() if p.name not in row.arguments}
+        known = attribute_defaults(callee)
         unknown = [key for key in attrs if key not in known]
         if unknown:
             self.at = begin
             self.fail(f"{callee} has no attribute {unknown[0]!r}; there are {', '.join(known) or 'none'}")
         given = {key: attrs.get(key, default) for key, default in known.items()}
-        return Call(callee, args, {key: None if value is row.signature.empty else value for key, value in given.items()})
+        return Call(callee, args, {key: None if value is inspect.Parameter.empty else value for key, value in given.items()})
 
     def attribute(self) -> Any:
         """The value of an attribute."""

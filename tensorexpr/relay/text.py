@@ -186,9 +186,12 @@ class RelayPrinter:
         if isinstance(call.op, Constructor) and not args:
             return call.op.name_hint
         callee = str(call.op) if isinstance(call.op, Op) else self._operand(call.op)
-        row = ROWS.get(call.op) if isinstance(call.op, Op) else None
-        defaults = {} if row is None else {p.name: p.default for p in row.signature.parameters.values()}
-        shown = (f"{key}={attribute(value)}" for key, value in call.attrs.items() if not _same(value, defaults.get(key, _NONE)))
+        defaults = attribute_defaults(call.op)
+        shown = (
+            f"{key}={attribute(value)}"
+            for key, value in call.attrs.items()
+            if key in _SHOWN.get(str(call.op), ()) or not _same(value, defaults.get(key, _NONE))
+        )
         return f"{callee}({', '.join([*args, *shown])})"
 
     def _operand(self, node: Any) -> str:
@@ -260,6 +263,19 @@ def attribute(value: Any) -> str:
     return str(value)
 
 
+# Attributes that a text of TVM leaves out where they are this, whatever the function that makes calls would take.
+_DEFAULTS: dict[str, dict[str, Any]] = {
+    "nn.batch_matmul": {"transpose_b": False},
+    "nn.leaky_relu": {"alpha": 0.25},
+    "nn.lrn": {"alpha": 0.0001},
+    "nn.bitpack": {"bit_axis": -1},
+    **{f"image.resize{n}d": {"rounding_method": "round"} for n in (1, 2, 3)},
+    "dyn.image.resize2d": {"rounding_method": "round"},
+}
+# Those that it never leaves out.
+_SHOWN = {"transpose": ("axes",), **{f"nn.{kind}_pool{n}d": ("pool_size",) for kind in ("max", "avg") for n in (1, 2, 3)}}
+
+
 def type_text(given: Any) -> str:
     """A type as text: `Tensor[(1, 16), float32]`, `float32`, `(int32, float32)`, `fn (float32) -> float32`."""
     if given is None:
@@ -297,6 +313,13 @@ def definition_text(definition: Any) -> list[str]:
     params = f"[{', '.join(map(type_text, definition.type_vars))}]" if definition.type_vars else ""
     fields = ((one.name_hint, ", ".join(map(type_text, one.inputs))) for one in definition.constructors)
     return [f"type {definition.header}{params} {{", *(f"  {name}({inside})," if inside else f"  {name}," for name, inside in fields), "}"]
+
+
+def attribute_defaults(op: Any) -> dict[str, Any]:
+    """What attributes that a text leaves out are: as the function of the operator has them, but for those of which TVM says otherwise."""
+    row = ROWS.get(op) if isinstance(op, Op) else None
+    known = {} if row is None else {p.name: p.default for p in row.signature.parameters.values() if p.name not in row.arguments}
+    return {**known, **_DEFAULTS.get(str(op), {})}
 
 
 def _with_metadata(lines: list[str], printer: RelayPrinter, wanted: bool) -> str:

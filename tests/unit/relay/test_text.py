@@ -149,3 +149,19 @@ def test_places_outlive_passes() -> None:
     mod = tvm.IRModule.from_expr(relay.Function((y,), relay.add(y, relay.const(np.ones(3, "float32")))))
     again: Any = relay.transform.AnnotateSpans()(mod)["main"]
     assert str(again.body.span) == "GeneratedSource:2:3" and tvm.ir.structural_equal(mod["main"], again)
+
+
+def test_what_a_text_leaves_out_is_what_tvm_means() -> None:
+    """Its texts have other defaults than its functions: attributes that were written by TVM 0.19 mean here what they mean there."""
+    text = "fn (%a: Tensor[(1, 2, 3), float32], %b: Tensor[(1, 3, 2), float32]) { nn.leaky_relu(nn.batch_matmul(%a, %b)) }"
+    func: Any = relay.fromtext(text)
+    assert func.body.attrs.alpha == 0.25 and not func.body.args[0].attrs.transpose_b
+    a, b = func.params
+    for made, shown in (
+        (relay.nn.batch_matmul(a, b, transpose_b=False), "nn.batch_matmul(%a, %b)"),
+        (relay.nn.batch_matmul(a, a), "nn.batch_matmul(%a, %a, transpose_b=True)"),
+        (relay.nn.leaky_relu(a), "nn.leaky_relu(%a, alpha=0.01f)"),
+        (relay.transpose(a), "transpose(%a, axes=None)"),
+    ):
+        assert made.astext().splitlines()[-1] == shown
+        assert structural_equal(relay.fromtext(relay.Function((a, b), made).astext()).body, made, map_free_vars=True)
