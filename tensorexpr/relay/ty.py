@@ -19,7 +19,7 @@ from ..tir.arithmetic import as_int
 from ..tir.expr import Add, Cast, FloorDiv, FloorMod, FuncType, IntImm, Max, Min, Mul, PrimExpr, Sub, TupleType, Type
 from ..tir.expr import Var as Symbol
 from ..tir.rewriting import variables
-from .type_names import GlobalTypeVar, Named, TypeCall, TypeVar
+from .type_names import GlobalTypeVar, Named, RefType, TypeCall, TypeVar
 
 _NUMBERS = count()
 # What has no sign in Relay's text, where // begins a comment and % a variable.
@@ -217,4 +217,16 @@ def type_of(info: StructInfo) -> AnyValue:
     return None
 
 
-__all__ = ["Any", "FuncType", "IncompleteType", "ShapeVar", "TensorType", "TupleType", "Type", "info_of", "scalar_type", "type_of"]
+__all__ = [
+    "Any",
+    "FuncType",
+    "IncompleteType",
+    "RefType",
+    "ShapeVar",
+    "TensorType",
+    "TupleType",
+    "Type",
+    "info_of",
+    "scalar_type",
+    "type_of",
+]

@@ -352,7 +352,8 @@ def pack(
     """
     vectors, lanes = tile
     others = [index for index in range(len(copy.shape)) if index not in columns and index not in summed]
-    extents = extents_of(copy.op.axis)
+    # Those of columns are constants, and what is beside them needn't be: batches of any number.
+    extents = [extents_of([axis])[0] if index in columns else 0 for index, axis in enumerate(copy.op.axis)]
 
     def layout(*i: Var) -> list[PrimExpr]:
         column = joined(i, columns, extents)

@@ -210,7 +210,7 @@ def search_rows(
     rest = ib.allocate("int32", (1,), "rest", scope="local")
     with ib.for_range(0, width, "n", kind="vectorize") as n:
         places[n] = const(0, "int32")
-    rest[0] = length
+    rest[0] = arithmetic.cast(length, "int32")
     if equal_const_int(length, 0):  # there is no element to look at, not even under a condition
         return places
 
@@ -232,7 +232,7 @@ def search_rows(
 def binary_search_row(ib: IRBuilder, load: Callable[[PrimExpr], PrimExpr], length: Any, value: PrimExpr, right: bool) -> PrimExpr:
     """The first place of an ascending row whose element is not less than `value`; with `right`, that is greater."""
     bounds = ib.allocate("int32", (2,), "bounds", scope="local")
-    bounds[0], bounds[1] = 0, length
+    bounds[0], bounds[1] = 0, arithmetic.cast(length, "int32")
     # All in front of bounds[0] have passed, and none from bounds[1] on.
     with ib.while_loop(bounds[0] < bounds[1]):
         middle = arithmetic.floordiv(bounds[0] + bounds[1], 2)

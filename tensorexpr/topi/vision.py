@@ -56,7 +56,7 @@ def get_valid_counts(data: Tensor, score_threshold: Any = 0, id_index: int = 0, 
                 with ib.if_scope(arithmetic.all(*good)):
                     with ib.for_range(0, elements, "e") as e:
                         kept[b, valid[b], e] = boxes[b, i, e]
-                    places[b, valid[b]] = i
+                    places[b, valid[b]] = cast(i, "int32")
                     valid[b] = valid[b] + 1
             with ib.for_range(valid[b], count, "i") as i:
                 with ib.for_range(0, elements, "e") as e:

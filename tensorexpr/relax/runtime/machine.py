@@ -159,12 +159,14 @@ class VirtualMachine(Machine):
         """As `invoke("main", ...)`."""
         return self.invoke("main", *args, **kwargs)
 
-    def invoke_stateful(self, func_name: str) -> None:
-        """Call a function with the arguments that were set; `get_outputs` has the result.
+    def invoke_stateful(self, func_name: str, *args: Any) -> None:
+        """Call a function with the arguments that were set, or with these; `get_outputs` has the result.
 
         Raises:
             ArgumentError: if none were set.
         """
+        if args:
+            self.set_input(func_name, *args)
         if func_name not in self._inputs:
             raise ArgumentError(f"invoke_stateful: {func_name!r} has no arguments; set_input({func_name!r}, ...) sets them")
         self._outputs[func_name] = self._plan(func_name)(self._inputs[func_name])

@@ -112,3 +112,40 @@ def test_equal_types() -> None:
     assert one != relay.TensorType((2, 3), "int8") and one != relay.TensorType((relay.Any(), 3), "int16")
     n = relay.ShapeVar("n")
     assert relay.TensorType((n,)) == relay.TensorType((n,)) != relay.TensorType((relay.Any(),))
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_batches_of_an_open_number_in_panels(transposed: bool) -> None:
+    """What is beside the columns of a panel needn't be a constant."""
+    shape = (20, 32) if transposed else (32, 20)
+    x, y = relay.var("x", shape=(5, 32, 16)), relay.var("y", shape=(relay.Any(), *shape))
+    func = relay.Function((x, y), relay.nn.batch_matmul(x, y, transpose_a=True, transpose_b=transposed))
+    a, b = (np.random.default_rng(n).random(size, "float32") for n, size in enumerate([(5, 32, 16), (5, *shape)]))
+    found = relay.create_executor("vm", tvm.IRModule.from_expr(func)).evaluate()(a, b)
+    np.testing.assert_allclose(found.numpy(), a.swapaxes(1, 2) @ (b.swapaxes(1, 2) if transposed else b), rtol=1e-4)
+
+
+def test_places_in_axes_of_open_extents() -> None:
+    row, boxes = relay.var("row", shape=(relay.Any(),)), relay.var("boxes", shape=(relay.Any(), relay.Any(), 6))
+    wanted = relay.const(np.array([2.5, 0.0, 9.0], "float32"))
+    several = relay.var("several", shape=(relay.Any(),))
+    counted = relay.vision.get_valid_counts(boxes, 0.5, 0, 1)
+    func = relay.Function((row, several, boxes), relay.Tuple([relay.searchsorted(row, wanted), relay.searchsorted(row, several), *counted]))
+    data = np.linspace(-1, 1, 48, dtype="float32").reshape(2, 4, 6)
+    arguments = np.array([1, 2, 3, 4], "float32"), np.array([2.0], "float32"), data
+    found = relay.create_executor("vm", tvm.IRModule.from_expr(func)).evaluate()(*arguments)
+    np.testing.assert_array_equal(found[0].numpy(), [2, 0, 4])
+    np.testing.assert_array_equal(found[1].numpy(), [1])
+    good = (data[:, :, 1] > 0.5) & (data[:, :, 0] >= 0)
+    np.testing.assert_array_equal(found[2].numpy(), good.sum(1))
+    np.testing.assert_array_equal(found[4].numpy()[1, : good[1].sum()], np.flatnonzero(good[1]))
+
+
+def test_windows_of_signals_of_open_sizes() -> None:
+    """A store between two stages was as large as int32 counts."""
+    data, window = relay.var("data", shape=(relay.Any(), relay.Any())), relay.var("window", shape=(relay.Any(),), dtype="int32")
+    func = relay.Function((data, window), relay.stft(data, 2, 1, 2, window))
+    signal = np.arange(18, dtype="float32").reshape(2, 9) % 5
+    found = relay.create_executor("vm", tvm.IRModule.from_expr(func)).evaluate()(signal, np.array([1, 3], "int32")).numpy()
+    frames = np.stack([signal[:, :-1], 3 * signal[:, 1:]], -1)
+    np.testing.assert_allclose(found[..., 0], np.fft.rfft(frames).real.swapaxes(1, 2), rtol=1e-5, atol=1e-5)
