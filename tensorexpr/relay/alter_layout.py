@@ -6,11 +6,11 @@ the former; all else uses the latter, and transforms that nobody uses are gone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import DeclarationError
+from ..errors import DeclarationError, TypeMismatchError
 from ..lower.passes import ModulePass, deep_recursion
 from ..relax import expr as graph
 from ..relax.relations import struct_info_base_check
@@ -62,9 +62,19 @@ class _Altered:
     plain: str
 
 
+Rule = Callable[[Any, Any, Any, Any], Any]
+
+
 class _Altering(ExprMutator):
-    def __init__(self) -> None:
+    """Calls by rules.
+
+    Args:
+        rule_of: the rule of an operator; None for those that keep their layouts.
+    """
+
+    def __init__(self, rule_of: Callable[[Any], Rule | None]) -> None:
         super().__init__()
+        self._rule_of = rule_of
         self._known: dict[int, _Altered] = {}
         self._transforms: list[Any] = []  # ids are keys, so what they belong to must live
 
@@ -73,7 +83,7 @@ class _Altering(ExprMutator):
         made = super().visit_call(call)
         if not isinstance(made.op, Op):
             return made
-        rule = made.op.get_attr(_RULE)
+        rule = self._rule_of(made.op)
         new = (
             None
             if rule is None
@@ -111,6 +121,7 @@ class _Altering(ExprMutator):
     def _in(self, value: Any, had: str, wanted: str) -> Any:
         if had == wanted:
             return value
+        _check_blocks(value, had, wanted)
         known = self._known.get(id(value))
         if known is None or known.plain != had:
             return layout_transform(value, had, wanted)
@@ -156,6 +167,15 @@ class _Altering(ExprMutator):
         return self._in(expand_dims(value, 0, missing) if missing else value, altered.plain, altered.layout)
 
 
+def _check_blocks(value: Any, had: str, wanted: str) -> None:
+    """Raise where an axis isn't a multiple of its blocks: what is left of it would be dropped."""
+    blocks = {name.upper(): size for name, size in parse_layout(wanted) if size}
+    for name, extent in zip(had, value.struct_info.extents or (), strict=False) if had.isalpha() else ():
+        known, size = as_int(extent), blocks.get(name, 1)
+        if known is not None and known % size:
+            raise DeclarationError(f"{wanted} of {had}: an axis {name} of {known} has no blocks of {size}")
+
+
 def as_sum(call: Any) -> Any:
     """`bias_add` as a sum, which takes any layout."""
     behind = len(call.args[0].checked_type.shape) - 1
@@ -185,9 +205,41 @@ def altered(func: Function) -> Any:
     """
     try:
         with deep_recursion:
-            return _Altering().visit(func)
+            return _Altering(lambda op: op.get_attr(_RULE)).visit(func)
     except DeclarationError as error:
         raise DeclarationError(f"AlterOpLayout: what a rule of {_RULE} returned doesn't fit: {error}") from None
+
+
+def in_blocks(func: Function, layouts: Mapping[str, Sequence[str]]) -> Any:
+    """A function whose convolutions have blocks of channels.
+
+    Args:
+        func: the function.
+        layouts: {"nn.conv2d": ["NCHW16c", "OIHW16i16o"]}: layouts of data and weights.
+
+    Raises:
+        DeclarationError: if channels aren't multiples of blocks, or there is no layout of weights.
+    """
+
+    def rule_of(op: Any) -> Rule | None:
+        asked = layouts.get(str(op))
+        return None if asked is None else lambda attrs, args, types, result: _asked(op, attrs, args, asked)
+
+    try:
+        with deep_recursion:
+            return _Altering(rule_of).visit(func)
+    except (DeclarationError, TypeMismatchError) as error:
+        raise DeclarationError(f"ConvertLayout: {dict(layouts)} doesn't fit: {error}") from None
+
+
+def _asked(op: Any, attrs: Mapping[str, Any], args: Any, asked: Sequence[str]) -> Any:
+    """A call in layouts that were asked for; None if it has them."""
+    data, kernel = [*asked, "default"][:2]
+    if kernel == "default":
+        raise DeclarationError(f"{op}: blocks of channels of data, {data}, take a layout of weights, such as OIHW16i16o")
+    if (attrs["data_layout"], attrs["kernel_layout"]) == (data, kernel):
+        return None
+    return Call(op, args, {**attrs, "data_layout": data, "kernel_layout": kernel, "out_layout": ""})
 
 
 def AlterOpLayout() -> ModulePass:
@@ -207,4 +259,4 @@ def AlterOpLayout() -> ModulePass:
     return ModulePass("AlterOpLayout", lambda func, ctx: func, 3, by_user=False, module_func=on_module)
 
 
-__all__ = ["AlterOpLayout", "as_sum", "has_rules"]
+__all__ = ["AlterOpLayout", "as_sum", "has_rules", "in_blocks"]

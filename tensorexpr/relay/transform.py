@@ -22,7 +22,7 @@ from ..relax import transform as on_graphs
 from ..relax.transform.passes import pass_decorator
 from ..tir.function import GlobalVar, IRModule
 from ..tir.op_registry import Op
-from .alter_layout import AlterOpLayout, as_sum
+from .alter_layout import AlterOpLayout, as_sum, in_blocks
 from .blocks import with_basic_blocks
 from .build_module import build_config
 from .closures import EtaExpand, LambdaLift
@@ -415,8 +415,18 @@ def ConvertLayout(desired_layouts: Mapping[str, Sequence[str]]) -> ModulePass:
 
     Args:
         desired_layouts: {"nn.conv2d": ["NHWC", "default"]}: layouts of data and weights. Those of `qnn.conv2d` are those of the convolution
-            of integers that it is; pools and resizes take the layout that is around them.
+            of integers that it is; pools and resizes take the layout that is around them. With blocks of channels, such as
+            ["NCHW16c", "OIHW16i16o"], both are stated.
     """
+    blocked = {name: list(layouts) for name, layouts in desired_layouts.items() if name not in _GO_ALONG and not layouts[0].isalpha()}
+    if blocked:
+        left = {name: layouts for name, layouts in desired_layouts.items() if name not in blocked}
+        behind = _each("ConvertLayout", lambda func, mod: in_blocks(with_parameter_types(func), blocked), 3)
+
+        def both(mod: IRModule, ctx: Any) -> IRModule:
+            return behind.transform(ConvertLayout(left).transform(mod, ctx), ctx)
+
+        return ModulePass("ConvertLayout", lambda func, ctx: func, 3, by_user=False, module_func=both) if left else behind
     asked = {
         f"relax.{name.replace('qnn.', 'nn.')}": list(layouts)
         for name, layouts in sorted(desired_layouts.items(), reverse=True)  # "qnn" first: what is said of "nn.conv2d" itself counts

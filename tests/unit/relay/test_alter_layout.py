@@ -111,3 +111,29 @@ def test_other_results_of_rules() -> None:
         pytest.raises(DeclarationError, match=r"AlterOpLayout: what a rule of FTVMAlterOpLayout returned"),
     ):
         run_opt_pass(wrong, transform.AlterOpLayout())
+
+
+@pytest.mark.parametrize(("data", "kernel"), [("NCHW8c", "OIHW8i8o"), ("NCHW4c", "OIHW16o")])
+def test_blocks_of_channels_that_are_asked_for(data: str, kernel: str) -> None:
+    x, w, v = (relay.var(name, shape=shape) for name, shape in (("x", (1, 16, 6, 6)), ("w", (16, 16, 3, 3)), ("v", (16, 16, 1, 1))))
+    y = relay.nn.conv2d(relay.nn.max_pool2d(relay.nn.relu(relay.nn.conv2d(x, w, padding=(1, 1))), (2, 2), (2, 2)), v)
+    func = relay.Function((x, w, v), y)
+    made = relay.transform.ConvertLayout({"nn.conv2d": [data, kernel], "nn.conv3d": ["NDHWC", "default"]})(tvm.IRModule.from_expr(func))
+    # Two of weights, one in front and one behind.
+    assert str(made).count("layout_transform(") == 4 and str(made).count(f'layout="{data}"') >= 3
+    again = relay.transform.ConvertLayout({"nn.conv2d": [data, kernel]})(made)
+    assert tvm.ir.structural_equal(made, again)
+    values = [np.random.default_rng(n).random(one.type_annotation.concrete_shape, "float32") for n, one in enumerate((x, w, v))]
+    np.testing.assert_allclose(Evaluator(to_graph(made))("main", *values), Evaluator(to_graph(func))("main", *values), rtol=1e-5)
+
+
+def test_blocks_that_do_not_fit() -> None:
+    x, w, v = (relay.var(name, shape=shape) for name, shape in (("x", (1, 8, 6, 6)), ("w", (24, 8, 3, 3)), ("v", (16, 8, 3, 3))))
+    func = relay.Function((x, w), relay.nn.conv2d(x, w))
+    for layouts, said in (["NCHW16c", "default"], "take a layout of weights"), (["NCHW16c", "OIHW16i16o"], "ConvertLayout: .* doesn't fit"):
+        with pytest.raises(DeclarationError, match=said):
+            relay.transform.ConvertLayout({"nn.conv2d": layouts})(tvm.IRModule.from_expr(func))
+    for weights in w, v:
+        with pytest.raises(DeclarationError, match="an axis C of 8 has no blocks of 16"):
+            func = relay.Function((x, weights), relay.nn.conv2d(x, weights))
+            relay.transform.ConvertLayout({"nn.conv2d": ["NCHW16c", "OIHW16i16o"]})(tvm.IRModule.from_expr(func))
