@@ -116,12 +116,12 @@ class _Basic(ExprMutator):
     def visit_let(self, let: Let) -> Any:
         """The value stands around the Let, the body is a block."""
         made = self.visit(let.value), self.block(let.body, (let, 0))
-        return let if made == (let.value, let.body) else Let(let.var, *made)
+        return let if made == (let.value, let.body) else Let(let.var, *made, let.span)
 
     def visit_if(self, ite: Any) -> Any:
         """Branches are blocks."""
         made = self.visit(ite.cond), self.block(ite.true_branch, (ite, 0)), self.block(ite.false_branch, (ite, 1))
-        return ite if made == (ite.cond, ite.true_branch, ite.false_branch) else If(*made)
+        return ite if made == (ite.cond, ite.true_branch, ite.false_branch) else If(*made, getattr(ite, "span", None))
 
     def visit_match(self, m: Match) -> Any:
         """Clauses are blocks."""
