@@ -35,17 +35,18 @@ def launch_threads(func: PrimFunc, ctx: PassContext) -> PrimFunc:
 
 def thread_loops(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     """`func` with launches as loops over threads, which is how the phases know their ranges."""
+    return func.with_body(launches_as_loops(func.body))
 
-    def looped(stmt: Stmt) -> Stmt:
-        result = map_stmt(stmt, looped)
-        if not isinstance(result, AttrStmt) or launched_tag(result) is None:
-            return result
-        axis: IterVar = result.node
-        low = const(0, axis.dtype) if axis.dom is None else axis.dom.min
-        binding = replace(axis, dom=None, var=Var("", axis.dtype))
-        return For(axis.var, low, result.value, ForKind.THREAD_BINDING, result.body, binding)
 
-    return func.with_body(looped(func.body))
+def launches_as_loops(stmt: Stmt) -> Stmt:
+    """A statement with launches as loops over threads."""
+    result = map_stmt(stmt, launches_as_loops)
+    if not isinstance(result, AttrStmt) or launched_tag(result) is None:
+        return result
+    axis: IterVar = result.node
+    low = const(0, axis.dtype) if axis.dom is None else axis.dom.min
+    binding = replace(axis, dom=None, var=Var("", axis.dtype))
+    return For(axis.var, low, result.value, ForKind.THREAD_BINDING, result.body, binding)
 
 
 def _sunk(stmt: Stmt) -> Stmt:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ...errors import LoweringError
+from ...schedule.own_loops import stores_by_threads
 from ...target import Target
 from ...target.chips import chip_of
 from ...tir.arithmetic import as_int
@@ -25,7 +26,7 @@ from ...tir.expr import BufferLoad, Call, IntImm, PrimExpr, Var
 from ...tir.function import PrimFunc
 from ...tir.intrin import INTRINSICS
 from ...tir.rewriting import variables, walk
-from ...tir.stmt import Allocate, AttrStmt, BufferStore, DeclBuffer, Evaluate, For, ForKind, IfThenElse, LetStmt, SeqStmt, Stmt
+from ...tir.stmt import Allocate, AttrStmt, BufferStore, DeclBuffer, Evaluate, For, ForKind, IfThenElse, LetStmt, SeqStmt, Stmt, is_no_op
 from ...tir.stmt_functor import renew_defs
 from ...tir.thread import HARDWARE_TAGS
 from ..context import PassContext
@@ -34,7 +35,6 @@ from ..transform.lower_device_kernel_launch import launch_of
 from ..transform.split_host_device import kernel_parameters
 from .launch_threads import launch_threads
 from .launches import has_threads, launched_tag
-from .stores_by_threads import stores_by_threads
 
 _LIMITS = {"threadIdx.x": 1024, "threadIdx.y": 1024, "threadIdx.z": 64, "blockIdx.x": 2**31 - 1, "blockIdx.y": 65535, "blockIdx.z": 65535}
 KERNEL = 2
@@ -109,7 +109,7 @@ def split_host_device(name: str, func: PrimFunc, target: Target) -> tuple[HostPa
         LoweringError: for statements outside kernels, and for launches that the target's limits forbid.
     """
     splitter = _Splitter(name, func, target)
-    if not has_threads(func):
+    if not has_threads(func) and not is_no_op(func.body):
         raise LoweringError(
             f"{name}: nothing of it is bound to threads, and on {target.kind.name} all code runs in threads: bind loops to blockIdx.x and "
             "threadIdx.x"

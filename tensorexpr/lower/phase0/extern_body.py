@@ -1,7 +1,8 @@
 """The statement of an extern stage, on the buffers that its tensors live in.
 
 A compact placeholder without an offset gives way to the tensor's buffer; one with strides or an offset of its own is
-bound to the whole of that buffer (`BufferBind`), which gives its variables their values. Blocks, of a function that became
+bound to the whole of that buffer (`BufferBind`), which gives its variables their values. Launches become loops over threads, as of
+all stages. Blocks, of a function that became
 a stage, are lowered before: the function around has none.
 """
 
@@ -16,6 +17,8 @@ from ...tir.buffer import Buffer, BufferRegion
 from ...tir.expr import IntImm, PrimExpr, Range, Var
 from ...tir.stmt import BufferBind, Stmt
 from ..context import PassContext
+from ..device.launch_threads import thread_loops
+from ..device.launches import has_threads
 from ..phase1.blocks import has_blocks
 from ..phase1.compact_buffer_allocation import compact_buffer_allocation
 from ..phase1.convert_blocks_to_opaque import convert_blocks_to_opaque
@@ -62,6 +65,8 @@ def extern_body(op: ExternOp, buffer_of: Callable[[Tensor], Buffer]) -> Stmt:
 
 def _without_blocks(op: ExternOp) -> Stmt:
     func = extern_function(op)
+    if has_threads(func):
+        func = thread_loops(func, PassContext.current())
     if has_blocks(func):
         for lowered in _BLOCK_PASSES:
             func = lowered(func, PassContext.current())

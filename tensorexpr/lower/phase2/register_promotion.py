@@ -4,7 +4,7 @@ A local buffer all of whose indices are constants becomes a buffer of scope "reg
 that a run of neighbouring statements, one of them a loop, accesses only around one fixed base: they are loaded before
 the run, unless its first act is to store them, and stored after it. A loop that may not run at all, or a guard, keeps
 its elements out of reach unless the same condition admits them. Runs are sought from the outside in, so that values
-stay in registers as long as possible.
+stay in registers as long as possible. Threads have registers of their own: nothing is kept in one around a launch.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from ...tir.expr import BufferLoad, IntImm, PrimExpr, Var
 from ...tir.function import PrimFunc
 from ...tir.stmt import Allocate, BufferStore, For, IfThenElse, SeqStmt, Stmt, seq
 from ..context import PassContext
-from ..rebuild import FreeVars, map_expr, map_stmt, pointer_like
+from ..device.launches import launched_tag
+from ..rebuild import FreeVars, map_expr, map_stmt, pointer_like, pointer_scope, sub_statements
 from ..register_file import RegisterFile
 from .access_groups import AccessGroups, Group, Slot, SlotKey, merge
 
@@ -28,8 +29,23 @@ _TRUE = IntImm("bool", 1)
 def register_promotion(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     """`func` with accumulators and small buffers in registers; itself if there are none."""
     shared = frozenset() if func.attrs.get("tir.noalias", True) else frozenset(b.data for b in func.buffer_map.values())
-    promoter = _Promoter(RegisterFile.of(func), shared)
+    promoter = _Promoter(RegisterFile.of(func), shared, _around_launches(func.body))
     return func.with_body(promoter.stmt(func.body, _NOTHING))
+
+
+def _around_launches(stmt: Stmt) -> frozenset[int]:
+    """The identities of launches, and of what stands around them."""
+    found: set[int] = set()
+
+    def look(inner: Stmt) -> bool:
+        # All parts are looked at, also behind the first that launches.
+        launches = [look(part) for part in sub_statements(inner)]
+        if any(launches) or launched_tag(inner) is not None:
+            found.add(id(inner))
+        return id(inner) in found
+
+    look(stmt)
+    return frozenset(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +85,19 @@ class _Run:
 
 
 class _Promoter:
-    def __init__(self, registers: RegisterFile, shared: frozenset[Var]) -> None:
+    def __init__(self, registers: RegisterFile, shared: frozenset[Var], launching: frozenset[int]) -> None:
         self._registers = registers
         self._shared = shared
+        self._launching = launching
         self._free = FreeVars()
         self._groups = AccessGroups(self._free)
 
     def stmt(self, stmt: Stmt, active: _Active) -> Stmt:
         """The statement with what is worth it in registers."""
         match stmt:
+            # A thread's own memory is one for all that the thread runs, wherever it is allocated.
+            case _ if id(stmt) in self._launching and not (isinstance(stmt, Allocate) and pointer_scope(stmt.buffer_var) == "local"):
+                pass
             case SeqStmt():
                 return self._sequence(stmt, stmt.seq, active)
             case For():

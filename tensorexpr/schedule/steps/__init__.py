@@ -3,6 +3,7 @@
 from ..factors import Factor
 from .balanced import BalancedSplit
 from .base import REGISTRY, Step, step_from_json
+from .bind_loops import BindLoops
 from .by_blocks import ByBlocks
 from .caching import CacheRead, CacheReadOne, CacheReadWide, CacheWrite, ReindexCacheRead
 from .exact_split import ExactSplit
@@ -30,6 +31,7 @@ __all__ = [
     "Annotate",
     "BalancedSplit",
     "Bind",
+    "BindLoops",
     "ByBlocks",
     "CacheRead",
     "CacheReadOne",

@@ -169,7 +169,7 @@ def stage_of(tree: ScheduleTree, number: int, primitive: str) -> StageNode:
 
 
 # What can be said about a stage that only has a statement.
-_FOR_EXTERNS = ("compute_root", "set_scope")
+_FOR_EXTERNS = ("compute_root", "set_scope", "bind_loops")
 
 
 def check_has_loops(stage: StageNode, primitive: str) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ...schedule.steps import BindLoops
 from ...schedule.te_schedule import Schedule
 from ...schedule.tree import StageNode
 from ...target import Target
+from ...te.extern import ExternOp
 from ...te.operation import ComputeOp
 from ..stages import is_untouched
 from .contraction import schedule_contractions
@@ -46,12 +48,14 @@ def scheduled_for_gpu(s: Schedule, target: Target, alternative: int = 0, wanted:
 def alone_on_gpu(s: Schedule, stage: StageNode, target: Target, together: bool = True) -> None:
     """Schedule a stage that stays at the root, without its neighbours; `together`, if threads may share the results of a reduction.
 
-    Loops of an operator's own, such as a sort's, stay as they are: what they bind is up to whoever wrote them.
+    Loops of an operator's own that launch no threads get some: one for each iteration of a parallel loop, or of one that only stores.
     """
     if isinstance(stage.op, ComputeOp) and stage.compute.reduce_axis:
         schedule_reduction(s, stage.origin.output(0), target, together)
     elif isinstance(stage.op, ComputeOp):
         schedule_injective(s, stage.origin.output(0), target)
+    elif isinstance(stage.op, ExternOp):
+        s.apply_step(BindLoops(stage.id))
 
 
 def seen_on_gpu(s: Schedule, stage: StageNode, target: Target) -> str:
