@@ -2,7 +2,7 @@
 
 1. No tag of a grid occurs twice on the path from a loop to the root, as the inner loop would need threads inside threads: but for
    stages in memory that these threads share. What all of them read they compute together, each thread a part (`shares`).
-2. All loops of one kernel (a root stage and what is computed inside) that share a tag have one extent, that of the launch,
+2. All loops of one kernel (a stage at the root or in a step of a scan, and what is computed inside) that share a tag have one extent, that of the launch,
    and the extent that a thread axis declares is its loop's. Extents are known when bounds are: `check_extents`.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from ..errors import ScheduleError
+from ..te.scan_op import ScanOp
 from ..tir.arithmetic import as_int
 from ..tir.expr import PrimExpr
 from ..tir.thread import HARDWARE_TAGS, VIRTUAL_TAGS, thread_tags
@@ -96,6 +97,7 @@ def check_extents(tree: ScheduleTree, domains: Mapping[int, StageDomain]) -> Non
 
 
 def _kernel(tree: ScheduleTree, stage: StageNode) -> int:
-    while isinstance(stage.attach, At):
+    # Time is a loop of the host: what a step computes is launched in each step anew.
+    while isinstance(stage.attach, At) and not isinstance(tree[stage.attach.stage].op, ScanOp):
         stage = tree[stage.attach.stage]
     return stage.id

@@ -9,6 +9,7 @@ Time stays the loop around everything: an axis that is time takes the rows of a 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from math import prod
 
@@ -27,19 +28,23 @@ from .tiles import Tiles
 
 def schedule_steps(s: Schedule, target: Target) -> None:
     """Schedule all stages of all scans' steps of which nothing was said yet."""
-    for stage in list(s.tree.in_order()):
-        if _is_open(s.tree[stage.id], s) and _is_read_once(s, s.tree[stage.id]):
-            s.apply_step(ComputeInline(stage.id))
-    for stage in list(s.tree.in_order()):
-        node = s.tree[stage.id]
-        if not _is_open(node, s):
-            continue
+    for node in stages_of_steps(s):
         if node.compute.reduce_axis:
             plan = _plan(s, node, target)
             if plan is not None:
                 Tiles(s, node.origin.output(0), node.origin.output(0), plan, target).build()
         else:
             _in_vectors(s, node, target)
+
+
+def stages_of_steps(s: Schedule) -> Iterator[StageNode]:
+    """The stages of all scans' steps of which nothing was said yet, after those that are read once are inlined."""
+    for stage in list(s.tree.in_order()):
+        if _is_open(s.tree[stage.id], s) and _is_read_once(s, s.tree[stage.id]):
+            s.apply_step(ComputeInline(stage.id))
+    for stage in list(s.tree.in_order()):
+        if _is_open(s.tree[stage.id], s):
+            yield s.tree[stage.id]
 
 
 def _is_open(stage: StageNode, s: Schedule) -> bool:

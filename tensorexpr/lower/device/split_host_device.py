@@ -134,7 +134,7 @@ class _Splitter:
         match stmt:
             case SeqStmt(parts):
                 return tuple(step for part in parts for step in self.host(part))
-            case Allocate() if not _starts(stmt):
+            case Allocate() if is_no_op(stmt.body):
                 return ()  # nothing uses it
             case Allocate():
                 self._workspace(stmt)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ...schedule.scans import time_axes
 from ...schedule.steps import BindLoops
 from ...schedule.te_schedule import Schedule
 from ...schedule.tree import StageNode
 from ...target import Target
 from ...te.extern import ExternOp
 from ...te.operation import ComputeOp
-from ..stages import is_untouched
+from ...te.thread_axis import thread_axis
+from ..recurrence import stages_of_steps
+from ..stages import compute_of, is_untouched
+from .block import limits_of
 from .contraction import schedule_contractions
 from .injective import schedule_injective
 from .matrix_plan import Tiling, matrix_plan
@@ -31,6 +35,8 @@ def scheduled_for_gpu(s: Schedule, target: Target, alternative: int = 0, wanted:
             for each result of a reduction; from 2 on products by the next best plans, with sums that are cut or that aren't.
         wanted: tilings of products on matrix units, by the number of the stage; the others are those of the rule.
     """
+    for step in stages_of_steps(s):
+        _step_in_threads(s, step, target)
     # Units that multiply whole tiles come first: they take what threads would do one product at a time.
     schedule_on_matrix_units(s, target, wanted)
     if alternative != 1:
@@ -43,6 +49,17 @@ def scheduled_for_gpu(s: Schedule, target: Target, alternative: int = 0, wanted:
         return
     for stage in left:
         alone_on_gpu(s, stage, target, together=alternative != 1)
+
+
+def _step_in_threads(s: Schedule, stage: StageNode, target: Target) -> None:
+    """A thread for each result of a step of a scan; time is the host's loop around the kernels of its steps."""
+    times, made = time_axes(s.tree, stage), s[stage.origin.output(0)]
+    axes = list(compute_of(s, stage.origin.output(0)).axis)
+    own = [axis for number, axis in enumerate(axes) if number not in times]
+    made.reorder(*(axis for number, axis in enumerate(axes) if number in times), *own)
+    block, thread = made.split(made.fuse(*own), factor=limits_of(target).warp)
+    made.bind(block, thread_axis("blockIdx.x"))
+    made.bind(thread, thread_axis("threadIdx.x"))
 
 
 def alone_on_gpu(s: Schedule, stage: StageNode, target: Target, together: bool = True) -> None:
