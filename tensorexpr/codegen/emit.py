@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from ..errors import CodegenError
 from ..target import Target
+from ..target.kinds import DEVICE_KINDS
 from ..tir import expr, stmt
 from ..tir.dtype import parse_dtype
 from ..tir.expr import FloatImm, IntImm, PrimExpr, Var
@@ -134,10 +135,14 @@ def emit_module(funcs: Mapping[str, PrimFunc], target: Target, line_limit: int =
 
 
 def _width(target: Target) -> str:
-    """LLVM uses 512-bit registers only when told so; told of a smaller width (and that no more is legal) it splits vectors.
+    """What functions of a target say of themselves.
+
+    LLVM uses 512-bit registers only when told so; told of a smaller width (and that no more is legal) it splits vectors.
 
     Registers of SVE hold vectors of fixed lengths only when it knows how many times 128 bits they have.
     """
+    if target.kind in DEVICE_KINDS:
+        return ' "no-jump-tables"="true"'  # a table of labels is a read of memory by each thread, and a few comparisons cost less
     if target.sve_bits:
         return f" vscale_range({target.sve_bits // 128},{target.sve_bits // 128})"
     if "avx512f" not in target.features:

@@ -38,9 +38,7 @@ class CudaArray(NDArray):
 
     __slots__ = ("_address", "_driver", "_owner")
 
-    def __init__(
-        self, shadow: _Array, device: Device, driver: Driver, guard: int = 0, borrowed: tuple[int, dlpack.Owner] | None = None
-    ) -> None:
+    def __init__(self, shadow: _Array, device: Device, driver: Driver, guard: int = 0, borrowed: tuple[int, Any] | None = None) -> None:
         super().__init__(shadow, device)
         self._driver, self._owner = driver, None
         if borrowed is not None:
@@ -59,6 +57,10 @@ class CudaArray(NDArray):
     def is_view(self) -> bool:
         """Whether the memory is somebody else's (an array that came through DLPack)."""
         return self._owner is not None
+
+    def viewed(self, shape: Sequence[int]) -> CudaArray:
+        """The same memory in another shape of as many elements, which it keeps alive."""
+        return CudaArray(self._array.reshape(shape), self.device, self._driver, borrowed=(self._address, self))
 
     def host_values(self) -> _Array:
         """A copy on the host."""

@@ -101,6 +101,10 @@ class NDArray:
         """The values as a NumPy array: on a CPU the array's own memory, of a device a copy."""
         return self._array
 
+    def viewed(self, shape: Sequence[int]) -> NDArray:
+        """The same memory in another shape of as many elements."""
+        return NDArray(self._array.reshape(shape), self.device)
+
     def numpy(self) -> _Array:
         """A copy as a NumPy array. For one that shares the memory use `np.from_dlpack(x)`."""
         # Always a copy, as TVM gives one: programs write into it without changing the array.

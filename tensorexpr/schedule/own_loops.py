@@ -1,10 +1,10 @@
 """Loops that somebody wrote for a CPU, as threads of a grid.
 
-for r in T.parallel(rows):                            for bx in launch_thread("blockIdx.x", ceildiv(rows, 64)), tx in launch_thread("threadIdx.x", 64):
-    keys = T.allocate([n], "uint32")                      if bx * 64 + tx < rows:
-    f(r, keys)                                ->              f(bx * 64 + tx, keys[bx * 64 + tx, :])    one allocation for all, around the kernel
-for i in range(n): B[i] = 0                           another kernel, as each iteration stores an element of its own
-for i in range(n): B[A[i]] = i                        one thread: nothing says that iterations are independent
+for r in T.parallel(rows):                   keys = T.allocate([rows, n], "uint32")       one allocation for all threads, around their kernel
+    keys = T.allocate([n], "uint32")     ->  for bx, tx in launch_thread(ceildiv(rows, 64), 64):
+    f(r, keys)                                   if bx * 64 + tx < rows: f(bx * 64 + tx, keys[bx * 64 + tx, :])
+for i in range(n): B[i] = 0                  another kernel, as each iteration stores an element of its own
+for i in range(n): B[A[i]] = i               one thread: nothing says that iterations are independent
 
 Parallel loops are independent by their writer's word, others where it shows. Loops of the host around kernels stay.
 """
@@ -122,7 +122,8 @@ def _in_order(parts: tuple[Stmt, ...]) -> Stmt | None:
 
 
 def _has_kernels(stmt: Stmt) -> bool:
-    return any((isinstance(node, For) and node.kind is ForKind.PARALLEL) or (isinstance(node, Stmt) and is_launch(node)) for node in walk(stmt))
+    nodes = (node for node in walk(stmt) if isinstance(node, Stmt))
+    return any((isinstance(node, For) and node.kind is ForKind.PARALLEL) or is_launch(node) for node in nodes)
 
 
 def _is_known(expr: PrimExpr) -> bool:

@@ -2,8 +2,8 @@
 
 1. No tag of a grid occurs twice on the path from a loop to the root, as the inner loop would need threads inside threads: but for
    stages in memory that these threads share. What all of them read they compute together, each thread a part (`shares`).
-2. All loops of one kernel (a stage at the root or in a step of a scan, and what is computed inside) that share a tag have one extent, that of the launch,
-   and the extent that a thread axis declares is its loop's. Extents are known when bounds are: `check_extents`.
+2. All loops of one kernel (a stage at the root or in a step of a scan, and what is computed inside) that share a tag have one extent,
+   that of the launch, and the extent that a thread axis declares is its loop's. Extents are known when bounds are: `check_extents`.
 """
 
 from __future__ import annotations

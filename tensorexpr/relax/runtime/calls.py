@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentError, DeclarationError, LoweringError
-from ...runtime.ndarray import NDArray, array, empty, wrapped
+from ...runtime.ndarray import NDArray, wrapped
 from ...tir.dtype import to_numpy
 from ...tir.function import GlobalVar
 from ...tir.op_registry import Op
@@ -27,8 +27,9 @@ from ..ops.loop import iterate
 from ..ops.row import row_of
 from ..struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 from .frame import Frame, Read, Slots
-from .host import array_of, host_name, is_host, value_of
+from .host import array_of, converted, host_name, is_host, is_view, value_of
 from .native import SMALL, NativeStretch
+from .placement import Placement
 
 
 class Machine:
@@ -42,7 +43,12 @@ class Machine:
     kernel_names: Collection[str]
     plans: dict[str, Any]
     call: Callable[[str, Callable[..., Any], Sequence[Any]], Any]
+    place: Placement
     is_watched = False
+
+    def given(self, value: Any) -> Any:
+        """An argument of the user as functions take it."""
+        return self.place(converted(value))
 
     def stretches(self, sequence: SeqExpr) -> Mapping[int, NativeStretch]:
         """The native stretches of a sequence by the places of their first bindings."""
@@ -111,17 +117,21 @@ class Calls:
 
         def run(*values: Any) -> Any:
             given = {**known, **dict(zip(reads, map(array_of, values), strict=True))}
-            return value_of(meaning(row, given, info))
+            return machine.place(value_of(meaning(row, given, info)))
 
         parts = list(reads.values())
+        if is_view(call) and machine.place.device is not None and isinstance(info, TensorStructInfo) and info.extents is not None:
+            shape, whole = self._frame.numbers(info.extents), parts[0]
+            return lambda slots: whole(slots).viewed(shape(slots))
         return lambda slots: machine.call(name, run, [part(slots) for part in parts])
 
     def _loop(self, body: str, args: Sequence[Read]) -> Read:
-        plans = self._machine.plans
+        plans, place = self._machine.plans, self._machine.place
 
         def run(slots: Slots) -> Any:
             plan = plans[body]
-            return iterate(plan, plan.func.ret_struct_info, [arg(slots) for arg in args], array_of, value_of)
+            given = [arg(slots) for arg in args]
+            return iterate(plan, plan.func.ret_struct_info, given, array_of, lambda found: place(value_of(found)))
 
         return run
 
@@ -163,7 +173,7 @@ class Calls:
         if not isinstance(func, ExternFunc):
             raise LoweringError(f"{self.name}: {func} is called as a registered function, which is named by a string")
         parts, name, machine = [self._read(arg) for arg in args], func.global_symbol, self._machine
-        return lambda slots: machine.call(name, machine.registered(name), [part(slots) for part in parts])
+        return lambda slots: machine.place(machine.call(name, machine.registered(name), [part(slots) for part in parts]))
 
     def _results(self, info: StructInfo) -> tuple[list[Read], bool]:
         """What makes the tensors that a destination-passing function fills, and whether there are several."""
@@ -172,7 +182,7 @@ class Calls:
         for one in info.fields if isinstance(info, TupleStructInfo) else (info,):
             if not isinstance(one, TensorStructInfo) or one.extents is None or not one.dtype:
                 raise LoweringError(f"{self.name}: a result is {one}: its shape and dtype have to be stated")
-            made.append(_maker(self._frame.numbers(one.extents), one.dtype))
+            made.append(_maker(self._frame.numbers(one.extents), one.dtype, self._machine.place))
         return made, several
 
     def _destination_passing(self, call: Call) -> Read:
@@ -208,7 +218,7 @@ class Calls:
         def run(slots: Slots) -> Any:
             given = [one(slots) for one in inputs]
             for n in copied:
-                given[n] = array(given[n])
+                given[n] = machine.place.copied(given[n])
             results = [make(slots) if place < 0 else given[place] for make, place in zip(makers, places, strict=True)]
             own = [one for one, place in zip(results, places, strict=True) if place < 0]
             machine.call(name, machine.kernels[name], [*given, *own, *extra(slots)])
@@ -226,7 +236,9 @@ class Calls:
         return [lambda slots, n=n: whole(slots)[n] for n in range(len(info.fields))]  # type: ignore[misc]
 
 
-def _maker(shape: Read, dtype: str) -> Read:
+def _maker(shape: Read, dtype: str, place: Placement) -> Read:
+    if place.device is not None:
+        return lambda slots: place.empty(shape(slots), dtype)
     element = to_numpy(dtype)
     most, new = SMALL // element.itemsize, np.empty
 
@@ -235,6 +247,6 @@ def _maker(shape: Read, dtype: str) -> Read:
         # The product alone doesn't tell: that of (-2, -3) is 6. `empty` says what is wrong.
         if 0 <= math.prod(extents) <= most and min(extents, default=0) >= 0:
             return wrapped(new(extents, element), dtype)
-        return empty(extents, dtype)
+        return place.empty(extents, dtype)
 
     return make

@@ -9,10 +9,11 @@ from functools import cached_property
 from typing import Any
 
 from ...arith.index_map import IndexMap
-from ...errors import ArgumentError, MissingFunctionError
+from ...errors import ArgumentError, MissingFunctionError, TargetError
 from ...runtime.module import Module
 from ...runtime.ndarray import NDArray
 from ...target import Target
+from ...target.kinds import DEVICE_KINDS
 from ...tir.function import IRModule, PrimFunc
 from ..expr import Call, Constant, Function, SeqExpr
 from ..external import EXTERNAL
@@ -56,6 +57,11 @@ class Executable:
         """What code generators of others made: modules, and mappings from names to functions."""
         found: tuple[Any, ...] = self.ir_mod.attrs.get(EXTERNAL, ())
         return found
+
+    @property
+    def is_for_device(self) -> bool:
+        """Whether its kernels run on a device, and the host launches them one by one."""
+        return self.target.kind in DEVICE_KINDS
 
     @property
     def functions(self) -> dict[str, Function]:
@@ -150,7 +156,8 @@ class Executable:
     @cached_property
     def stretches(self) -> Mapping[int, Mapping[int, Stretch]]:
         """The stretches of kernels of each sequence, by its identity, by the places of their first bindings."""
-        signatures = {} if self.kernels is None else self.kernels.signatures
+        # Kernels of a device are launched one by one.
+        signatures = {} if self.kernels is None or self.is_for_device else self.kernels.signatures
         found: dict[int, Mapping[int, Stretch]] = {}
         count = 0
         for func in self.functions.values():
@@ -249,15 +256,23 @@ class Executable:
         Raises:
             TensorExprError: if there is no C compiler, it fails, or a kernel calls a Python function.
             RecordError: for a graph with values that no file can hold.
+            TargetError: for a graph whose kernels run on a device.
         """
+        self._check_exported()
         from .library import export_executable  # which makes executables, too
 
         export_executable(self, os.fspath(file_name), fcompile, kwargs)
+
+    def _check_exported(self) -> None:
+        if self.is_for_device:
+            kind = self.target.kind.name
+            raise TargetError(f"a graph that is built for {kind} has no library form yet; lib.export_library('x.ptx') writes its kernels")
 
     def export_c(self, file_name: str | os.PathLike[str], name: str | None = None, options: Sequence[str] = ()) -> str:
         """Write a library or object for C programs, weights and all, with a header; see `c_export.export_c`."""
         from .c_export import export_c
 
+        self._check_exported()
         return export_c(self, file_name, name, options)
 
 

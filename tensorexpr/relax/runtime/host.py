@@ -34,7 +34,7 @@ def is_view(call: Any) -> bool:
 def array_of(value: Any) -> Any:
     """A value of the machine as NumPy has it."""
     if isinstance(value, NDArray):
-        return value._array
+        return value.host_values()
     return type(value)(map(array_of, value)) if isinstance(value, (tuple, list)) else value
 
 

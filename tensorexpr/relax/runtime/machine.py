@@ -10,15 +10,15 @@ from time import perf_counter
 from typing import Any
 
 from ...errors import ArgumentError, MissingFunctionError
-from ...runtime.device import Device, cpu
+from ...runtime.device import Device
 from ...runtime.ndarray import NDArray
 from ...runtime.registry import get_global_func
 from ..expr import Function, SeqExpr
 from ..external import external_functions
 from .builtins import BUILTINS
 from .executable import Executable
-from .host import converted
-from .native import NativeStretch
+from .native import NativePlans, NativeStretch
+from .placement import Placement
 from .plan import Machine, Plan
 
 
@@ -34,7 +34,8 @@ class VirtualMachine(Machine):
 
     Args:
         rt_mod: the executable.
-        device: where it runs: `cpu()`, or a list of it.
+        device: where it runs: `cpu()`, of an executable for "cuda" `cuda(0)` or `testing.ptx.emulator()`, or a list of these. Arrays
+            that live elsewhere are copied there; results stay there.
         memory_cfg: accepted; there is one allocator.
         profile: whether `profile` may be called.
 
@@ -50,15 +51,13 @@ class VirtualMachine(Machine):
     ) -> None:
         if not isinstance(rt_mod, Executable):
             raise ArgumentError(f"VirtualMachine takes what relax.build returns, not {type(rt_mod).__name__}")
-        devices = [cpu()] if device is None else [device] if isinstance(device, Device) else list(device)
-        if any(one.device_type != cpu().device_type for one in devices):
-            raise ArgumentError(f"graphs run on the CPU, not on {devices}")
+        self.place = Placement.of(rt_mod.target, [device] if isinstance(device, Device) else device)
         self.module = rt_mod
         self.kernels = _Kernels(rt_mod)
         self._external = external_functions(rt_mod.external)
         self.kernel_names = () if rt_mod.kernels is None else rt_mod.kernels.function_names
         # Before the plans, which ask for stretches as they are made.
-        self._native = rt_mod.native(self.kernels)
+        self._native: NativePlans | None = rt_mod.native(self.kernels) if self.place.device is None else None
         self.plans = {}
         # In place: a plan finds others in this very dictionary when it runs.
         for name, func in rt_mod.functions.items():
@@ -74,6 +73,8 @@ class VirtualMachine(Machine):
 
     def stretches(self, sequence: SeqExpr) -> Mapping[int, NativeStretch]:
         """The native stretches of a sequence of the executable."""
+        if self._native is None:
+            return {}
         return {place: self._native.calls[one.number] for place, one in self.module.stretches.get(id(sequence), {}).items()}
 
     def registered(self, name: str) -> Callable[..., Any]:
@@ -109,7 +110,7 @@ class VirtualMachine(Machine):
 
     def invoke_closure(self, closure: Callable[..., Any], *args: Any) -> Any:
         """Call a function that another one returned."""
-        return closure(*map(converted, args))
+        return closure(*map(self.given, args))
 
     def save_function(self, func_name: str, saved_name: str, *args: Any, include_return: bool = True, **kwargs: Any) -> None:
         """Keep a call with its arguments under a name, to be called without any.
@@ -140,7 +141,7 @@ class VirtualMachine(Machine):
             raise ArgumentError(f"{name} takes {len(names)} arguments ({', '.join(names)}), not {len(args) + len(kwargs)}") from None
         if list(rest):
             raise ArgumentError(f"{name} takes {len(names)} arguments ({', '.join(names)}), not {len(args) + len(kwargs)}")
-        return tuple(map(converted, given))
+        return tuple(map(self.given, given))
 
     def set_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
         """Set the arguments of `invoke_stateful`, by place or by name."""
@@ -208,7 +209,7 @@ class VirtualMachine(Machine):
         function = self.invoke_stateful if stateful else self[func_name]
 
         def evaluate(*args: Any) -> BenchmarkResult:
-            given = list(args) if stateful else [converted(arg) for arg in args]
+            given = list(args) if stateful else [self.given(arg) for arg in args]
             seconds: list[float] = []
             # The first call isn't measured: it looks up kernels and touches memory for the first time.
             function(*given)

@@ -38,7 +38,6 @@ from ..struct_info import ShapeExpr
 from ..visitor import walk
 from .calls import Calls, Machine
 from .frame import ARITHMETIC, Frame, Read, Slots
-from .host import converted
 from .native import NativeStretch, Result, element, fail, reader, whole_function
 
 Step = tuple[Callable[[Slots], None], tuple[int, ...]]
@@ -120,9 +119,10 @@ class Plan(Calls):
 
     def caller(self) -> Callable[..., Any]:
         """What calls the function with any arguments that stand for its own."""
+        machine = self._machine
 
         def call(*args: Any) -> Any:
-            return self([converted(arg) for arg in args])
+            return self([machine.given(arg) for arg in args])
 
         whole = self._body.whole
         return call if whole is None or self._returned is not None else self._native_caller(*whole, call)
@@ -254,7 +254,7 @@ class Plan(Calls):
                 slot = self._frame.slot(expr)
                 return lambda slots: slots[slot]
             case Constant():
-                data = expr.data if isinstance(expr.data, NDArray) else array(expr.data)
+                data = self._machine.place.constant(expr.data if isinstance(expr.data, NDArray) else array(expr.data))
                 return lambda slots: data
             case ShapeExpr(values):
                 return self._frame.numbers(values)

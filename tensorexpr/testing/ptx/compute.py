@@ -201,6 +201,23 @@ def _compare(kernel: Kernel, one: Instruction) -> Step:
     return run
 
 
+_TESTS: dict[str, Callable[[Array], Array]] = {
+    "finite": np.isfinite,
+    "infinite": np.isinf,
+    "number": lambda x: ~np.isnan(x),
+    "notanumber": np.isnan,
+    "normal": lambda x: np.isfinite(x) & (np.abs(x) >= np.finfo(x.dtype).tiny),
+    "subnormal": lambda x: (x != 0) & (np.abs(x) < np.finfo(x.dtype).tiny),
+}
+
+
+def _test(kernel: Kernel, one: Instruction) -> Step:
+    """testp: which kind of number a float is."""
+    kind, into, test = one.words[2], one.operands[0], _TESTS[one.words[1]]
+    get = operand(kernel, one.operands[1], kind)
+    return lambda block, lanes: block.write(into, lanes, test(alu.seen(get(block, lanes), kind)))
+
+
 def _select(kernel: Kernel, one: Instruction) -> Step:
     kind = _typed(one)
     into, *rest = one.operands
@@ -327,6 +344,7 @@ MAKERS: dict[str, Callable[[Kernel, Instruction], Step]] = {
     "mov": _move,
     "setp": _compare,
     "selp": _select,
+    "testp": _test,
     "cvt": _convert,
     "cvta": _convert_address,
     "prmt": _three(alu.permuted, "b32"),
