@@ -35,7 +35,7 @@ def kernels_of_device(functions: Mapping[str, PrimFunc], target: Target, watch: 
         made = kernel_of(func, name, target, (), recorded_of(func, (), target))
         lowered[name], origins[name] = _in_threads(made.func, name, target), made.origin
         watch.made(name)
-    module = build(IRModule(dict(lowered)), target=target)
+    module = build(IRModule({name: func for name, func in lowered.items()}), target=target)
     return BuiltKernels(module, origins, {name: {} for name in lowered})
 
 

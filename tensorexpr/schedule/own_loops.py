@@ -1,6 +1,6 @@
 """Loops that somebody wrote for a CPU, as threads of a grid.
 
-for r in T.parallel(rows):                   keys = T.allocate([rows, n], "uint32")       one allocation for all threads, around their kernel
+for r in T.parallel(rows):                   keys = T.allocate([rows, n], "uint32")       one allocation for all threads, around the kernel
     keys = T.allocate([n], "uint32")     ->  for bx, tx in launch_thread(ceildiv(rows, 64), 64):
     f(r, keys)                                   if bx * 64 + tx < rows: f(bx * 64 + tx, keys[bx * 64 + tx, :])
 for i in range(n): B[i] = 0                  another kernel, as each iteration stores an element of its own

@@ -13,7 +13,21 @@ from ..tir.expr import IterVar, PrimExpr, Var
 from ..tir.rewriting import walk
 from .axis_expression import encode
 from .stage_axes import StageAxes
-from .steps import Annotate, BalancedSplit, Bind, EnvThreads, ExactSplit, Fuse, Pragma, Prefetch, Reorder, Sampled, Split, Tensorize
+from .steps import (
+    Annotate,
+    BalancedSplit,
+    Bind,
+    BindLoops,
+    EnvThreads,
+    ExactSplit,
+    Fuse,
+    Pragma,
+    Prefetch,
+    Reorder,
+    Sampled,
+    Split,
+    Tensorize,
+)
 from .steps.loops import checked_pragma
 from .steps.prefetch import checked_offset
 from .steps.threads import checked_thread
@@ -111,6 +125,14 @@ class LoopPrimitives(StageAxes):
         """
         self._schedule.apply_step(Bind(self.id, self._axis(ivar, "bind"), *checked_thread(self._node, thread_ivar)))
         self._schedule.threads[thread_ivar.var] = thread_ivar.thread_tag
+
+    def bind_loops(self) -> None:
+        """Run the loops of an extern in threads of a device, as kernels one after the other. See `steps.BindLoops`.
+
+        Raises:
+            ScheduleError: for a stage that is no extern.
+        """
+        self._schedule.apply_step(BindLoops(self.id))
 
     def env_threads(self, threads: IterVar | Sequence[IterVar]) -> None:
         """Let the threads of a device run through all steps of a scan. See `steps.EnvThreads`.

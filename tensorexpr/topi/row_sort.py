@@ -42,7 +42,7 @@ def sort_row(ib: IRBuilder, rows: Rows, row: PrimExpr, length: PrimExpr, is_asce
     else:
         keys, origin = _key_buffers(ib, rows, rows.length)
         with ib.for_range(0, length, "i") as i:
-            keys[i], origin[i] = _key(rows.load(row, i), is_ascend), i
+            keys[i], origin[i] = key_of(rows.load(row, i), is_ascend), i
         begin = radix_sort(ib, keys, origin, const(0, index), length, rows.length, size)
     with ib.for_range(0, length, "i") as i:
         # Read again: keys don't tell zeros of both signs or NaNs apart.
@@ -59,7 +59,7 @@ def sort_values(ib: IRBuilder, rows: Rows, row: PrimExpr, is_ascend: bool, emit:
     keys, _ = _key_buffers(ib, rows, rows.length)
     with ib.for_range(0, rows.length, "i") as i:
         # With one key for both zeros each -0.0 would come back as 0.0.
-        keys[i] = _key(rows.load(row, i), is_ascend, zeros_differ=True)
+        keys[i] = key_of(rows.load(row, i), is_ascend, zeros_differ=True)
     begin = radix_sort(ib, keys, None, const(0, rows.length.dtype), rows.length, rows.length, size)
     with ib.for_range(0, rows.length, "i") as i:
         emit(i, _value(keys[begin + i], rows.buffer.dtype, is_ascend))
@@ -73,13 +73,13 @@ def sort_values_by_parts(
     assert size is not None
     keys = ib.allocate(f"uint{parse_dtype(dtype).bits}", (2 * size + 2,), "keys")
     with ib.for_range(0, size, "i", kind="parallel") as i:
-        keys[i + 1] = _key(rows.load(row, i), is_ascend, zeros_differ=True)
+        keys[i + 1] = key_of(rows.load(row, i), is_ascend, zeros_differ=True)
     sort_by_parts(ib, keys, size, parts, lambda i, key: emit(i, _value(key, dtype, is_ascend)))
 
 
 def is_sorted_by_keys(dtype: str) -> bool:
     """True if a key has the bits of one value, which it is made of again."""
-    return _key_dtype(dtype) == dtype
+    return key_dtype(dtype) == dtype
 
 
 def first_of_row(ib: IRBuilder, rows: Rows, row: PrimExpr, count: PrimExpr, is_ascend: bool, emit: Emit) -> None:
@@ -105,7 +105,7 @@ def first_of_row(ib: IRBuilder, rows: Rows, row: PrimExpr, count: PrimExpr, is_a
     state = ib.allocate(index, (2,), "candidates", scope="local")  # how many there are, and where the half begins that holds them
     worst = ib.allocate(keys.dtype, (1,), "worst", scope="local")
     with ib.for_range(0, batch, "i", dtype=index) as i:
-        keys[i], origin[i] = _key(rows.load(row, i), is_ascend), i
+        keys[i], origin[i] = key_of(rows.load(row, i), is_ascend), i
     state[0], state[1] = const(batch, index), const(0, index)
 
     def settle() -> None:
@@ -115,7 +115,7 @@ def first_of_row(ib: IRBuilder, rows: Rows, row: PrimExpr, count: PrimExpr, is_a
 
     settle()
     with ib.for_range(batch, size, "i", dtype=index) as i:
-        key = ib.let("key", _key(rows.load(row, i), is_ascend))
+        key = ib.let("key", key_of(rows.load(row, i), is_ascend))
         # Not `<=`: of equal elements the first ones stay, as in a stable sort.
         with ib.if_scope(key < worst[0]):
             keys[state[1] + state[0]] = key
@@ -128,7 +128,7 @@ def first_of_row(ib: IRBuilder, rows: Rows, row: PrimExpr, count: PrimExpr, is_a
         emit(i, rows.load(row, origin[state[1] + i]), origin[state[1] + i])
 
 
-def _key_dtype(dtype: str) -> str:
+def key_dtype(dtype: str) -> str:
     """The dtype whose bits are taken for keys: the narrowest that holds all values and has 8, 16, 32 or 64 bits."""
     kind = parse_dtype(dtype)
     if kind.is_float:
@@ -138,13 +138,13 @@ def _key_dtype(dtype: str) -> str:
     return "int8" if kind.is_int and kind.is_signed else "uint8"
 
 
-def _key(value: PrimExpr, is_ascend: bool, zeros_differ: bool = False) -> PrimExpr:
+def key_of(value: PrimExpr, is_ascend: bool, zeros_differ: bool = False) -> PrimExpr:
     """An unsigned integer for each element, in the same order: -2, -1, 0, 1 (int8) are 126, 127, 128, 129.
 
     Bits of floats grow with their magnitude, so those of negative numbers are inverted and the others follow them. Zeros of
     both signs are equal, so they have one key (unless `zeros_differ`); NaN of any bits has the last.
     """
-    value = value.astype(_key_dtype(value.dtype))
+    value = value.astype(key_dtype(value.dtype))
     kind = parse_dtype(value.dtype)
     unsigned = f"uint{kind.bits}"
     sign, ones = const(1 << (kind.bits - 1), unsigned), const((1 << kind.bits) - 1, unsigned)
@@ -173,7 +173,7 @@ def _value(key: PrimExpr, dtype: str, is_ascend: bool) -> PrimExpr:
 
 def _key_buffers(ib: IRBuilder, rows: Rows, size: PrimExpr) -> tuple[BufferVar, BufferVar]:
     """Keys and where they came from, two halves each: passes go from one to the other."""
-    bits = parse_dtype(_key_dtype(rows.buffer.dtype)).bits
+    bits = parse_dtype(key_dtype(rows.buffer.dtype)).bits
     return ib.allocate(f"uint{bits}", (size * 2,), "keys"), ib.allocate(rows.length.dtype, (size * 2,), "origin")
 
 
@@ -184,11 +184,11 @@ def _rank_sort(ib: IRBuilder, rows: Rows, row: PrimExpr, size: int, length: Prim
     """
     index = rows.length.dtype
     padded = -(-size // _LANES) * _LANES
-    bits = parse_dtype(_key_dtype(rows.buffer.dtype)).bits
+    bits = parse_dtype(key_dtype(rows.buffer.dtype)).bits
     keys = ib.allocate(f"uint{bits}", (padded,), "keys")
     rank, origin = ib.allocate("int32", (_LANES,), "rank", scope="local"), ib.allocate(index, (size,), "origin")
     with ib.for_range(0, length, "i") as i:
-        keys[i] = _key(rows.load(row, i), is_ascend)
+        keys[i] = key_of(rows.load(row, i), is_ascend)
     with ib.for_range(length, padded, "i") as i:
         keys[i] = const((1 << bits) - 1, keys.dtype)
     with ib.for_range(0, padded // _LANES, "vector", dtype=index) as vector:

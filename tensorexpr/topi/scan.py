@@ -1,4 +1,4 @@
-"""Running sums and products along an axis; rows run in parallel."""
+"""Running sums and products along an axis; rows run in parallel, on GPUs parts of them too (`gpu_scan`)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from ..tir.buffer import Buffer
 from ..tir.dtype import parse_dtype
 from ..tir.expr import PrimExpr
 from ..tir.ir_builder import IRBuilder
+from .gpu_scan import is_by_columns, scan_rows
+from .launches import runs_on_gpu
 from .rows import Rows, in_loops, product
 from .transform import reshape
 from .utils import positive_axis
@@ -50,7 +52,11 @@ def scanop(
 
     def body(ib: IRBuilder, ins: list[Buffer], outs: list[Buffer]) -> None:
         rows, out = Rows(ib, ins[0], place), Rows(ib, outs[0], place)
-        if (lanes := _columns(rows)) > 1:
+        on_gpu = runs_on_gpu()
+        if on_gpu and not is_by_columns(rows):
+            scan_rows(ib, rows, out, lambda so_far, value: binop(so_far, value.astype(made)), identity_value, made, bool(exclusive))
+            return
+        if not on_gpu and (lanes := _columns(rows)) > 1:
             _scan_columns(
                 ib, rows, out, lanes, lambda so_far, value: binop(so_far, value.astype(made)), identity_value, made, bool(exclusive)
             )

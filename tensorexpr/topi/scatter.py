@@ -1,4 +1,4 @@
-"""Writing elements where a tensor says. Updates of one place happen in the order in which they stand."""
+"""Writing elements where a tensor says. Updates of one place happen in the order in which they stand, on GPUs too (`_by_owners`)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from ..errors import DeclarationError
+from ..te.declare import compute
 from ..te.tensor import Tensor
 from ..tir import arithmetic, intrin
 from ..tir.arithmetic import const
@@ -14,11 +15,15 @@ from ..tir.buffer import Buffer
 from ..tir.expr import PrimExpr
 from ..tir.ir_builder import BufferVar, IRBuilder
 from .indexing import wide
+from .launches import runs_on_gpu
 from .rows import in_loops, product
-from .transform import injective
+from .sort import argsort
+from .transform import injective, ravel, unravel
 from .utils import extent_value, need_equal, need_rank, positive_axis
 
 Combine = Callable[[PrimExpr, PrimExpr], PrimExpr]
+
+_ENOUGH = 4096  # rows of which a thread each, in order, keeps a GPU busy
 
 # How an update joins what is there.
 REDUCTIONS: dict[str, Combine] = {
@@ -81,6 +86,16 @@ def scatter_elements(data: Tensor, indices: Tensor, updates: Tensor, axis: int =
         if dim != place and isinstance(room, int) and isinstance(count, int) and count > room:
             raise DeclarationError(f"scatter_elements: extent {dim} of indices is {count} and that of data {room}; it can't be larger")
     extent = data.shape[place]
+    beside = arithmetic.as_int(product([e for dim, e in enumerate(indices.shape) if dim != place]))
+    if runs_on_gpu() and (beside is None or beside < _ENOUGH):
+
+        def element(n: PrimExpr) -> PrimExpr:
+            at = unravel(n, indices.shape)
+            index = _counted(indices(*at), extent)
+            inside = arithmetic.all(index >= 0, index < arithmetic.cast(extent, index.dtype))
+            return _if_inside(inside, [*at[:place], index, *at[place + 1 :]], data.shape)
+
+        return _by_owners("scatter_elements", data, element, product(indices.shape), updates, 1, combine)
 
     def body(ib: IRBuilder, ins: list[Buffer], outs: list[Buffer]) -> None:
         source, where, new, out = (ib.buffer_ptr(buffer) for buffer in (*ins, *outs))
@@ -125,6 +140,16 @@ def scatter_nd(data: Tensor, indices: Tensor, updates: Tensor, mode: str) -> Ten
     for dim, extent in enumerate((*points, *rest)):
         need_equal("scatter_nd", f"extent {dim} of updates and of the places and slices", updates.shape[dim], extent)
 
+    if runs_on_gpu():
+
+        def slice_(n: PrimExpr) -> PrimExpr:
+            at = [_counted(indices(dim, *unravel(n, points)), data.shape[dim]) for dim in range(count)]
+            inside = [index >= 0 for index in at]
+            inside += [index < arithmetic.cast(data.shape[dim], index.dtype) for dim, index in enumerate(at)]
+            return _if_inside(arithmetic.all(*inside), at, data.shape[:count])
+
+        return _by_owners("scatter_nd", data, slice_, product(points), updates, product(rest), combine)
+
     def body(ib: IRBuilder, ins: list[Buffer], outs: list[Buffer]) -> None:
         source, where, new, out = (ib.buffer_ptr(buffer) for buffer in (*ins, *outs))
         _copy(ib, source, out, product(data.shape))
@@ -143,6 +168,51 @@ def scatter_nd(data: Tensor, indices: Tensor, updates: Tensor, mode: str) -> Ten
     return in_loops([data.shape], [data, indices, updates], body, "scatter_nd", [data.dtype])[0]
 
 
+def _if_inside(inside: PrimExpr, at: Sequence[Any], shape: Sequence[Any]) -> PrimExpr:
+    """The number of an element, or of none."""
+    number = arithmetic.convert(ravel(at, shape))
+    return intrin.select(inside, number, arithmetic.cast(product(shape), number.dtype))
+
+
+def _by_owners(
+    name: str, data: Tensor, place: Callable[[PrimExpr], PrimExpr], count: PrimExpr, updates: Tensor, width: Any, combine: Combine
+) -> Tensor:
+    """`data` with updates, those of one place made by one thread in the order in which they stand: a stable sort brings them together.
+
+    Args:
+        data: of any shape.
+        place: which slice of `data` an update goes to; as many as there are for one that is left out.
+        count: of updates.
+        updates: [count slices of `width` elements], of any shape.
+        combine: how an update joins what is there.
+    """
+    places = compute((count,), lambda n: place(n).astype("int32"), f"{name}_places")
+    order = argsort(places, dtype="int32")
+
+    def body(ib: IRBuilder, ins: list[Buffer], outs: list[Buffer]) -> None:
+        source, where, by_place, new, out = (ib.buffer_ptr(buffer) for buffer in (*ins, *outs))
+        size = product(data.shape)
+        _copy(ib, source, out, size)
+        wide_ = arithmetic.convert(width)
+        with ib.for_range(0, count * wide_, "n", kind="parallel") as n:
+            first, j = arithmetic.floordiv(n, wide_), arithmetic.floormod(n, wide_)
+            own = ib.let("own", where[by_place[first]])
+            before = ib.let("before", where[by_place[arithmetic.maximum(first - 1, 0)]])
+            is_owner = arithmetic.all(own * wide_ < size, arithmetic.any(arithmetic.convert(first == 0), before != own))
+            with ib.if_scope(is_owner):
+                state = ib.allocate("int32", (1,), "state", scope="local")
+                joined = ib.allocate(data.dtype, (1,), "joined", scope="local")
+                state[0], joined[0] = first, source[own * wide_ + j]
+                last = count - 1
+                follows = where[by_place[arithmetic.minimum(state[0], last)]] == own
+                with ib.while_loop(arithmetic.all(state[0] < count, follows)):
+                    joined[0] = combine(joined[0], new[by_place[state[0]] * wide_ + j])
+                    state[0] = state[0] + 1
+                out[own * wide_ + j] = joined[0]
+
+    return in_loops([data.shape], [data, places, order, updates], body, name, [data.dtype])[0]
+
+
 def sparse_to_dense(sparse_indices: Tensor, output_shape: Any, sparse_values: Tensor, default_value: Any = 0) -> Tensor:
     """A tensor that holds `sparse_values` at `sparse_indices` and `default_value` elsewhere.
 
@@ -156,6 +226,8 @@ def sparse_to_dense(sparse_indices: Tensor, output_shape: Any, sparse_values: Te
         A tensor of `output_shape` and the dtype of the values.
     """
     shape = tuple(output_shape)
+    if runs_on_gpu():
+        return _sparse_by_owners(sparse_indices, shape, sparse_values, default_value)
     extra = [default_value] if isinstance(default_value, Tensor) else []
 
     def body(ib: IRBuilder, ins: list[Buffer], outs: list[Buffer]) -> None:
@@ -168,6 +240,20 @@ def sparse_to_dense(sparse_indices: Tensor, output_shape: Any, sparse_values: Te
             out[tuple(at)] = values[n if sparse_values.ndim else ()]
 
     return in_loops([shape], [sparse_indices, sparse_values, *extra], body, "sparse_to_dense", [sparse_values.dtype])[0]
+
+
+def _sparse_by_owners(where: Tensor, shape: tuple[Any, ...], values: Tensor, default: Any) -> Tensor:
+    """`sparse_to_dense` as updates of a tensor of defaults."""
+    made, count = values.dtype, where.shape[0] if where.ndim else arithmetic.const(1)
+    filler = default() if isinstance(default, Tensor) else arithmetic.convert(default).astype(made)
+    empty = compute(shape, lambda *_: filler, "sparse_default")
+    given = compute((count,), lambda n: values(n) if values.ndim else values(), "sparse_updates")
+
+    def place(n: PrimExpr) -> PrimExpr:
+        at = [where(n, dim) for dim in range(len(shape))] if where.ndim == 2 else [where(n) if where.ndim else where()]
+        return arithmetic.convert(ravel(at, shape))
+
+    return _by_owners("sparse_to_dense", empty, place, count, given, 1, REDUCTIONS["update"])
 
 
 def invert_permutation(data: Tensor) -> Tensor:

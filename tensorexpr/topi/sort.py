@@ -1,4 +1,4 @@
-"""Orders: sort, argsort, topk, searchsorted. Sequential algorithms, in loops over rows that run in parallel.
+"""Orders: sort, argsort, topk, searchsorted. Sequential algorithms, in loops over rows that run in parallel; on GPUs `gpu_sort`.
 
 Ties keep their order. NaN counts as larger than every number, as in NumPy and PyTorch.
 """
@@ -17,6 +17,8 @@ from ..tir.arithmetic import const
 from ..tir.buffer import Buffer
 from ..tir.expr import PrimExpr
 from ..tir.ir_builder import BufferVar, IRBuilder
+from .gpu_sort import sort_rows
+from .launches import runs_on_gpu
 from .row_sort import first_of_row, is_sorted_by_keys, sort_row, sort_values, sort_values_by_parts
 from .rows import Rows, in_loops, product
 from .utils import equal_const_int, extent_value, get_const_int, positive_axis
@@ -43,6 +45,9 @@ def sort(data: Tensor, axis: int = -1, is_ascend: bool = True) -> Tensor:
 
     def body(ib: IRBuilder, ins: list[Buffer], outs: list[Buffer]) -> None:
         rows, out = Rows(ib, ins[0], place), Rows(ib, outs[0], place)
+        if runs_on_gpu():
+            sort_rows(ib, rows, lambda row: rows.length, is_ascend, lambda row, i, value, _: out.store(row, i, value))
+            return
         parts = _parts_of_row(rows)
         if parts > 1:
             with ib.for_range(0, rows.count, "row") as r:
@@ -91,8 +96,15 @@ def argsort(data: Tensor, valid_count: Tensor | None = None, axis: int = -1, is_
 
     def body(ib: IRBuilder, ins: list[Buffer], outs: list[Buffer]) -> None:
         rows, out = Rows(ib, ins[0], place), Rows(ib, outs[0], place)
+
+        def taking_part(r: PrimExpr) -> PrimExpr:
+            return rows.length if valid_count is None else ib.buffer_ptr(ins[1])[r if valid_count.ndim else ()]
+
+        if runs_on_gpu():
+            sort_rows(ib, rows, taking_part, is_ascend, lambda r, i, _, index: out.store(r, i, index.astype(dtype)))
+            return
         with rows.parallel() as r:
-            length = rows.length if valid_count is None else ib.buffer_ptr(ins[1])[r if valid_count.ndim else ()]
+            length = taking_part(r)
             sort_row(ib, rows, r, length, is_ascend, lambda i, _, index: out.store(r, i, index.astype(dtype)))
             # Those that take no part say their own place, so that the result is a permutation.
             with ib.for_range(length, rows.length, "i") as i:
@@ -138,6 +150,9 @@ def topk(
             if ret_type != "values":
                 made[-1].store(r, i, index.astype(dtype))
 
+        if runs_on_gpu():
+            sort_rows(ib, rows, lambda r: rows.length, is_ascend, emit, arithmetic.convert(size))
+            return
         with rows.parallel() as r:
             first_of_row(ib, rows, r, arithmetic.convert(size), is_ascend, lambda i, value, index: emit(r, i, value, index))
 
@@ -174,7 +189,7 @@ def searchsorted(sorted_sequence: Tensor, values: Tensor, right: bool = False, o
     def in_lockstep(ib: IRBuilder, ins: list[Buffer], outs: list[Buffer]) -> None:
         rows = Rows(ib, ins[0], sorted_sequence.ndim - 1)
         wanted, out = ib.buffer_ptr(ins[1]), ib.buffer_ptr(outs[0])
-        width = min(_SEARCHES, together)
+        width = 1 if runs_on_gpu() else min(_SEARCHES, together)  # searches of other threads hide each other's time there
         blocks, count = -(-together // width), product(values.shape)
         with ib.for_range(0, arithmetic.floordiv(count, together) * blocks, "block", kind="parallel") as block:
             r = arithmetic.floordiv(block, blocks)

@@ -6,13 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import DeclarationError
+from ..te.declare import compute
 from ..te.tensor import Tensor
 from ..tir import arithmetic
 from ..tir.arithmetic import cast
 from ..tir.buffer import Buffer
 from ..tir.expr import PrimExpr
 from ..tir.ir_builder import BufferVar, IRBuilder
+from .launches import runs_on_gpu
 from .rows import in_loops, product
+from .scan import cumsum
 from .sort import argsort
 from .transform import unravel
 from .utils import need_rank
@@ -105,6 +108,9 @@ def argwhere(output_shape: Any, condition: Tensor) -> Tensor:
             f"argwhere: the output is [rows, {condition.ndim}] for {condition.name}, which has {condition.ndim} dimensions"
         )
 
+    if runs_on_gpu():
+        return _argwhere_by_sums(condition, shape)
+
     def body(ib: IRBuilder, ins: list[Buffer], outs: list[Buffer]) -> None:
         given, out = ib.buffer_ptr(ins[0]), ib.buffer_ptr(outs[0])
         with ib.for_range(0, shape[0], "row") as row:
@@ -120,6 +126,26 @@ def argwhere(output_shape: Any, condition: Tensor) -> Tensor:
             found[0] = found[0] + 1
 
     return in_loops([shape], [condition], body, "argwhere", ["int32"])[0]
+
+
+def _argwhere_by_sums(condition: Tensor, shape: tuple[Any, ...]) -> Tensor:
+    """`argwhere` on GPUs: how many elements hold up to each one is a running sum, and says which row it writes."""
+    size = product(condition.shape)
+    holds = compute((size,), lambda i: condition(*unravel(i, condition.shape)).astype("bool").astype("int32"), "holds")
+    numbers = cumsum(holds, 0)
+
+    def body(ib: IRBuilder, ins: list[Buffer], outs: list[Buffer]) -> None:
+        held, number, out = ib.buffer_ptr(ins[0]), ib.buffer_ptr(ins[1]), ib.buffer_ptr(outs[0])
+        with ib.for_range(0, shape[0], "row", kind="parallel") as row:
+            for dim in range(condition.ndim):
+                out[row, dim] = -1
+        with ib.for_range(0, size, "i", kind="parallel") as i:
+            row = ib.let("row", number[i] - 1)
+            with ib.if_scope(arithmetic.all(held[i] != 0, row < shape[0])):
+                for dim, index in enumerate(unravel(i, condition.shape)):
+                    out[row, dim] = index
+
+    return in_loops([shape], [holds, numbers], body, "argwhere", ["int32"])[0]
 
 
 def _argwhere_of_rank(rank: int) -> Callable[[Any, Tensor], Tensor]:
