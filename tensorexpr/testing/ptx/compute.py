@@ -61,6 +61,36 @@ def operand(kernel: Kernel, text: str, kind: str) -> Getter:
     return lambda block, lanes: np.full(block.count(lanes), value, stored)
 
 
+def number_operand(kernel: Kernel, text: str, kind: str) -> Getter:
+    """What reads an operand as values of its type, which the caller doesn't write to; in one call, as most steps read two or three."""
+    stored, wanted = alu.BITS[kind], alu.KIND[kind]
+    if _REGISTER.match(text) and stored in (np.uint32, np.uint64):
+
+        def get(block: Block, lanes: Array | None) -> Array:
+            value = block.registers.get(text)
+            if value is None:
+                value = block.read(text, None, stored)
+            if lanes is not None:
+                value = value[lanes]
+            return value.view(wanted) if value.dtype == stored else alu.seen(value, kind)
+
+        return get
+    general = operand(kernel, text, kind)
+    if _REGISTER.match(text.lstrip("!")) or symbol_address(kernel, text) is not None:
+        return lambda block, lanes: alu.seen(general(block, lanes), kind)
+    number, made = alu.seen(np.asarray(literal(text, kind))[None], kind), dict[int, Array]()
+
+    def constant(block: Block, lanes: Array | None) -> Array:
+        count = block.count(lanes)
+        found = made.get(count)
+        if found is None:
+            found = made[count] = np.repeat(number, count)
+            found.flags.writeable = False
+        return found
+
+    return constant
+
+
 def symbol_address(kernel: Kernel, text: str) -> Callable[[Block], int] | None:
     """The address of a variable within its space."""
     name, _, more = text.partition("+")
@@ -96,13 +126,11 @@ def _typed(one: Instruction) -> str:
 def _binary(kernel: Kernel, one: Instruction) -> Step:
     op, kind, words = one.words[0], _typed(one), one.words
     into, left, right = one.operands
-    a = operand(kernel, left, kind)
-    b = operand(kernel, right, "u32" if op in ("shl", "shr") else kind)
+    a = number_operand(kernel, left, kind)
+    b = number_operand(kernel, right, "u32" if op in ("shl", "shr") else kind)
 
     def run(block: Block, lanes: Array | None) -> None:
-        y = b(block, lanes)
-        result = alu.binary(op, words, kind, alu.seen(a(block, lanes), kind), y if op in ("shl", "shr") else alu.seen(y, kind))
-        block.write(into, lanes, alu.bits(result, kind))
+        block.write(into, lanes, alu.bits(alu.binary(op, words, kind, a(block, lanes), b(block, lanes)), kind))
 
     return run
 
@@ -110,25 +138,25 @@ def _binary(kernel: Kernel, one: Instruction) -> Step:
 def _multiply(kernel: Kernel, one: Instruction) -> Step:
     """mul and mad: of integers the low half, the high half, or the whole; packed halves as floats."""
     words, kind = one.words, _typed(one)
-    getters = [operand(kernel, text, kind) for text in one.operands[1:3]]
+    first, second = (number_operand(kernel, text, kind) for text in one.operands[1:3])
     has_sum = words[0] in ("mad", "fma")
     wide = "wide" in words
     wanted = {"16": "32", "32": "64"}[kind[1:]] if wide else ""
     result_kind = kind[0] + wanted if wide else kind
-    third = operand(kernel, one.operands[3], result_kind) if has_sum else None
+    third = number_operand(kernel, one.operands[3], result_kind) if has_sum else None
     into, floating = one.operands[0], kind[0] in "fb" and kind not in ("b16", "b32", "b64")
     if floating and third is not None:
-        operands = (*getters, third)
+        last = third
 
         def fused(block: Block, lanes: Array | None) -> None:
-            a, b, c = (alu.seen(get(block, lanes), kind) for get in operands)
-            block.write(into, lanes, alu.bits(alu.fused(a, b, c), kind))
+            made = alu.fused(first(block, lanes), second(block, lanes), last(block, lanes))
+            block.write(into, lanes, alu.bits(made, kind))
 
         return fused
 
     def run(block: Block, lanes: Array | None) -> None:
-        a, b = (alu.seen(get(block, lanes), kind) for get in getters)
-        c = alu.seen(third(block, lanes), result_kind) if third is not None else None
+        a, b = first(block, lanes), second(block, lanes)
+        c = third(block, lanes) if third is not None else None
         if wide:
             a, b = a.astype(alu.KIND[result_kind]), b.astype(alu.KIND[result_kind])
         result = alu.binary("mul", words, kind, a, b)
@@ -184,14 +212,14 @@ def _compare(kernel: Kernel, one: Instruction) -> Step:
     words, kind = one.words, _typed(one)
     operation = alu.COMPARE[words[1]]
     into = one.operands[0]
-    a, b = (operand(kernel, text, kind) for text in one.operands[1:3])
     joined = words[2] if words[2] in ("and", "or", "xor") else ""
     third = operand(kernel, one.operands[3], "pred") if joined else None
     unsigned = {"lo", "ls", "hi", "hs"} & {words[1]}
     view = kind.replace("b", "u") if kind.startswith("b") and kind != "bf16" else kind.replace("s", "u") if unsigned else kind
+    a, b = (number_operand(kernel, text, view) for text in one.operands[1:3])
 
     def run(block: Block, lanes: Array | None) -> None:
-        result = operation(alu.seen(a(block, lanes), view), alu.seen(b(block, lanes), view))
+        result = operation(a(block, lanes), b(block, lanes))
         if third is not None:
             other = third(block, lanes)
             result = result & other if joined == "and" else result | other if joined == "or" else result ^ other

@@ -184,7 +184,10 @@ class Block:
             counters.instructions += warps
             by_name[one.words[0]] = by_name.get(one.words[0], 0) + warps
             if kind == "":
-                self._run_step(steps[at], one, whole)
+                if one.guard or self.poison:
+                    self._run_step(steps[at], one, whole)
+                else:
+                    steps[at](self, whole)  # type: ignore[misc]  # what isn't "" is no step
                 at += 1
             elif kind == "bra":
                 taken, rest = self._parted(one, lanes)
