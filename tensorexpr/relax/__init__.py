@@ -52,7 +52,7 @@ from .expr import (
     get_shape_of,
 )  # fmt: skip
 from .expr_functor import ExprFunctor, PyExprMutator, PyExprVisitor
-from .ops.calls import call_dps_packed, call_tir
+from .ops.calls import call_dps_packed, call_tir, call_tir_with_grad
 from .runtime.executable import Executable
 from .runtime.machine import VirtualMachine, VMInstrumentReturnKind
 from .struct_info import (
@@ -69,7 +69,9 @@ from .transform.pipeline import get_pipeline, register_pipeline
 from .types import DynTensorType, FuncType, ObjectType, PackedFuncType, ShapeType, TupleType
 
 # What few programs need.
-__getattr__, __dir__ = later(__name__, {".exec_builder": "ExecBuilder", ".tuning": "NetworkTuning tune_network"}, "frontend testing")
+__getattr__, __dir__ = later(
+    __name__, {".exec_builder": "ExecBuilder", ".tuning": "NetworkTuning tune_network"}, "frontend testing training"
+)
 
 __all__ = [
     "Binding", "BindingBlock", "BlockBuilder", "Call", "Constant", "DataTypeImm", "DataflowBlock", "DataflowBlockRewrite", "DataflowVar",
@@ -77,6 +79,6 @@ __all__ = [
     "MatchCast", "ObjectStructInfo", "ObjectType", "PackedFuncType", "PrimStructInfo", "PrimValue", "PyExprMutator", "PyExprVisitor",
     "SeqExpr", "ShapeExpr", "ShapeStructInfo", "ShapeType", "StringImm", "StructInfo", "TensorStructInfo", "Tuple", "TupleGetItem",
     "TupleStructInfo", "TupleType", "VMInstrumentReturnKind", "Var", "VarBinding", "VirtualMachine", "analysis", "build", "call_dps_packed",
-    "call_tir", "const", "convert_to_expr", "dpl", "expr", "expr_functor", "extern", "get_pipeline", "get_shape_of", "op", "pipeline",
-    "printer", "register_pipeline", "struct_info", "transform", "utils", "vm",
+    "call_tir", "call_tir_with_grad", "const", "convert_to_expr", "dpl", "expr", "expr_functor", "extern", "get_pipeline", "get_shape_of",
+    "op", "pipeline", "printer", "register_pipeline", "struct_info", "transform", "utils", "vm",
 ]  # fmt: skip

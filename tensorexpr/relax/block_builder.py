@@ -273,6 +273,19 @@ class BlockBuilder:
         extra = (ShapeExpr(found.symbols),) if found.symbols else ()
         return Call(Op.of("relax.call_tir"), (callee, Tuple(tuple(found.args)), *extra), None, found.result)
 
+    def call_te_with_grad(
+        self,
+        func: Callable[..., Any],
+        *args: Any,
+        te_grad_name: str,
+        te_grad_kwargs: Mapping[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> Call:
+        """As `call_te`, with the name of a derivative: see `relax.op.call_tir_with_grad`."""
+        made = self.call_te(func, *args, **kwargs)
+        attrs = {"te_grad_name": te_grad_name, "te_grad_kwargs": FrozenMap(te_grad_kwargs)}
+        return Call(Op.of("relax.call_tir_with_grad"), made.args, attrs, made.sinfo_args)
+
     def emit_func_output(self, output: Any, params: Any = None) -> GlobalVar:
         """End the function with its result.
 

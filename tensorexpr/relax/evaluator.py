@@ -242,7 +242,7 @@ class _Frame:
             }
             return meaning(row, given, call.struct_info)
         name = str(call.op).removeprefix("relax.") if isinstance(call.op, str) else ""
-        if name in ("call_tir", "call_tir_inplace", "call_dps_packed"):
+        if name in ("call_tir", "call_tir_inplace", "call_tir_with_grad", "call_dps_packed"):
             return self._destination_passing(call)
         if name == "loop":
             body = self._evaluator.function(call.args[0].name_hint)

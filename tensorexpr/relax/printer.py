@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..arith.index_map import IndexMap
+from ..tir.attrs import FrozenMap
 from ..tir.expr import IntImm, PrimExpr
 from ..tir.expr import Var as Symbol
 from ..tir.function import GlobalVar
@@ -53,6 +54,7 @@ from .visitor import walk
 
 _INDENT = "    "
 _VOID = TupleStructInfo(())
+_STATED = ("call_tir", "call_tir_inplace", "call_tir_with_grad", "call_dps_packed")
 
 
 class GraphPrinter:
@@ -172,11 +174,12 @@ class GraphPrinter:
                 return f"{self._r}.call_packed({', '.join([self.expr(call.op), *args, *attrs, *self._stated(infos)])})"
             return f"{self.expr(call.op)}({', '.join(args)})"
         name = call.op.partition("relax.")[2] or str(call.op)
-        if name in ("call_tir", "call_tir_inplace", "call_dps_packed"):
+        if name in _STATED:
             out = infos[0] if not isinstance(call.sinfo_args[0], TupleStructInfo) else self._results(call.sinfo_args[0])
             places = [f"inplace_indices={list(call.attrs['inplace_indices'])}"] if "inplace_indices" in call.attrs else []
+            grads = [f"{key}={self._attr(call.attrs[key])}" for key in ("te_grad_name", "te_grad_kwargs") if call.attrs.get(key)]
             extra = [f"tir_vars={one}" for one in args[2:]]
-            return f"{self._r}.{name}({', '.join([*args[:2], f'out_sinfo={out}', *places, *extra])})"
+            return f"{self._r}.{name}({', '.join([*args[:2], f'out_sinfo={out}', *places, *grads, *extra])})"
         if name in ("call_pure_packed", "call_inplace_packed", "invoke_closure", "invoke_pure_closure", "loop"):
             places = [f"inplace_indices={list(call.attrs['inplace_indices'])}"] if "inplace_indices" in call.attrs else []
             return f"{self._r}.{name}({', '.join([*args, *places, *self._stated(infos)])})"
@@ -203,6 +206,8 @@ class GraphPrinter:
             return info_text(value, self._names) if value.short is None else quoted(value.short)
         if isinstance(value, (tuple, list)):
             return f"[{', '.join(self._attr(one) for one in value)}]"
+        if isinstance(value, FrozenMap):
+            return script_map(value, self._names)
         if isinstance(value, IndexMap):
             names = ", ".join(var.name for var in value.initial_indices)
             return f"lambda {names}: ({', '.join(map(str, value.final_indices))},)"
@@ -296,11 +301,7 @@ class GraphPrinter:
             yield f"{pad}{text}"
             return
         # These calls say themselves what they return.
-        is_stated = (
-            isinstance(value, Call)
-            and isinstance(value.op, Op)
-            and value.op in ("relax.call_tir", "relax.call_dps_packed", "relax.call_tir_inplace")
-        )
+        is_stated = isinstance(value, Call) and isinstance(value.op, Op) and value.op.removeprefix("relax.") in _STATED
         annotation = "" if is_stated and not isinstance(binding, MatchCast) else f": {self.info(var.struct_info)}"
         yield f"{pad}{self._names.get(var, var.name_hint)}{annotation} = {text}"
 

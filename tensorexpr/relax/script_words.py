@@ -198,6 +198,7 @@ NN = Namespace("R.nn", {**_builders("R.nn", op.nn.__all__, op.nn), "pad": Word("
 _CALLS = (
     "call_tir",
     "call_tir_inplace",
+    "call_tir_with_grad",
     "call_dps_packed",
     "call_packed",
     "call_pure_packed",

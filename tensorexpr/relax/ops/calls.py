@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...errors import DeclarationError, TypeMismatchError
+from ...tir.attrs import FrozenMap
 from ...tir.function import GlobalVar, PrimFunc
 from ...tir.op_registry import Op
 from ..expr import Call, ExternFunc, PrimValue, RelaxExpr, StringImm, Tuple, convert_to_expr
@@ -78,6 +79,33 @@ def call_tir_inplace(gvar: Any, args: Any, inplace_indices: int | Sequence[int],
     return _passing("call_tir_inplace", gvar, args, out_sinfo, None, *extra, attrs={"inplace_indices": tuple(places)})
 
 
+def call_tir_with_grad(
+    gvar: GlobalVar, args: Any, out_sinfo: Any, te_grad_name: str, te_grad_kwargs: Mapping[str, Any] | None = None, tir_vars: Any = None
+) -> Call:
+    """As `call_tir`, of a function whose derivative `relax.transform.Gradient` knows by a name.
+
+    Args:
+        gvar, args, out_sinfo, tir_vars: as of `call_tir`.
+        te_grad_name: of a function that `relax.training.utils.register_te_gradient` has registered.
+        te_grad_kwargs: what that one takes besides tensors.
+
+    Raises:
+        TypeMismatchError: for another callee than a GlobalVar, or results that aren't stated.
+    """
+    if not isinstance(gvar, GlobalVar):
+        raise TypeMismatchError(f"call_tir_with_grad calls a tensor function of the module, by its GlobalVar, not {gvar!r}")
+    extra = () if tir_vars is None else (tir_vars if isinstance(tir_vars, RelaxExpr) else ShapeExpr(tuple(tir_vars)),)
+    attrs = {"te_grad_name": str(te_grad_name), "te_grad_kwargs": FrozenMap(te_grad_kwargs)}
+    return _passing("call_tir_with_grad", gvar, args, out_sinfo, None, *extra, attrs=attrs)
+
+
+def without_gradient(expr: Any) -> Any:
+    """`call_tir` in place of a `call_tir_with_grad`; others are themselves."""
+    if not isinstance(expr, Call) or expr.op != "relax.call_tir_with_grad":
+        return expr
+    return Call(Op.of("relax.call_tir"), expr.args, None, expr.sinfo_args)
+
+
 def call_dps_packed(func: Any, args: Any, out_sinfo: Any = None, *, dtype: Any = None) -> Call:
     """A call of a registered function that writes its results into its last arguments."""
     return _passing("call_dps_packed", func, args, out_sinfo, dtype)
@@ -147,6 +175,7 @@ def _rule_of_calls(name: str, is_pure: bool = True) -> None:
 for _name in (
     "call_tir",
     "call_tir_inplace",
+    "call_tir_with_grad",
     "call_dps_packed",
     "call_pure_packed",
     "call_inplace_packed",

@@ -77,7 +77,7 @@ class Calls:
         # Most calls are call_tir, whose operands are read by `_destination_passing`.
         args = [self._read(arg) for arg in call.args] if name != "call_tir" else []
         match name:
-            case "call_tir" | "call_dps_packed":
+            case "call_tir" | "call_tir_with_grad" | "call_dps_packed":
                 return self._destination_passing(call)
             case "call_tir_inplace":
                 return self._inplace(call)

@@ -33,6 +33,7 @@ from ..tensor_function import plain_tensors
 from ..visitor import Mutator, walk
 from .annotate_pattern import pattern_of_function
 from .fused_functions import grouped
+from .gradient_marks import Plain
 from .legalize import has_known_shapes
 from .moves import can_read_through, can_write_through, is_window_of_channels
 from .passes import graph_pass
@@ -357,7 +358,7 @@ def fused(
     made = mod.clone()
     for var, func in mod.functions_items():
         if isinstance(func, Function) and "Primitive" not in func.attrs and (names is None or var.name_hint in names):
-            new: Any = _Fuser(made, partition).function(func)
+            new: Any = _Fuser(made, partition).function(Plain().function(func))
             if new is not func:
                 made.update_func(var, new)
     return made

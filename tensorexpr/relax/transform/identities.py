@@ -13,6 +13,7 @@ from ...tir.dtype import to_numpy
 from ..expr import Call, Constant, PrimValue, Tuple
 from ..ops.elementwise import astype, clip
 from ..ops.elementwise import relu as make_relu
+from ..ops.grad_marks import MARKS
 from ..ops.row import Pattern, row_of
 from ..struct_info import TensorStructInfo
 from .rewriting import Rewriter, Rules, rule_pass
@@ -150,6 +151,10 @@ def _one_clip(graph: Rewriter, call: Call) -> Any:
     return clip(inner.args[0], lower, upper)
 
 
+def _operand(graph: Rewriter, call: Call) -> Any:
+    return call.args[0]
+
+
 RULES: Rules = {
     "relax.add": [_neutral(0, True)],
     "relax.subtract": [_neutral(0, False)],
@@ -167,6 +172,7 @@ RULES: Rules = {
     "relax.concat": [_one_part],
     "relax.strided_slice": [_whole],
     "relax.clip": [_one_clip],
+    **{name: [_operand] for name in MARKS},
 }
 
 

@@ -14,6 +14,7 @@ from ..expr import Call, Constant, Function, Tuple, Var
 from ..ops.row import ROWS, Row, row_of
 from ..struct_info import TensorStructInfo, TupleStructInfo, symbols_of
 from ..visitor import Mutator
+from .gradient_marks import plain_call
 from .passes import each_function
 
 Legalization = Callable[[BlockBuilder, Call], Any]
@@ -36,6 +37,9 @@ class _Legalizer(Mutator):
         own = self._own.get(expr.op)
         if own is not None:
             return self._builder.normalize(own(self._builder, expr))
+        plain = plain_call(expr)  # nobody derives tensor functions any more
+        if plain is not expr:
+            return plain
         if row.te is None or not has_known_shapes(expr):
             return expr
         made = self._called(row, expr)
@@ -87,7 +91,7 @@ def has_known_shapes(call: Call) -> bool:
 
 
 def LegalizeOps(customize_legalize_map: Mapping[str, Legalization] | None = None, enable_warning: bool = False) -> ModulePass:
-    """A pass: each call of an operator becomes a call of a tensor function.
+    """A pass: each call of an operator becomes a call of a tensor function, and one with a derivative a call without.
 
     Args:
         customize_legalize_map: operators such as "relax.add" -> functions that take a BlockBuilder and the call, and return an expression.

@@ -27,7 +27,7 @@ from ..visitor import Mutator, walk
 from .dataflow import without_dataflow
 from .passes import each_function
 
-_PASSING = ("relax.call_tir", "relax.call_tir_inplace", "relax.call_dps_packed")
+_PASSING = ("relax.call_tir", "relax.call_tir_inplace", "relax.call_tir_with_grad", "relax.call_dps_packed")
 
 
 class _Destinations(Mutator):
