@@ -13,6 +13,7 @@ from ..errors import DeclarationError
 from ..tir.attrs import FrozenMap
 from ..tir.function import GlobalVar, IRModule, PrimFunc
 from ..tir.op_registry import Op
+from ..tir.returned import returned_dtype
 from ..tir.structural import structural_equal
 from .expr import (
     Binding,
@@ -37,6 +38,7 @@ from .relations import returned, without_symbols
 from .struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
+    PrimStructInfo,
     ShapeExpr,
     StructInfo,
     TupleStructInfo,
@@ -72,6 +74,7 @@ class BlockBuilder:
         self._names: set[str] = {var.name_hint for var in self._module.get_global_vars()}
         self._values: dict[Var, Any] = {}
         self._function: dict[str, Any] | None = None
+        self._shared: dict[int, Var] | None = None
 
     @staticmethod
     def over(mod: IRModule) -> BlockBuilder:
@@ -353,7 +356,19 @@ class BlockBuilder:
         return self._values.get(var)
 
     def normalize(self, expr: Any) -> Any:
-        """An expression whose operands are variables, constants or tuples of these, with what is known of its result."""
+        """An expression whose operands are variables, constants or tuples of these, with what is known of its result.
+
+        An operand that stands in it several times is computed once.
+        """
+        if self._shared is not None:
+            return self._normalized(expr)
+        self._shared = {}
+        try:
+            return self._normalized(expr)
+        finally:
+            self._shared = None
+
+    def _normalized(self, expr: Any) -> Any:
         match expr:
             case Call():
                 args = tuple(self._leaf(arg) for arg in expr.args)
@@ -392,7 +407,11 @@ class BlockBuilder:
     def _leaf(self, expr: Any) -> Any:
         """An operand that is none of its own."""
         if isinstance(expr, (Call, If, TupleGetItem, SeqExpr)):
-            return self.emit(expr)
+            # By identity: the whole expression, which is looked at, holds them all.
+            shared = self._shared if self._shared is not None else {}
+            if id(expr) not in shared:
+                shared[id(expr)] = self.emit(expr)
+            return shared[id(expr)]
         return self.normalize(expr) if isinstance(expr, Tuple) else expr
 
 
@@ -420,7 +439,9 @@ def resolved(call: Call, mod: IRModule) -> Call:
     func: Any = mod[call.op]
     info = func.struct_info if isinstance(func, RelaxExpr) else ObjectStructInfo()
     if isinstance(func, PrimFunc) and len(call.args) == len(func.params):
-        return call.with_struct_info(TupleStructInfo(()))  # with its results among the arguments, as CallTIRRewrite has it
+        # A number, or none: with its results among the arguments, as CallTIRRewrite has it.
+        dtype = returned_dtype(func)
+        return call.with_struct_info(TupleStructInfo(()) if dtype is None else PrimStructInfo(dtype))
     if not isinstance(info, FuncStructInfo):
         raise DeclarationError(
             f"{call.op.name_hint} is a tensor function: call it by R.call_tir(cls.{call.op.name_hint}, args, out_sinfo=...)"

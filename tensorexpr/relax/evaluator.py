@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import ArgumentError, DeclarationError
 from ..tir.arithmetic import as_int
 from ..tir.dtype import from_numpy, to_numpy
-from ..tir.expr import IntImm, PrimExpr
+from ..tir.expr import FloatImm, IntImm, PrimExpr
 from ..tir.expr import Var as Symbol
 from ..tir.function import GlobalVar, IRModule, PrimFunc
 from ..tir.interpreter import interpret
@@ -167,6 +167,11 @@ class Evaluator:
         return found
 
 
+def _returned(value: Any) -> Any:
+    """What a tensor function returns: a number, or nothing, which is the empty tuple."""
+    return () if value is None else value
+
+
 def _array(value: Any) -> Any:
     if isinstance(value, (tuple, list)):
         return type(value)(map(_array, value))
@@ -191,9 +196,10 @@ class _Frame:
             case ShapeExpr(values):
                 return extents_of(values, self._symbols)
             case PrimValue(value):
-                return (
-                    getattr(value, "value", None) if as_int(value) is None and hasattr(value, "value") else number_of(value, self._symbols)
-                )
+                if isinstance(value, FloatImm):
+                    return value.value
+                number = number_of(value, self._symbols)
+                return bool(number) if value.dtype == "bool" else number
             case StringImm(value) | DataTypeImm(value):
                 return value
             case Tuple(fields):
@@ -217,7 +223,7 @@ class _Frame:
     def _function(self, var: GlobalVar) -> Callable[..., Any]:
         func: Any = self._evaluator._mod[var]
         if isinstance(func, PrimFunc):
-            return lambda *args: interpret(func, list(args)) or ()
+            return lambda *args: _returned(interpret(func, list(args)))
         return lambda *args: self._evaluator.apply(func, args, var.name_hint, {}, {})
 
     def _sequence(self, sequence: SeqExpr) -> Any:

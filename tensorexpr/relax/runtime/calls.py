@@ -153,7 +153,7 @@ class Calls:
         if isinstance(call.op, GlobalVar):
             name, machine = call.op.name_hint, self._machine
             if name in machine.kernel_names:  # which writes its last arguments
-                return lambda slots: machine.call(name, machine.kernels[name], [arg(slots) for arg in args]) or ()
+                return lambda slots: _returned(machine.call(name, machine.kernels[name], [arg(slots) for arg in args]))
             return lambda slots: machine.plans[name]([arg(slots) for arg in args])
         callee = self._read(call.op)
         return lambda slots: callee(slots)(*[arg(slots) for arg in args])
@@ -234,6 +234,10 @@ class Calls:
             raise DeclarationError(f"{self.name}: arguments of a tensor function are a tuple, not {args}")
         whole = self._read(args)
         return [lambda slots, n=n: whole(slots)[n] for n in range(len(info.fields))]  # type: ignore[misc]
+
+
+def _returned(value: Any) -> Any:
+    return () if value is None else value  # a number, which may be 0
 
 
 def _maker(shape: Read, dtype: str, place: Placement) -> Read:

@@ -2,12 +2,36 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ...errors import ArgumentError, LoweringError
 from ...tir.arithmetic import as_int
-from ...tir.expr import Add, Div, FloorDiv, FloorMod, Max, Min, Mod, Mul, PrimExpr, Sub
+from ...tir.expr import (
+    EQ,
+    GE,
+    GT,
+    LE,
+    LT,
+    NE,
+    Add,
+    And,
+    Cast,
+    Div,
+    FloatImm,
+    FloorDiv,
+    FloorMod,
+    Max,
+    Min,
+    Mod,
+    Mul,
+    Not,
+    Or,
+    PrimExpr,
+    Select,
+    Sub,
+)
 from ...tir.expr import Var as Symbol
 from ..evaluator import matched
 from ..struct_info import StructInfo, TensorStructInfo, symbols_of
@@ -18,6 +42,7 @@ Read = Callable[[Slots], Any]
 ARITHMETIC: Mapping[type, Callable[[int, int], int]] = {
     Add: lambda a, b: a + b, Sub: lambda a, b: a - b, Mul: lambda a, b: a * b, FloorDiv: lambda a, b: a // b,
     FloorMod: lambda a, b: a % b, Min: min, Max: max, Div: lambda a, b: int(a / b), Mod: lambda a, b: a - b * int(a / b),
+    EQ: operator.eq, NE: operator.ne, LT: operator.lt, LE: operator.le, GT: operator.gt, GE: operator.ge,
 }  # fmt: skip
 
 
@@ -99,11 +124,31 @@ class Frame:
             return lambda slots: slots[slot] if slots[slot] is not None else _unknown(name)
         work = ARITHMETIC.get(type(value))
         if work is None:
-            if type(value).__name__ == "Cast":
-                return self.number(value.value)  # type: ignore[attr-defined]
-            raise LoweringError(f"{self.name}: the extent {value} has a {type(value).__name__}, which the virtual machine can't compute")
+            return self._other(value)
         left, right = self.number(value.a), self.number(value.b)  # type: ignore[attr-defined]
         return lambda slots: work(left(slots), right(slots))
+
+    def _other(self, value: PrimExpr) -> Callable[[Slots], Any]:
+        """The same for what isn't arithmetic of two numbers."""
+        match value:
+            case FloatImm():
+                return lambda slots: value.value
+            case Cast(dtype, inner):
+                given, kind = self.number(inner), bool if dtype == "bool" else float if dtype.startswith(("float", "bfloat")) else int
+                return lambda slots: kind(given(slots))
+            case And(a, b):
+                left, right = self.number(a), self.number(b)
+                return lambda slots: bool(left(slots)) and bool(right(slots))
+            case Or(a, b):
+                left, right = self.number(a), self.number(b)
+                return lambda slots: bool(left(slots)) or bool(right(slots))
+            case Not(a):
+                given = self.number(a)
+                return lambda slots: not given(slots)
+            case Select(condition, yes, no):
+                chosen, left, right = self.number(condition), self.number(yes), self.number(no)
+                return lambda slots: left(slots) if chosen(slots) else right(slots)
+        raise LoweringError(f"{self.name}: the number {value} has a {type(value).__name__}, which the virtual machine can't compute")
 
     def numbers(self, values: Sequence[PrimExpr]) -> Read:
         if all(as_int(value) is not None for value in values):

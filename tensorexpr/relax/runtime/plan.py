@@ -15,8 +15,6 @@ from typing import Any
 from ...errors import ArgumentError, LoweringError
 from ...runtime.fastcall import REFUSED
 from ...runtime.ndarray import NDArray, array
-from ...tir.arithmetic import as_int
-from ...tir.expr import Var as Symbol
 from ...tir.function import GlobalVar
 from ..expr import (
     Call,
@@ -37,7 +35,7 @@ from ..relations import BaseCheckResult, struct_info_base_check
 from ..struct_info import ShapeExpr
 from ..visitor import walk
 from .calls import Calls, Machine
-from .frame import ARITHMETIC, Frame, Read, Slots
+from .frame import Frame, Read, Slots
 from .native import NativeStretch, Result, element, fail, reader, whole_function
 
 Step = tuple[Callable[[Slots], None], tuple[int, ...]]
@@ -259,10 +257,8 @@ class Plan(Calls):
             case ShapeExpr(values):
                 return self._frame.numbers(values)
             case PrimValue(value):
-                if as_int(value) is None and not isinstance(value, (Symbol, *ARITHMETIC)):
-                    number = getattr(value, "value", None)
-                    return lambda slots: number
-                return self._frame.number(value)
+                number = self._frame.number(value)
+                return number if value.dtype != "bool" else lambda slots: bool(number(slots))
             case StringImm(text) | DataTypeImm(text):
                 return lambda slots: text
             case Tuple(fields):

@@ -20,6 +20,7 @@ from .gradient import Gradient
 from .identities import SimplifyExpr
 from .inline import InlinePrivateFunctions
 from .layout_free import AttachAttrLayoutFreeBuffers
+from .lazy import LazyGetInput, LazySetOutput, LazyTransformParams
 from .legalize import LegalizeOps
 from .lift_params import LiftTransformParams
 from .memory import CallTIRRewrite, KillAfterLastUse, LowerAllocTensor, StaticPlanBlockMemory
@@ -58,11 +59,11 @@ __all__ = [
     "DecomposeOpsForTraining", "DropSubnormals", "EliminateCommonSubexpr", "ExpandMatmulOfSum", "ExpandTupleArguments",
     "FakeQuantizationToInteger", "FastMathTransform", "FewShotTuning", "FoldConstant", "FoldPads", "FoldScaleAxis", "FuseOps",
     "FuseOpsByPattern", "FuseTIR", "FuseTransposeMatmul", "FusionPattern", "Gradient", "InlinePrivateFunctions", "KillAfterLastUse",
-    "LambdaLift", "LegalizeOps", "LiftTransformParams", "LowerAllocTensor", "LowerRuntimeBuiltin", "MergeCompositeFunctions",
-    "MetaScheduleApplyDatabase", "MetaScheduleTuneIRMod", "MetaScheduleTuneTIR", "Normalize", "NormalizeGlobalVar",
-    "OptimizeLayoutTransform", "PatternCheckContext", "RecognizePatterns", "RemovePurityChecking", "RemoveRedundantReshape",
-    "RemoveUnusedOutputs", "RemoveUnusedParameters", "ReorderPermuteDimsAfterConcat", "ReorderTakeAfterMatmul", "RewriteDataflowReshape",
-    "RunCodegen", "Simplify", "SimplifyExpr", "SplitLayoutRewritePreproc", "StaticPlanBlockMemory", "StaticQuantization",
-    "ToMixedPrecision", "ToNonDataflow", "TopologicalSort", "UpdateParamStructInfo", "VMBuiltinLower", "VMShapeLower", "dataflowblock_pass",
-    "function_pass",
+    "LambdaLift", "LazyGetInput", "LazySetOutput", "LazyTransformParams", "LegalizeOps", "LiftTransformParams", "LowerAllocTensor",
+    "LowerRuntimeBuiltin", "MergeCompositeFunctions", "MetaScheduleApplyDatabase", "MetaScheduleTuneIRMod", "MetaScheduleTuneTIR",
+    "Normalize", "NormalizeGlobalVar", "OptimizeLayoutTransform", "PatternCheckContext", "RecognizePatterns", "RemovePurityChecking",
+    "RemoveRedundantReshape", "RemoveUnusedOutputs", "RemoveUnusedParameters", "ReorderPermuteDimsAfterConcat", "ReorderTakeAfterMatmul",
+    "RewriteDataflowReshape", "RunCodegen", "Simplify", "SimplifyExpr", "SplitLayoutRewritePreproc", "StaticPlanBlockMemory",
+    "StaticQuantization", "ToMixedPrecision", "ToNonDataflow", "TopologicalSort", "UpdateParamStructInfo", "VMBuiltinLower", "VMShapeLower",
+    "dataflowblock_pass", "function_pass",
 ]  # fmt: skip

@@ -10,12 +10,18 @@ from typing import Any
 from ...errors import DeclarationError
 from ...lower.passes import ModulePass
 from ...tir.attrs import FrozenMap
+from ...tir.expr import PrimExpr
+from ...tir.expr import Var as Symbol
 from ...tir.function import GlobalVar, IRModule
 from ...tir.structural import structural_equal
 from ..analysis import definable_tir_vars_in_struct_info, free_symbolic_vars, is_pure, remove_all_unused
 from ..expr import Binding, BindingBlock, Call, DataflowBlock, DataflowVar, Function, If, SeqExpr, Tuple, Var, VarBinding
-from ..struct_info import RelaxExpr, symbols_of
+from ..relations import BaseCheckResult, bind_symbols, struct_info_base_check
+from ..struct_info import RelaxExpr, symbols_of, with_symbols
+from ..utils import copy_with_new_vars
 from ..visitor import Mutator, walk
+from .canonicalize import canonical
+from .dataflow import as_dataflow, without_dataflow
 from .parameters import bundled
 from .passes import graph_pass
 
@@ -150,7 +156,25 @@ def _transform(weights: Sequence[Var], moved: Sequence[Binding], kept: Sequence[
     result = Var("output_tuple", Tuple(tuple(kept)).struct_info)
     whole = DataflowBlock((*bindings, VarBinding(result, renamer.visit(Tuple(tuple(kept))))))
     made = bundled(Function(tuple(weights), SeqExpr((whole,), result), attrs=FrozenMap({"num_input": 0})), "model_params")
-    return remove_all_unused(made)
+    return as_dataflow(remove_all_unused(made), 1)
+
+
+def _composed(first: Function, second: Function, name: str) -> Function:
+    """A transform that does what two do one after the other.
+
+    Raises:
+        DeclarationError: if the second one doesn't take what the first one returns.
+    """
+    before, (param,) = copy_with_new_vars(first), second.params
+    given, wanted = before.body.struct_info, param.struct_info
+    symbols: dict[Symbol, PrimExpr] = {}
+    bind_symbols(wanted, given, symbols)
+    if struct_info_base_check(with_symbols(wanted, symbols), given) is not BaseCheckResult.PASS:
+        raise DeclarationError(f"LiftTransformParams: {name}, which the module has, returns {given}, and its weights are {wanted}")
+    behind: Any = Mutator({param: before.body.body}, symbols).visit(second.body)
+    whole = SeqExpr((*before.body.blocks, *behind.blocks), behind.body)
+    made = canonical(without_dataflow(replace(before, body=whole, ret_struct_info=whole.struct_info)))
+    return as_dataflow(remove_all_unused(made), 1)
 
 
 def _does_something(transform: Function) -> bool:
@@ -165,12 +189,14 @@ def LiftTransformParams(shared_transform: bool | Sequence[str] = False) -> Modul
     behind `R.builtin.stop_lift_params` stays. The option "relax.lift_transform_params.consume_params" of a PassContext is accepted: a
     weight is let go of when nobody has it any more.
 
+    Where the module has that function already, its results are transformed further, so that it takes the weights that it took.
+
     Args:
         shared_transform: one `transform_params` for all such functions, or those of these names, of what all of them compute; a weight or
             result that one of them reads is passed to all.
 
     Raises:
-        DeclarationError: if functions that shall share a transform have other weights.
+        DeclarationError: if functions that shall share a transform have other weights, or a transform that is there doesn't return them.
     """
 
     def run(mod: IRModule) -> IRModule:
@@ -190,12 +216,9 @@ def LiftTransformParams(shared_transform: bool | Sequence[str] = False) -> Modul
         for transform_name, functions in groups:
             left, transform = lifted(functions)
             if transform_name in before:
-                if any(len(func.params) != len(functions[name].params) or _does_something(transform) for name, func in left.items()):
-                    raise DeclarationError(
-                        f"LiftTransformParams: the module has {transform_name}, and more of its results could be transformed: fold that "
-                        "function first, or apply the pass once to all that is there"
-                    )
-                continue
+                if all(len(func.params) == len(functions[name].params) for name, func in left.items()) and not _does_something(transform):
+                    continue
+                transform = _composed(graphs[transform_name], transform, transform_name)
             added: dict[str, Any] = {**left, transform_name: transform.with_attr("global_symbol", transform_name)}
             for name, one in added.items():
                 made.update_func(name, one)

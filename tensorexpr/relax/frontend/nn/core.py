@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from ... import op as relax_op
 from ...block_builder import BlockBuilder
 from ...expr import Var, const
 from ...struct_info import RelaxExpr, TensorStructInfo
+from .subroutine import called
 
 _DTYPE = ["float32"]
 
@@ -204,11 +206,26 @@ class Parameter(Tensor):
 
 
 class Module:
-    """Base of networks and their parts: attributes that are parameters and modules belong to it; `forward` says what it computes."""
+    """Base of networks and their parts: attributes that are parameters and modules belong to it; `forward` says what it computes.
+
+    With `define_subroutine` it is computed in a private function of its own; equal parts are one function.
+    """
+
+    define_subroutine: ClassVar[bool] = False
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What `forward` computes."""
-        return self.forward(*args, **kwargs)
+        if not self.define_subroutine:
+            return self.forward(*args, **kwargs)
+        given = inspect.signature(self.forward).bind(*args, **kwargs).arguments
+        tensors = [isinstance(arg, Tensor) for arg in given.values()]
+
+        def forward(*exprs: Any) -> Any:
+            pairs = zip(exprs, tensors, strict=True)
+            return unwrapped(self.forward(*(Tensor(_expr=expr) if is_tensor else expr for expr, is_tensor in pairs)))
+
+        weights = [parameter._expr for parameter in self.parameters()]
+        return emitted(called(type(self).__name__, forward, {name: unwrapped(arg) for name, arg in given.items()}, weights))
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the module computes of tensors."""
