@@ -87,6 +87,10 @@ class ArgumentError(TensorExprError, ValueError):
     """Arguments of a built function that do not fit its signature (count, dtype, shape, strides, overlap)."""
 
 
+class GraphAssertionError(ArgumentError, AssertionError):
+    """A condition that a graph asserts doesn't hold."""
+
+
 class MissingFunctionError(ArgumentError, AttributeError):
     """A module has no function of a name."""
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, DeclarationError
+from ..errors import ArgumentError, DeclarationError, GraphAssertionError
 from ..tir.arithmetic import as_int
 from ..tir.dtype import from_numpy, to_numpy
 from ..tir.expr import FloatImm, IntImm, PrimExpr
@@ -266,7 +266,9 @@ class _Frame:
             return ()
         if name == "assert_op":
             if not bool(np.asarray(self.value(call.args[0])).reshape(())):
-                raise ArgumentError(f"assert_op: {call.attrs['format'].format(*self.value(call.args[1])) or 'the condition does not hold'}")
+                raise GraphAssertionError(
+                    f"assert_op: {call.attrs['format'].format(*self.value(call.args[1])) or 'the condition does not hold'}"
+                )
             return ()
         callee = self.value(call.op)
         args = self._as_arrays(call.args) if isinstance(call.op, ExternFunc) else [self.value(arg) for arg in call.args]

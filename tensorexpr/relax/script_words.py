@@ -71,13 +71,13 @@ def _extent(context: Context, value: Any) -> Any:
 
 
 def tensor_type(context: Context, shape: Any = None, dtype: Any = None, vdevice: Any = None, ndim: int = -1) -> TensorStructInfo:
-    """``R.Tensor((n, 16), "float32")``, ``R.Tensor("float32", ndim=2)``."""
+    """``R.Tensor((n, 16), "float32")``, ``R.Tensor("float32", ndim=2)``; without a dtype that is unknown."""
     # A text alone is a dtype, R.Tensor("float32"), unless a symbol has that name.
     if isinstance(shape, str) and dtype is None and not _is_symbol(context, shape):
         shape, dtype = None, shape
     if isinstance(shape, (tuple, list)):
         shape = ShapeExpr(tuple(_extent(context, one) for one in shape))
-    return TensorStructInfo(shape, dtype or ("" if shape is None and dtype is None else dtype or "float32"), vdevice, ndim)
+    return TensorStructInfo(shape, dtype or "", vdevice, ndim)
 
 
 def _is_symbol(context: Context, text: str) -> bool:

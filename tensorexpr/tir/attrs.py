@@ -19,6 +19,13 @@ class FrozenMap(Mapping[str, Any]):
     def __getitem__(self, key: str) -> Any:
         return self._items[key]
 
+    def __getattr__(self, name: str) -> Any:
+        """An attribute by name: `call.attrs.strides`."""
+        # Names of Python's own are asked for before there are items.
+        if name.startswith("_") or name not in self._items:
+            raise AttributeError(f"there is no attribute {name!r}")
+        return self._items[name]
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._items)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ArgumentError, DeclarationError, LoweringError
+from ...errors import DeclarationError, GraphAssertionError, LoweringError
 from ...runtime.ndarray import NDArray, wrapped
 from ...tir.dtype import to_numpy
 from ...tir.function import GlobalVar
@@ -140,7 +140,7 @@ class Calls:
         def check(slots: Slots) -> tuple[()]:
             value = args[0](slots)
             if not (bool(value.numpy()) if isinstance(value, NDArray) else bool(value)):
-                raise ArgumentError(f"assert_op: {text.format(*args[1](slots)) or 'the condition does not hold'}")
+                raise GraphAssertionError(f"assert_op: {text.format(*args[1](slots)) or 'the condition does not hold'}")
             return ()
 
         return check

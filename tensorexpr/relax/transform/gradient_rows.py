@@ -62,9 +62,15 @@ def _swapped(value: Any) -> Any:
 
 def _matmul(call: Call, result: Any, adjoint: Any) -> Sequence[Any]:
     a, b = call.args
-    if a.struct_info.ndim < 2 or b.struct_info.ndim < 2:
-        raise DeclarationError(f"Gradient: products of vectors have none here, reshape them to matrices: {call}")
-    return collapsed(op.matmul(adjoint, _swapped(b)), a), collapsed(op.matmul(_swapped(a), adjoint), b)
+    # A vector in front is a row, one behind a column; the result has no axis for it.
+    rows, columns = a.struct_info.ndim < 2, b.struct_info.ndim < 2
+    shape = extents(result)
+    shape = [*shape[: len(shape) - (not columns)], 1, *shape[len(shape) - (not columns) :]] if rows else shape
+    change = op.reshape(adjoint, [*shape, 1] if columns else shape) if rows or columns else adjoint
+    left = op.reshape(a, [1, *extents(a)]) if rows else a
+    right = op.reshape(b, [*extents(b), 1]) if columns else b
+    found = collapsed(op.matmul(change, _swapped(right)), left), collapsed(op.matmul(_swapped(left), change), right)
+    return [op.reshape(one, extents(own)) if is_vector else one for one, own, is_vector in zip(found, (a, b), (rows, columns), strict=True)]
 
 
 def _kept(call: Call) -> list[Any]:
@@ -87,7 +93,8 @@ def _standing(call: Call, reduced: Any) -> Any:
     return op.expand_dims(reduced, [int(n) % call.args[0].struct_info.ndim for n in ([axes] if isinstance(axes, int) else axes)])
 
 
-def _mean(call: Call, result: Any, adjoint: Any) -> Sequence[Any]:
+def _count(call: Call, like: Any) -> Any:
+    """How many elements a reduction takes together, as a number of a tensor's dtype."""
     # Axes of extent 1 that stay look as if they were reduced; they count as 1.
     shares = [as_int(extent) for extent, one in zip(extents(call.args[0]), _kept(call), strict=True) if one == 1]
     count = 1
@@ -95,7 +102,17 @@ def _mean(call: Call, result: Any, adjoint: Any) -> Sequence[Any]:
         if one is None:
             raise DeclarationError(f"Gradient: how many elements are taken together isn't known: {call}")
         count *= one
-    return [_spread(call, op.divide(adjoint, _number(float(count), adjoint)))]
+    return _number(float(count), like)
+
+
+def _mean(call: Call, result: Any, adjoint: Any) -> Sequence[Any]:
+    return [_spread(call, op.divide(adjoint, _count(call, adjoint)))]
+
+
+def _variance(call: Call, result: Any, adjoint: Any) -> Sequence[Any]:
+    centred = op.subtract(call.args[0], op.mean(call.args[0], call.attrs["axis"], True))
+    share = op.divide(op.multiply(adjoint, _number(2.0, adjoint)), _count(call, adjoint))
+    return [op.multiply(_spread(call, share), centred)]
 
 
 def _greatest(call: Call, result: Any, adjoint: Any) -> Sequence[Any]:
@@ -128,6 +145,47 @@ def _softmax(call: Call, result: Any, adjoint: Any) -> Sequence[Any]:
 
 def _log_softmax(call: Call, result: Any, adjoint: Any) -> Sequence[Any]:
     return [op.subtract(adjoint, op.multiply(op.sum(adjoint, call.attrs["axis"], True), op.exp(result)))]
+
+
+def _cumsum(call: Call, result: Any, adjoint: Any) -> Sequence[Any]:
+    axis = int(call.attrs["axis"] or 0)  # of all elements in a row where there is none
+    own = op.astype(adjoint, call.args[0].struct_info.dtype)
+    summed = op.flip(op.cumsum(op.flip(own, axis), axis, exclusive=bool(call.attrs["exclusive"])), axis)
+    return [op.reshape(summed, extents(call.args[0])) if call.attrs["axis"] is None else summed]
+
+
+def _cross_entropy(call: Call, result: Any, adjoint: Any) -> Sequence[Any]:
+    predictions, labels = call.args
+    rows = as_int(extents(predictions)[0]) if predictions.struct_info.ndim > 1 else 1
+    if rows is None:
+        raise DeclarationError(f"Gradient: how many rows there are isn't known: {call}")
+    share = op.divide(op.negative(adjoint), _number(float(rows), adjoint))
+    return [op.multiply(share, labels), op.multiply(share, predictions)]
+
+
+def _nll_loss(call: Call, result: Any, adjoint: Any) -> Sequence[Any]:
+    """Of each sample the class that is right gets minus its weight, by the sum of all weights for a mean; what is ignored nothing."""
+    predictions, targets, *weights = call.args
+    classes = 0 if predictions.struct_info.ndim == 1 else 1
+    count = as_int(extents(predictions)[classes])
+    if count is None:
+        raise DeclarationError(f"Gradient: how many classes there are isn't known: {call}")
+    counted = op.not_equal(targets, _number(int(call.attrs["ignore_index"]), targets))
+    right = op.where(counted, targets, op.zeros_like(targets))
+    zeros = op.zeros(tuple(extents(targets)), predictions.struct_info.dtype)
+    own = op.reshape(op.take(weights[0], op.reshape(right, [-1]), 0), extents(targets)) if weights else op.ones_like(zeros)
+    share = op.where(counted, own, zeros)
+    change = op.multiply(share, op.negative(adjoint))
+    if call.attrs["reduction"] == "mean":
+        change = op.divide(change, op.sum(share))
+    places = op.one_hot(right, _number(1.0, predictions), _number(0.0, predictions), count, classes)
+    return [op.multiply(op.expand_dims(change, classes), places)]
+
+
+def _gelu(x: Any, result: Any) -> Any:
+    normal = op.divide(op.exp(op.multiply(op.square(x), _number(-0.5, x))), _number(math.sqrt(2 * math.pi), x))
+    risen = op.add(op.erf(op.divide(x, _number(math.sqrt(2.0), x))), _number(1.0, x))
+    return op.add(op.multiply(risen, _number(0.5, x)), op.multiply(x, normal))
 
 
 def _chosen(compare: Callable[[Any, Any], Any]) -> Adjoint:
@@ -237,6 +295,15 @@ TABLE: dict[str, Adjoint] = {
     "concat": _concat,
     "take": _taken_parts,
     **dict.fromkeys(("ceil", "floor", "round", "sign", "ones_like", "zeros_like"), lambda c, r, g: [None]),
+    "nn.gelu": _of_x(_gelu),
+    "variance": _variance,
+    "cumsum": _cumsum,
+    "split": lambda c, r, g: [op.concat(g, int(c.attrs["axis"]))],
+    "triu": lambda c, r, g: [op.triu(g, *c.args[1:], **c.attrs)],
+    "tril": lambda c, r, g: [op.tril(g, *c.args[1:], **c.attrs)],
+    "nn.cross_entropy_with_logits": _cross_entropy,
+    "nn.nll_loss": _nll_loss,
+    **dict.fromkeys(("equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "full_like"), lambda c, r, g: [None]),
     **window_gradients.ROWS,
     "astype": lambda c, r, g: [op.astype(g, c.args[0].struct_info.dtype)],
 }  # fmt: skip

@@ -17,11 +17,16 @@ from tensorexpr.relax.transform.gradient import TABLE
 from .test_simplify import graph
 
 A, B = (3, 4), (4,)
+COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
 
 
 def _stepped(make: Any, a: Any) -> Any:
     """What has no derivative by itself, beside what has one."""
     return make(a) * const(0.0, "float64") + a * a
+
+
+def _compared(make: Any, a: Any) -> Any:
+    return _stepped(lambda a: op.astype(make(a, a * a), "float64"), a)
 
 
 CASES: dict[str, Any] = {
@@ -79,6 +84,16 @@ CASES: dict[str, Any] = {
     **{name: (partial(_stepped, getattr(op, name)), A) for name in ("ceil", "floor", "round", "sign")},
     "ones_like": (lambda a: op.ones_like(a) * a, A),
     "zeros_like": (lambda a: op.zeros_like(a) * a, A),
+    "nn.gelu": (op.nn.gelu, A),
+    "variance": (lambda a: op.variance(a, [1]) * op.variance(a, [0, 1], True), A),
+    "cumsum": (lambda a: op.cumsum(a * a, 1, exclusive=True) * op.cumsum(a, 1) * op.reshape(op.cumsum(a), (3, 4)), A),
+    "split": (lambda a: op.split(a * a, 2, 1)[0] * op.split(a, [1, 3], 1)[1], A),
+    "triu": (lambda a: op.triu(a * a, 1), A),
+    "tril": (lambda a: op.tril(a * a), A),
+    "nn.cross_entropy_with_logits": (lambda a, b: op.nn.cross_entropy_with_logits(a * a, b), A, A),
+    "nn.nll_loss": (lambda a: op.nn.nll_loss(a * a, const(np.array([1, 3, 2])), const(np.array([1.0, 2, 3, 4])), ignore_index=3), A),
+    **{name: (partial(_compared, getattr(op, name)), A) for name in COMPARISONS},
+    "full_like": (partial(_stepped, lambda a: op.full_like(a, const(2.0, "float64"))), A),
     "astype": (lambda a: op.astype(op.astype(a, "float32") * op.astype(a, "float32"), "float64"), A),
 }  # fmt: skip
 
@@ -90,6 +105,10 @@ def test_every_derivative_has_a_case() -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_derivatives(name: str) -> None:
     make, *shapes = CASES[name]
+    _beside_differences(make, shapes, 1e-3 if name == "astype" else 1e-6)
+
+
+def _beside_differences(make: Any, shapes: Any, step: float = 1e-6) -> None:
     mod = graph(lambda *xs: op.sum(make(*xs)), *shapes, dtype="float64")
     made: Any = transform.Gradient("main")(mod)
     rng = np.random.default_rng(7)
@@ -97,7 +116,6 @@ def test_derivatives(name: str) -> None:
     evaluate = Evaluator(made)
     value, found = evaluate("main_adjoint", *args)
     np.testing.assert_allclose(value, evaluate("main", *args))
-    step = 1e-3 if name == "astype" else 1e-6
     for n, arg in enumerate(args):
         expected = np.empty(arg.shape)
         for place in np.ndindex(*arg.shape):
@@ -107,7 +125,21 @@ def test_derivatives(name: str) -> None:
                 moved[n][place] += sign * step
                 ends.append(evaluate("main", *moved))
             expected[place] = (ends[0] - ends[1]) / (2 * step)
-        np.testing.assert_allclose(found[n], expected, rtol=1e-3, atol=1e-3 if name == "astype" else 1e-6)
+        np.testing.assert_allclose(found[n], expected, rtol=1e-3, atol=max(step, 1e-6))
+
+
+@pytest.mark.parametrize(
+    ("make", "shapes"),
+    [
+        (op.matmul, ((4,), (4,))),
+        (op.matmul, ((4,), (2, 4, 3))),
+        (op.matmul, ((2, 3, 4), (4,))),
+        (lambda p: op.nn.nll_loss(p, const(np.array(2)), reduction="sum"), ((4,),)),
+        (lambda p: op.nn.nll_loss(p * p, const(np.array([[0, 1], [2, 2]])), reduction="none"), ((2, 3, 2),)),
+    ],
+)
+def test_derivatives_of_other_forms(make: Any, shapes: Any) -> None:
+    _beside_differences(make, shapes)
 
 
 def test_which_derivatives() -> None:
@@ -124,7 +156,7 @@ def test_which_derivatives() -> None:
 @pytest.mark.parametrize(
     ("make", "message", "given"),
     [
-        (lambda x: op.sum(op.cumsum(x)), "no derivative is known of R.cumsum", {}),
+        (lambda x: op.sum(op.sort(x)), "no derivative is known of R.sort", {}),
         (lambda x: op.exp(x), "what is derived is a number", {}),
         (lambda x: op.sum(x), "result 1 of main", {"target_index": 1}),
         (lambda x: op.sum(x), "no function 'f'", {"func_name": "f"}),
