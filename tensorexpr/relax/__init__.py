@@ -52,7 +52,7 @@ from .expr import (
     get_shape_of,
 )  # fmt: skip
 from .expr_functor import ExprFunctor, PyExprMutator, PyExprVisitor
-from .ops.calls import call_dps_packed, call_tir, call_tir_with_grad
+from .ops.calls import call_dps_packed, call_pure_packed, call_tir, call_tir_inplace, call_tir_with_grad
 from .runtime.executable import Executable
 from .runtime.machine import VirtualMachine, VMInstrumentReturnKind
 from .struct_info import (
@@ -79,6 +79,6 @@ __all__ = [
     "MatchCast", "ObjectStructInfo", "ObjectType", "PackedFuncType", "PrimStructInfo", "PrimValue", "PyExprMutator", "PyExprVisitor",
     "SeqExpr", "ShapeExpr", "ShapeStructInfo", "ShapeType", "StringImm", "StructInfo", "TensorStructInfo", "Tuple", "TupleGetItem",
     "TupleStructInfo", "TupleType", "VMInstrumentReturnKind", "Var", "VarBinding", "VirtualMachine", "analysis", "build", "call_dps_packed",
-    "call_tir", "call_tir_with_grad", "const", "convert_to_expr", "dpl", "expr", "expr_functor", "extern", "get_pipeline", "get_shape_of",
-    "op", "pipeline", "printer", "register_pipeline", "struct_info", "transform", "utils", "vm",
+    "call_pure_packed", "call_tir", "call_tir_inplace", "call_tir_with_grad", "const", "convert_to_expr", "dpl", "expr", "expr_functor",
+    "extern", "get_pipeline", "get_shape_of", "op", "pipeline", "printer", "register_pipeline", "struct_info", "transform", "utils", "vm",
 ]  # fmt: skip

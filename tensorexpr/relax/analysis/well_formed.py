@@ -29,7 +29,8 @@ from ..expr import (
 )
 from ..ops.row import ROWS
 from ..relations import BaseCheckResult, struct_info_base_check
-from ..struct_info import RelaxExpr, ShapeExpr, ShapeStructInfo, StructInfo, TensorStructInfo, symbols_of
+from ..struct_info import RelaxExpr, ShapeExpr, ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo, symbols_of
+from .tensor_calls import TENSOR_CALLS, misfits
 from .unused import contains_impure_call
 
 
@@ -215,6 +216,11 @@ class _Checker:
             self._operand(arg, scope, symbols, in_dataflow)
         for info in call.sinfo_args:
             self._symbols(info, symbols, "the result that is stated")
+        callee: Any = call.args[0] if self._infos and self._mod is not None and call.op in TENSOR_CALLS else None
+        func = self._mod[callee] if self._mod is not None and isinstance(callee, GlobalVar) and callee in self._mod else None
+        if isinstance(func, PrimFunc) and isinstance(call.args[1].struct_info, TupleStructInfo):
+            for text in misfits(call, func):
+                self._wrong(text)
 
     def _operand(self, expr: Any, scope: set[Var], symbols: set[Symbol], in_dataflow: bool) -> None:
         if self._is_normal and isinstance(expr, (Call, If, TupleGetItem, SeqExpr, Function)):

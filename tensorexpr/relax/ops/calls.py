@@ -10,6 +10,7 @@ from ...tir.attrs import FrozenMap
 from ...tir.function import GlobalVar, PrimFunc
 from ...tir.op_registry import Op
 from ..expr import Call, ExternFunc, PrimValue, RelaxExpr, StringImm, Tuple, convert_to_expr
+from ..relations import BaseCheckResult, struct_info_base_check
 from ..struct_info import ObjectStructInfo, ShapeExpr, ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
 from .row import Expr, Exprs, Pattern, operator, tensor
 
@@ -73,10 +74,29 @@ def call_tir(gvar: Any, args: Any, out_sinfo: Any = None, tir_vars: Any = None, 
 
 
 def call_tir_inplace(gvar: Any, args: Any, inplace_indices: int | Sequence[int], out_sinfo: Any, tir_vars: Any = None) -> Call:
-    """As `call_tir`, of a function that writes results into arguments: -1 for a result with a tensor of its own."""
+    """As `call_tir`, of a function that writes results into arguments: -1 for a result with a tensor of its own.
+
+    Raises:
+        DeclarationError: for an index of no argument, an argument twice, no argument at all, or one that isn't what the result is.
+    """
     extra = () if tir_vars is None else (ShapeExpr(tuple(tir_vars)),)
     places = [inplace_indices] if isinstance(inplace_indices, int) else list(inplace_indices)
-    return _passing("call_tir_inplace", gvar, args, out_sinfo, None, *extra, attrs={"inplace_indices": tuple(places)})
+    made = _passing("call_tir_inplace", gvar, args, out_sinfo, None, *extra, attrs={"inplace_indices": tuple(places)})
+    operands: Any = made.args[1].struct_info
+    _check_places("call_tir_inplace", places, len(operands.fields))
+    stated = made.sinfo_args[0]
+    for info, place in zip(stated.fields if isinstance(stated, TupleStructInfo) else (stated,), places, strict=False):
+        own = operands.fields[place] if place >= 0 else info
+        if not isinstance(own, TensorStructInfo) or struct_info_base_check(info, own) <= BaseCheckResult.FAIL_L1:
+            raise DeclarationError(f"call_tir_inplace: a result that is {info} is written into argument {place}, which is {own}")
+    return made
+
+
+def _check_places(name: str, places: Sequence[int], count: int) -> None:
+    """Check that results are written into arguments, each into another one."""
+    written = [place for place in places if place != -1]
+    if not written or len(set(written)) != len(written) or not all(0 <= place < count for place in written):
+        raise DeclarationError(f"{name}: results are written into arguments {list(places)} of {count}")
 
 
 def call_tir_with_grad(
@@ -129,9 +149,7 @@ def call_inplace_packed(func: Any, *args: Any, inplace_indices: int | Sequence[i
         DeclarationError: for an index of no argument, an argument twice, or no argument at all.
     """
     places = [inplace_indices] if isinstance(inplace_indices, int) else list(inplace_indices)
-    written = [place for place in places if place != -1]
-    if not written or len(set(written)) != len(written) or not all(0 <= place < len(args) for place in written):
-        raise DeclarationError(f"call_inplace_packed: results are written into arguments {places} of {len(args)}")
+    _check_places("call_inplace_packed", places, len(args))
     return Call(Op.of("relax.call_inplace_packed"), (_callee(func), *args), {"inplace_indices": tuple(places)}, _stated(sinfo_args))
 
 
