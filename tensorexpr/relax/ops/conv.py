@@ -22,7 +22,7 @@ from ..relations import same_extents
 from ..struct_info import StructInfo
 from . import reference
 from .row import Expr, Operand, Pattern, operator, tensor
-from .window import PLANES, check_layout, laid_out, paddings, positions, relaid, sizes, whole
+from .window import PLANES, check_layout, laid_out, paddings, positions, relaid, settled, sizes, whole
 
 
 @dataclass(frozen=True)
@@ -188,6 +188,7 @@ def _convolution(rank: int) -> Callable[..., Call]:
         Pattern.OUT_FUSABLE,
         te=lambda data, weight, **attrs: _te_conv(where, rank, data, weight, **attrs),
         numpy=lambda data, weight, **attrs: _np_conv(where, rank, data, weight, **attrs),
+        settled=settled(rank),
     )(rule)
 
 
@@ -209,6 +210,7 @@ def _transposed(rank: int) -> Callable[..., Call]:
         Pattern.OUT_FUSABLE,
         te=lambda data, weight, **attrs: _te_transpose(where, rank, data, weight, **attrs),
         numpy=lambda data, weight, **attrs: _np_transpose(where, rank, data, weight, **attrs),
+        settled=settled(rank),
     )(rule)
 
 

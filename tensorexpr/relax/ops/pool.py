@@ -24,7 +24,7 @@ from ..expr import Call
 from ..struct_info import StructInfo, TupleStructInfo
 from . import reference
 from .row import Expr, Operand, Pattern, operator, tensor
-from .window import PLANES, check_layout, paddings, positions, relaid, sizes
+from .window import PLANES, check_layout, paddings, positions, relaid, settled, sizes
 
 
 @dataclass(frozen=True)
@@ -135,6 +135,7 @@ def _pool(kind: str, rank: int) -> Callable[..., Call]:
         Pattern.OUT_FUSABLE,
         te=lambda data, **attrs: _te_pool(Pool(where, rank, **attrs), kind, data),
         numpy=lambda data, **attrs: _np_pool(Pool(where, rank, **attrs), kind, data),
+        settled=settled(rank),
     )(rule)
 
 

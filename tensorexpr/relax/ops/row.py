@@ -103,6 +103,7 @@ def operator(
     is_pure: bool = True,
     kernel: str = "",
     as_is: bool = False,
+    settled: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
 ) -> Callable[[Callable[..., StructInfo]], Callable[..., Call]]:
     """A decorator: the rule of an operator becomes the function that makes calls of it.
 
@@ -110,6 +111,7 @@ def operator(
         name: behind "relax.".
         pattern, te, numpy, is_pure, as_is: as of `Row`.
         kernel: the last part of the name without one.
+        settled: from attributes to the one form of those that mean the same.
     """
 
     def register(rule: Callable[..., StructInfo]) -> Callable[..., Call]:
@@ -138,8 +140,8 @@ def operator(
                 for one, value in values.items()
                 if one not in kinds
             }
-            call = Call(Op.of(full), _in_one_dtype(operands, kinds), attrs)
             try:
+                call = Call(Op.of(full), _in_one_dtype(operands, kinds), attrs if settled is None else settled(attrs))
                 _ = call.struct_info  # what doesn't fit is an error here
             except (DeclarationError, TypeMismatchError) as error:
                 said = readable(str(error))

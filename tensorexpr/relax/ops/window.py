@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,20 @@ def paddings(value: int | Sequence[int], rank: int) -> tuple[list[int], list[int
     found = [int(one) for one in value] if isinstance(value, Sequence) else [int(value)]
     found = found if len(found) == 2 * rank else sizes(found, rank, "padding") * 2
     return found[:rank], found[rank:]
+
+
+def settled(rank: int) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """Attributes of windows in one form: a number for each axis, paddings for both ends, no layout of the result that is the data's."""
+
+    def run(attrs: dict[str, Any]) -> dict[str, Any]:
+        names = [name for name in ("pool_size", "strides", "dilation", "output_padding") if name in attrs]
+        front, back = paddings(attrs["padding"], rank)
+        made = {**attrs, **{name: tuple(sizes(attrs[name], rank, name)) for name in names}, "padding": (*front, *back)}
+        if "out_layout" in made and made["out_layout"] in ("", made.get("data_layout", made.get("layout"))):
+            made["out_layout"] = None
+        return made
+
+    return run
 
 
 def positions(extent: PrimExpr, size: int, stride: int, dilation: int, front: int, back: int, ceil_mode: bool = False) -> PrimExpr:

@@ -15,6 +15,7 @@ from typing import Any
 from ...errors import DeclarationError
 from ...lower.passes import ModulePass
 from ...tir.attrs import FrozenMap
+from ...tir.expr import IntImm
 from ...tir.function import IRModule
 from ..analysis import defined_symbolic_vars
 from ..expr import Binding, BindingBlock, Call, ExternFunc, Function, MatchCast, PrimValue, SeqExpr, StringImm, Tuple, TupleGetItem, Var
@@ -27,6 +28,12 @@ from .dataflow import without_dataflow
 from .passes import each_function, graph_pass
 
 _OBJECT, _VOID = ObjectStructInfo(), TupleStructInfo(())
+
+
+def _number(value: int) -> PrimValue:
+    return PrimValue(IntImm("int64", value))
+
+
 Load = Callable[[int, str], Call]
 Store = Callable[[int, Any], Call]
 
@@ -191,10 +198,10 @@ def LazyTransformParams(
         raise DeclarationError("LazyTransformParams: results alone can't be lazy here; LazySetOutput makes them so")
 
     def load(n: int, name: str) -> Call:
-        return Call(ExternFunc(fget_item), (*getting, PrimValue(n)), None, (_OBJECT,))
+        return Call(ExternFunc(fget_item), (*getting, _number(n)), None, (_OBJECT,))
 
     def store(n: int, value: Any) -> Call:
-        return Call(ExternFunc(fset_item), (*setting, PrimValue(n), value), None, (_OBJECT,))
+        return Call(ExternFunc(str(fset_item)), (*setting, _number(n), value), None, (_OBJECT,))
 
     def lazy(func: Function) -> Function:
         kept = [*func.params[: _inputs(func)], *getting, *setting]
@@ -208,7 +215,7 @@ def LazyTransformParams(
         made = mod.clone()
         for var, func in mod.functions_items():
             if isinstance(func, Function) and var.name_hint.endswith("transform_params"):
-                made.update_func(var, lazy(func))  # type: ignore[arg-type]
+                made.update_func(var, lazy(func))
         return made
 
     return graph_pass("LazyTransformParams", run)
@@ -245,7 +252,7 @@ def LazyGetInput() -> ModulePass:
         params, attrs = _with_callback(func, fget)
 
         def load(n: int, name: str) -> Call:
-            return Call(fget, (PrimValue(n), StringImm(name)), None, (), _OBJECT)
+            return Call(fget, (_number(n), StringImm(name)), None, (), _OBJECT)
 
         made, _ = _with_loads(func, load, params[: attrs["num_input"]], func.is_pure)
         return replace(made, attrs=FrozenMap({**made.attrs, **attrs}))
@@ -266,7 +273,7 @@ def LazySetOutput() -> ModulePass:
         params, attrs = _with_callback(func, fset) if "num_input" in func.attrs else ([*func.params, fset], {})
 
         def store(n: int, value: Any) -> Call:
-            return Call(fset, (PrimValue(n), value), None, (), _VOID)
+            return Call(fset, (_number(n), value), None, (), _VOID)
 
         plain = without_dataflow(func)
         made = _Stores(plain, store, False, set()).run(plain, params)

@@ -12,7 +12,7 @@ from tensorexpr import relax, tir
 from tensorexpr.errors import DeclarationError
 from tensorexpr.relax import const, op, transform
 from tensorexpr.relax.evaluator import Evaluator
-from tensorexpr.relax.transform.gradient import TABLE
+from tensorexpr.relax.transform.gradient_rows import TABLE
 
 from .test_simplify import graph
 

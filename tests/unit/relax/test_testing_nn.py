@@ -140,7 +140,7 @@ def test_an_operand_that_stands_twice_is_computed_once() -> None:
     assert len(list(bb.get()["main"].body.bindings())) == 20  # type: ignore[attr-defined]
 
 
-NUMBERS = from_source("""
+NUMBERS: Any = from_source("""
 @I.ir_module
 class Module:
     @T.prim_func(private=True)

@@ -224,7 +224,7 @@ class Module:
             pairs = zip(exprs, tensors, strict=True)
             return unwrapped(self.forward(*(Tensor(_expr=expr) if is_tensor else expr for expr, is_tensor in pairs)))
 
-        weights = [parameter._expr for parameter in self.parameters()]
+        weights: list[Any] = [parameter._expr for parameter in self.parameters()]
         return emitted(called(type(self).__name__, forward, {name: unwrapped(arg) for name, arg in given.items()}, weights))
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
