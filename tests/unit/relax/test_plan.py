@@ -260,7 +260,7 @@ def test_what_a_function_returns_is_what_it_says() -> None:
 @I.ir_module
 class M:
     @R.function
-    def main(x: R.Tensor(("n", "m")), y: R.Object) -> R.Tensor(("m", "n")):
+    def main(x: R.Tensor(("n", "m"), "float32"), y: R.Object) -> R.Tensor(("m", "n"), "float32"):
         return y
 """)
     run = relax.VirtualMachine(relax.build(mod), tvm.cpu())["main"]
