@@ -47,7 +47,8 @@ def settled(rank: int) -> Callable[[dict[str, Any]], dict[str, Any]]:
     def run(attrs: dict[str, Any]) -> dict[str, Any]:
         names = [name for name in ("pool_size", "strides", "dilation", "output_padding") if name in attrs]
         front, back = paddings(attrs["padding"], rank)
-        made = {**attrs, **{name: tuple(sizes(attrs[name], rank, name)) for name in names}, "padding": (*front, *back)}
+        numbers: dict[str, Any] = {name: tuple(sizes(attrs[name], rank, name)) for name in names}
+        made = {**attrs, **numbers, "padding": (*front, *back)}
         if "out_layout" in made and made["out_layout"] in ("", made.get("data_layout", made.get("layout"))):
             made["out_layout"] = None
         return made
