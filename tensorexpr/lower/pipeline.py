@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..errors import LoweringError
 from ..tir.function import IRModule, PrimFunc
@@ -113,6 +113,18 @@ FINAL: tuple[Pass, ...] = (
     LAUNCH,  # last: as loops, threads have ranges and places of their own, which the phases make use of
 )
 LAST_PHASE = max(PHASES)
+_BY_TARGET = {
+    "tir.InjectPrefetch",
+    "tir.InjectDoubleBuffer",
+    "tir.SplitVectorLoop",
+    "tir.UnrollRegisterTile",
+    "tir.TransposeLoads",
+    "tir.RegisterPromotion",
+    "tir.HoistExpression",
+}
+"""The passes above that look at the target, most of them at its registers."""
+Kept: TypeAlias = dict[tuple[str, int], tuple[Any, IRModule]]
+"""What lowering one program for several targets shares: by a step and the id of what it was given, that (it lives on) and the result."""
 _NONE_ADDED: dict[int, list[Pass]] = {phase: [] for phase in PHASES}
 
 
@@ -152,8 +164,14 @@ def lower(
         return _shown(next(islice(_by_phase(mod, ctx, added, simple_mode), upto, None)), ctx, upto)
 
 
-def lower_for_cpu(inp: Any, args: Sequence[Any] | None = None, name: str = "main", binds: Mapping[Any, Any] | None = None) -> IRModule:
+def lower_for_cpu(
+    inp: Any, args: Sequence[Any] | None = None, name: str = "main", binds: Mapping[Any, Any] | None = None, kept: Kept | None = None
+) -> IRModule:
     """What `lower(inp, args, name, binds)` gives, with the threads of grids as loops: blocks in parallel, their threads in turn.
+
+    Args:
+        inp, args, name, binds: as of `lower`.
+        kept: what an earlier lowering in the same context left for this one, which leaves more.
 
     Raises:
         LoweringError: as `lower`, and for barriers that not all threads reach and blocks larger than a GPU has.
@@ -165,28 +183,30 @@ def lower_for_cpu(inp: Any, args: Sequence[Any] | None = None, name: str = "main
 
         inp = units_as_loops(inp)
     with deep_recursion:
-        mod = _as_module(inp, args, name, binds, ctx)
-        return _whole(mod, ctx, added, False, on_cpu=any(has_threads(func) for func in mod.functions.values()))
+        mod = _as_module(inp, args, name, binds, ctx, kept)
+        return _whole(mod, ctx, added, False, on_cpu=any(has_threads(func) for func in mod.functions.values()), kept=kept)
 
 
-def _whole(mod: IRModule, ctx: PassContext, added: Mapping[int, list[Pass]], simple_mode: bool, on_cpu: bool) -> IRModule:
+def _whole(
+    mod: IRModule, ctx: PassContext, added: Mapping[int, list[Pass]], simple_mode: bool, on_cpu: bool, kept: Kept | None = None
+) -> IRModule:
     """The module after the last phase."""
     options = _options(ctx, simple_mode)
     if not ctx.instruments and not on_cpu and _is_lowered(mod, options):
         return mod
     if _is_lowered(mod, options, but_registers=True):
         added = _NONE_ADDED  # the registers change what our passes do; the user's have seen the program
-    return next(islice(_by_phase(mod, ctx, added, simple_mode, on_cpu), LAST_PHASE, None))
+    return next(islice(_by_phase(mod, ctx, added, simple_mode, on_cpu, kept), LAST_PHASE, None))
 
 
-def lower_by_phase(inp: Any, args: Sequence[Any] | None = None, name: str = "main") -> Iterator[IRModule]:
+def lower_by_phase(inp: Any, args: Sequence[Any] | None = None, name: str = "main", kept: Kept | None = None) -> Iterator[IRModule]:
     """What `lower(inp, args, name, upto=phase)` gives for each phase in turn, by one lowering; raises what it does.
 
-    The contexts in which a phase is asked for are those in which it runs.
+    The contexts in which a phase is asked for are those in which it runs. `kept` is as of `lower_for_cpu`.
     """
     ctx = PassContext.current()
     with deep_recursion:
-        phases = _by_phase(_as_module(inp, args, name, None, ctx), ctx, _user_passes(ctx), simple_mode=False)
+        phases = _by_phase(_as_module(inp, args, name, None, ctx, kept), ctx, _user_passes(ctx), simple_mode=False, kept=kept)
     for phase in PHASES:
         with deep_recursion:  # not around the `yield`: it is for the passes, not for what the caller does with the module
             mod = _shown(next(phases), ctx, phase)
@@ -221,7 +241,7 @@ def _simple(passes: Sequence[Pass]) -> Iterator[Pass]:
 
 
 def _by_phase(
-    mod: IRModule, ctx: PassContext, added: Mapping[int, list[Pass]], simple_mode: bool, on_cpu: bool = False
+    mod: IRModule, ctx: PassContext, added: Mapping[int, list[Pass]], simple_mode: bool, on_cpu: bool = False, kept: Kept | None = None
 ) -> Iterator[IRModule]:
     """The module after each phase."""
     verify = FreeVars() if os.environ.get("TENSOREXPR_VERIFY") else None
@@ -231,7 +251,13 @@ def _by_phase(
     for phase, own in PHASES.items():
         passes = (*before_phase.get(phase, ()), *own)
         for one in _simple(passes) if simple_mode else passes:
-            before, mod = mod, run_pass(one, mod, ctx)
+            before, key = mod, (one.name, id(mod))
+            if kept is not None and key in kept:
+                mod = kept[key][1]
+                continue
+            mod = run_pass(one, mod, ctx)
+            if kept is not None and one.name not in _BY_TARGET:
+                kept[key] = before, mod
             # What a pass left alone was checked after the one before; most passes find nothing to do.
             if verify is not None and mod is not before:
                 check_module(mod, one.name, None, by_user=False, free=verify)
@@ -271,9 +297,16 @@ def _check_phase(mod: IRModule, ctx: PassContext, phase: int, verify: FreeVars |
         check_module(mod, where, phase, by_user=bool(switched_off), free=verify)
 
 
-def _as_module(inp: Any, args: Sequence[Any] | None, name: str, binds: Mapping[Any, Any] | None, ctx: PassContext) -> IRModule:
+def _as_module(
+    inp: Any, args: Sequence[Any] | None, name: str, binds: Mapping[Any, Any] | None, ctx: PassContext, kept: Kept | None = None
+) -> IRModule:
     if isinstance(inp, IRModule):
         return inp
+    if kept is not None:
+        key = "", id(inp)
+        if key not in kept:
+            kept[key] = inp, _as_module(inp, args, name, binds, ctx)
+        return kept[key][1]
     if isinstance(inp, PrimFunc):
         promised = inp.attrs.get("tir.noalias", ctx.flag("tir.noalias", True))
         return IRModule({name: inp.with_attrs({**inp.attrs, "global_symbol": name, "tir.noalias": promised})})

@@ -11,7 +11,7 @@ import numpy as np
 from ..arith.index_map import IndexMap
 from ..lower.context import PassContext
 from ..lower.device.on_cpu import with_barriers
-from ..lower.pipeline import LAST_PHASE, lower_by_phase
+from ..lower.pipeline import LAST_PHASE, Kept, lower_by_phase, lower_for_cpu
 from ..lower.register_file import RegisterFile
 from ..runtime import ndarray as nd
 from ..runtime.build import build
@@ -96,10 +96,14 @@ def expectation_of(args: Sequence[Tensor], seed: int, values: Mapping[Any, int])
 
 
 class Lowering:
-    """The phases of one program, each lowered once; what is built is the last of them where it fits the machine's registers."""
+    """The phases of one program, each lowered once; what is built is the last of them where it fits the machine's registers.
+
+    Where it doesn't, only the passes run again that look at registers, and what comes after them.
+    """
 
     def __init__(self, program: Schedule | PrimFunc, args: Sequence[Any] | None = None) -> None:
         self._program, self._args = program, args
+        self._kept: Kept = {}
         self._steps: Iterator[IRModule] | None = None
         self._modules: list[IRModule] = []
 
@@ -110,7 +114,7 @@ class Lowering:
             TensorExprError: from lowering; asked again, it is lowered again.
         """
         if self._steps is None:
-            self._steps = lower_by_phase(self._program, self._args)
+            self._steps = lower_by_phase(self._program, self._args, kept=self._kept)
         try:
             while len(self._modules) <= phase:
                 self._modules.append(next(self._steps))
@@ -142,8 +146,11 @@ class Lowering:
         with Target.target_or_current(None):
             fits = asked == RegisterFile.current()
         lowered = self._modules[LAST_PHASE] if len(self._modules) > LAST_PHASE else None
-        if lowered is None or not fits or PassContext.current().instruments:
+        if PassContext.current().instruments:
             return build(self._program, self._args, name="main")
+        if lowered is None or not fits:
+            with Target.target_or_current(None):
+                lowered = lower_for_cpu(self._program, self._args, kept=self._kept)
         return build(lowered)
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
+import sys
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -10,9 +13,10 @@ import pytest
 from tensorexpr.errors import InternalError, LoweringError
 from tensorexpr.lower import lower
 from tensorexpr.lower.context import PassContext
-from tensorexpr.lower.passes import PassInfo
-from tensorexpr.lower.pipeline import FINAL, PHASES, lower_by_phase
+from tensorexpr.lower.passes import Pass, PassInfo
+from tensorexpr.lower.pipeline import _BY_TARGET, FINAL, PHASES, Kept, lower_by_phase, lower_for_cpu
 from tensorexpr.lower.transform import VectorizeLoop, prim_func_pass
+from tensorexpr.target import Target
 from tensorexpr.tir.expr import Var
 from tensorexpr.tir.function import IRModule, PrimFunc
 from tensorexpr.tir.interpreter import interpret
@@ -241,3 +245,21 @@ def test_deep_expressions() -> None:
     start = func(vectorized("i", 8, long_sum), a, b)
     check_kept(start, lower(start)["main"], phase=3)
     assert loops(VectorizeLoop()(IRModule({"main": start}))["main"]) == []
+
+
+def test_what_is_kept_for_other_targets_is_what_they_would_make() -> None:
+    program, alone = matmul(24, 64, 8, 6, 32, 16), list[str]()
+    kept: Kept = {}
+    for target in (None, "llvm -mcpu=x86-64", "llvm -mcpu=znver3"):
+        with Target(target) if target else nullcontext():
+            alone.append(str(lower(program)))
+            assert str(lower_for_cpu(program, kept=kept)) == alone[-1]
+    assert len(set(alone)) > 1, "nothing depended on the registers, so nothing was tested"
+
+
+def test_passes_that_are_kept_do_not_look_at_the_target() -> None:
+    def looks(one: Pass) -> bool:
+        source = inspect.getsource(sys.modules[one.run.__module__])
+        return "RegisterFile" in source or "Target.current(" in source
+
+    assert {one.name for passes in PHASES.values() for one in passes if looks(one)} == _BY_TARGET
