@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -46,11 +47,14 @@ def network(n: Any = 2, bound: int | None = None) -> Any:
     return relax.transform.LegalizeOps()(bb.get())
 
 
-def run(mod: Any, x: np.ndarray, watched: bool) -> Any:
-    vm = relax.VirtualMachine(relax.build(mod, relax_pipeline=None))
-    if watched:
-        vm.set_instrument(lambda *args: 0)
-    return [one.numpy() for one in vm["main"](x, x)]
+def runs(mod: Any, x: np.ndarray) -> Iterator[Any]:
+    """What the built module gives, unwatched and watched."""
+    built = relax.build(mod, relax_pipeline=None)
+    for watched in (False, True):
+        vm = relax.VirtualMachine(built)
+        if watched:
+            vm.set_instrument(lambda *args: 0)
+        yield [one.numpy() for one in vm["main"](x, x)]
 
 
 @pytest.mark.parametrize("symbolic", [False, True])
@@ -62,7 +66,7 @@ def test_each_pass_keeps_the_meaning(symbolic: bool) -> None:
         mod = one(mod)
         again: Any = from_source(mod.script())
         assert again.script() == mod.script()
-        for found in (Evaluator(mod)("main", x, x), run(mod, x, False), run(mod, x, True)):
+        for found in (Evaluator(mod)("main", x, x), *runs(mod, x)):
             for a, b in zip(found, expected, strict=True):
                 np.testing.assert_allclose(a, b, rtol=1e-6)
     text = mod["main"].script()

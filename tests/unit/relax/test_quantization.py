@@ -52,11 +52,11 @@ def test_a_network_on_integers(method: str, activations: str, per_channel: bool)
     made = quantize(NETWORK, SAMPLES, activations=activations, method=method, per_channel=per_channel)
     assert [site.reason for site in made.sites] == ["", "", "", "each window is of one channel", ""]
     assert "4 of 5 products and convolutions on integers; 3 samples seen" in str(made)
+    vm = relax.VirtualMachine(relax.build(made.module, "llvm"))
     for sample in SAMPLES:
         exact, found = (Evaluator(mod)("main", sample["x"]) for mod in (NETWORK, made.module))
         np.testing.assert_allclose(found, exact, atol=0.05)
-        built = relax.VirtualMachine(relax.build(made.module, "llvm"))["main"](sample["x"]).numpy()
-        np.testing.assert_allclose(built, found, atol=0.01)
+        np.testing.assert_allclose(vm["main"](sample["x"]).numpy(), found, atol=0.01)
 
 
 def test_what_runs_is_integer_kernels() -> None:
