@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from tensorexpr import te
@@ -134,12 +132,10 @@ def test_the_reduction_of_a_register_tile_stays() -> None:
 
 def test_huge_unrolling_is_refused_quickly() -> None:
     start = func(unrolled("i", 1 << 30, lambda i: unrolled("j", 8, lambda j: store(B, 1.0, j))), B)
-    began = time.perf_counter()
-    with pytest.raises(
+    with pytest.raises(  # were they made first, the test would hang
         LoweringError, match=r"unrolling the loop i of extent 1073741824 makes 8589934592 statements; .* explicit_max_step=16384"
     ):
         unroll_loop(start, PassContext())
-    assert time.perf_counter() - began < 5  # it would take hours
 
 
 def test_the_limit_can_be_moved() -> None:
