@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ import onnxruntime
 from onnx import version_converter
 from onnxruntime import quantization
 from onnxruntime.quantization.shape_inference import quant_pre_process
+from turns import in_turn
 
 import tensorexpr as tvm
 from tensorexpr import relax
@@ -67,20 +67,6 @@ def peer(path: Path, exact: bool) -> onnxruntime.InferenceSession:
     return onnxruntime.InferenceSession(str(path), options)
 
 
-def in_turn(calls: Sequence[Callable[[], Any]], rounds: int) -> list[float]:
-    """Milliseconds of each, the 20th percentile of its calls."""
-    times: list[list[float]] = [[] for _ in calls]
-    for _ in range(rounds):
-        for call, found in zip(calls, times, strict=True):
-            time.sleep(_PAUSE)
-            call()
-            for _ in range(2):
-                start = time.perf_counter()
-                call()
-                found.append(time.perf_counter() - start)
-    return [float(np.percentile(one, 20)) * 1e3 for one in times]
-
-
 def main() -> None:
     """Quantise, build, compare and time."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -103,7 +89,7 @@ def main() -> None:
         results = [ours(), exact.run(None, {given.name: x})[0], fast.run(None, {given.name: x})[0]]
         apart = [float(np.abs(one - results[1]).max() / np.abs(results[1]).max()) for one in results]
         theirs = [lambda peer=one, x=x, g=given: peer.run(None, {g.name: x}) for one in (exact, fast)]
-        mine, precise, saturating = in_turn([ours, *theirs], options.rounds)
+        mine, precise, saturating = in_turn([ours, *theirs], options.rounds, each=2, pause=_PAUSE)
         print(f"{name}: {mine:.2f} ms; ONNX Runtime exact {precise:.2f} ({precise / mine:.2f}x), saturating {saturating:.2f}", end="; ")
         print(f"ours and the saturating are {apart[0]:.3f} and {apart[2]:.3f} of the largest value from the exact")
 

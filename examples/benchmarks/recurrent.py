@@ -10,7 +10,6 @@ two threads.
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,6 +18,7 @@ import onnx
 import onnxruntime
 import torch
 from onnx import helper, numpy_helper
+from turns import in_turn
 
 import tensorexpr as tvm
 from tensorexpr import relax
@@ -52,20 +52,6 @@ def as_onnx(kind: str, module: Any, shape: Sequence[int]) -> Any:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 14)], ir_version=8)
 
 
-def in_turn(calls: Sequence[Callable[[], Any]], rounds: int) -> list[float]:
-    """Milliseconds of each, the 20th percentile of its calls."""
-    times: list[list[float]] = [[] for _ in calls]
-    for _ in range(rounds):
-        for call, found in zip(calls, times, strict=True):
-            time.sleep(_PAUSE)
-            call()
-            for _ in range(4):
-                start = time.perf_counter()
-                call()
-                found.append(time.perf_counter() - start)
-    return [float(np.percentile(one, 20)) * 1e3 for one in times]
-
-
 def measure(kind: str, hidden: int, steps: int, batch: int, ways: int, rounds: int) -> None:
     """One layer: a line with the three times."""
     module = getattr(torch.nn, kind)(hidden, hidden, bidirectional=ways == 2).eval()
@@ -86,7 +72,7 @@ def measure(kind: str, hidden: int, steps: int, batch: int, ways: int, rounds: i
     wanted = last.reshape(steps, batch, ways, hidden).transpose(0, 2, 1, 3)
     for found in (mine, theirs):
         np.testing.assert_allclose(found, wanted, rtol=_TOLERANCE, atol=_TOLERANCE)
-    ours, ort, own = in_turn(calls, rounds)
+    ours, ort, own = in_turn(calls, rounds, each=4, pause=_PAUSE)
     least = min(ort, own)
     print(f"| {kind} | {hidden} | {steps} | {batch} | {ways} | {ours:.3f} | {ort:.3f} | {own:.3f} | {least / ours:.2f} |", flush=True)
 
