@@ -39,7 +39,7 @@ def test_examples_run(example: str) -> None:
         pytest.importorskip(NEEDS[example], reason=f"the example shows {NEEDS[example]}")
     searches = ["--trials", "3"] if example < "09" or example > "12" else []
     command = [sys.executable, str(ROOT / "examples" / example), "--size", "64", *searches]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT, env=AS_USERS)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=500, cwd=ROOT, env=AS_USERS)
     assert done.returncode == 0, done.stderr
     assert [text for text in EXAMPLES[example] if text not in done.stdout] == []
 
@@ -80,7 +80,7 @@ _SMALLER = dict.fromkeys(("opt_gemm.py", "gpu_gemm.py"), ("--size", "64"))
 @pytest.mark.parametrize("example", sorted(FROM_TVM))
 def test_programs_in_the_style_of_tvm_run(example: str) -> None:
     command = [sys.executable, str(ROOT / "examples/from_tvm" / example), *_SMALLER.get(example, ())]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=ROOT, check=False, env=AS_USERS)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=500, cwd=ROOT, check=False, env=AS_USERS)
     assert done.returncode == 0, done.stderr
     assert [text for text in FROM_TVM[example] if text not in done.stdout] == []
 
@@ -92,7 +92,7 @@ def test_every_program_in_the_style_of_tvm_is_run() -> None:
 def test_the_lesson_in_steps_runs_and_its_page_names_every_step() -> None:
     folder = ROOT / "examples/gemm_steps"
     command = [sys.executable, str(folder / "run_all.py"), "--size", "48", "--quick"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT, env=AS_USERS)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=500, cwd=ROOT, env=AS_USERS)
     assert done.returncode == 0, done.stderr
     steps = {path.stem for path in folder.glob("[0-9][0-9]_*.py")}
     for page in (done.stdout + "".join(steps) * done.stdout.count("isn't measured"), (folder / "README.md").read_text()):
@@ -101,7 +101,7 @@ def test_the_lesson_in_steps_runs_and_its_page_names_every_step() -> None:
 
 def test_a_step_of_the_lesson_runs_alone() -> None:
     command = [sys.executable, str(ROOT / "examples/gemm_steps/04_register_tile.py"), "--size", "33", "--quick"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT, env=AS_USERS)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=500, cwd=ROOT, env=AS_USERS)
     assert done.returncode == 0, done.stderr
     assert re.fullmatch(r"04_register_tile, 33\^3: \d+\.\d GFLOPS, \d+\.\d\d x NumPy\n", done.stdout)
 
@@ -110,7 +110,7 @@ def test_a_step_of_the_lesson_runs_alone() -> None:
 def test_a_step_of_the_lesson_on_gpus_counts_what_its_page_says(step: str) -> None:
     folder = ROOT / "examples/gpu_steps"
     command = [sys.executable, str(folder / f"{step}.py"), "--size", "64"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=ROOT, env=AS_USERS)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=500, cwd=ROOT, env=AS_USERS)
     assert done.returncode == 0, done.stderr
     said = re.fullmatch(
         rf"{step}, 64\^3, for each 1024 multiply-adds: ([\d.]+) instructions of warps, .* 0\.0 for conflicts\n", done.stdout

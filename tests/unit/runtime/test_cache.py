@@ -276,10 +276,10 @@ def _start(environment: dict[str, str]) -> subprocess.Popen[str]:
 def test_processes_share_what_they_made(folder: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     both = [_start(environment) for _ in range(2)]  # at once, into an empty folder
-    assert all(process.communicate(timeout=60)[0].split() and not process.returncode for process in both)
+    assert all(process.communicate(timeout=300)[0].split() and not process.returncode for process in both)
     third = _start(environment)
-    assert third.communicate(timeout=60)[0].split() == ["cache", "load"], "the passes are loaded, or ran"
+    assert third.communicate(timeout=300)[0].split() == ["cache", "load"], "the passes are loaded, or ran"
     for path in folder.iterdir():
         path.write_bytes(path.read_bytes()[:-1])
     fourth = _start(environment)
-    assert "codegen" in fourth.communicate(timeout=60)[0]
+    assert "codegen" in fourth.communicate(timeout=300)[0]
