@@ -20,6 +20,7 @@ Emit = Callable[[PrimExpr, PrimExpr, PrimExpr], None]
 
 _SHORT = 128  # elements: from here on comparing all pairs takes longer than counting digits
 _LANES = 16  # of the comparisons; wider than a register is several of them
+_HANDFUL = 16  # elements that are kept in order one by one
 _BATCH = 256  # candidates for the first few: from here on sorting them costs about the same for each
 
 
@@ -85,11 +86,15 @@ def is_sorted_by_keys(dtype: str) -> bool:
 def first_of_row(ib: IRBuilder, rows: Rows, row: PrimExpr, count: PrimExpr, is_ascend: bool, emit: Emit) -> None:
     """`sort_row`, of which only the first `count` elements are wanted.
 
-    Few of many: a batch of candidates is sorted, and what follows in the row is compared with the last wanted one of them. What is
-    smaller joins the batch, in place of those that aren't wanted; when it is full it is sorted again. Of n elements in random order
-    about `count * log(n / count)` join it.
+    A handful is kept in order while the row goes by: what is smaller than the last of it moves those behind its place. Few of many: a
+    batch of candidates is sorted, and what follows in the row is compared with the last wanted one of them. What is smaller joins the
+    batch, in place of those that aren't wanted; when it is full it is sorted again. Of n elements in random order about
+    `count * log(n / count)` join it.
     """
     size, wanted, index = arithmetic.as_int(rows.length), arithmetic.as_int(count), rows.length.dtype
+    if size is not None and wanted is not None and 0 < wanted <= min(_HANDFUL, size - 1):
+        _insert_first(ib, rows, row, size, wanted, is_ascend, emit)
+        return
     # Each sort leaves at least three quarters of the batch free for those that join.
     batch = max(_BATCH, 4 * wanted) if wanted is not None else 0
     # Where one batch holds the row there is nothing to leave out.
@@ -126,6 +131,33 @@ def first_of_row(ib: IRBuilder, rows: Rows, row: PrimExpr, count: PrimExpr, is_a
     settle()
     with ib.for_range(0, wanted, "i", dtype=index) as i:
         emit(i, rows.load(row, origin[state[1] + i]), origin[state[1] + i])
+
+
+def _insert_first(ib: IRBuilder, rows: Rows, row: PrimExpr, size: int, wanted: int, is_ascend: bool, emit: Emit) -> None:
+    """`first_of_row` of so few that each one finds its place by going along those that are there."""
+    index = rows.length.dtype
+    bits = parse_dtype(key_dtype(rows.buffer.dtype)).bits
+    keys = ib.allocate(f"uint{bits}", (wanted + 1,), "keys", scope="local")
+    origin = ib.allocate(index, (wanted + 1,), "origin", scope="local")
+    place = ib.allocate(index, (1,), "place", scope="local")
+    keys[0] = const(0, keys.dtype)  # nothing is smaller: it ends each search
+
+    def insert(i: PrimExpr, key: PrimExpr, last: PrimExpr) -> None:
+        place[0] = last
+        # Not `>=`: of equal elements the first ones stay, as in a stable sort.
+        with ib.while_loop(keys[place[0] - 1] > key):
+            keys[place[0]], origin[place[0]] = keys[place[0] - 1], origin[place[0] - 1]
+            place[0] = place[0] - 1
+        keys[place[0]], origin[place[0]] = key, i
+
+    with ib.for_range(0, wanted, "i", dtype=index) as i:
+        insert(i, ib.let("key", key_of(rows.load(row, i), is_ascend)), i + 1)
+    with ib.for_range(wanted, size, "i", dtype=index) as i:
+        key = ib.let("key", key_of(rows.load(row, i), is_ascend))
+        with ib.if_scope(key < keys[wanted]):
+            insert(i, key, const(wanted, index))
+    with ib.for_range(0, wanted, "i", dtype=index) as i:
+        emit(i, rows.load(row, origin[i + 1]), origin[i + 1])
 
 
 def key_dtype(dtype: str) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from ..spaces.machine import is_parallel
+from ..target import Target
 from ..te.extern import extern
 from ..te.tensor import Tensor
 from ..tir import arithmetic, ir_builder
@@ -13,6 +15,7 @@ from ..tir.arithmetic import as_int, const
 from ..tir.buffer import Buffer
 from ..tir.expr import PrimExpr
 from ..tir.ir_builder import IRBuilder
+from .launches import runs_on_gpu
 
 Body = Callable[[IRBuilder, list[Buffer], list[Buffer]], None]
 
@@ -28,10 +31,17 @@ class Rows:
         self.count = outer * self.inner
 
     @contextmanager
-    def parallel(self) -> Iterator[PrimExpr]:
-        """A parallel loop over the rows."""
-        with self._builder.for_range(0, self.count, "row", kind="parallel") as row:
+    def parallel(self, kind: str = "parallel") -> Iterator[PrimExpr]:
+        """A loop over the rows, parallel unless it is told otherwise."""
+        with self._builder.for_range(0, self.count, "row", kind=kind) as row:
             yield row
+
+    def kind_of_loop(self, operations: int) -> str:
+        """Whether a loop over the rows is worth threads, which do so many operations for each element: "parallel", or "serial"."""
+        count, length = as_int(self.count), as_int(self.length)
+        if count is None or length is None or runs_on_gpu():
+            return "parallel"
+        return "parallel" if is_parallel(Target.target_or_current(None), count * length * operations) else "serial"
 
     def _at(self, row: Any, i: Any) -> PrimExpr:
         # Neighbouring rows are neighbours in memory: row r of axis 1 of [2, 3, 4] begins at (r // 4) * 12 + r % 4.

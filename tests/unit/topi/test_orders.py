@@ -115,6 +115,25 @@ def test_topk_gives_the_first_of_the_sorted(kind: str, number: int) -> None:
     np.testing.assert_array_equal(everything, np.sort(values))
 
 
+@pytest.mark.parametrize("ascending", [False, True])
+@pytest.mark.parametrize("size", [1, 2, 17, 300])
+@pytest.mark.parametrize("dtype", ["float32", "int8", "float64"])
+def test_a_handful_of_each_row(dtype: str, size: int, ascending: bool) -> None:
+    """Rows with many equal elements, in order and against it; of equal ones the first come first."""
+    rng = np.random.default_rng(size)
+    mixed = rng.integers(-3, 4, (3, size)).astype(dtype)
+    values = np.concatenate([mixed, np.sort(mixed[:1], 1), np.sort(mixed[:1], 1)[:, ::-1]])
+    if dtype != "int8" and size > 1:
+        values[0, ::2], values[1, -1] = np.nan, -0.0
+    A = te.placeholder(values.shape, dtype, name="A")
+    order = np.argsort(values, axis=-1, kind="stable")
+    if not ascending:
+        order = size - 1 - np.flip(np.argsort(np.flip(values, -1), axis=-1, kind="stable"), -1)
+    for count in sorted({1, min(size, 5), min(size, 16), size}):
+        [places] = run([A], [values], topi.topk(A, count, ret_type="indices", is_ascend=ascending, dtype="int32"))
+        np.testing.assert_array_equal(places, order[:, :count])
+
+
 def test_topk_names_what_it_may_return() -> None:
     with pytest.raises(DeclarationError, match="ret_type is 'all'; it takes 'both', 'values', 'indices'"):
         topi.topk(te.placeholder((2, 3)), ret_type="all")
