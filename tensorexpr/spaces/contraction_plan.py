@@ -28,6 +28,8 @@ _PARALLEL_STEPS = 1 << 13
 _WORTH_A_COPY = 64
 # ... and for computing it once: 256 x 1024 x 1024 of W * scale takes as long either way with 16 rows, 1.4 times without with 32 (Zen 3).
 WORTH_ONE_COMPUTATION = 16
+# Rows of an operand side by side that prefetchers follow, and rows of the product up to which they decide.
+_STREAMS, _FOLLOWED = 8, 24
 # Lanes that have less than half their places filled lose more than packing another axis costs.
 _FULL_LANES = 4
 _ROWS = 0.2  # cycles that a vector of a plane, far from that of the next step, delays the multiply-adds beside it
@@ -291,17 +293,18 @@ def _streamed(plan: Plan, target: Target) -> Plan | None:
 
         for parts of columns:  for blocks of k:  for panels:  for tiles of rows:  C[i, j] += A[i, k] * B[k, j]
 
-    Loading and storing sums once more for each block takes less than copies of panels until some 64 rows share these. The rows of a
-    single tile meet each line but once. (Ice Lake server: 24 x 2048 x 2048 in 1.6 ms instead of 4.6, 32 x 768 x 768 0.22 of 0.23, but
-    64 x 768 x 768 0.42 of 0.40 and, in one tile, 4 x 1024 x 1024 0.12 of 0.11.)
+    Loading and storing sums once more for each block takes less than copies of panels until some 64 rows share these. (Ice Lake server:
+    24 x 2048 x 2048 in 1.6 ms instead of 4.6, 32 x 768 x 768 0.22 of 0.23, but 64 x 768 x 768 0.42 of 0.40.) Of fewer rows most of the
+    time is what the operand takes to arrive, and blocks have as few of its rows as prefetchers follow side by side.
     """
     contraction, machine = plan.contraction, target.machine
     depth, rows, columns = (contraction.size(*axes) for axes in (contraction.summed, contraction.rows, contraction.columns))
-    block, stride = machine.translations, contraction.right.step(contraction.summed[-1])
+    pages, stride = machine.translations, contraction.right.step(contraction.summed[-1])
     is_plain = plan.pack is Pack.NONE and plan.dot is None and contraction.can_be_packed and len(contraction.summed) == 1
-    is_far = depth >= 2 * block and depth * min(stride, machine.page_bytes) > block * machine.page_bytes
-    if not is_plain or not is_far or not plan.tile.rows < rows < _WORTH_A_COPY:
+    is_far = depth >= 2 * pages and depth * min(stride, machine.page_bytes) > pages * machine.page_bytes
+    if not is_plain or not is_far or rows >= _WORTH_A_COPY:
         return None
+    block = _STREAMS if rows < _FOLLOWED else pages
     # rows of sums and of the operand, as wide as a part, in half of the second cache
     # The factor 2: what is kept may fill half of the cache; the rest is what passes through.
     kept = 2 * (rows + block) * columns * contraction.right.bytes

@@ -48,7 +48,7 @@ def elementwise_consumer(tree: ScheduleTree, stage: StageNode) -> StageNode | No
     for current in waiting:
         readers = tree.consumers(current)
         # One reader at other indices, a sum of what was computed say, needs elements that a tile of this stage doesn't have yet.
-        if not readers or not all(_reads_elementwise(tree, reader, current) for reader in readers):
+        if not readers or not all(reads_elementwise(tree, reader, current) for reader in readers):
             return None
         for reader in readers:
             if isinstance(reader.attach, Inline):
@@ -76,7 +76,8 @@ def tiled_result(s: Schedule, stage: StageNode, finished: Container[int] = ()) -
     return found
 
 
-def _reads_elementwise(tree: ScheduleTree, reader: StageNode, stage: StageNode) -> bool:
+def reads_elementwise(tree: ScheduleTree, reader: StageNode, stage: StageNode) -> bool:
+    """True if a stage reads each element of another once, or again, where it stands itself: y * sigmoid(y) of y."""
     if not isinstance(reader.op, ComputeOp) or len(reader.reduction) or reader.origin.num_outputs != 1 or not _same_shape(reader, stage):
         return False
     for load in tree.reads(reader):

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ..spaces.machine import is_parallel
 from ..target import Target
 from ..te.extern import extern
 from ..te.tensor import Tensor
@@ -41,6 +40,8 @@ class Rows:
         count, length = as_int(self.count), as_int(self.length)
         if count is None or length is None or runs_on_gpu():
             return "parallel"
+        from ..spaces.machine import is_parallel  # rules of schedules, which programs of kernels that are built already don't load
+
         return "parallel" if is_parallel(Target.target_or_current(None), count * length * operations) else "serial"
 
     def _at(self, row: Any, i: Any) -> PrimExpr:

@@ -41,6 +41,7 @@ def check(sch: tir.Schedule, rows: int, columns: int) -> None:
 @settings(max_examples=8, deadline=None)
 @given(rows=st.integers(2, 6), columns=st.integers(2, 9), threads=st.integers(2, 16), place=st.sampled_from(["thread", "block", "shared"]))
 @example(rows=6, columns=7, threads=16, place="shared")
+@example(rows=2, columns=3, threads=4, place="shared")
 def test_a_stage_in_loops_of_any_grid(rows: int, columns: int, threads: int, place: str) -> None:
     sch = twice_more(rows, columns)
     grid, lanes = on_grid(sch, "C", threads)
@@ -48,8 +49,11 @@ def test_a_stage_in_loops_of_any_grid(rows: int, columns: int, threads: int, pla
         sch.set_scope("B", 0, "shared")
     sch.compute_at("B", lanes if place == "thread" else grid)
     if place == "shared":  # filled by all threads, whose elements begin anywhere in a row
-        inner = sch.fuse(*sch.get_loops("B")[1:])
-        sch.bind(sch.split(inner, [None, threads])[1], "threadIdx.x")
+        inner = sch.split(sch.fuse(*sch.get_loops("B")[1:]), [None, threads])[1]
+        try:
+            sch.bind(inner, "threadIdx.x")
+        except ScheduleError as error:  # rows of 3 where blocks have 4: where an element begins is no split of loops
+            assert "needs axes that are made of loops by splitting and fusing" in str(error)
     check(sch, rows, columns)
 
 
