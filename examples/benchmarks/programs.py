@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import torch
+import programs_of_fields  # puts its programs into the table
 from programs_of_users import PROGRAMS, Draw
 from turns import in_turn
 
@@ -32,7 +33,7 @@ def arrays_of(tensors: list[Any]) -> list[Any]:
     found = []
     for tensor in tensors:
         shape = [int(extent) for extent in tensor.shape]
-        low = 0 if tensor.dtype == "int32" else -100
+        low = -100 if tensor.dtype == "int8" else 0
         is_float = tensor.dtype.startswith("float")
         found.append((rng.standard_normal(shape) if is_float else rng.integers(low, 100, shape)).astype(tensor.dtype))
     return found

@@ -22,7 +22,7 @@ from ..te.dag import output_ops, topological_order
 from ..te.dag_text import format_dag
 from ..te.flops import flop_count
 from ..te.identity import dag_key
-from ..te.operation import Operation
+from ..te.operation import Operation, PlaceholderOp
 from ..te.scan_op import ScanOp
 from ..te.tensor import Tensor
 from ..tir.printer.highlight import ShownAsText
@@ -64,8 +64,10 @@ class ComputeDAG(ShownAsText):
 
     @cached_property
     def outputs(self) -> tuple[Operation, ...]:
-        """The operations that nothing reads."""
-        return output_ops(self.ops)
+        """What nothing reads, and the results asked for that others read; producers first."""
+        asked = {tensor.op for tensor in self.tensors if not isinstance(tensor.op, PlaceholderOp)}
+        unread = set(output_ops(self.ops))
+        return tuple(op for op in self.ops if op in unread or op in asked)
 
     @cached_property
     def flop_ct(self) -> float:

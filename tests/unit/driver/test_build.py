@@ -59,3 +59,15 @@ def test_without_a_name_the_schedule_is_yours() -> None:
 def test_refused(inputs: Any, schedule: str, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         tvm.build(inputs, schedule=schedule)
+
+
+def test_a_result_that_another_one_reads_is_written() -> None:
+    x, rate = te.placeholder((70,), name="X"), te.placeholder((70,), name="R")
+    mean = te.compute((70,), lambda i: x[i] * 0.9 + rate[i], name="mean")
+    out = te.compute((70,), lambda i: x[i] - mean[i] * 0.5, name="out")
+    assert ComputeDAG([x, rate, mean, out]).outputs == (mean.op, out.op)
+    given = np.random.default_rng(0).standard_normal((2, 70), np.float32)
+    found = np.zeros((2, 70), np.float32)
+    tvm.build([x, rate, mean, out], schedule="auto")(*given, *found)
+    expected = given[0] * np.float32(0.9) + given[1]
+    np.testing.assert_allclose(found, [expected, given[0] - expected * 0.5], rtol=1e-5, atol=1e-6)
