@@ -33,20 +33,26 @@ _ROWS_AT_ONCE = 8
 _ROWS_FOR_A_CORE = 4
 
 
-def contiguous_axis(op: ComputeOp) -> IterVar | None:
-    """The axis along which most reads go from neighbour to neighbour in memory, if there is one.
+def contiguous_axis(op: ComputeOp, lanes: int = 1) -> IterVar | None:
+    """The axis along which reads go from neighbour to neighbour in memory, if there is one: fewest jump along it, and most follow it.
+
+    Terms that don't fill a vector of `lanes` come behind results.
 
     Example:
         Y[i] = sum over k of X[i, k]: k, whose partial sums get lanes. Y[j] = sum over k of X[k, j]: j, whose results get them.
+        Y[i, j] = sum over k of X[at[i, k], j] * W[i, k]: j, as rows of X at neighbouring k are anywhere.
     """
     votes: dict[Var, int] = {}
-    for load in loads(op):
-        for var, stride in flat_access(load).strides.items():
+    reads = [flat_access(load) for load in loads(op)]
+    for access in reads:
+        for var, stride in access.strides.items():
             if stride == 1:
                 # Reads of more dimensions weigh more: the matrix of a matrix and vector product moves all the bytes.
-                votes[var] = votes.get(var, 0) + len(load.indices)
+                votes[var] = votes.get(var, 0) + len(access.load.indices)
+    jumps = {var: sum(access.moves_with(var) and access.stride(var) != 1 for access in reads) for var in votes}
     axes = [axis for axis in (*op.axis, *op.reduce_axis) if axis.var in votes]
-    return max(axes, key=lambda axis: votes[axis.var], default=None)
+    short = {axis.var for axis in op.reduce_axis if axis.dom is not None and (as_int(axis.dom.extent) or lanes) < lanes}
+    return max(axes, key=lambda axis: (-jumps[axis.var], axis.var not in short, votes[axis.var]), default=None)
 
 
 def schedule_reduction(s: Schedule, tensor: Tensor, target: Target) -> list[Tensor]:
@@ -55,7 +61,7 @@ def schedule_reduction(s: Schedule, tensor: Tensor, target: Target) -> list[Tens
     body = op.body[0]
     if constant_extents((*op.axis, *op.reduce_axis)) is None or not isinstance(body, Reduce):
         return []
-    axis = contiguous_axis(op)
+    axis = contiguous_axis(op, lanes_of(target, tensor.dtype))
     if axis is not None and axis in op.reduce_axis:
         return _lanes_over_reduction(s, tensor, axis, body, target)
     spatial = axis if axis is not None else (op.axis[-1] if op.axis else None)
@@ -145,7 +151,7 @@ def schedule_root_reduction(s: Schedule, tensor: Tensor, target: Target) -> None
         return
     results, depth = prod(spatial), prod(reduced)
     work = results * depth
-    axis = contiguous_axis(op)
+    axis = contiguous_axis(op, lanes_of(target, tensor.dtype))
     along = axis is not None and axis in op.reduce_axis
     # where the lanes are results, their last axis makes no work for threads
     rows = results if along else results // max(1, spatial[-1])

@@ -16,7 +16,7 @@ from typing import Generic, TypeVar
 
 from ..arith import linear_form
 from ..tir.arithmetic import as_int
-from ..tir.expr import PrimExpr, ProducerLoad, Var
+from ..tir.expr import IntImm, Max, Min, PrimExpr, ProducerLoad, Var
 from ..tir.rewriting import variables
 
 Axis = TypeVar("Axis", bound=Hashable)
@@ -29,7 +29,7 @@ class Access(Generic[Axis]):
     Args:
         load: the read.
         forms: per index the factor of each axis, None where the index isn't a sum of multiples of axes and a constant.
-        partial: per index the factors of the axes beside whatever else it is made of.
+        partial: per index the factors of the axes beside whatever else it is made of, between the ends that it is held within.
         moved: per index all axes that occur in it.
     """
 
@@ -81,6 +81,18 @@ def shifted_axis(index: PrimExpr) -> Var | None:
     return None
 
 
+def unclamped(index: PrimExpr) -> PrimExpr:
+    """What an index is between constant ends that it is held within.
+
+    Example:
+        max(min(x + k - 2, 191), 0) is x + k - 2 for all but the first and last few x.
+    """
+    match index:
+        case Max(inner, IntImm()) | Max(IntImm(), inner) | Min(inner, IntImm()) | Min(IntImm(), inner):
+            return unclamped(inner)
+    return index
+
+
 def access_of(load: ProducerLoad, axis_of: Callable[[Var], Axis | None]) -> Access[Axis]:
     """A read by the axes that `axis_of` names for variables; a variable without a name is no axis.
 
@@ -91,10 +103,10 @@ def access_of(load: ProducerLoad, axis_of: Callable[[Var], Axis | None]) -> Acce
     forms: list[Mapping[Axis, int] | None] = []
     partial: list[Mapping[Axis, int]] = []
     for index in load.indices:
-        terms = linear_form(index).terms
+        terms = linear_form(unclamped(index)).terms
         named = {atom: axis_of(atom) for atom in terms if isinstance(atom, Var)}
         known = {axis: terms[atom] for atom, axis in named.items() if axis is not None}
         partial.append(known)
-        forms.append(partial[-1] if len(known) == len(terms) else None)
+        forms.append(partial[-1] if len(known) == len(terms) and unclamped(index) is index else None)
     moved = (frozenset(axis for var in variables(index) if (axis := axis_of(var)) is not None) for index in load.indices)
     return Access(load, tuple(forms), tuple(partial), tuple(moved))

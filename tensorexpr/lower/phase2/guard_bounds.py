@@ -11,8 +11,11 @@ from dataclasses import dataclass, replace
 
 from ...arith import Linear, linear_form, relax
 from ...arith.analyzer import Analyzer
+from ...te.affine_access import unclamped
 from ...tir.arithmetic import floordiv, maximum, minimum
-from ...tir.expr import GE, GT, LE, LT, And, Call, CmpExpr, IntImm, PrimExpr, Range, Var
+from ...tir.expr import GE, GT, LE, LT, And, BufferLoad, Call, CmpExpr, IntImm, Max, Min, PrimExpr, Range, Var
+from ...tir.intrin import likely
+from ...tir.rewriting import walk
 from ...tir.stmt import For, ForKind, IfThenElse, LetStmt, SeqStmt, Stmt
 from ...tir.thread import HARDWARE_TAGS, bound_tag
 from ..rebuild import FreeVars, operands, own_expressions, sub_statements
@@ -43,7 +46,8 @@ def conjuncts(condition: PrimExpr, hinted: bool = False) -> Iterator[tuple[PrimE
 
 def guards(body: Stmt, every: bool, free: FreeVars, values: bool = False) -> Iterator[Guard]:
     """The affine comparisons that guard statements in `body`, and values if `values` says so: the likely ones, or every one,
-    and then those of values too. What reads memory, or what a let inside the body binds, can't be decided outside."""
+    and then those of values too; and those that keep an index of a vector at its ends. What reads memory, or what a let inside the
+    body binds, can't be decided outside."""
     stack: list[tuple[Stmt, tuple[For, ...], frozenset[Var]]] = [(body, (), frozenset())]
     while stack:
         stmt, inner, bound = stack.pop()
@@ -56,6 +60,9 @@ def guards(body: Stmt, every: bool, free: FreeVars, values: bool = False) -> Ite
             conditions.append(stmt.condition)
         if every or values:
             conditions += [call.args[0] for expr in own_expressions(stmt) for call in lazy_values(expr)]
+        lanes = {loop.loop_var for loop in inner if loop.kind is ForKind.VECTORIZED}
+        if lanes:
+            conditions += [likely(end) for end in ends_of_clamps(stmt) if not lanes.isdisjoint(free(end))]
         for condition in conditions:
             for part, hinted in conjuncts(condition):
                 if not (hinted or every) or not isinstance(part, _COMPARISONS) or part.a.dtype not in _INDEX_DTYPES:
@@ -64,6 +71,23 @@ def guards(body: Stmt, every: bool, free: FreeVars, values: bool = False) -> Ite
                 if free(part).isdisjoint(bound) and not free.touches_memory(part):
                     yield Guard(part, inner)
         stack.extend((child, inner, bound) for child in reversed(list(sub_statements(stmt))))
+
+
+def ends_of_clamps(stmt: Stmt) -> Iterator[CmpExpr]:
+    """Where the indices of a statement's loads are within the constant ends at which they are kept.
+
+    Example:
+        X[max(min(x + k - 2, 191), 0)]: x + k - 2 >= 0, and x + k - 2 <= 191. Neighbours along x are neighbours in memory there.
+    """
+    for expr in own_expressions(stmt):
+        for load in walk(expr):
+            for index in load.indices if isinstance(load, BufferLoad) else ():
+                for node in walk(index):
+                    match node:
+                        case Max(inner, IntImm() as end) | Max(IntImm() as end, inner):
+                            yield unclamped(inner) >= end
+                        case Min(inner, IntImm() as end) | Min(IntImm() as end, inner):
+                            yield unclamped(inner) <= end
 
 
 def lazy_values(root: PrimExpr) -> Iterator[Call]:

@@ -31,7 +31,7 @@ from ..pragmas import PARTITION_HINT
 from ..rebuild import Copier, FreeVars, map_expr, map_stmt, walk_statements
 from ..scopes import inside_loop, under_conditions
 from .extrema import Extrema
-from .guard_bounds import Guard, GuardBounds, conjuncts, guards, hints_values, lazy_values
+from .guard_bounds import Guard, GuardBounds, conjuncts, ends_of_clamps, guards, hints_values, lazy_values
 
 # Stores and calls that any program may grow by: a multiple of a single store's size would forbid its first cut.
 _SMALL_PROGRAM = 64
@@ -59,7 +59,18 @@ def _shape_facts(func: PrimFunc) -> list[PrimExpr]:
 
 
 def _is_candidate(stmt: Stmt) -> bool:
-    return isinstance(stmt, IfThenElse) or (isinstance(stmt, For) and PARTITION_HINT in stmt.annotations) or hints_values(stmt)
+    return (
+        isinstance(stmt, IfThenElse)
+        or (isinstance(stmt, For) and PARTITION_HINT in stmt.annotations)
+        or hints_values(stmt)
+        or _clamps(stmt)
+    )
+
+
+def _clamps(stmt: Stmt) -> bool:
+    """Whether a vector loop reads at indices that are held between ends."""
+    is_vector = isinstance(stmt, For) and stmt.kind is ForKind.VECTORIZED
+    return is_vector and any(next(ends_of_clamps(inner), None) is not None for inner in walk_statements(stmt))
 
 
 def _leaves(stmt: Stmt) -> int:

@@ -41,7 +41,7 @@ from ...tir.intrin import INTRINSICS, if_then_else
 from ...tir.stmt import For
 from ..lanes import broadcast, lane_binary, lane_compare, lanes_of, ramp_binary
 from ..rebuild import FreeVars, operands
-from ..scopes import inside_loop
+from ..scopes import under_conditions
 from .lane_masks import Mask, Masks
 
 _DIVISIONS = (Div, Mod, FloorDiv, FloorMod)
@@ -161,10 +161,10 @@ class VectorValues:
             return Broadcast(BufferLoad(buffer, (index.value,)), self.lanes)
         return BufferLoad(buffer, (index,), None if mask is None else broadcast(mask.vector, self.lanes))
 
-    def _is_inside(self, load: BufferLoad) -> bool:
-        """Whether the element is there in every iteration that comes here, in lanes that don't run, too."""
+    def _is_inside(self, load: BufferLoad, mask: Mask | None = None) -> bool:
+        """Whether the element is there in every iteration that comes here, in all lanes or those of a mask."""
         known = self._analyzer.known_true  # nothing is kept: further out less is known
-        with inside_loop(self._analyzer, self._loop):
+        with under_conditions(self._analyzer, [self._loop] if mask is None else [self._loop, mask.scalar]):
             return load.predicate is None and all(
                 known(index >= 0) and known(index < convert_to(extent, index.dtype))
                 for index, extent in zip(load.indices, load.buffer.shape, strict=True)
@@ -217,7 +217,7 @@ class VectorValues:
             other = broadcast(self.expr(expr.b, mask), self.lanes)
             decided = broadcast(const(int(not conjunction), "bool"), self.lanes)
             return if_then_else(scalar, other, decided) if conjunction else if_then_else(scalar, decided, other)
-        if self._may_trap(expr.b, self._is_inside):
+        if self._may_trap(expr.b, lambda load: self._is_inside(load, mask)):
             inner = self.masks.narrowed(mask, expr.a if conjunction else ~expr.a, a if conjunction else logical_not(a))
         # Both sides are computed in all lanes; the mask keeps the right one's loads to those that need them.
         b = self.expr(expr.b, inner)
@@ -254,9 +254,14 @@ class VectorValues:
             # The call stays lazy where all lanes choose alike: the arm that isn't taken needs no mask.
             arms = [broadcast(self.expr(arm, mask), self.lanes) for arm in (true_value, false_value)]
             return if_then_else(chosen, arms[0], arms[1])
-        taken = self.expr(true_value, self.masks.narrowed(mask, condition, chosen))
-        other = self.expr(false_value, self.masks.narrowed(mask, ~condition, logical_not(chosen)))
+        taken = self._arm(true_value, mask, condition, chosen)
+        other = self._arm(false_value, mask, ~condition, logical_not(chosen))
         return Select(chosen, broadcast(taken, self.lanes), broadcast(other, self.lanes))
+
+    def _arm(self, arm: PrimExpr, mask: Mask | None, condition: PrimExpr, vector: PrimExpr) -> PrimExpr:
+        """An arm for the lanes that take it, or for all lanes of the mask where that does no harm: masks cost more than loads."""
+        harms = self._may_trap(arm, lambda load: self._is_inside(load, mask))
+        return self.expr(arm, self.masks.narrowed(mask, condition, vector) if harms else mask)
 
     def _let(self, let: Let, mask: Mask | None) -> PrimExpr:
         value = self.expr(let.value, mask)

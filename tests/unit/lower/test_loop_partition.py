@@ -5,16 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from tensorexpr.lower.context import PassContext
 from tensorexpr.lower.phase2.loop_partition import loop_partition
 from tensorexpr.lower.pragmas import PARTITION_HINT
 from tensorexpr.tir.arithmetic import all as all_of
-from tensorexpr.tir.arithmetic import const
+from tensorexpr.tir.arithmetic import const, maximum, minimum
 from tensorexpr.tir.attrs import FrozenMap
-from tensorexpr.tir.expr import SizeVar, Var
+from tensorexpr.tir.expr import Max, Min, SizeVar, Var
 from tensorexpr.tir.intrin import if_then_else, likely
-from tensorexpr.tir.stmt import BufferStore, For, IfThenElse, LetStmt, Stmt, seq
+from tensorexpr.tir.rewriting import walk
+from tensorexpr.tir.stmt import BufferStore, For, ForKind, IfThenElse, LetStmt, Stmt, seq
 
 from .builder import (
     PARALLEL,
@@ -360,3 +362,28 @@ def test_no_test_where_nothing_inside_is_spared() -> None:
 
     start = func(loop("o", 3, lambda o: loop("i", 2, lambda i: loop("v", 2, lambda v: body(o, i, v)))), a)
     assert len(statements(applied(loop_partition, start), IfThenElse)) == 1
+
+
+@pytest.mark.parametrize("kind", [SERIAL, PARALLEL])
+def test_vectors_whose_neighbours_are_clamped_at_the_ends_only(kind: ForKind) -> None:
+    a, b = flat("A", 64), flat("B", 64)
+
+    def body(io: Var, ii: Var) -> Stmt:
+        i = io * 8 + ii
+        return store(b, load(a, maximum(minimum(i - 2, 61), 0)) + load(a, minimum(i + 1, 63)), i)
+
+    function = func(loop("io", 8, lambda io: vectorized("ii", 8, lambda ii: body(io, ii)), kind), a, b)
+    result = applied(loop_partition, function)
+    bodies = statements(result, BufferStore)
+    clamped = [any(isinstance(node, (Max, Min)) for node in walk(one.value)) for one in bodies]
+    assert not all(clamped) and any(clamped)
+    if kind is SERIAL:
+        assert clamped == [True, False, True] and "io 1:7" in loops(result)
+
+
+def test_clamps_that_lanes_share_cut_nothing() -> None:
+    a, b = flat("A", 64), flat("B", 64)
+    shared = func(loop("io", 8, lambda io: vectorized("ii", 8, lambda ii: store(b, load(a, maximum(io - 2, 0)) + 1.0, io * 8 + ii))), a, b)
+    serial = func(loop("i", 64, lambda i: store(b, load(a, maximum(i - 2, 0)), i)), a, b)
+    for function in (shared, serial):
+        assert len(statements(applied(loop_partition, function), BufferStore)) == 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 import tensorexpr as tvm
@@ -20,3 +22,31 @@ def test_one_number_decides_for_all_lanes_whether_a_row_is_read() -> None:
         found = np.empty(16, "float32")
         function(a, np.array([number], "int32"), found)
         np.testing.assert_array_equal(found, (a > 0) & (number > 3))
+
+
+def test_choices_between_elements_that_are_there_need_no_mask_of_their_own() -> None:
+    X = te.placeholder((3, 21), "uint8", name="X")
+
+    def value(y: te.Var, x: te.Var) -> te.PrimExpr:
+        around = X[y, x] + X[y, x + 1] + X[y, x + 2]
+        return te.if_then_else(te.any(around == 3, te.all(around == 2, X[y, x + 1] > 0)), X[y, x], X[y, x + 2])
+
+    B = te.compute((3, 19), value, name="B")
+    s = te.create_schedule(B.op)
+    s[B].vectorize(s[B].split(B.op.axis[1], factor=16)[1])
+    text = str(tvm.lower(s, [X, B]))
+    # the lanes at the end of a row have one mask, which no comparison of elements narrows
+    assert "not " not in text and set(re.findall(r"predicate=(.*?)\)[,)]", text)) == {"T.Ramp(16, 1, 16) < T.Broadcast(19, 16"}
+    x, found = np.random.default_rng(0).integers(0, 3, (3, 21)).astype("uint8"), np.empty((3, 19), "uint8")
+    tvm.build(s, [X, B])(x, found)
+    around = x[:, :-2] + x[:, 1:-1] + x[:, 2:]
+    expected = np.where((around == 3) | ((around == 2) & (x[:, 1:-1] > 0)), x[:, :-2], x[:, 2:])
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_arms_that_read_beyond_the_end_keep_their_mask() -> None:
+    A = te.placeholder((16,), name="A")
+    B = te.compute((16,), lambda i: te.if_then_else(i < 13, A[i + 3], 0.0), name="B")
+    s = te.create_schedule(B.op)
+    s[B].vectorize(B.op.axis[0])
+    assert "predicate=T.Ramp(0, 1, 16) < T.Broadcast(13, 16)" in str(tvm.lower(s, [A, B]))
