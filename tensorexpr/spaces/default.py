@@ -16,6 +16,7 @@ from ..te.tensor import Tensor
 from .access import is_move, is_view
 from .contractions import Refused, contraction_of
 from .convolutions import convolution_of
+from .dot_tiles import schedule_dots
 from .gpu import Tiling, alone_on_gpu, is_gpu, scheduled_for_gpu
 from .injective import schedule_injective
 from .machine import is_parallel, operations
@@ -78,6 +79,8 @@ def scheduled_contractions(s: Schedule, target: Target, alternative: int = 0) ->
     schedule_windows(s, target)
     schedule_sums_of_windows(s, target)
     schedule_convolutions(s, target, alternative)
+    if not alternative:
+        schedule_dots(s, target)
     schedule_contractions(s, target, alternative)
 
 

@@ -13,6 +13,7 @@ from .contraction_plan import contraction_plans
 from .contractions import Refused, contraction_of
 from .convolutions import convolution_of
 from .default import inline_cheap_stages, rows_of_program, scheduled_contractions, untouched_stages
+from .dot_tiles import dot_tile
 from .gpu import is_gpu, seen_on_gpu
 from .products import planned, plans_of
 from .window import is_sum_of_windows, is_window
@@ -57,6 +58,8 @@ def _seen(s: Schedule, stage: StageNode, op: ComputeOp, target: Target) -> str:
     convolution = convolution_of(op)
     if convolution is not None and plans_of(convolution, s.tree, stage, target):
         return "a convolution: tiles of pixels by vectors of channels"
+    if dot_tile(s.tree, stage, target) is not None:
+        return "tiles of dot products: a few rows, with terms of the sum in the lanes"
     found = contraction_of(s.tree, stage)
     windows = "no convolution" if convolution is None else "a convolution of too few channels for vectors of them"
     if isinstance(found, Refused):

@@ -73,7 +73,7 @@ def schedule_reduction(s: Schedule, tensor: Tensor, target: Target) -> list[Tens
 
 def _lanes_over_reduction(s: Schedule, tensor: Tensor, axis: IterVar, body: Reduce, target: Target) -> list[Tensor]:
     lanes = lanes_of(target, tensor.dtype)
-    if not _is_regrouped(body):
+    if not is_regrouped(body):
         return []
     whole = _continued(s, tensor, axis)
     extent = prod(extents_of(whole))
@@ -122,7 +122,7 @@ def _continued(s: Schedule, tensor: Tensor, axis: IterVar) -> list[IterVar]:
     return found
 
 
-def _is_regrouped(body: Reduce) -> bool:
+def is_regrouped(body: Reduce) -> bool:
     """True if the terms may be reduced in parts: of several values at once, each for itself."""
     return is_componentwise(body.combiner) and refuted_law(body.combiner, any_start=bool(body.init)) is None
 
@@ -183,7 +183,7 @@ def _symbolic(s: Schedule, tensor: Tensor, target: Target) -> None:
     # The 3 taps of a row are no vector: strided windows have results in lanes, which are apart in what they read.
     long = axis is not None and axis.dom is not None and (as_int(axis.dom.extent) or lanes) >= lanes
     along = long and axis in op.reduce_axis
-    if along and not _is_regrouped(body):
+    if along and not is_regrouped(body):
         return
     # Sizes that aren't known count as a vector: threads start later than they could, never too early.
     depth = prod(as_int(one.dom.extent) or lanes if one.dom is not None else 1 for one in op.reduce_axis)
@@ -282,7 +282,7 @@ def leading_loops(s: Schedule, tensor: Tensor) -> list[IterVar]:
 def _can_cut(op: ComputeOp, reduced: Sequence[int], target: Target) -> bool:
     body = op.body[0]
     # Four terms of the outermost axis for each core at least, so that one that gets a term more has a quarter more to do at most.
-    return isinstance(body, Reduce) and reduced[0] >= 4 * target.num_cores and _is_regrouped(body)
+    return isinstance(body, Reduce) and reduced[0] >= 4 * target.num_cores and is_regrouped(body)
 
 
 def _over_threads(s: Schedule, tensor: Tensor, target: Target) -> None:

@@ -183,6 +183,8 @@ def _loads_per_step(nest: StageNest, touched: list[Access], rows: Array, vectors
     loops = np.stack([loop.extent > 1 for loop in nest.loops], axis=1) & ~tile
     around = len(nest.loops) - 1 - loops[:, ::-1].argmax(axis=1)  # the loop next to the tile
 
+    in_lanes = list[Array]()  # vectors of each operand that is read along the lanes
+
     def again(access: Access) -> npt.NDArray[np.bool_]:
         return np.asarray(access.invariant[np.arange(len(around)), around] > 0)
 
@@ -195,8 +197,13 @@ def _loads_per_step(nest: StageNest, touched: list[Access], rows: Array, vectors
         # all rows are done with one before the next is met.
         fixed = np.where(written_out & (not in_turn) & (unrolled > 1) & again(access), access.starts, 0.0)
         operands = operands + np.where(access.inner_stride == 0, fixed, np.where(once, 1.0, moved * vectors))
+        in_lanes.append(np.where(access.inner_stride == 0, 0.0, moved * vectors))
         blocks = np.where(access.next_stride == 1, TRANSPOSED, 1.0)
         gathers = gathers + moved * blocks * np.where(access.inner_stride > 1, vectors, 0.0)
+    if written_out and len(in_lanes) == 2:
+        # Terms in lanes, 4 rows by 3 columns: of 3 + 4 vectors of a step those of the shorter side are held, the others read where used.
+        a, b = in_lanes
+        operands = np.where((np.minimum(a, b) > vectors) & (a * b == rows * vectors**2), operands - np.maximum(a, b), operands)
     return loads, operands, gathers
 
 
