@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
-from ..schedule.lane_reduction import why_not_in_lanes
 from ..schedule.steps import ComputeInline
 from ..schedule.te_schedule import Schedule, create_schedule
 from ..schedule.tree import Inline, StageNode
@@ -13,6 +12,7 @@ from ..target import Target, TargetLike
 from ..te.access import is_costly, is_strictly_inlineable, needs_multi_level_tiling
 from ..te.operation import ComputeOp, PlaceholderOp
 from ..te.tensor import Tensor
+from ..tir.expr import Reduce
 from .access import is_move, is_view
 from .contractions import Refused, contraction_of
 from .convolutions import convolution_of
@@ -23,7 +23,7 @@ from .machine import is_parallel, operations
 from .parts import MANY_READS, WORTH_A_LOOP, materialize_parts
 from .products import schedule_contractions, schedule_convolutions
 from .recurrence import schedule_steps
-from .reduction import contiguous_axis, schedule_root_reduction
+from .reduction import contiguous_axis, is_regrouped, schedule_root_reduction
 from .rows import common_rows, has_known_rows, schedule_rows
 from .stages import constant_extents, is_untouched, reads_elementwise, result_of
 from .window import schedule_sums_of_windows, schedule_windows
@@ -190,10 +190,10 @@ def _has_enough_rows(last: StageNode, inner: Sequence[StageNode], rows: int, tar
     return count is None or prod(count) >= target.num_cores or not is_parallel(target, work)
 
 
-def _may_have_lanes(stage: StageNode, op: ComputeOp) -> bool:
+def _may_have_lanes(op: ComputeOp) -> bool:
     """True if lanes are results, or terms that may be reduced in any order: an argmax over columns, or several sums at once."""
-    axis = contiguous_axis(op)
-    return any(axis is result for result in op.axis) or why_not_in_lanes(stage) is None
+    axis, body = contiguous_axis(op), op.body[0]
+    return any(axis is result for result in op.axis) or (isinstance(body, Reduce) and is_regrouped(body))
 
 
 def schedule_alone(s: Schedule, stage: StageNode, target: Target) -> None:
@@ -201,7 +201,7 @@ def schedule_alone(s: Schedule, stage: StageNode, target: Target) -> None:
     if is_gpu(target):
         alone_on_gpu(s, stage, target)
         return
-    if not isinstance(stage.op, ComputeOp) or (stage.op.num_outputs != 1 and not _may_have_lanes(stage, stage.op)):
+    if not isinstance(stage.op, ComputeOp) or (stage.op.num_outputs != 1 and not _may_have_lanes(stage.op)):
         return
     tensor = stage.origin.output(0)
     if stage.op.reduce_axis:

@@ -12,10 +12,11 @@ from math import prod
 
 from ..arith.analyzer import Analyzer
 from ..schedule.domain import axis_extents
+from ..schedule.lane_reduction import why_not_in_lanes
 from ..schedule.te_schedule import Schedule, Stage
 from ..schedule.tree import LoopKind
 from ..target import Target
-from ..te.combiner_laws import is_componentwise, refuted_law
+from ..te.combiner_laws import depends_on_order, is_componentwise, refuted_law
 from ..te.operation import ComputeOp, loads
 from ..te.tensor import Tensor
 from ..tir.arithmetic import as_int
@@ -31,6 +32,8 @@ from .stages import compute_of, constant_extents, extents_of
 _ROWS_AT_ONCE = 8
 # Rows for each thread from which on it doesn't matter that one of them gets a row more.
 _ROWS_FOR_A_CORE = 4
+# Terms of a lane from which on several vectors of them hide the latency of one: a maximum of 1400 and its place.
+_TERMS_FOR_A_LANE = 64
 
 
 def contiguous_axis(op: ComputeOp, lanes: int = 1) -> IterVar | None:
@@ -81,11 +84,17 @@ def _lanes_over_reduction(s: Schedule, tensor: Tensor, axis: IterVar, body: Redu
     if extent < lanes:
         return []
     axis = s[tensor].fuse(*whole) if len(whole) > 1 else axis
-    return [_in_lanes(s, tensor, axis, vector_of(s[tensor], axis, extent, target, accumulators(target, len(body.source))))]
+    # Lanes that are combined one after the other: as many as a vector has, unless there are many more terms.
+    in_turn = not is_componentwise(body.combiner)
+    most = 1 if in_turn and extent < _TERMS_FOR_A_LANE * lanes else accumulators(target, len(body.source))
+    return [_in_lanes(s, tensor, axis, vector_of(s[tensor], axis, extent, target, most))]
 
 
 def _in_lanes(s: Schedule, tensor: Tensor, axis: IterVar, width: Factor) -> Tensor:
-    """Partial sums of so many neighbours along a reduction axis, which are combined by a tree of lanes; returns their stage."""
+    """Partial sums of so many neighbours along a reduction axis, which are combined by a tree of lanes; returns their stage.
+
+    Values that depend on each other, as a maximum and its place, are combined lane after lane.
+    """
     _, inner = s[tensor].split(axis, factor=width)
     partial = _factored(s, tensor, inner, -1)
     lane = partial.op.axis[-1]
@@ -93,7 +102,8 @@ def _in_lanes(s: Schedule, tensor: Tensor, axis: IterVar, width: Factor) -> Tens
     s[partial].vectorize(lane)
     # what rfactor has left to reduce: the lanes
     (combined,) = s[tensor].op.reduce_axis
-    s[tensor].vectorize(combined)
+    if why_not_in_lanes(s.tree[s[tensor].id]) is None:
+        s[tensor].vectorize(combined)
     return partial
 
 
@@ -123,8 +133,9 @@ def _continued(s: Schedule, tensor: Tensor, axis: IterVar) -> list[IterVar]:
 
 
 def is_regrouped(body: Reduce) -> bool:
-    """True if the terms may be reduced in parts: of several values at once, each for itself."""
-    return is_componentwise(body.combiner) and refuted_law(body.combiner, any_start=bool(body.init)) is None
+    """True if the terms may be reduced in parts: values each for itself, or in whatever order, as the first place of a maximum."""
+    in_any_order = is_componentwise(body.combiner) or depends_on_order(body.combiner) is None
+    return in_any_order and refuted_law(body.combiner, any_start=bool(body.init)) is None
 
 
 def _factored(s: Schedule, tensor: Tensor, axis: IterVar, place: int) -> Tensor:

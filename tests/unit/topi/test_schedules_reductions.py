@@ -1,0 +1,62 @@
+"""Default schedules of reductions: which axis is in the lanes, and places of extrema among equal values whatever order lanes have."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tensorexpr as tvm
+from tensorexpr import te, tir, topi
+from tensorexpr.spaces.reduction import contiguous_axis
+from tensorexpr.target import Target
+from tensorexpr.te.operation import ComputeOp
+from tensorexpr.testing.check import assert_schedule_correct
+from tensorexpr.topi.schedules import default_schedule
+
+NARROW = Target("llvm -vector-width=128 -num-cores=2")
+
+
+@pytest.mark.parametrize("shape", [(3, 40), (1, 300), (7, 5), (2, 1000), (1, 20000)])
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("operator", [topi.argmax, topi.argmin])
+def test_places_of_extrema_along_rows(shape: tuple[int, int], last: bool, operator: object) -> None:
+    x = te.placeholder(shape, name="X")
+    out = operator(x, axis=1, select_last_index=last)  # type: ignore[operator]
+    values = np.random.default_rng(0).integers(0, 4, shape).astype("float32")
+    sign = 1 if operator is topi.argmax else -1
+    expected = shape[1] - 1 - (sign * values[:, ::-1]).argmax(1) if last else (sign * values).argmax(1)
+    found = np.empty(shape[0], "int32")
+    s = default_schedule([x, out], NARROW)
+    assert shape[1] < 8 or "int32x" in tvm.lower(s, [x, out]).script()
+    tvm.build(s, [x, out], NARROW)(values, found)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_a_place_that_depends_on_the_order_stays_in_it() -> None:
+    """The first of equal values, told by which came first, and not by its index."""
+
+    def first(x: tuple[tir.PrimExpr, ...], y: tuple[tir.PrimExpr, ...]) -> tuple[tir.PrimExpr, ...]:
+        return tir.Select(x[1] >= y[1], x[0], y[0]), tir.Select(x[1] >= y[1], x[1], y[1])
+
+    argmax = te.comm_reducer(first, lambda t0, t1: (te.const(-1, t0), te.min_value(t1)))
+    x, k = te.placeholder((3, 64), name="X"), te.reduce_axis((0, 64), "k")
+    place, most = te.compute((3,), lambda i: argmax((k, x[i, k]), axis=k), name="place")
+    values = np.random.default_rng(1).integers(0, 4, (3, 64)).astype("float32")
+    found, largest = np.empty(3, "int32"), np.empty(3, "float32")
+    tvm.build(default_schedule([x, place, most], NARROW), [x, place, most], NARROW)(values, found, largest)
+    np.testing.assert_array_equal(found, values.argmax(1))
+
+
+def test_sums_of_gathered_rows_have_columns_in_the_lanes() -> None:
+    x, at, w = te.placeholder((50, 21), name="X"), te.placeholder((9, 5), "int32", name="I"), te.placeholder((9, 5), name="W")
+    k = te.reduce_axis((0, 5), "k")
+    out = te.compute((9, 21), lambda i, j: te.sum(x[at[i, k] % 50, j] * w[i, k], axis=k))
+    assert isinstance(out.op, ComputeOp) and contiguous_axis(out.op) is out.op.axis[1]
+    assert_schedule_correct(default_schedule([x, at, w, out], NARROW), [x, at, w, out], phases=(2,))
+
+
+def test_few_terms_leave_the_lanes_to_results() -> None:
+    x, f, k = te.placeholder((4, 40), name="X"), te.placeholder((3,), name="F"), te.reduce_axis((0, 3), "k")
+    out = te.compute((4, 40), lambda y, z: te.sum(x[y, te.max(0, te.min(39, z + k - 1))] * f[k], axis=k))
+    assert isinstance(out.op, ComputeOp) and contiguous_axis(out.op, 4) is out.op.axis[1]
+    assert_schedule_correct(default_schedule([x, f, out], NARROW), [x, f, out], phases=(2,))
