@@ -26,6 +26,7 @@ from .recurrence import schedule_steps
 from .reduction import contiguous_axis, is_regrouped, schedule_root_reduction
 from .rows import common_rows, has_known_rows, schedule_rows
 from .stages import constant_extents, is_untouched, reads_elementwise, result_of
+from .turned import turn_operands
 from .window import schedule_sums_of_windows, schedule_windows
 
 
@@ -82,6 +83,7 @@ def scheduled_contractions(s: Schedule, target: Target, alternative: int = 0) ->
     if not alternative:
         schedule_dots(s, target)
     schedule_contractions(s, target, alternative)
+    turn_operands(s, target)
 
 
 def untouched_stages(s: Schedule) -> list[StageNode]:

@@ -60,3 +60,18 @@ def test_few_terms_leave_the_lanes_to_results() -> None:
     out = te.compute((4, 40), lambda y, z: te.sum(x[y, te.max(0, te.min(39, z + k - 1))] * f[k], axis=k))
     assert isinstance(out.op, ComputeOp) and contiguous_axis(out.op, 4) is out.op.axis[1]
     assert_schedule_correct(default_schedule([x, f, out], NARROW), [x, f, out], phases=(2,))
+
+
+@pytest.mark.parametrize(("rows", "width", "terms", "target"), [(30, 13, 11, NARROW), (20, 9, 8, Target("llvm")), (40, 8, 5, NARROW)])
+def test_bands_have_a_copy_with_the_results_in_lanes(rows: int, width: int, terms: int, target: Target) -> None:
+    a, b, k = te.placeholder((rows, terms), name="A"), te.placeholder((rows + width, terms), name="B"), te.reduce_axis((0, terms), "k")
+    out = te.compute((rows, width), lambda i, j: te.sum(a[i, k] * b[i + j, k], axis=k), name="Y")
+    s = default_schedule([a, b, out], target)
+    assert [stage.op.name for stage in s.stages] == ["A", "B", "B.global", "Y"]
+    assert_schedule_correct(s, [a, b, out], phases=(2,))
+
+
+def test_operands_that_are_read_once_are_not_copied() -> None:
+    q, v, k = te.placeholder((6, 40), name="Q"), te.placeholder((6, 50, 40), name="K"), te.reduce_axis((0, 40), "k")
+    scores = te.compute((6, 50), lambda h, j: te.sum(q[h, k] * v[h, j, k], axis=k))
+    assert all("global" not in stage.op.name for stage in default_schedule([q, v, scores], NARROW).stages)
