@@ -48,6 +48,7 @@ class ModuleContext:
     launches: dict[str, dict[str, int | None]] = field(default_factory=dict)
     shared: dict[str, int] = field(default_factory=dict)
     dynamic: dict[str, int] = field(default_factory=dict)
+    barriers: dict[str, int] = field(default_factory=dict)
     # What was said of the fragments of matrix units, by their variable, when they were loaded or filled.
     fragment_layouts: dict[Var, str] = field(default_factory=dict)
     fragment_shapes: dict[Var, tuple[PrimExpr, ...]] = field(default_factory=dict)

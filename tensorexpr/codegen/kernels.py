@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..errors import CodegenError
+from ..lower.device.tensor_maps import is_map
 from ..lower.pragmas import MIN_BLOCKS
 from ..target.chips import STATIC_SHARED, chip_of
 from ..tir.arithmetic import as_int
@@ -28,6 +29,7 @@ from .types import VALUE_TYPE, identifier, size_in_bytes
 
 POINTER_ALIGNMENT = 16
 """Bytes that every array of a kernel starts at a multiple of: the widest access of a thread."""
+_MAP_BYTES = 128  # of a tensor map
 _REGISTERS = {"blockIdx": "ctaid", "threadIdx": "tid"}
 _LOCAL_ALIGNMENT = 16
 _SHARED_ALIGNMENT = 128
@@ -64,6 +66,8 @@ def emit_kernel(module: ModuleContext, name: str, func: PrimFunc) -> Signature:
 def _parameter(ctx: FunctionContext, var: Var) -> str:
     if var.dtype != "handle":
         return VALUE_TYPE[var.dtype]
+    if is_map(var):
+        return f'ptr byval([{_MAP_BYTES} x i8]) align 64 "nvvm.grid_constant"'
     words = ["noalias"] if ctx.noalias else []
     if var not in ctx.written_through:
         words.append("readonly")

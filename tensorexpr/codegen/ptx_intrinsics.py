@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from ..errors import CodegenError
 from ..tir.dtype import parse_dtype
 from ..tir.expr import Call, IntImm, PrimExpr, StringImm
-from . import ptx_matrix, ptx_wgmma
+from . import ptx_barriers, ptx_matrix, ptx_wgmma
 from .context import FunctionContext
 from .memo import IMPURE
 from .ptx_access import emit_call, needs, pointer
@@ -173,6 +173,7 @@ def emit_prefetch(ctx: FunctionContext, call: Call) -> str:
 CALLS: Mapping[str, Callable[[FunctionContext, Call], str]] = {
     **ptx_matrix.CALLS,
     **ptx_wgmma.CALLS,
+    **ptx_barriers.CALLS,
     **dict.fromkeys(_SHUFFLES, emit_shuffle),
     **dict.fromkeys(("tir.call_extern", "tir.call_pure_extern", "tir.tvm_call_packed", "tir.tvm_call_trace_packed"), emit_host_only),
     "tir.tvm_storage_sync": emit_barrier,

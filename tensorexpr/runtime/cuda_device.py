@@ -18,6 +18,7 @@ from .cuda_driver import Driver, driver
 from .device import Device
 from .device_module import DeviceCode
 from .ndarray import NDArray
+from .tensor_maps import TensorMap
 from .timing import BenchmarkResult
 
 _Array = np.ndarray[Any, np.dtype[Any]]
@@ -176,6 +177,10 @@ class CudaDevice(Device):
         """The address of so many bytes, and the array that keeps them."""
         kept = self.make_array((size,), "uint8")
         return kept.handle, kept
+
+    def tensor_map(self, described: TensorMap) -> bytes:
+        """A map as the driver makes it."""
+        return self.driver.tensor_map(described)
 
     def launch(
         self,

@@ -13,6 +13,7 @@ from typing import Any
 
 from ..errors import TargetError, TensorExprError
 from ..target.chips import capability
+from .tensor_maps import MAP_BYTES, TensorMap
 
 _LIBRARY = "libcuda.so.1"
 _POINTER, _ADDRESS = POINTER(c_void_p), POINTER(c_uint64)
@@ -48,6 +49,15 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
     "cuStreamDestroy_v2": (c_void_p,),
     "cuGetErrorString": (c_int, POINTER(c_char_p)),
 }
+_WORDS = POINTER(c_uint)
+# Of drivers since CUDA 12.0: map, type, dimensions, address, extents, strides, box, steps, interleave, swizzle, promotion, what is outside.
+NEWER_SIGNATURES: dict[str, tuple[Any, ...]] = {
+    "cuTensorMapEncodeTiled": (c_void_p, c_int, c_uint, c_void_p, _ADDRESS, _ADDRESS, _WORDS, _WORDS, c_int, c_int, c_int, c_int),
+}
+_MAP_TYPES = {"uint8": 0, "int8": 0, "uint16": 1, "int16": 1, "uint32": 2, "int32": 3, "uint64": 4, "int64": 5}
+_MAP_TYPES |= {"float16": 6, "float32": 7, "float64": 8, "bfloat16": 9}
+_MAP_SWIZZLES = {0: 0, 32: 1, 64: 2, 128: 3}
+_PROMOTED = 2  # lines of 128 bytes are fetched into the cache that all multiprocessors share
 _MAX_DYNAMIC_SHARED = 8  # attribute of functions
 _CAPABILITY = (75, 76)  # attributes of devices: major, minor
 _L2_BYTES = 38
@@ -68,6 +78,10 @@ class Driver:
         for name, types in SIGNATURES.items():
             function = getattr(library, name)
             function.argtypes, function.restype = list(types), c_int
+        for name, types in NEWER_SIGNATURES.items():
+            newer = getattr(library, name, None)
+            if newer is not None:
+                newer.argtypes, newer.restype = list(types), c_int
         self._call("cuInit", 0)
         count, self._device, context = c_int(), c_int(), c_void_p()
         self._call("cuDeviceGetCount", byref(count))
@@ -190,6 +204,27 @@ class Driver:
                 self._call("cuFuncSetAttribute", function, _MAX_DYNAMIC_SHARED, dynamic_shared)
             self._functions[key] = function
         return self._functions[key]
+
+    def tensor_map(self, described: TensorMap) -> bytes:
+        """A map of a tensor for the copy engine.
+
+        Raises:
+            TargetError: for a driver that makes none, and for elements that the engine doesn't know.
+        """
+        if getattr(self._library, "cuTensorMapEncodeTiled", None) is None:
+            raise TargetError("cuda: the driver makes no tensor maps, which those of CUDA 12.0 and later do; update it, or build for sm_80")
+        if described.dtype not in _MAP_TYPES:
+            raise TargetError(f"cuda: tensor maps are of {', '.join(_MAP_TYPES)}, not of {described.dtype}")
+        rank = len(described.shape)
+        room = ctypes.create_string_buffer(2 * MAP_BYTES)
+        at = -(-ctypes.addressof(room) // 64) * 64
+        extents, steps = ((c_uint64 * rank)(*reversed(values)) for values in (described.shape, described.byte_strides[:-1]))
+        box, ones = (c_uint * rank)(*reversed(described.box)), (c_uint * rank)(*[1] * rank)
+        swizzle = _MAP_SWIZZLES[described.swizzle]
+        self._call("cuCtxSetCurrent", self._context)
+        kind, address = _MAP_TYPES[described.dtype], described.address
+        self._call("cuTensorMapEncodeTiled", at, kind, rank, address, extents, steps, box, ones, 0, swizzle, _PROMOTED, 0)
+        return ctypes.string_at(at, MAP_BYTES)
 
     def fill(self, address: int, byte: int, size: int) -> None:
         """Set bytes on the device."""

@@ -13,6 +13,7 @@ import numpy as np
 from ..codegen.signature import BufferParam, Signature
 from ..errors import ArgumentError, MissingFunctionError, TensorExprError
 from ..lower.device.split_host_device import HostBranch, HostLoop, HostPart, HostStep, HostValue, Launch, check_launch
+from ..lower.device.tensor_maps import MapSpec
 from ..target import Target
 from ..tir.arithmetic import as_int, const
 from ..tir.dtype import parse_dtype, to_numpy
@@ -21,6 +22,7 @@ from ..tir.rewriting import substitute
 from .arguments import ArgumentChecker
 from .device import Device
 from .ndarray import NDArray, from_dlpack
+from .tensor_maps import TensorMap
 
 _ALIGNMENT = 16
 _ENTRY_NAMES = ("main", "default_function", "__tvm_main__")
@@ -63,6 +65,9 @@ class Launcher(Protocol):
 
     def allocate(self, size: int) -> tuple[int, Any]:
         """The address of so many bytes, and what keeps them."""
+
+    def tensor_map(self, described: TensorMap) -> bytes:
+        """A map in the form that the device's copy engine takes."""
 
     def launch(
         self,
@@ -201,8 +206,17 @@ class _HostRun:
             return
         grid, block = (tuple(extents.get(f"{kind}.{axis}", 1) for axis in "xyz") for kind in ("blockIdx", "threadIdx"))
         dtypes = self.code.kernels[launch.kernel].dtypes
-        arguments = [_typed(self.places[var], dtype) for var, dtype in zip(launch.arguments, dtypes, strict=True)]
+        maps = {var: self._map(spec) for var, spec in launch.maps.items()}
+        arguments = [
+            maps[var] if var in maps else _typed(self.places[var], dtype) for var, dtype in zip(launch.arguments, dtypes, strict=True)
+        ]
         self.device.launch(self.code, launch.kernel, grid, block, arguments, self.memory)  # type: ignore[arg-type]
+
+
+    def _map(self, spec: MapSpec) -> np.ndarray[Any, Any]:
+        shape, strides, box = (tuple(_number(size, self.numbers) for size in sizes) for sizes in (spec.shape, spec.strides, spec.box))
+        described = TensorMap(int(self.places[spec.pointer]), spec.dtype, shape, strides, box, spec.swizzle)
+        return np.frombuffer(self.device.tensor_map(described), np.uint8)
 
 
 def _typed(value: Any, dtype: str) -> Any:

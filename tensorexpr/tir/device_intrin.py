@@ -70,6 +70,8 @@ _ROWS = (
     DeviceIntrinsic("ptx_cp_async", "shared_ptr shared_offset global_ptr global_offset bytes *more", STATED),
     DeviceIntrinsic("ptx_cp_async_barrier", "barrier_id", "handle"),
     DeviceIntrinsic("ptx_cp_async_bulk", "shared_ptr shared_offset global_ptr global_offset bytes barrier_id", STATED),
+    DeviceIntrinsic("ptx_cp_async_bulk_tensor", "shared_ptr shared_offset tensor_map barrier_id *coordinates", STATED),
+    DeviceIntrinsic("ptx_tensor_map", "pointer element_dtype swizzle dimensions *sizes", "handle", pure=True),
     DeviceIntrinsic("ptx_init_barrier_thread_count", "barrier_id thread_count", "handle"),
     DeviceIntrinsic("ptx_ldmatrix", "trans num type local_ptr local_offset smem_ptr smem_offset", STATED),
     DeviceIntrinsic(
@@ -87,7 +89,7 @@ _ROWS = (
     DeviceIntrinsic("ptx_wgmma_commit_group", "", "handle"),
     DeviceIntrinsic("ptx_wgmma_wait_group", "num *sums", "handle"),
     DeviceIntrinsic("ptx_fence_proxy_async", "", "handle"),
-    DeviceIntrinsic("ptx_wait_barrier", "barrier_id", "handle"),
+    DeviceIntrinsic("ptx_wait_barrier", "barrier_id *parity", "handle"),
     DeviceIntrinsic("ptx_wait_group", "num", "handle"),
     DeviceIntrinsic("tvm_bmma_sync", "fragment_d index_d fragment_a index_a fragment_b index_b fragment_c index_c", "handle"),
     DeviceIntrinsic("tvm_call_cpacked", "*args", "int32"),

@@ -35,6 +35,7 @@ from ..transform.lower_device_kernel_launch import launch_of
 from ..transform.split_host_device import kernel_parameters
 from .launch_threads import launch_threads
 from .launches import has_threads, launched_tag
+from .tensor_maps import MapSpec, hoist_maps
 
 _LIMITS = {"threadIdx.x": 1024, "threadIdx.y": 1024, "threadIdx.z": 64, "blockIdx.x": 2**31 - 1, "blockIdx.y": 65535, "blockIdx.z": 65535}
 KERNEL = 2
@@ -48,6 +49,7 @@ class Launch:
     kernel: str
     arguments: tuple[Var, ...]
     extents: Mapping[str, PrimExpr]
+    maps: Mapping[Var, MapSpec] = field(default_factory=dict)  # of arguments that are descriptions of tensors
 
 
 @dataclass(frozen=True)
@@ -192,6 +194,7 @@ class _Splitter:
     def _kernel(self, body: Stmt) -> Launch:
         name = f"{self.name}_kernel" + (f"_{len(self.kernels)}" if self.kernels else "")
         _check_starts(body)
+        body, maps = hoist_maps(body)
         params, buffers = kernel_parameters(body)
         for buffer in buffers:
             body = DeclBuffer(buffer, body)
@@ -203,7 +206,7 @@ class _Splitter:
         self._check(name, extents)
         named = {**attrs, "global_symbol": name, "tir.kernel_launch_params": launch.names}
         self.kernels[name] = renew_defs(made).with_attrs(named)
-        return Launch(name, tuple(params), extents)
+        return Launch(name, tuple(params), extents, maps)
 
     def _check(self, name: str, extents: Mapping[str, PrimExpr]) -> None:
         """Refuse launches that no driver takes; extents that are no constants are looked at in each launch."""

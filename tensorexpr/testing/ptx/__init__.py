@@ -2,7 +2,8 @@
 
 emulator   the device: arrays, launches, counters
 machine    threads of a block: paths, barriers
-compute, alu, access, warps, warpgroups, wmma    what instructions do
+compute, alu, access, warps, warpgroups, wmma, bulk_copies    what instructions do
+barriers   mbarriers, and what they put in order
 memory     arrays of a launch, shared memory that is watched
 poison     values that nobody may use
 units      what matrix units see of memory and registers
@@ -12,7 +13,9 @@ faults     what is found wrong, one class for each kind
 
 from .emulator import Emulator, emulator
 from .faults import (
+    BarrierMisuse,
     DataRace,
+    Deadlock,
     DivergentBarrier,
     MisalignedAccess,
     MissingFence,
@@ -27,8 +30,10 @@ from .faults import (
 from .memory import Counters
 
 __all__ = [
+    "BarrierMisuse",
     "Counters",
     "DataRace",
+    "Deadlock",
     "DivergentBarrier",
     "Emulator",
     "MisalignedAccess",

@@ -240,8 +240,13 @@ class Copies:
 
 def _copy(kernel: Kernel, one: Instruction) -> Step | None:
     """cp.async and what goes with it."""
-    if one.words[1] != "async" or "bulk" in one.words:
+    if one.words[1] != "async":
         return None
+    if "bulk" in one.words or "mbarrier" in one.words:
+        from .barriers import arrive_behind_copies  # both are made of what is here
+        from .bulk_copies import bulk
+
+        return bulk(kernel, one) if "bulk" in one.words else arrive_behind_copies(kernel, one)
     if one.words[2] == "commit_group":
 
         def commit(block: Block, lanes: Array | None) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import alu
-from .memory import CONSTANT, LOCAL, SHARED
+from .memory import CONSTANT, LOCAL, PARAMETER, PARAMETER_STEP, SHARED
 from .parser import Instruction, Kernel
 
 if TYPE_CHECKING:
@@ -103,6 +103,10 @@ def symbol_address(kernel: Kernel, text: str) -> Callable[[Block], int] | None:
     if name in kernel.local:
         at = kernel.local[name][0] + offset
         return lambda block: at
+    for number, (param, kind) in enumerate(kernel.params):
+        if name == param and kind == "b8":
+            at = PARAMETER + number * PARAMETER_STEP + offset
+            return lambda block: at
     return None
 
 

@@ -12,6 +12,7 @@ from ...errors import ArgumentError, TargetError
 from ...runtime import ndarray
 from ...runtime.device import Device
 from ...runtime.device_module import DeviceCode
+from ...runtime.tensor_maps import TensorMap
 from ...target.chips import STATIC_SHARED, chip_of
 from .machine import Block, Program, prepare
 from .memory import Counters, GlobalMemory
@@ -66,6 +67,10 @@ class Emulator(Device):
         """Memory for so many bytes, filled with ones: NaN in every type of float."""
         room = np.full(size + _ALIGNMENT, 0xFF, np.uint8)
         return room.ctypes.data + -room.ctypes.data % _ALIGNMENT, room
+
+    def tensor_map(self, described: TensorMap) -> bytes:
+        """A map in the emulator's form."""
+        return described.packed()
 
     def launch(
         self,

@@ -26,7 +26,7 @@ class UninitialisedRead(PtxFault):
 
 
 class UnfinishedCopy(PtxFault):
-    """An access to shared memory for which an asynchronous copy is under way that nobody has waited for."""
+    """An access to shared memory for which an asynchronous copy is under way that nobody has waited for, or the end of its block."""
 
 
 class MissingFence(PtxFault):
@@ -39,6 +39,14 @@ class UnfinishedProduct(PtxFault):
 
 class DivergentBarrier(PtxFault):
     """A barrier that some threads of the block, or an exchange that some threads of the warp, never reach."""
+
+
+class Deadlock(PtxFault):
+    """Threads wait at an mbarrier for arrivals or bytes that never come."""
+
+
+class BarrierMisuse(PtxFault):
+    """An mbarrier that nobody has made, that is made while it is in use, or at which more threads arrive than it waits for."""
 
 
 class Trapped(PtxFault):

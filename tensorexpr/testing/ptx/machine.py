@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from . import access, compute, warpgroups, wmma
-from .faults import DivergentBarrier, Trapped, UninitialisedRead, UnknownInstruction
-from .memory import Counters, GlobalMemory, SharedMemory
+from . import access, barriers, compute, warpgroups, wmma
+from .barriers import Barriers
+from .faults import DivergentBarrier, OutOfBounds, Trapped, UnfinishedCopy, UninitialisedRead, UnknownInstruction
+from .memory import PARAMETER, PARAMETER_STEP, Counters, GlobalMemory, SharedMemory
 from .parser import Instruction, Kernel
 from .poison import Poison
 from .units import Sums
@@ -33,10 +34,16 @@ class Program:
     kernel: Kernel
     steps: list[Step | None]
     targets: list[int]
-    kinds: list[str]  # "", "bra", "ret", "bar", "warp"
+    kinds: list[str]  # "", "bra", "ret", "bar", "warp", "phase"
     leaders: frozenset[int]
     cell: int
     sums: dict[str, int]  # the registers that products of four warps add to, numbered
+    waits: dict[int, Any]  # what reads place and parity of each wait for an mbarrier
+
+    @property
+    def has_mbarriers(self) -> bool:
+        """Whether there are mbarriers."""
+        return any(one.words[0] == "mbarrier" for one in self.kernel.instructions)
 
 
 def prepare(kernel: Kernel) -> Program:
@@ -50,16 +57,21 @@ def prepare(kernel: Kernel) -> Program:
     sums = warpgroups.sums_of(kernel)
     for one in kernel.instructions:
         op = one.words[0]
-        kind = _CONTROL.get(op, "bar" if _is_barrier(one) else "warp" if _is_of_warp(one) else "")
+        kind = _CONTROL.get(op, "bar" if _is_barrier(one) else "warp" if _is_of_warp(one) else "phase" if _is_wait(one) else "")
         kinds.append(kind)
         targets.append(kernel.labels[one.operands[0]] if kind == "bra" else -1)
         steps.append(None if kind in ("bra", "ret", "bar") else warpgroups.watched(_step(kernel, one), one, sums))
     leaders = frozenset(kernel.labels.values())
-    return Program(kernel, steps, targets, kinds, leaders, access.narrowest(kernel), sums)
+    waits = {at: barriers.waiting_places(kernel, kernel.instructions[at]) for at, kind in enumerate(kinds) if kind == "phase"}
+    return Program(kernel, steps, targets, kinds, leaders, access.narrowest(kernel), sums, waits)
 
 
 def _is_barrier(one: Instruction) -> bool:
     return one.words[0] in ("bar", "barrier") and "warp" not in one.words and "sync" in one.words
+
+
+def _is_wait(one: Instruction) -> bool:
+    return one.words[0] == "mbarrier" and one.words[1] in ("try_wait", "test_wait") and "parity" in one.words
 
 
 def _is_of_warp(one: Instruction) -> bool:
@@ -67,7 +79,7 @@ def _is_of_warp(one: Instruction) -> bool:
 
 
 def _step(kernel: Kernel, one: Instruction) -> Step:
-    for makers in (compute.MAKERS, access.MAKERS, warpgroups.MAKERS, wmma.MAKERS):
+    for makers in (compute.MAKERS, access.MAKERS, warpgroups.MAKERS, wmma.MAKERS, barriers.MAKERS):
         maker = makers.get(one.words[0])
         if maker is not None:
             try:
@@ -100,10 +112,11 @@ class Block:
             **{f"%nctaid.{axis}": np.full(self.size, n, np.uint32) for axis, n in zip("xyz", grid, strict=True)},
             **{f"%ctaid.{axis}": np.full(self.size, n, np.uint32) for axis, n in zip("xyz", index, strict=True)},
         }
-        static = -(-self.kernel.static_bytes // 128) * 128
+        static = -(-self.kernel.static_bytes // self.kernel.dynamic_alignment) * self.kernel.dynamic_alignment
         self.dynamic_at = static
         room = static + dynamic if dynamic else self.kernel.static_bytes
-        self.shared = SharedMemory(room, program.cell, self.size, units=bool(program.sums))
+        self.shared = SharedMemory(room, program.cell, self.size, units=bool(program.sums), ordered=bool(program.waits))
+        self.barriers = Barriers(self)
         self.local = np.full((self.size, max(1, self.kernel.local_bytes)), 0xFF, np.uint8)
         self.copies = access.Copies(self.size)
         self.sums = Sums(self.size, program.sums)
@@ -147,6 +160,14 @@ class Block:
         """How many threads run."""
         return self.size if lanes is None else len(lanes)
 
+    def parameter_bytes(self, address: int) -> bytes:
+        """The bytes of a parameter that is passed by value, such as a tensor map, by its address."""
+        names = [name for name, _ in self.kernel.params]
+        number = (address - PARAMETER) // PARAMETER_STEP
+        if not 0 <= number < len(names):
+            raise OutOfBounds(f"{self.where()}: {address:#x} is the address of no parameter; a tensor map is one (T.ptx_tensor_map)")
+        return np.asarray(self.arguments[names[number]]).tobytes()
+
     # Control
 
     def run(self) -> None:
@@ -158,15 +179,40 @@ class Block:
         live = np.ones(self.size, np.bool_)
         waiting: dict[int, Array] = {}  # at a barrier, by instruction
         held: dict[int, Array] = {}  # for the rest of the warp
+        self.parked: dict[int, Array] = {}  # at mbarriers
         ready: dict[int, Array] = {0: self.threads}
-        while ready or held or waiting:
+        while ready or held or waiting or self.parked:
             if not ready:
-                ready = self._released(live, waiting, held)
+                ready = self._woken() or self._released(live, waiting, held)
             at = min(ready)
             lanes = ready.pop(at)
             if at in held:
                 lanes = np.sort(np.concatenate([lanes, held.pop(at)]))
             self._advance(at, lanes, ready, waiting, held, live)
+        if self.barriers.under_way:
+            self.at = len(self.kernel.instructions) - 1
+            count = len(self.barriers.under_way)
+            raise UnfinishedCopy(f"{self.where()}: the block ends while {count} copies into its shared memory are under way; wait for their mbarriers")
+
+    def _woken(self) -> dict[int, Array]:
+        """Threads whose phase of an mbarrier has ended, if need be by letting copies in bulk land, one after the other."""
+        while self.parked:
+            found: dict[int, Array] = {}
+            wanted: set[int] = set()
+            for at, lanes in list(self.parked.items()):
+                self.at = at
+                places, parities = self.program.waits[at](self, lanes)
+                done = self.barriers.passed(places, parities, lanes)
+                wanted.update(places[~done].tolist())
+                if done.any():
+                    found[at] = lanes[done]
+                    if done.all():
+                        del self.parked[at]
+                    else:
+                        self.parked[at] = lanes[~done]
+            if found or not self.barriers.land_one(wanted):
+                return found
+        return {}
 
     def _advance(
         self, at: int, lanes: Array, ready: dict[int, Array], waiting: dict[int, Array], held: dict[int, Array], live: Array
@@ -210,6 +256,16 @@ class Block:
             elif kind == "bar":
                 _join(waiting, at, lanes)
                 return
+            elif kind == "phase":
+                done = self.barriers.passed(*program.waits[at](self, whole), lanes)
+                if not done.all():
+                    _join(self.parked, at, lanes[~done])
+                    lanes = lanes[done]
+                    if len(lanes) == 0:
+                        return
+                    whole, warps = lanes, len(np.unique(lanes // _WARP))
+                self._run_step(steps[at], one, whole)
+                at += 1
             else:
                 if at in held:  # others of the warp, which came another way
                     lanes = np.sort(np.concatenate([lanes, held.pop(at)]))
@@ -265,7 +321,11 @@ class Block:
 
         Raises:
             DivergentBarrier: if some never will.
+            Deadlock: if they wait at mbarriers for what never comes.
         """
+        if self.parked:
+            self.at, lanes = next(iter(self.parked.items()))
+            raise self.barriers.stuck(self.program.waits[self.at](self, lanes)[0], lanes)
         if held:
             at, lanes = next(iter(held.items()))
             self.at = at
@@ -284,7 +344,7 @@ class Block:
             )
         ((at, lanes),) = waiting.items()
         waiting.clear()
-        self.shared.epoch += 1
+        self.shared.meet()
         self.counters.barriers += 1
         return {at + 1: lanes}
 

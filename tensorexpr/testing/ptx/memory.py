@@ -21,6 +21,8 @@ from .units import Product, UnitsView
 Array = np.ndarray[Any, np.dtype[Any]]
 SHARED, LOCAL, CONSTANT = 1 << 60, 1 << 61, 1 << 62
 """Where the windows of shared, local and constant memory lie among generic addresses, beyond those of any host."""
+PARAMETER, PARAMETER_STEP = 1 << 59, 1 << 12
+"""Where the parameters of a kernel lie that are passed by value, one after the other."""
 _NOBODY = -1
 _EVER = 2**31 - 1
 _UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
@@ -107,6 +109,16 @@ class GlobalMemory:
             self._typed[key] = whole[: len(whole) // size * size].view(_UNSIGNED[size])
         return self._typed[key], self._starts[number]
 
+    def run_of_bytes(self, address: int, size: int, where: str, thread: int) -> Array:
+        """Bytes that follow each other in one array.
+
+        Raises:
+            OutOfBounds: if some lie in none.
+        """
+        ((number, _),) = self.locate(np.array([address], np.uint64), size, where, np.array([thread]))
+        begin = address - self._starts[number]
+        return np.asarray(self._views[number][begin : begin + size])
+
     def beyond(self, number: int, size: int, places: Array) -> Array:
         """Elements of some bytes of an array, whose bytes behind its end are all ones."""
         whole = self._views[number]
@@ -135,10 +147,24 @@ def _cells(offsets: bytes, size: int, threads: bytes, cell: int) -> _Cells:
     return _Cells(first, who, who // 32, len(np.unique(first)) == len(first))
 
 
-class SharedMemory:
-    """The shared memory of one block, and who touched it; `units` if matrix units read it past the threads."""
+@dataclass
+class Order:
+    """What mbarriers put in order: how far each warp is, and how far it has seen others; the last one is the engine that copies in bulk.
 
-    def __init__(self, size: int, cell: int, threads: int, units: bool = False) -> None:
+    A warp counts on whenever one of its threads arrives. It has seen all that another one did while its count was at most what is known of it.
+    """
+
+    warps: int
+
+    def __post_init__(self) -> None:
+        self.clock = np.ones(self.warps + 1, np.int32)
+        self.seen = np.zeros((self.warps + 1, self.warps + 1), np.int32)
+
+
+class SharedMemory:
+    """The shared memory of one block, and who touched it; `units` if matrix units read it past the threads, `ordered` if there are mbarriers."""
+
+    def __init__(self, size: int, cell: int, threads: int, units: bool = False, ordered: bool = False) -> None:
         self._cell = cell
         cells = max(1, -(-size // cell))
         self.size = size
@@ -153,6 +179,10 @@ class SharedMemory:
         self._write_turn, self._read_turn = np.zeros(cells, np.int32), np.zeros(cells, np.int32)
         self._write_line, self._read_line = np.zeros(cells, np.int32), np.zeros(cells, np.int32)
         self._units = UnitsView(cells, threads) if units else None
+        self.order = Order(-(-threads // 32))
+        self._ordered = ordered
+        self._write_clock = np.zeros(cells if ordered else 0, np.int32)
+        self._read_clocks = np.zeros((cells if ordered else 0, self.order.warps), np.int32)  # of each warp, since the last barrier
         self.epoch = 0
         self.turns = np.zeros(-(-threads // 32), np.int32)  # how often each warp waited for itself
 
@@ -166,6 +196,12 @@ class SharedMemory:
             )
         return _cells(offsets.tobytes(), size, threads.tobytes(), self._cell)
 
+    def meet(self) -> None:
+        """All threads have come to a barrier of the block."""
+        self.epoch += 1
+        if self._ordered:
+            self._read_clocks[:] = 0
+
     def _foreign(self, found: _Cells, who: Array, epoch: Array, turn: Array) -> Array:
         """Whether another thread was there in this epoch, and no wait of the warp is between."""
         cells = found.cells
@@ -175,6 +211,25 @@ class SharedMemory:
         others &= who[cells] != found.threads
         same_warp = who[cells] // 32 == found.warps
         return np.asarray(others & ~(same_warp & (turn[cells] < self.turns[found.warps])))
+
+    def _written_by_others(self, found: _Cells) -> Array:
+        """Whether another thread, or the engine, wrote there, and neither a barrier nor a wait for an mbarrier is between."""
+        racing = self._foreign(found, self._writer, self._write_epoch, self._write_turn)
+        if self._ordered and racing.any():
+            racing &= self.order.seen[found.warps, self._writer[found.cells] // 32] < self._write_clock[found.cells]
+        return racing
+
+    def _read_by_others(self, found: _Cells) -> Array:
+        """The same of what others read."""
+        cells, epoch, turn = found.cells, self._read_epoch, self._read_turn
+        racing = self._foreign(found, self._reader, epoch, turn)
+        racing = racing | ((epoch[cells] == self.epoch) & self._shared_readers[cells] & (turn[cells] >= self.turns[found.warps]))
+        if self._ordered and racing.any():
+            own = self._reader[cells] // 32 == found.warps
+            unseen = self._read_clocks[cells] > self.order.seen[found.warps, :-1]
+            unseen[np.arange(len(cells)), found.warps] = False
+            racing &= unseen.any(axis=1) | (own & (self._reader[cells] != found.threads))
+        return racing
 
     def note_read(self, offsets: Array, size: int, where: str, threads: Array, line: int, early: bool = False) -> Array | None:
         """Watch a read; where it is `early`, as compilers read before they know whether it is needed, the threads that read what nothing
@@ -186,7 +241,7 @@ class SharedMemory:
         found = self._cells(offsets, size, where, threads)
         cells, who = found.cells, found.threads
         self._check_landed(found, where, "reads")
-        racing = self._foreign(found, self._writer, self._write_epoch, self._write_turn)
+        racing = self._written_by_others(found)
         if racing.any():
             self._race(where, "reads", cells, who, racing, self._writer, self._write_line, "wrote")
         unknown = None
@@ -200,6 +255,8 @@ class SharedMemory:
         if not found.distinct:
             self._shared_readers[cells[self._reader[cells] != who]] = True  # several lanes of this access
         self._read_epoch[cells], self._read_turn[cells], self._read_line[cells] = self.epoch, self.turns[found.warps], line
+        if self._ordered:
+            self._read_clocks[cells, found.warps] = self.order.clock[found.warps]
         return unknown
 
     def _check_landed(self, found: _Cells, where: str, verb: str) -> None:
@@ -232,10 +289,7 @@ class SharedMemory:
         if self._units is not None:
             self._units.note_write(cells, who, where, self._cell)
         for others, lines, verb in ((self._reader, self._read_line, "read"), (self._writer, self._write_line, "wrote")):
-            epoch, turn = (self._read_epoch, self._read_turn) if verb == "read" else (self._write_epoch, self._write_turn)
-            racing = self._foreign(found, others, epoch, turn)
-            if verb == "read":
-                racing = racing | ((epoch[cells] == self.epoch) & self._shared_readers[cells] & (turn[cells] >= self.turns[found.warps]))
+            racing = self._read_by_others(found) if verb == "read" else self._written_by_others(found)
             if racing.any() and not (verb == "wrote" and values is not None and self._same(offsets, size, values)):
                 self._race(where, "writes", cells, who, racing, others, lines, verb)
         self._writer[cells] = who
@@ -244,6 +298,8 @@ class SharedMemory:
             self._race(where, "writes", cells, who, racing, self._writer, np.full_like(self._write_line, line), "writes")
         self._known[cells] = True
         self._write_epoch[cells], self._write_turn[cells], self._write_line[cells] = self.epoch, self.turns[found.warps], line
+        if self._ordered:
+            self._write_clock[cells] = self.order.clock[found.warps]
 
     def _same(self, offsets: Array, size: int, values: Array) -> bool:
         """Whether a write changes nothing: threads that compute the same don't disturb each other."""
@@ -259,8 +315,14 @@ class SharedMemory:
     def _race(self, where: str, verb: str, cells: Array, who: Array, racing: Array, others: Array, lines: Array, other_verb: str) -> None:
         at = int(np.nonzero(racing)[0][0])
         cell = int(cells[at])
+        other = int(others[cell])
+        if other >= 32 * self.order.warps:
+            raise DataRace(
+                f"{where}: thread {who[at]} {verb} byte {cell * self._cell} of shared memory, which the copy in bulk at line {lines[cell]} wrote; "
+                "the thread has to wait for its mbarrier (T.ptx_wait_barrier), or to meet one that has waited at a barrier"
+            )
         raise DataRace(
-            f"{where}: thread {who[at]} {verb} byte {cell * self._cell} of shared memory, which thread {others[cell]} {other_verb} at line "
+            f"{where}: thread {who[at]} {verb} byte {cell * self._cell} of shared memory, which thread {other} {other_verb} at line "
             f'{lines[cell]} with no barrier between; put T.tvm_storage_sync("shared") there'
         )
 
@@ -281,18 +343,22 @@ class SharedMemory:
         np.add.at(self._pending, self._cells(offsets, size, where, threads).cells, 1)
         self._copying += len(offsets)
 
-    def land(self, offsets: Array, rows: Array, where: str, threads: Array, line: int) -> None:
-        """The bytes of a copy arrive."""
+    def land(self, offsets: Array, rows: Array, where: str, threads: Array, line: int, engine: bool = False) -> None:
+        """The bytes of a copy arrive; those of the `engine` that copies in bulk past the threads, which units see."""
         size = rows.shape[1]
         found = self._cells(offsets, size, where, threads)
         cells, who = found.cells, found.threads
         np.subtract.at(self._pending, cells, 1)
         self._copying -= len(offsets)
         self.data[offsets[:, None] + np.arange(size)] = rows
-        self._writer[cells], self._write_epoch[cells] = who, self.epoch
-        self._write_turn[cells], self._write_line[cells] = self.turns[found.warps], line
+        self._writer[cells], self._write_epoch[cells] = 32 * self.order.warps if engine else who, self.epoch
+        self._write_turn[cells], self._write_line[cells] = _EVER if engine else self.turns[found.warps], line
+        if self._ordered:
+            self._write_clock[cells] = self.order.clock[-1] if engine else self.order.clock[found.warps]
         if self._units is not None:
             self._units.note_write(cells, who, where, self._cell)
+            if engine:
+                self._units.note_engine(cells)
 
     def fence(self, threads: Array) -> None:
         """Threads show matrix units what they have written."""
@@ -310,6 +376,9 @@ class SharedMemory:
         cells = found.cells
         self._check_landed(found, where, "reads")
         racing = self._write_epoch[cells] == self.epoch  # of their own threads too, as the other warps don't wait for these
+        if self._ordered and racing.any():
+            seen = self.order.seen[np.unique(threads // 32)].min(axis=0)
+            racing &= seen[self._writer[cells] // 32] < self._write_clock[cells]
         if racing.any():
             self._race(where, "reads", cells, found.threads, racing, self._writer, self._write_line, "wrote")
         self._check_known(found, where)
@@ -339,6 +408,9 @@ class SharedMemory:
         cells = product.cells
         self._reader[cells], self._shared_readers[cells] = product.threads[0], True
         self._read_epoch[cells], self._read_turn[cells], self._read_line[cells] = self.epoch, _EVER, product.line
+        if self._ordered:
+            for warp in np.unique(product.threads // 32):
+                self._read_clocks[cells, warp] = self.order.clock[warp]
 
 
 def check_alignment(addresses: Array, size: int, where: str, threads: Array) -> None:

@@ -42,6 +42,7 @@ class Kernel:
     local: dict[str, tuple[int, int]] = field(default_factory=dict)
     constants: dict[str, tuple[int, bytes]] = field(default_factory=dict)
     dynamic: tuple[str, ...] = ()
+    dynamic_alignment: int = 128  # of what is behind static shared memory
 
     @property
     def static_bytes(self) -> int:
@@ -64,7 +65,7 @@ def parse(text: str) -> dict[str, Kernel]:
     kernels: dict[str, Kernel] = {}
     shared: dict[str, tuple[int, int]] = {}
     constants: dict[str, tuple[int, bytes]] = {}
-    dynamic: list[str] = []
+    dynamic: dict[str, int] = {}
     current: Kernel | None = None
     pending = statement = ""
     for number, raw in enumerate(text.splitlines(), start=1):
@@ -99,6 +100,7 @@ def parse(text: str) -> dict[str, Kernel]:
         used = {name for instruction in kernel.instructions for name in _NAME.findall(instruction.text)}
         kernel.shared.update(_laid_out({name: part for name, part in shared.items() if name in used}))
         kernel.dynamic = tuple(name for name in dynamic if name in used)
+        kernel.dynamic_alignment = max(128, *(dynamic[name] for name in kernel.dynamic), 0)
         kernel.constants = {name: part for name, part in constants.items() if name in used}
     return kernels
 
@@ -113,10 +115,10 @@ def _laid_out(parts: dict[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:
     return found
 
 
-def _variable(text: str, shared: dict[str, tuple[int, int]], constants: dict[str, tuple[int, bytes]], dynamic: list[str]) -> None:
+def _variable(text: str, shared: dict[str, tuple[int, int]], constants: dict[str, tuple[int, bytes]], dynamic: dict[str, int]) -> None:
     found = _SHARED.match(text)
     if found and (found[1] or found[5] == ""):
-        dynamic.append(found[4])
+        dynamic[found[4]] = int(found[2])
     elif found:
         shared[found[4]] = (int(found[2]), int(found[5] or 1) * int(found[3]) // 8)
         return

@@ -18,6 +18,11 @@ GROUP = 128
 """The threads of four warps."""
 
 
+def swizzled(places: Array, row: int) -> Array:
+    """Where pieces of 16 bytes lie in shared memory whose rows of 32, 64 or 128 bytes are swizzled; of 0 bytes, where they are."""
+    return places ^ (places >> 7 & row // 16 - 1) << 4 if row else places
+
+
 @dataclass(frozen=True, eq=False)
 class Product:
     """One under way: who makes it, in which group of products it is, the rows of its sums, the cells that it reads, and its line."""
@@ -36,6 +41,7 @@ class UnitsView:
         self._shown_epoch = np.full(cells, -1, np.int32)  # of the fence of the thread that wrote a cell last
         self._users = np.zeros(cells, np.int16)
         self._user_line = np.zeros(cells, np.int32)
+        self._of_engine = np.zeros(cells, np.bool_)  # written past the threads, as units read
         self._fence_epoch = np.full(threads, -1, np.int32)
         self._fences: list[int] = [-1, -1]  # the last two epochs that had one
 
@@ -53,6 +59,11 @@ class UnitsView:
                 f"{self._user_line[cells[lane]]} still reads; wait for its group (T.ptx_wgmma_wait_group), then put a barrier"
             )
         self._shown_epoch[cells] = -1
+        self._of_engine[cells] = False
+
+    def note_engine(self, cells: Array) -> None:
+        """What was copied in bulk needs no fence."""
+        self._of_engine[cells] = True
 
     def fence(self, threads: Array, writer: Array, epoch: int) -> None:
         """Threads show units what they have written."""
@@ -70,7 +81,7 @@ class UnitsView:
         shown = self._shown_epoch[cells]
         by_writer = (shown >= 0) & (shown < epoch)
         between = self._fences[-1] if self._fences[-1] < epoch else self._fences[0]
-        return np.asarray(~(by_writer | (self._fence_epoch[threads].min() > written) | (between > written)))
+        return np.asarray(~(self._of_engine[cells] | by_writer | (self._fence_epoch[threads].min() > written) | (between > written)))
 
     def begin(self, product: Product) -> None:
         """A product reads its cells until it has been waited for."""
