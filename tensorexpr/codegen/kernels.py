@@ -11,7 +11,7 @@ from dataclasses import replace
 from ..errors import CodegenError
 from ..lower.device.tensor_maps import is_map
 from ..lower.pragmas import MIN_BLOCKS
-from ..target.chips import STATIC_SHARED, chip_of
+from ..target.chips import BULK_COPIES, STATIC_SHARED, capability, chip_of
 from ..tir.arithmetic import as_int
 from ..tir.dtype import parse_dtype
 from ..tir.expr import IntImm, IterVar, Range, Var
@@ -32,7 +32,7 @@ POINTER_ALIGNMENT = 16
 _MAP_BYTES = 128  # of a tensor map
 _REGISTERS = {"blockIdx": "ctaid", "threadIdx": "tid"}
 _LOCAL_ALIGNMENT = 16
-_SHARED_ALIGNMENT = 128
+_SHARED_ALIGNMENT, _SWIZZLED_ALIGNMENT = 128, 1024
 _LOCAL_LIMIT = 512 << 10  # bytes of local memory that a thread may have
 
 
@@ -186,6 +186,11 @@ def _dynamic_shared(ctx: FunctionContext, var: Var, size: int) -> None:
         raise CodegenError(f"In {ctx.name}: {var.name} takes {size} bytes of shared memory, and a block of {arch} has {limit}")
     ctx.module.dynamic[ctx.name] = size
     name = f"@{ctx.name}_dynamic"
-    ctx.module.text.constants.append(f"{name} = external addrspace(3) global [0 x i8], align {_SHARED_ALIGNMENT}")
+    ctx.module.text.constants.append(f"{name} = external addrspace(3) global [0 x i8], align {_dynamic_alignment(ctx)}")
     ctx.bind(var, f"addrspacecast (ptr addrspace(3) {name} to ptr)")
     ctx.alignments[var] = _SHARED_ALIGNMENT
+
+
+def _dynamic_alignment(ctx: FunctionContext) -> int:
+    """Swizzled rows lie in groups of eight, which begin at multiples of their 1024 bytes."""
+    return _SWIZZLED_ALIGNMENT if capability(ctx.module.target.arch) >= BULK_COPIES else _SHARED_ALIGNMENT

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from ..errors import CodegenError
+from ..target.chips import BULK_COPIES, capability
 from ..tir.arithmetic import as_int
 from ..tir.dtype import parse_dtype
 from ..tir.expr import Call, IntImm, PrimExpr
@@ -17,7 +18,6 @@ from .memo import IMPURE
 from .ptx_access import needs, pointer
 
 _BYTES, _PIECE = 8, 16
-_ENGINE = 90  # the first architecture that copies in bulk, announces bytes, and waits without polling
 _MOST_DIMENSIONS = 5
 
 
@@ -67,13 +67,8 @@ def emit_init(ctx: FunctionContext, call: Call) -> str:
     """ptx_init_barrier_thread_count: so many threads arrive in each phase."""
     needs(ctx, 80, "an mbarrier")
     # The engine has to see it, too, which on one block is what this fence is for.
-    fence = " fence.mbarrier_init.release.cluster;" if _has_engine(ctx) else ""
+    fence = " fence.mbarrier_init.release.cluster;" if capability(ctx.module.target.arch) >= BULK_COPIES else ""
     return _asm(ctx, f"mbarrier.init.shared.b64 [$0], $1;{fence}", "r,r", _place(ctx, call.args[0]), _number(ctx, call.args[1]))
-
-
-def _has_engine(ctx: FunctionContext) -> bool:
-    digits = "".join(char for char in ctx.module.target.arch if char.isdigit())
-    return int(digits or 0) >= _ENGINE
 
 
 def emit_arrive(ctx: FunctionContext, call: Call) -> str:
@@ -84,14 +79,14 @@ def emit_arrive(ctx: FunctionContext, call: Call) -> str:
 
 def emit_expect(ctx: FunctionContext, call: Call) -> str:
     """ptx_arrive_barrier_expect_tx: arrive, and announce bytes that the engine will copy."""
-    needs(ctx, _ENGINE, "an mbarrier that counts bytes")
+    needs(ctx, BULK_COPIES, "an mbarrier that counts bytes")
     text = "{ .reg .b64 %state; mbarrier.arrive.expect_tx.shared.b64 %state, [$0], $1; }"
     return _asm(ctx, text, "r,r", _place(ctx, call.args[0]), _number(ctx, call.args[1]))
 
 
 def emit_wait(ctx: FunctionContext, call: Call) -> str:
     """ptx_wait_barrier: until the phase of a parity (0 for the first, then 1, 0, ...) has ended."""
-    needs(ctx, _ENGINE, "a wait for an mbarrier")
+    needs(ctx, BULK_COPIES, "a wait for an mbarrier")
     parity = call.args[1] if len(call.args) > 1 else IntImm("int32", 0)
     text = (
         "{ .reg .pred %done; wait_${:uid}: mbarrier.try_wait.parity.shared.b64 %done, [$0], $1; @!%done bra wait_${:uid}; }"
@@ -112,7 +107,7 @@ def _shared_address(ctx: FunctionContext, base: PrimExpr, offset: PrimExpr, item
 
 def emit_bulk(ctx: FunctionContext, call: Call) -> str:
     """ptx_cp_async_bulk: the engine copies bytes of global memory that follow each other."""
-    needs(ctx, _ENGINE, "a copy in bulk")
+    needs(ctx, BULK_COPIES, "a copy in bulk")
     into, into_offset, source, source_offset, size, barrier = call.args
     count = as_int(size)
     if count is not None and (count < _PIECE or count % _PIECE):
@@ -127,7 +122,7 @@ def emit_bulk(ctx: FunctionContext, call: Call) -> str:
 
 def emit_bulk_tensor(ctx: FunctionContext, call: Call) -> str:
     """ptx_cp_async_bulk_tensor: the engine copies the box of a tensor map that begins at some coordinates, the last along memory."""
-    needs(ctx, _ENGINE, "a copy of a tensor's box in bulk")
+    needs(ctx, BULK_COPIES, "a copy of a tensor's box in bulk")
     into, into_offset, described, barrier, *coordinates = call.args
     if not 1 <= len(coordinates) <= _MOST_DIMENSIONS:
         raise CodegenError(f"In {ctx.name}: a box has 1 to {_MOST_DIMENSIONS} coordinates, not {len(coordinates)}")

@@ -1,7 +1,8 @@
 """Matrix units of four warps together, which read both operands from shared memory: `wgmma` of sm_90a.
 
-An operand is told by a descriptor of 64 bits: where it begins, and how far apart its pieces of 8 rows by 16 bytes are. Each piece lies in
-one run of 128 bytes here, without swizzles. Source: PTX ISA, "Asynchronous warpgroup level matrix instructions", matrix descriptors.
+An operand is told by a descriptor of 64 bits: where it begins, and how far apart its pieces of 8 rows by 16 bytes are. Either each piece lies
+in one run of 128 bytes, or rows of 128 bytes follow each other, whose 16-byte pieces are swizzled as the copy engine does it.
+Source: PTX ISA, "Asynchronous warpgroup level matrix instructions", matrix descriptors.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from .ptx_access import pointer
 _TYPES = {"float16": "f16", "bfloat16": "bf16"}
 _WARP_BYTES = 16 * 16  # of the 16 rows of a warp in a chunk; turned, they are two chunks
 _WARP, _WARPS = 32, 4
+_SWIZZLED = 128  # bytes of a row that is swizzled
+_SWIZZLED_MODE = 1 << 62  # in a descriptor
 
 
 def _check_chip(ctx: FunctionContext) -> None:
@@ -48,7 +51,14 @@ def emit_wgmma(ctx: FunctionContext, call: Call) -> str:
     # The pointer is to the rows of the calling warp, and the descriptor of those of all four.
     ctx.module.text.declare("llvm.nvvm.read.ptx.sreg.tid.y", "i32")
     warp = ctx.once(("thread", "threadIdx.y"), lambda: ctx.text.value("call i32 @llvm.nvvm.read.ptx.sreg.tid.y()"))
-    rows = 2 * _bytes(ctx, call.args[5], parse_dtype(call.dtype).itemsize) if as_int(call.args[7]) else _WARP_BYTES
+    swizzle = as_int(call.args[12]) if len(call.args) > 12 else 0
+    if swizzle not in (0, _SWIZZLED):
+        raise CodegenError(f"In {ctx.name}: rows of wgmma's operands are swizzled within {_SWIZZLED} bytes, or not at all, not within {swizzle}")
+    size, turned_a = parse_dtype(call.dtype).itemsize, bool(as_int(call.args[7]))
+    if swizzle:
+        rows = 2 * size * 8 if turned_a else 2 * _bytes(ctx, call.args[6], size)
+    else:
+        rows = 2 * _bytes(ctx, call.args[5], size) if turned_a else _WARP_BYTES
     skipped = ctx.text.value(f"mul i32 {ctx.text.value(f'and i32 {warp}, {_WARPS - 1}')}, {rows}")
     a = _descriptor(ctx, call, 4, skipped)
     b = _descriptor(ctx, call, 8, "0")
@@ -78,12 +88,14 @@ def _descriptor(ctx: FunctionContext, call: Call, at: int, skipped: str) -> str:
     """The descriptor of an operand: where it begins, and the bytes between its chunks of 16 bytes and its groups of 8 rows."""
     write, size = ctx.text.value, parse_dtype(call.dtype).itemsize
     address = pointer(ctx, call.args[at], IntImm("int32", 0), size, space=3, reads=True)
-    begin = write(f"sub i32 {write(f'ptrtoint {address} to i32')}, {skipped}")
+    begin = write(f"ptrtoint {address} to i32")
+    begin = begin if skipped == "0" else write(f"sub i32 {begin}, {skipped}")
     chunk, eight = (_bytes(ctx, call.args[at + number], size) for number in (1, 2))
     # Along the sum the first distance is that of chunks; of a turned operand chunks go along the rows, whose distance is the second.
-    first, second = (eight, chunk) if as_int(call.args[at + 3]) else (chunk, eight)
+    is_swizzled = len(call.args) > 12 and bool(as_int(call.args[12]))
+    first, second = (eight, chunk) if as_int(call.args[at + 3]) and not is_swizzled else (chunk, eight)
     low = write(f"zext i32 {write(f'lshr i32 {begin}, 4')} to i64")
-    return f"i64 {write(f'or i64 {low}, {(first // 16) << 16 | (second // 16) << 32}')}"
+    return f"i64 {write(f'or i64 {low}, {(first // 16) << 16 | (second // 16) << 32 | (_SWIZZLED_MODE if is_swizzled else 0)}')}"
 
 
 def _bytes(ctx: FunctionContext, elements: PrimExpr, size: int) -> int:

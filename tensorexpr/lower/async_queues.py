@@ -9,3 +9,9 @@ from __future__ import annotations
 COMMIT, WAIT, COUNT = "async_commit_queue_scope", "async_wait_queue_scope", "async_wait_inflight_count"
 COPY = "async_scope"
 """Marks stores that need not have happened before the group is waited for."""
+
+BULK_COPY = "bulk_copy"
+"""Loops that are one copy of the engine, described by a tuple: the tensor's map, the place in shared memory, coordinates."""
+BULK_BARRIERS, BULK_GROUP, BULK_WAIT, BULK_PARITY = "bulk_barriers", "bulk_group", "bulk_wait", "bulk_parity"
+"""Around a loop: how many mbarriers it has. Copies that are told to the one with a number; `body` runs when the phase of a parity of the
+one with a number has ended."""

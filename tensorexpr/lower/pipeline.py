@@ -22,6 +22,7 @@ from .device.launches import has_threads
 from .passes import Pass, deep_recursion, run_pass
 from .phase1.compact_buffer_allocation import compact_buffer_allocation
 from .phase1.convert_blocks_to_opaque import convert_blocks_to_opaque
+from .phase1.describe_bulk_copies import describe_bulk_copies
 from .phase1.inject_prefetch import inject_prefetch
 from .phase1.inject_software_pipeline import inject_software_pipeline
 from .phase1.lower_auto_copy import lower_auto_copy
@@ -81,6 +82,7 @@ PHASES: dict[int, tuple[Pass, ...]] = {
         Pass("tir.LowerMatchBuffer", lower_match_buffer),  # after compaction, which looks through views
         Pass("tir.LowerOpaqueBlock", lower_opaque_block),  # nothing but predicates is left of blocks
         Pass("tir.InjectPrefetch", inject_prefetch),  # in terms of loops, and while buffers have dimensions: a region is a box then
+        Pass("tir.DescribeBulkCopies", describe_bulk_copies),  # it too
         Pass("tir.StorageFlatten", storage_flatten),  # first: all later passes reason about one index per access
         Pass("tir.NarrowDataType", narrow_dtype),  # after flattening, when the whole index and its bounds are in sight
         Pass("tir.Simplify", simplify),  # last: flattening leaves sums of products, narrowing leaves casts
@@ -114,6 +116,7 @@ FINAL: tuple[Pass, ...] = (
 )
 LAST_PHASE = max(PHASES)
 _BY_TARGET = {
+    "tir.DescribeBulkCopies",
     "tir.InjectPrefetch",
     "tir.InjectDoubleBuffer",
     "tir.SplitVectorLoop",

@@ -21,6 +21,10 @@ PARALLEL_FROM = "pragma_parallel_from"
 MIN_BLOCKS = "pragma_min_blocks"
 """On a GPU so many blocks share a multiprocessor at least: no thread takes more than its part of the registers."""
 
+BULK = "pragma_bulk_copy"
+"""The loop copies boxes of a tensor into shared memory, which a GPU's engine does where there is one; 32, 64 or 128 are the bytes of rows
+that are swizzled there."""
+
 VECTOR_REDUCTION = "pragma_vector_reduction"
 """A vector loop over a reduction axis: its terms may be combined in any order."""
 

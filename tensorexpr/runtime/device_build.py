@@ -59,6 +59,7 @@ def _finished(kernels: IRModule) -> IRModule:
     """Kernels with barriers, reductions over threads and memory of warps as code generation takes them."""
     from ..lower import transform
     from ..lower.device.async_queues import LowerAsyncQueues
+    from ..lower.device.bulk_copies import LowerBulkCopies
     from ..lower.device.proxy_fences import ProxyFences
 
     # Merged before barriers are put: what shares a place needs one between.
@@ -70,6 +71,7 @@ def _finished(kernels: IRModule) -> IRModule:
         transform.ThreadSync("warp"),
         transform.InjectPTXAsyncCopy(proved=True),  # behind barriers, which look at stores
         LowerAsyncQueues(),
+        LowerBulkCopies(),
         ProxyFences(),  # behind the waits for copies
         transform.LowerThreadAllreduce(),
     ):

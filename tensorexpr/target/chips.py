@@ -17,6 +17,9 @@ STATIC_SHARED = 48 << 10
 ASYNC_COPIES = 80
 """The first architecture that copies from global into shared memory while its threads go on."""
 
+BULK_COPIES = 90
+"""The first architecture whose engine copies boxes of tensors into shared memory by itself."""
+
 
 @dataclass(frozen=True, slots=True)
 class Chip:

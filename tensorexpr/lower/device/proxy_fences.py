@@ -5,7 +5,8 @@
     T.ptx_wgmma(...)                         T.tvm_storage_sync("shared")
                                              T.ptx_wgmma(...)
 
-The units read past the threads: a barrier lets other threads see what was written or copied, and the fence the units.
+The units read past the threads: a barrier lets other threads see what was written or copied, and the fence the units. What the copy engine
+brings they see without one.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from ...tir.device_intrin import device_call
 from ...tir.expr import Call
 from ...tir.function import PrimFunc
 from ...tir.rewriting import walk
-from ...tir.stmt import Evaluate, SeqStmt, Stmt, seq
+from ...tir.stmt import BufferStore, Evaluate, SeqStmt, Stmt, seq
 from ..context import PassContext
 from ..passes import Pass
-from ..rebuild import map_stmt
+from ..rebuild import map_stmt, pointer_scope
 from .barriers import barrier_scope
 
 _FENCE = "tir.ptx_fence_proxy_async"
@@ -29,8 +30,16 @@ def ProxyFences() -> Pass:
 
 
 def _fenced(func: PrimFunc, ctx: PassContext) -> PrimFunc:
-    units = any(isinstance(node, Call) and node.op == "tir.ptx_wgmma" for node in walk(func.body))
-    return func.with_body(_stmt(func.body)) if units else func
+    nodes = list(walk(func.body))
+    units = any(isinstance(node, Call) and node.op == "tir.ptx_wgmma" for node in nodes)
+    return func.with_body(_stmt(func.body)) if units and any(map(_writes_shared, nodes)) else func
+
+
+def _writes_shared(node: object) -> bool:
+    """Whether threads write shared memory, or copy into it."""
+    if isinstance(node, Call):
+        return node.op == "tir.ptx_cp_async"
+    return isinstance(node, BufferStore) and pointer_scope(node.buffer.data) in ("shared", "shared.dyn")
 
 
 def _stmt(stmt: Stmt) -> Stmt:

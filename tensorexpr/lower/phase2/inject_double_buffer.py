@@ -20,6 +20,9 @@ copies into shared memory asynchronously, fillings there are groups of copies th
         wait for all groups but the newest N - 2:
             group: if i + N - 1 < n: A[(i + N - 1) % N * 8 + ...] = f(i + N - 1)
             B[i] = g(A[i % N * 8 + ...])
+
+Copies in bulk are groups that an mbarrier for each of the N counts. Where matrix units multiply what is read, an iteration waits for the
+products of the one before it only, whose copy is therefore filled an iteration later (`products_under_way`).
 """
 
 from __future__ import annotations
@@ -33,13 +36,15 @@ from ...target import Target
 from ...target.chips import ASYNC_COPIES, capability
 from ...tir.arithmetic import as_int, floordiv, floormod
 from ...tir.attrs import EMPTY, FrozenMap
-from ...tir.expr import IntImm, PrimExpr, Var
+from ...tir.device_intrin import device_call
+from ...tir.expr import Call, IntImm, PrimExpr, Var
 from ...tir.function import PrimFunc
-from ...tir.stmt import NOP, Allocate, AttrStmt, BufferStore, For, ForKind, IfThenElse, SeqStmt, Stmt, seq
-from ..async_queues import COMMIT, COPY, COUNT, WAIT
+from ...tir.stmt import NOP, Allocate, AttrStmt, BufferStore, Evaluate, For, ForKind, IfThenElse, SeqStmt, Stmt, seq
+from ..async_queues import BULK_BARRIERS, BULK_COPY, BULK_GROUP, BULK_PARITY, BULK_WAIT, COMMIT, COPY, COUNT, WAIT
 from ..context import PassContext
 from ..copies import Copies, allocated, has_effect, has_pointers
 from ..options import InjectDoubleBufferConfig
+from ..products_under_way import may_stay_under_way, one_behind
 from ..rebuild import Copier, FreeVars, map_stmt, own_expressions, pointer_scope, walk_statements
 
 SCOPE = "double_buffer_scope"
@@ -148,10 +153,19 @@ class _Injector:
     def _overlapped(self, loop: For, plan: _Plan) -> Stmt:
         count = max(2, *(as_int(stmt.annotations[SCOPE]) or 0 for stmt in plan.buffers))
         is_async = _copies_asynchronously() and all(pointer_scope(stmt.buffer_var) in _SHARED for stmt in plan.buffers)
-        ahead = _Overlap(loop, plan, Copies(count), is_async)
+        filled = {stmt.buffer_var for stmt in plan.buffers}
+        is_bulk = is_async and all(_is_bulk(stmt) for stmt in plan.filling)
+        behind = is_async and count > 2 and may_stay_under_way(plan.rest, loop.loop_var, filled)
+        after = NOP
+        if behind:
+            rest, after = one_behind(plan.rest)
+            plan = replace(plan, rest=rest)
+        ahead = _Overlap(loop, plan, Copies(count), is_async, is_bulk, int(behind))
         allocations = [ahead.copies.multiplied(stmt) for stmt in plan.buffers]
         guarded = self._split == 0 or is_async or count > 2
-        result = seq(*ahead.begun(), ahead.guarded() if guarded else ahead.peeled(self._split))
+        result = seq(*ahead.begun(), ahead.guarded() if guarded else ahead.peeled(self._split), *([] if after is NOP else [after]))
+        if is_bulk:
+            result = AttrStmt(0, BULK_BARRIERS, IntImm("int32", count), result)
         # The first filling and the last reading stand outside of the loop: without iterations they must not run.
         if not isinstance(loop.extent, IntImm):
             result = IfThenElse(loop.extent > 0, result)
@@ -162,6 +176,23 @@ class _Injector:
 
 _ZERO = IntImm("int32", 0)
 _SHARED = ("shared", "shared.dyn")
+
+
+def _is_bulk(stmt: Stmt) -> bool:
+    """Whether a statement is nothing but copies in bulk."""
+    while isinstance(stmt, For):
+        stmt = stmt.body
+    if isinstance(stmt, SeqStmt):
+        return all(map(_is_bulk, stmt.seq))
+    return isinstance(stmt, AttrStmt) and stmt.attr_key == BULK_COPY
+
+
+def _by_engine(stmt: Stmt, turn: PrimExpr) -> Stmt:
+    """Copies in bulk as the calls that make them and tell the barrier of a turn; from here on nobody needs their loops."""
+    if isinstance(stmt, AttrStmt) and stmt.attr_key == BULK_COPY and isinstance(stmt.value, Call):
+        described, into, *starts = stmt.value.args
+        return Evaluate(device_call("ptx_cp_async_bulk_tensor", described.args[1].value, into, 0, described, turn, *starts))
+    return map_stmt(stmt, lambda inner: _by_engine(inner, turn))
 
 
 def _copies_asynchronously() -> bool:
@@ -177,25 +208,36 @@ class _Overlap:
     plan: _Plan
     copies: Copies
     is_async: bool
+    is_bulk: bool = False
+    behind: int = 0  # iterations whose products are still read
+
+    @property
+    def distance(self) -> int:
+        """How many iterations ahead is filled."""
+        return self.copies.count - 1 - self.behind
 
     def fill(self, iteration: PrimExpr, turn: PrimExpr) -> Stmt:
         """Fill copy `turn` for an iteration."""
         made = self.copies.redirected(Copier({self.loop.loop_var: iteration}).stmt(seq(*self.plan.filling)), turn)
+        if self.is_bulk:
+            return _by_engine(made, turn)
         return AttrStmt(0, COPY, IntImm("int32", 1), made) if self.is_async else made
 
     def begun(self) -> Iterator[Stmt]:
         """What fills the first copies before the loop."""
-        for number in range(self.copies.count - 1):
+        for number in range(self.distance):
             filling = self.fill(self.loop.min + number, IntImm("int32", number))
             extent = as_int(self.loop.extent)
             if number and extent is None:
                 filling = IfThenElse(self.loop.extent > number, filling)
             elif number and extent is not None and number >= extent:
                 filling = NOP
-            yield self._group(filling)
+            yield self._group(filling, IntImm("int32", number))
 
-    def _group(self, filling: Stmt) -> Stmt:
+    def _group(self, filling: Stmt, turn: PrimExpr) -> Stmt:
         """Copies that are waited for together; a turn without any is a group too, as waits count groups."""
+        if self.is_bulk:
+            return AttrStmt(0, BULK_GROUP, turn, filling)
         return AttrStmt(0, COMMIT, _ZERO, filling) if self.is_async else filling
 
     def read(self, iteration: PrimExpr, turn: PrimExpr) -> Stmt:
@@ -211,13 +253,17 @@ class _Overlap:
 
     def guarded(self) -> Stmt:
         """All iterations; all but the last ones fill ahead."""
-        var, end = self.loop.loop_var, self.loop.min + self.loop.extent
-        ahead = var + (self.copies.count - 1)
-        body = seq(self._group(IfThenElse(ahead < end, self.fill(ahead, self._turn(ahead)))), self.read(var, self._turn(var)))
-        if self.is_async:
+        loop, var, end = self.loop, self.loop.loop_var, self.loop.min + self.loop.extent
+        ahead = var + self.distance
+        filling = IfThenElse(ahead < end, self.fill(ahead, self._turn(ahead)))
+        body = seq(self._group(filling, self._turn(ahead)), self.read(var, self._turn(var)))
+        if self.is_bulk:
+            parity = floormod(floordiv(var - loop.min, self.copies.count), 2)
+            body = AttrStmt(0, BULK_WAIT, self._turn(var), AttrStmt(0, BULK_PARITY, parity, body))
+        elif self.is_async:
             # The groups of later iterations may be under way; that of this one, and none before it, is waited for.
-            body = AttrStmt(0, WAIT, _ZERO, AttrStmt(0, COUNT, IntImm("int32", self.copies.count - 2), body))
-        return replace(self.loop, body=body)
+            body = AttrStmt(0, WAIT, _ZERO, AttrStmt(0, COUNT, IntImm("int32", self.distance - 1), body))
+        return replace(loop, body=body)
 
     def peeled(self, group: int) -> Stmt:
         """All iterations but the last, in groups with constant turns, what the groups leave, and the last one, which only reads."""

@@ -19,13 +19,14 @@ from ...tir.buffer import Buffer, decl_buffer
 from ...tir.dtype import parse_dtype
 from ...tir.expr import Add, BufferLoad, Call, FloorDiv, IntImm, IterVar, Mul, PointerType, PrimExpr, PrimType, Ramp, Var
 from ...tir.function import PrimFunc
+from ...tir.rewriting import walk
 from ...tir.stmt import Allocate, AttrStmt, BufferStore, DeclBuffer, Stmt
 from ..context import PassContext
 from ..lifetimes import Life, Lifetimes
 from ..passes import Pass
 from ..rebuild import FreeVars, map_expr, map_stmt, pointer_scope
 
-_ACCESS = 16  # bytes
+_ACCESS, _EIGHT_ROWS = 16, 1024  # bytes
 _NAMES = {"shared.dyn": "buf_dyn_shmem", "shared": "buf_shmem"}
 
 
@@ -58,7 +59,7 @@ def _kernels(stmt: Stmt, scope: str) -> Stmt:
     found.survey(stmt.body)
     if len(found.lives) < 2:
         return stmt
-    offsets, size = _placed(found.lives.values())
+    offsets, size = _placed(found.lives.values(), _swizzled(stmt.body))
     merged = Var(_NAMES[scope], "handle", PointerType(PrimType("uint8"), scope))
     body = _Merger(merged, offsets).stmt(stmt.body)
     return replace(stmt, body=Allocate(merged, "uint8", (size,), IntImm("bool", 1), body))
@@ -70,7 +71,13 @@ def _item(dtype: str) -> int:
     return max(kind.bits * kind.lanes // 8, 1)
 
 
-def _placed(lives: Iterable[Life]) -> tuple[dict[Var, PrimExpr], PrimExpr]:
+def _swizzled(stmt: Stmt) -> set[Var]:
+    """What the copy engine writes, which may be swizzled in groups of eight rows."""
+    copies = [node for node in walk(stmt) if isinstance(node, Call) and node.op == "tir.ptx_cp_async_bulk_tensor"]
+    return {node for copy in copies for node in walk(copy.args[0]) if isinstance(node, Var) and node.dtype == "handle"}
+
+
+def _placed(lives: Iterable[Life], swizzled: set[Var]) -> tuple[dict[Var, PrimExpr], PrimExpr]:
     """Where each allocation begins, in bytes, and how many there are: the first place that is free as long as it is needed.
 
     Those of symbolic size follow the others, each at a place of its own.
@@ -88,7 +95,7 @@ def _placed(lives: Iterable[Life]) -> tuple[dict[Var, PrimExpr], PrimExpr]:
         for low, high, other in sorted(taken, key=lambda place: place[0]):
             together = other.last >= life.first and life.last >= other.first
             if together and low < begin + count * item and begin < high:
-                multiple = _alignment(item, count)
+                multiple = _EIGHT_ROWS if life.stmt.buffer_var in swizzled else _alignment(item, count)
                 begin = -(-high // multiple) * multiple
         taken.append((begin, begin + count * item, life))
         offsets[life.stmt.buffer_var] = IntImm("int32", begin)

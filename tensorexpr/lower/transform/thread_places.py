@@ -92,6 +92,7 @@ class Access:
     writes: bool
     place: Place | None = None
     bytes: int = 0  # of an element
+    by_engine: bool = False  # a copy in bulk
 
     def leaving(self, loop: Var) -> Access:
         """The access behind a loop, whose turn nobody knows there."""

@@ -20,15 +20,16 @@ from ...tir.expr import BufferLoad, Call, IntImm, IterVar, PrimExpr, Ramp, Strin
 from ...tir.function import PrimFunc
 from ...tir.rewriting import walk
 from ...tir.stmt import AttrStmt, BufferStore, Evaluate, For, ForKind, IfThenElse, SeqStmt, Stmt, While, seq
-from ..async_queues import COUNT, WAIT
+from ..async_queues import BULK_PARITY, BULK_WAIT, COUNT, WAIT
 from ..passes import Pass
 from ..rebuild import map_stmt, own_expressions, pointer_scope, sub_statements, walk_statements
 from .thread_places import Access, Kernel, kernel_of
 
 _T = TypeVar("_T")
 _SYNC = "tir.tvm_storage_sync"
+_WAITS = (WAIT, BULK_WAIT)
 _OF_BLOCKS = ("shared", "shared.dyn")  # all threads of a block wait for each other there
-_LDMATRIX, _WGMMA = "tir.ptx_ldmatrix", "tir.ptx_wgmma"
+_LDMATRIX, _WGMMA, _BULK = "tir.ptx_ldmatrix", "tir.ptx_wgmma", "tir.ptx_cp_async_bulk_tensor"
 _SAME: Mapping[Var, PrimExpr] = {}  # iteration
 
 
@@ -67,7 +68,7 @@ class _Planner:
             return stmt
         if isinstance(stmt, SeqStmt):
             return map_stmt(stmt, self._stmt)
-        if isinstance(stmt, AttrStmt) and stmt.attr_key == WAIT:
+        if isinstance(stmt, AttrStmt) and stmt.attr_key in _WAITS:
             return self._waited(stmt)
         if isinstance(stmt, For) and stmt.kind is not ForKind.VECTORIZED:
             return self._loop(stmt)
@@ -90,7 +91,7 @@ class _Planner:
     def _waited(self, stmt: AttrStmt) -> Stmt:
         """What follows a wait for copies, behind the barrier that lets all threads see them."""
         count = stmt.body
-        inner = count.body if isinstance(count, AttrStmt) and count.attr_key == COUNT else count
+        inner = count.body if isinstance(count, AttrStmt) and count.attr_key in (COUNT, BULK_PARITY) else count
         has_one = self._is_barrier(inner.seq[0] if isinstance(inner, SeqStmt) else inner)
         if self._scope not in _OF_BLOCKS or has_one:
             return map_stmt(stmt, self._stmt)
@@ -178,6 +179,8 @@ class _Planner:
         return any(self._clash(one, other, values) for one in self._open for other in later)
 
     def _clash(self, one: Access, other: Access, values: Mapping[Var, PrimExpr] | None) -> bool:
+        if one.by_engine and other.by_engine:
+            return False  # one thread begins them all
         return (one.writes or other.writes) and self._kernel.meet(one, other, values)
 
     def _first(self, stmt: Stmt) -> set[Access]:
@@ -188,7 +191,7 @@ class _Planner:
         """What happens before the first barrier, and whether there surely is one."""
         if self._is_barrier(stmt):
             return set(), True
-        if isinstance(stmt, AttrStmt) and stmt.attr_key == WAIT and self._scope in _OF_BLOCKS:
+        if isinstance(stmt, AttrStmt) and stmt.attr_key in _WAITS and self._scope in _OF_BLOCKS:
             return set(), True
         if isinstance(stmt, (IfThenElse, While)) or (isinstance(stmt, For) and not as_int(stmt.extent)):
             return self._all(stmt), False
@@ -205,8 +208,8 @@ class _Planner:
         if isinstance(stmt, BufferStore) and pointer_scope(stmt.buffer.data) == self._scope:
             found.add(self._element(stmt.buffer.data, True, stmt.indices, stmt.buffer.dtype))
         for expr in own_expressions(stmt):
-            if isinstance(expr, Call) and expr.op in (_LDMATRIX, _WGMMA):
-                found.update(self._matrix(expr) if expr.op == _LDMATRIX else self._operands(expr))
+            if isinstance(expr, Call) and expr.op in (_LDMATRIX, _WGMMA, _BULK):
+                found.update(self._matrix(expr) if expr.op == _LDMATRIX else self._parts(expr))
                 continue
             for node in walk(expr):
                 if isinstance(node, BufferLoad) and pointer_scope(node.buffer.data) == self._scope:
@@ -232,16 +235,18 @@ class _Planner:
             return
         yield from self._anywhere(source)
 
-    def _operands(self, call: Call) -> Iterator[Access]:
-        """What the units read of shared memory for `ptx_wgmma`: as much as the pointers to both operands say."""
-        for source in (call.args[4], call.args[8]):
+    def _parts(self, call: Call) -> Iterator[Access]:
+        """What units read of shared memory for `ptx_wgmma`, or the copy engine writes: as much as the pointers say."""
+        for source in (call.args[0],) if call.op == _BULK else (call.args[4], call.args[8]):
             is_part = isinstance(source, Call) and source.op == "tir.tvm_access_ptr" and isinstance(source.args[1], Var)
             count = as_int(source.args[3]) if is_part and isinstance(source, Call) else None
             if count is None or not isinstance(source, Call) or not isinstance(source.args[1], Var):
                 yield from self._anywhere(source)
             elif pointer_scope(source.args[1]) == self._scope:
                 begin = source.args[2]
-                yield self._element(source.args[1], False, (Ramp(begin, IntImm(begin.dtype, 1), count),), call.dtype)
+                is_bulk = call.op == _BULK
+                access = self._element(source.args[1], is_bulk, (Ramp(begin, IntImm(begin.dtype, 1), count),), call.dtype)
+                yield replace(access, by_engine=is_bulk)
 
     def _anywhere(self, source: PrimExpr) -> Iterator[Access]:
         """Whatever memory an address is made of, at any place."""

@@ -300,7 +300,8 @@ class Pragma(StageStep):
     `no_load_merge` (if the loop is written out, each step loads for itself what others load too: shared loads stay alive from
     step to step, and a register tile then spills; see `Module.spills`), `parallel_from` (an int: a parallel loop of fewer iterations
     than this starts no threads, which a loop of a symbolic extent decides at each call), `min_blocks` (an int: so many blocks of a GPU's
-    kernel share a multiprocessor at least, which leaves each thread that part of the registers).
+    kernel share a multiprocessor at least, which leaves each thread that part of the registers), `bulk_copy` (on sm_90 the loop, a copy
+    into shared memory that `multi_buffer` fills ahead, is made by the copy engine; an int is the bytes of rows that are swizzled there).
 
     Others are kept, printed and for users' own passes to read. The value may be a sample, as (sample, part).
     """
@@ -344,7 +345,7 @@ class Pragma(StageStep):
 
 PRAGMAS: tuple[str, ...] = (
     *("auto_unroll_max_step", "unroll_explicit", "loop_partition_hint", "no_load_merge", "parallel_from"),
-    "min_blocks",
+    *("min_blocks", "bulk_copy"),
 )
 
 

@@ -20,8 +20,9 @@ from ...target import Target
 from ...target.chips import CHIPS, capability
 from ...te.contraction import recognise
 from ...te.intrinsics.tensor_cores import GROUP_WIDTHS, SIDE, UNITS, MatrixUnit
-from ...te.operation import ComputeOp
-from ...tir.expr import Reduce
+from ...te.operation import ComputeOp, PlaceholderOp
+from ...tir.arithmetic import as_int
+from ...tir.expr import Reduce, Var
 from ..access import element_bytes
 from ..contractions import Operand, operands_of
 from ..stages import constant_extents
@@ -45,6 +46,9 @@ _LEAST_USED = 0.4
 _BESIDE = (8, 4)  # rows of blocks that share columns of the other operand while they run, those that divide all rows
 EIGHT = 8
 """Rows of a matrix that the units work on, and threads whose accesses of 16 bytes are served together."""
+SWIZZLED = 128
+"""Bytes of a row of an operand that the copy engine swizzles."""
+_MAP_DIMENSIONS, _MAP_BYTES = 5, 16  # of a tensor that the engine copies: at most, and what its rows are multiples of
 _WARP, _BANKS = 32, 128  # threads, and bytes that shared memory serves in a cycle
 # Multiply-adds of elements of 16 bits for one of threads in float32 (A100, H100), and instructions of four warps in a cycle.
 _UNITS, _ISSUED = 16, 4
@@ -136,6 +140,13 @@ class MatrixPlan:
         return self.tiling.is_group
 
     @property
+    def is_bulk(self) -> bool:
+        """Whether the copy engine brings the operands, as boxes of what lies in memory as the product's axes say: rows of 128 bytes, which
+        are swizzled, and at least three parts of the sum, of which one is multiplied and one is still read."""
+        fitting = self.is_group and self.part * self.unit.bytes == SWIZZLED and self.copies > 2
+        return fitting and all(map(_is_boxes, self.sides))
+
+    @property
     def beside(self) -> int:
         """Rows of blocks that share columns while they run."""
         wanted = _BESIDE if self.tiling.beside is None else (self.tiling.beside,)
@@ -198,7 +209,7 @@ class MatrixPlan:
     @property
     def asked(self) -> int:
         """Instructions that copy from memory, of a warp in a turn: at least one for each operand."""
-        return sum(-(-side.tile * self.part // (self.unit.chunk * _WARP * self.warps)) for side in self.sides)
+        return 0 if self.is_bulk else sum(-(-side.tile * self.part // (self.unit.chunk * _WARP * self.warps)) for side in self.sides)
 
     def fits(self, limits: Limits) -> bool:
         """Whether a block has room on a chip, and no thread wants more registers than there are."""
@@ -235,6 +246,22 @@ class MatrixPlan:
         busy = max(self.turn_cycles(limits).values())
         adding = adding_cycles(self.tiling.parts, self.results, element_bytes(self.unit.out), limits)
         return pipeline_cycles(busy, self.turns, self.copies, self.blocks, self.resident(limits), limits) + adding
+
+
+def _is_boxes(side: Side) -> bool:
+    """Whether an operand is an input whose indices are axes of the product, each another one, with rows of whole 16 bytes."""
+    memory = side.operand.memory
+    if memory is None or len(side.axes) != 1 or side.operand.tensor is not memory.load.producer:
+        return False
+    tensor, own = side.operand.tensor, list[int]()
+    for index, form in zip(memory.load.indices, memory.forms, strict=True):
+        if isinstance(index, Var) and form is not None and len(form) == 1:
+            own.extend(form)
+        elif as_int(index) != 0:
+            return False
+    sizes = [as_int(extent) for extent in tensor.shape]
+    whole = len(sizes) <= _MAP_DIMENSIONS and None not in sizes and (sizes[-1] or 0) * element_bytes(tensor.dtype) % _MAP_BYTES == 0
+    return isinstance(tensor.op, PlaceholderOp) and len(set(own)) == len(own) and whole
 
 
 def apart(pieces: int) -> int:

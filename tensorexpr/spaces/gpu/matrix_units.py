@@ -30,7 +30,7 @@ from ...te.thread_axis import thread_axis
 from ...tir.expr import IterVar
 from ..contractions import inline_moves
 from ..stages import compute_of, is_untouched, tiled_result
-from .matrix_plan import EIGHT, MatrixPlan, Side, Tiling, apart, matrix_plan
+from .matrix_plan import EIGHT, SWIZZLED, MatrixPlan, Side, Tiling, apart, matrix_plan
 from .split_sum import add_up, cut_sum
 
 
@@ -103,7 +103,7 @@ class _Tiles:
 
     def _lay_out(self, copy: Tensor, side: Side) -> None:
         """A part of an operand by chunks: batch, outer sums, part, tile of a block, chunk, the other axis, element."""
-        plan, chunk = self.plan, self.plan.unit.chunk
+        plan, chunk = self.plan, SWIZZLED // self.plan.unit.bytes if self.plan.is_bulk else self.plan.unit.chunk
         axes = [axis for axis in range(len(plan.sizes)) if side.operand.moves_with(axis)]
 
         def places(*indices: Any) -> list[Any]:
@@ -194,14 +194,18 @@ class _Tiles:
         for axis in (step, *before):
             stage.unroll(axis)
         turned = [not side.along_sum for side in plan.sides]
-        group = group_name(plan.unit, plan.columns.tile, plan.part, *turned)
+        group = group_name(plan.unit, plan.columns.tile, plan.part, *turned, plan.is_bulk)
         stage.tensorize(lane, TensorIntrin.get(group if plan.is_group else f"mma_{plan.unit.name}"))
         return turn, step
 
     def _fetch(self, copy: Tensor, side: Side) -> None:
-        """All threads copy chunks, neighbours in memory by neighbouring threads."""
+        """All threads copy chunks, neighbours in memory by neighbouring threads; or the engine copies boxes."""
         s, stage, plan, chunk = self.s, self.s[copy], self.plan, self.plan.unit.chunk
         *before, piece, other, element = compute_of(s, copy).axis
+        if plan.is_bulk:
+            stage.pragma(piece, "bulk_copy", SWIZZLED)
+            stage.multi_buffer(plan.copies)
+            return
         pieces = (plan.part if side.along_sum else side.tile) // chunk
         # Eight threads copy some chunks of each of some rows: those are next to each other in the banks.
         stage.storage_align(piece, EIGHT * chunk, apart(pieces) * chunk)

@@ -32,6 +32,7 @@ WARP, SIDE = 32, 16
 """Threads of a warp, and the side of a tile of results."""
 _EIGHT = 8  # rows that lie together
 _CHUNK = 16  # bytes of a row that ldmatrix takes
+_SWIZZLED = 128  # bytes of a row that the copy engine swizzles
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,16 +196,17 @@ def multiply(unit: MatrixUnit) -> TensorIntrin:
     return decl_tensor_intrin(out.op, statements, f"mma_{unit.name}", binds={one: _registers(one) for one in (a, b, out)})
 
 
-def multiply_in_group(unit: MatrixUnit, width: int, depth: int, turned_a: bool, turned_b: bool) -> TensorIntrin:
+def multiply_in_group(unit: MatrixUnit, width: int, depth: int, turned_a: bool, turned_b: bool, swizzled: bool = False) -> TensorIntrin:
     """Sums of 16 x width of a warp, one of four that work together, from operands in shared memory (`wgmma`).
 
     Both operands are [chunk, row, element] there with chunks along the sum, or, turned, [chunk, product, element] with chunks along
-    rows or columns. A part of the sum of `depth` products is one group of instructions, whose results are waited for.
+    rows or columns. Chunks are 16 bytes; swizzled ones, which the copy engine brings, 128 bytes, a whole part of the sum. A part of
+    `depth` products is one group of instructions, whose results are waited for.
     """
-    chunk = unit.chunk
+    chunk = _SWIZZLED // unit.bytes if swizzled else unit.chunk
 
     def shape(rows: int, turned: bool) -> tuple[int, int, int]:
-        return (rows // chunk, depth, chunk) if turned else (depth // chunk, rows, chunk)
+        return (max(1, rows // chunk), depth, min(rows, chunk)) if turned else (depth // chunk, rows, chunk)
 
     sides = ((SIDE, turned_a), (width, turned_b))
     a, b = (placeholder(shape(rows, turned), unit.dtype, name=name) for (rows, turned), name in zip(sides, "ab", strict=True))
@@ -232,17 +234,19 @@ def multiply_in_group(unit: MatrixUnit, width: int, depth: int, turned_a: bool, 
 
         def operand(source: Buffer, rows: int, turned: bool, step: int) -> tuple[Any, ...]:
             chunks, eight = source.strides[0], IntImm("int32", _EIGHT * chunk)
-            begin = source.elem_offset + (step * unit.depth * chunk if turned else chunks * (2 * step))
-            pieces = rows // chunk if turned else 2
+            first = step * unit.depth
+            begin = source.elem_offset + (first * chunk if turned else chunks * (first // chunk) + first % chunk)
             # From the first element that is read to behind the last one; how far chunks are apart is a number when this is lowered.
-            extent = chunks * (pieces - 1) + (unit.depth if turned else rows) * chunk
+            within = ((unit.depth if turned else rows) - 1) * chunk + (min(chunk, rows) if turned else min(chunk, unit.depth))
+            extent = chunks * ((max(1, rows // chunk) if turned else max(1, unit.depth // chunk)) - 1) + within
             return tvm_access_ptr(unit.dtype, source.data, begin, extent, Buffer.READ), chunks, eight, int(turned)
 
         def update(thread: Var) -> Stmt:
             steps, place = [], sums.elem_offset + thread * (width // 2)
             for step in range(depth // unit.depth):
                 operands = [part for one, side in zip(ins, sides, strict=True) for part in operand(one, *side, step)]
-                steps.append(Evaluate(device_call("ptx_wgmma", unit.dtype, width, unit.depth, sums.data, place, *operands)))
+                mode = [_SWIZZLED] if swizzled else []
+                steps.append(Evaluate(device_call("ptx_wgmma", unit.dtype, width, unit.depth, sums.data, place, *operands, *mode)))
             before, after, wait = (
                 Evaluate(device_call(f"ptx_wgmma_{name}", *args))
                 for name, *args in (("fence", width, sums.data, place), ("commit_group",), ("wait_group", 0, width, sums.data, place))
@@ -252,12 +256,12 @@ def multiply_in_group(unit: MatrixUnit, width: int, depth: int, turned_a: bool, 
         return None, _per_thread(zero), _per_thread(update)
 
     binds = {a: memory(a), b: memory(b), out: _registers(out)}
-    return decl_tensor_intrin(out.op, statements, group_name(unit, width, depth, turned_a, turned_b), binds=binds)
+    return decl_tensor_intrin(out.op, statements, group_name(unit, width, depth, turned_a, turned_b, swizzled), binds=binds)
 
 
-def group_name(unit: MatrixUnit, width: int, depth: int, turned_a: bool, turned_b: bool) -> str:
+def group_name(unit: MatrixUnit, width: int, depth: int, turned_a: bool, turned_b: bool, swizzled: bool = False) -> str:
     """The name of the tensor intrinsic of `multiply_in_group`."""
-    return f"wgmma_{unit.ptx}_{width}x{depth}{'_trans_a' * turned_a}{'_trans_b' * turned_b}"
+    return f"wgmma_{unit.ptx}_{width}x{depth}{'_trans_a' * turned_a}{'_trans_b' * turned_b}{'_swizzled' * swizzled}"
 
 
 GROUP_WIDTHS, GROUP_DEPTHS = (64, 128, 256), (16, 32, 64)
@@ -267,7 +271,9 @@ GROUP_WIDTHS, GROUP_DEPTHS = (64, 128, 256), (16, 32, 64)
 def _declare() -> None:
     for unit, width, depth, *turned in product(UNITS, GROUP_WIDTHS, GROUP_DEPTHS, (False, True), (False, True)):
         if unit.bytes == 2 and unit.out == "float32":
-            built_in(group_name(unit, width, depth, *turned))(cache(partial(multiply_in_group, unit, width, depth, *turned)))
+            for swizzled in (False, True) if depth * unit.bytes == _SWIZZLED else (False,):
+                made = partial(multiply_in_group, unit, width, depth, *turned, swizzled)
+                built_in(group_name(unit, width, depth, *turned, swizzled))(cache(made))
     for unit in UNITS:
         built_in(f"mma_{unit.name}")(cache(lambda unit=unit: multiply(unit)))
     for unit in {unit.ptx: unit for unit in UNITS}.values():

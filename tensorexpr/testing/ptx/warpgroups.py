@@ -12,7 +12,7 @@ from .access import Step, names_of
 from .compute import operand
 from .faults import DivergentBarrier
 from .parser import Instruction, Kernel
-from .units import GROUP, Product
+from .units import GROUP, Product, swizzled
 
 if TYPE_CHECKING:
     from .machine import Block
@@ -80,8 +80,8 @@ def _product(kernel: Kernel, one: Instruction) -> Step | None:
         a_words, b_words = left(block, lanes), right(block, lanes)
         for first in range(0, len(threads), GROUP):
             group = threads[first : first + GROUP]
-            a_at = _places(a_words[first : first + GROUP], 64, where)
-            b_at = _places(b_words[first : first + GROUP], width, where)
+            a_at = _places(a_words[first : first + GROUP], 64, turned[0], where)
+            b_at = _places(b_words[first : first + GROUP], width, turned[1], where)
             cells = [block.shared.check_product(at, 16, where, group) for at in (a_at, b_at)]
             begun = Product(group, int(block.sums.commits[group[0]]), rows, np.unique(np.concatenate(cells)), one.line)
             block.sums.begin(begun, where)
@@ -95,13 +95,23 @@ def _product(kernel: Kernel, one: Instruction) -> Step | None:
     return run
 
 
-def _places(descriptors: Array, rows: int, where: str) -> Array:
+def _places(descriptors: Array, rows: int, turned: bool, where: str) -> Array:
     """Where the pieces of 8 rows by 16 bytes of an operand of wgmma begin, by rows / 8 and the two chunks; each row has 16 bytes."""
     if len(np.unique(descriptors)) > 1:
         raise DivergentBarrier(f"{where}: the threads of four warps have different descriptors; they tell one operand together")
     word = int(descriptors[0])
     begin, first, second = ((word >> shift & 0x3FFF) << 4 for shift in (0, 16, 32))
     eight, two, within = np.arange(rows // 8), np.arange(2), np.arange(8)
+    mode = word >> 62 & 3
+    if mode:
+        # Rows of 128, 64 or 32 bytes follow each other, along the sum or, of a turned operand, along rows or columns.
+        row = (128, 64, 32)[mode - 1]
+        pieces = row // 16
+        if turned:
+            at = begin + (eight // pieces * first + eight % pieces * 16)[:, None, None] + two[None, :, None] * second + within * row
+        else:
+            at = begin + eight[:, None, None] * second + two[None, :, None] * 16 + within * row
+        return np.asarray(swizzled(at.ravel().astype(np.int64), row))
     # Of a turned operand each piece has 8 products of 8 rows: the second distance is that of rows, the first that of products.
     at = begin + eight[:, None, None] * second + two[None, :, None] * first + within * 16
     return np.asarray(at.ravel().astype(np.int64))
