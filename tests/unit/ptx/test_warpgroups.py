@@ -24,10 +24,10 @@ from .test_matrix_units import TARGET, Case, product
 
 HOPPER = "cuda -arch=sm_90a"
 GROUPS = {
-    "rows": Case("bfloat16", [(64, 192), (64, 192)], lambda a, b: product(a, b, rows=True), lambda a, b: a @ b.T),
+    "rows": Case("bfloat16", [(64, 128), (64, 128)], lambda a, b: product(a, b, rows=True), lambda a, b: a @ b.T),
     "columns": Case("float16", [(64, 64), (64, 64)], lambda a, b: product(a, b, columns=True), lambda a, b: a.T @ b),
     "two groups": Case("float16", [(128, 64), (64, 140)], product, np.matmul),
-    "stages used again": Case("float16", [(64, 272), (272, 64)], product, np.matmul),
+    "stages used again": Case("float16", [(64, 268), (268, 64)], product, np.matmul),
 }
 _WGMMA_WAIT, _WGMMA_COMMIT = r"wgmma\.wait_group\.sync\.aligned\s+0;", r"wgmma\.commit_group\.sync\.aligned\s*;"
 _FENCE = r"fence\.proxy\.async\.shared::cta;"
@@ -82,7 +82,7 @@ def test_a_fence_behind_the_barrier_will_do() -> None:
 
 def test_an_operand_that_is_still_read_is_not_overwritten() -> None:
     """Products may be left under way while others begin, but not while their stage is filled again."""
-    text, count = re.subn(_WGMMA_WAIT, "", built("stages used again").code.assembly)
+    text, count = re.subn(r"wgmma\.wait_group\.sync\.aligned\s+\d;", "", built("stages used again").code.assembly)
     assert count
     text = re.sub(r"(\n[^\n]*st\.global)", r"\n wgmma.wait_group.sync.aligned 0;\1", text, count=1)
     with pytest.raises(

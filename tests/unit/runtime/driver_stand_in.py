@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from tensorexpr.runtime import cuda_driver
-from tensorexpr.runtime.cuda_driver import SIGNATURES
+from tensorexpr.runtime.cuda_driver import NEWER_SIGNATURES, SIGNATURES
+from tensorexpr.runtime.tensor_maps import TensorMap
 from tensorexpr.testing.ptx import emulator
 
 # A process that loads the driver by its name gets the stand-in. Of the launches in it the one with the number given fails, as after an
@@ -45,7 +46,7 @@ class Library:
         self._memory: dict[int, Any] = {}
         self._text = b""
         self.streams: list[tuple[str, int]] = []  # what was launched, recorded or made to wait, and where
-        for name, types in SIGNATURES.items():
+        for name, types in (SIGNATURES | NEWER_SIGNATURES).items():
             setattr(self, name, ctypes.CFUNCTYPE(ctypes.c_int, *types)(self._traced(name)))
 
     def _traced(self, name: str) -> Callable[..., int]:
@@ -108,13 +109,26 @@ class Library:
     def _cuEventElapsedTime(self, elapsed: Any, *events: Any) -> None:
         elapsed[0] = 8.0
 
+    def _cuTensorMapEncodeTiled(self, target: int, kind: int, rank: int, address: int, *rest: Any) -> None:
+        assert target % 64 == 0
+        shape, steps, box, ones, interleave, swizzle, _, outside = rest
+        size = {6: 2, 9: 2, 7: 4, 0: 1}[kind]
+        assert (interleave, outside) == (0, 0) and all(ones[number] == 1 for number in range(rank))
+        extents, sides = ([numbers[number] for number in reversed(range(rank))] for numbers in (shape, box))
+        strides = tuple(steps[number] // size for number in reversed(range(rank - 1)))
+        made = TensorMap(address, f"uint{8 * size}", tuple(extents), strides, tuple(sides), (0, 32, 64, 128)[swizzle])
+        ctypes.memmove(target, made.packed(), 128)
+
     def _cuLaunchKernel(self, function: Any, *args: Any) -> None:
         grid, block, shared, stream, places = args[:3], args[3:6], args[6], args[7], args[8]
         self.streams.append(("launch", stream or 0))
         head = re.search(rf"\.entry {re.escape(self._name)}\((.*?)\)", self._text.decode(), re.DOTALL)
         assert head is not None
-        count = head[1].count(".param")
-        words = [np.uint64(ctypes.c_uint64.from_address(places[number]).value) for number in range(count)]
+        words: list[Any] = []
+        for number, param in enumerate(head[1].split(".param")[1:]):
+            size = re.search(r"\[(\d+)\]", param)  # of one that is passed by value
+            whole = np.frombuffer(ctypes.string_at(places[number], int(size[1])), np.uint8) if size else None
+            words.append(np.uint64(ctypes.c_uint64.from_address(places[number]).value) if whole is None else whole)
         memory = [(address, size) for address, (_, size) in self._memory.items()]
         emulator().run_text(self._text.decode(), self._name, grid, block, words, memory, shared)
 
