@@ -15,7 +15,7 @@ import numpy as np
 from .access import Step, address_of
 from .compute import operand
 from .faults import BarrierMisuse, Deadlock
-from .memory import check_alignment
+from .memory import ENGINES, check_alignment
 from .parser import Instruction, Kernel
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ class _Barrier:
 
     count: int
     line: int
+    engine: int  # which copies in bulk are its
     seen: Array  # what those that have arrived in this phase have seen
     shown: Array  # what who waited for the last phase sees
     pending: int = 0
@@ -83,7 +84,7 @@ class Barriers:
         if had is not None and (had.pending != had.count or had.bytes or any(at == place for at, _, _ in self.under_way)):
             raise BarrierMisuse(f"{self.block.where()}: the mbarrier at byte {place}, made at line {had.line}, is in use, and made again")
         warps = len(self.block.shared.order.clock)
-        self.by_place[place] = _Barrier(count, line, np.zeros(warps, np.int32), np.zeros(warps, np.int32))
+        self.by_place[place] = _Barrier(count, line, (had.engine if had else len(self.by_place)) % ENGINES, np.zeros(warps, np.int32), np.zeros(warps, np.int32))
 
     def arrive(self, places: Array, threads: Array, announced: Array | None = None) -> None:
         """Threads arrive, and say how many bytes will be copied.
@@ -121,8 +122,9 @@ class Barriers:
         land()
         one, order = self.at(place), self.block.shared.order
         one.bytes -= size
-        one.seen[-1] = max(one.seen[-1], order.clock[-1])
-        order.clock[-1] += 1
+        own = order.warps + one.engine
+        one.seen[own] = max(one.seen[own], order.clock[own])
+        order.clock[own] += 1
         one.settle()
         return True
 

@@ -98,7 +98,8 @@ def _begin(block: Block, thread: int, offsets: Array, rows: Array, place: int, l
     who = np.full(len(offsets), thread, np.int32)
     block.counters.global_requests += 1
     block.shared.begin_copy(offsets, _PIECE, where, who, line)
-    block.barriers.begin(place, rows.size, lambda: block.shared.land(offsets, rows, where, who, line, engine=True))
+    engine = block.barriers.at(place).engine
+    block.barriers.begin(place, rows.size, lambda: block.shared.land(offsets, rows, where, who, line, engine))
 
 
 def _check_multiples(block: Block, thread: int, multiple: int, **values: int) -> None:

@@ -23,6 +23,7 @@ SHARED, LOCAL, CONSTANT = 1 << 60, 1 << 61, 1 << 62
 """Where the windows of shared, local and constant memory lie among generic addresses, beyond those of any host."""
 PARAMETER, PARAMETER_STEP = 1 << 59, 1 << 12
 """Where the parameters of a kernel lie that are passed by value, one after the other."""
+ENGINES = 64  # mbarriers of a block whose copies are told apart
 _NOBODY = -1
 _EVER = 2**31 - 1
 _UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
@@ -149,7 +150,8 @@ def _cells(offsets: bytes, size: int, threads: bytes, cell: int) -> _Cells:
 
 @dataclass
 class Order:
-    """What mbarriers put in order: how far each warp is, and how far it has seen others; the last one is the engine that copies in bulk.
+    """What mbarriers put in order: how far each warp is, and how far it has seen others. Behind the warps are the copies in bulk that tell
+    an mbarrier, for each of them, as copies for one say nothing of those for another.
 
     A warp counts on whenever one of its threads arrives. It has seen all that another one did while its count was at most what is known of it.
     """
@@ -157,8 +159,8 @@ class Order:
     warps: int
 
     def __post_init__(self) -> None:
-        self.clock = np.ones(self.warps + 1, np.int32)
-        self.seen = np.zeros((self.warps + 1, self.warps + 1), np.int32)
+        self.clock = np.ones(self.warps + ENGINES, np.int32)
+        self.seen = np.zeros((self.warps + ENGINES, self.warps + ENGINES), np.int32)
 
 
 class SharedMemory:
@@ -226,7 +228,7 @@ class SharedMemory:
         racing = racing | ((epoch[cells] == self.epoch) & self._shared_readers[cells] & (turn[cells] >= self.turns[found.warps]))
         if self._ordered and racing.any():
             own = self._reader[cells] // 32 == found.warps
-            unseen = self._read_clocks[cells] > self.order.seen[found.warps, :-1]
+            unseen = self._read_clocks[cells] > self.order.seen[found.warps, : self.order.warps]
             unseen[np.arange(len(cells)), found.warps] = False
             racing &= unseen.any(axis=1) | (own & (self._reader[cells] != found.threads))
         return racing
@@ -343,21 +345,22 @@ class SharedMemory:
         np.add.at(self._pending, self._cells(offsets, size, where, threads).cells, 1)
         self._copying += len(offsets)
 
-    def land(self, offsets: Array, rows: Array, where: str, threads: Array, line: int, engine: bool = False) -> None:
-        """The bytes of a copy arrive; those of the `engine` that copies in bulk past the threads, which units see."""
+    def land(self, offsets: Array, rows: Array, where: str, threads: Array, line: int, engine: int | None = None) -> None:
+        """The bytes of a copy arrive; by `engine` of those that copy in bulk past the threads, which units see."""
         size = rows.shape[1]
         found = self._cells(offsets, size, where, threads)
         cells, who = found.cells, found.threads
         np.subtract.at(self._pending, cells, 1)
         self._copying -= len(offsets)
         self.data[offsets[:, None] + np.arange(size)] = rows
-        self._writer[cells], self._write_epoch[cells] = 32 * self.order.warps if engine else who, self.epoch
-        self._write_turn[cells], self._write_line[cells] = _EVER if engine else self.turns[found.warps], line
+        by_engine = engine is not None
+        self._writer[cells], self._write_epoch[cells] = 32 * (self.order.warps + (engine or 0)) if by_engine else who, self.epoch
+        self._write_turn[cells], self._write_line[cells] = _EVER if by_engine else self.turns[found.warps], line
         if self._ordered:
-            self._write_clock[cells] = self.order.clock[-1] if engine else self.order.clock[found.warps]
+            self._write_clock[cells] = self.order.clock[self._writer[cells] // 32]
         if self._units is not None:
             self._units.note_write(cells, who, where, self._cell)
-            if engine:
+            if by_engine:
                 self._units.note_engine(cells)
 
     def fence(self, threads: Array) -> None:
