@@ -158,7 +158,11 @@ def read_memory(block: Block, form: Form, addresses: Array, threads: Array, line
     # Of three elements side by side LLVM reads four where these are aligned together: no page ends between them. Nobody knows the fourth.
     for number, lanes in block.memory.locate(addresses, form.width, where, threads):
         typed, start = block.memory.view(number, form.width)
-        at = ((addresses if lanes is None else addresses[lanes]) - np.uint64(start)) // np.uint64(form.width)
+        offsets = (addresses if lanes is None else addresses[lanes]) - np.uint64(start)
+        if block.memory.watch is not None:
+            who = threads if lanes is None else threads[lanes]
+            block.memory.watch.note(number, offsets.astype(np.int64), form.size, line, where, who)
+        at = offsets // np.uint64(form.width)
         for element in range(form.count):
             there = at + np.uint64(element)
             inside = there < len(typed)
@@ -185,7 +189,12 @@ def write_memory(block: Block, form: Form, addresses: Array, threads: Array, val
         _count_global(block, addresses, form.size, threads)
         for number, lanes in block.memory.locate(addresses, form.size, where, threads):
             typed, start = block.memory.view(number, form.width)
-            at = ((addresses if lanes is None else addresses[lanes]) - np.uint64(start)) // np.uint64(form.width)
+            offsets = (addresses if lanes is None else addresses[lanes]) - np.uint64(start)
+            at = offsets // np.uint64(form.width)
+            if block.memory.watch is not None:
+                who, chosen = (threads, values) if lanes is None else (threads[lanes], [value[lanes] for value in values])
+                changed = np.any([typed[at + np.uint64(element)] != value for element, value in enumerate(chosen)], axis=0)
+                block.memory.watch.note(number, offsets.astype(np.int64), form.size, line, where, who, changed)
             for element, value in enumerate(values):
                 typed[at + np.uint64(element)] = value if lanes is None else value[lanes]
 
@@ -392,6 +401,8 @@ def _atomic(kernel: Kernel, one: Instruction) -> Step | None:
     def run(block: Block, lanes: Array | None) -> None:
         threads = block.threads if lanes is None else lanes
         places, values = address(block, lanes), get(block, lanes)
+        if block.memory.watch is not None and form.space != "shared":
+            block.memory.watch.synchronise()
         old = np.empty(len(threads), alu.BITS[form.kind])
         for lane in range(len(threads)):
             one_lane, who = places[lane : lane + 1], threads[lane : lane + 1]

@@ -44,7 +44,7 @@ def _runs(kernel: Kernel, one: Instruction) -> Step:
         addresses, places = source(block, lanes), barrier(block, lanes).astype(np.int64)
         for thread, offset, address, size, place in zip(threads, into(block, lanes).astype(np.int64), addresses, sizes, places, strict=True):
             _check_multiples(block, int(thread), _PIECE, destination=int(offset), source=int(address), size=int(size))
-            data = block.memory.run_of_bytes(int(address), int(size), block.where(), int(thread))
+            data = block.memory.run_of_bytes(int(address), int(size), block.where(), int(thread), one.line)
             pieces = int(offset) + np.arange(int(size) // _PIECE) * _PIECE
             _begin(block, int(thread), pieces, data.reshape(-1, _PIECE), int(place), one.line)
 
@@ -68,7 +68,7 @@ def _boxes(kernel: Kernel, one: Instruction) -> Step | None:
             if len(start) != len(one_map.shape):
                 raise MisalignedAccess(f"{block.where()}: a tensor map of {len(one_map.shape)} dimensions, and {len(start)} coordinates")
             _check_multiples(block, int(thread), max(_TENSOR_ALIGNMENT, 8 * one_map.swizzle), destination=int(offset))
-            data = _box(block, int(thread), one_map, start[::-1])
+            data = _box(block, int(thread), one_map, start[::-1], one.line)
             pieces = int(offset) + np.arange(data.size // _PIECE) * _PIECE
             rows = data.reshape(-1, _PIECE)
             _begin(block, int(thread), swizzled(pieces, one_map.swizzle), rows, int(place), one.line)
@@ -76,7 +76,7 @@ def _boxes(kernel: Kernel, one: Instruction) -> Step | None:
     return run
 
 
-def _box(block: Block, thread: int, one: TensorMap, start: Array) -> Array:
+def _box(block: Block, thread: int, one: TensorMap, start: Array, line: int) -> Array:
     """The bytes of a box, zeros outside of the tensor; the last dimension is the one along memory."""
     places, inside = np.zeros((), np.int64), np.ones((), np.bool_)
     for begin, extent, side, stride in zip(start.tolist(), one.shape, one.box, one.byte_strides, strict=True):
@@ -88,6 +88,7 @@ def _box(block: Block, thread: int, one: TensorMap, start: Array) -> Array:
     if chosen.any():
         wanted = places.ravel()[chosen]
         whole = block.memory.run_of_bytes(one.address, one.size_in_bytes, block.where(), thread)
+        block.memory.note_reads(one.address + wanted, one.itemsize, line, block.where(), thread)
         result[chosen] = whole[wanted[:, None] + np.arange(one.itemsize)]
         block.counters.global_transactions += len(np.unique((one.address + wanted) // SECTOR))
     return result.reshape(-1)

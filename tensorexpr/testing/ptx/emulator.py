@@ -14,6 +14,7 @@ from ...runtime.device import Device
 from ...runtime.device_module import DeviceCode
 from ...runtime.tensor_maps import TensorMap
 from ...target.chips import STATIC_SHARED, chip_of
+from .between_blocks import BetweenBlocks
 from .machine import Block, Program, prepare
 from .memory import Counters, GlobalMemory
 from .parser import parse
@@ -117,8 +118,12 @@ class Emulator(Device):
             raise ArgumentError(f"{kernel} takes {len(program.kernel.params)} arguments, got {len(arguments)}")
         counters = self._state["counters"] = Counters()
         arrays = GlobalMemory(memory)
+        if grid != (1, 1, 1):
+            arrays.watch = BetweenBlocks(program.global_cell, arrays.sizes, grid)
         with np.errstate(all="ignore"):  # devices don't warn
-            for z, y, x in np.ndindex(grid[::-1]):
+            for number, (z, y, x) in enumerate(np.ndindex(grid[::-1])):
+                if arrays.watch is not None:
+                    arrays.watch.begin(number)
                 Block(program, arrays, arguments, counters, grid, block, (x, y, z), dynamic_shared).run()
 
     def _program(self, text: str, kernel: str) -> Program:

@@ -14,6 +14,7 @@ import numpy as np
 
 from . import access, barriers, compute, warpgroups, wmma
 from .barriers import Barriers
+from .between_blocks import cell_of
 from .faults import DivergentBarrier, OutOfBounds, Trapped, UnfinishedCopy, UninitialisedRead, UnknownInstruction
 from .memory import PARAMETER, PARAMETER_STEP, Counters, GlobalMemory, SharedMemory
 from .parser import Instruction, Kernel
@@ -38,6 +39,7 @@ class Program:
     leaders: frozenset[int]
     cell: int
     sums: dict[str, int]  # the registers that products of four warps add to, numbered
+    global_cell: int  # of global memory, between blocks
     waits: dict[int, Any]  # what reads place and parity of each wait for an mbarrier
 
     @property
@@ -63,7 +65,7 @@ def prepare(kernel: Kernel) -> Program:
         steps.append(None if kind in ("bra", "ret", "bar") else warpgroups.watched(_step(kernel, one), one, sums))
     leaders = frozenset(kernel.labels.values())
     waits = {at: barriers.waiting_places(kernel, kernel.instructions[at]) for at, kind in enumerate(kinds) if kind == "phase"}
-    return Program(kernel, steps, targets, kinds, leaders, access.narrowest(kernel), sums, waits)
+    return Program(kernel, steps, targets, kinds, leaders, access.narrowest(kernel), sums, cell_of(kernel), waits)
 
 
 def _is_barrier(one: Instruction) -> bool:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from .faults import DataRace, MisalignedAccess, MissingFence, OutOfBounds, UnfinishedCopy, UninitialisedRead
+from .between_blocks import BetweenBlocks
 from .units import Product, UnitsView
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -69,6 +70,12 @@ class GlobalMemory:
         self._sizes = [merged[at] for at in self._starts]
         self._views = [_bytes_at(at, size) for at, size in zip(self._starts, self._sizes, strict=True)]
         self._typed: dict[tuple[int, int], Array] = {}
+        self.watch: BetweenBlocks | None = None
+
+    @property
+    def sizes(self) -> Sequence[int]:
+        """Bytes of each array."""
+        return self._sizes
 
     def locate(self, addresses: Array, size: int, where: str, threads: Array) -> list[tuple[int, Array | None]]:
         """The arrays that addresses lie in, as (number, lanes); None for all lanes.
@@ -110,15 +117,23 @@ class GlobalMemory:
             self._typed[key] = whole[: len(whole) // size * size].view(_UNSIGNED[size])
         return self._typed[key], self._starts[number]
 
-    def run_of_bytes(self, address: int, size: int, where: str, thread: int) -> Array:
-        """Bytes that follow each other in one array.
+    def run_of_bytes(self, address: int, size: int, where: str, thread: int, line: int = 0) -> Array:
+        """Bytes that follow each other in one array, all of which are read where a line reads them.
 
         Raises:
             OutOfBounds: if some lie in none.
         """
         ((number, _),) = self.locate(np.array([address], np.uint64), size, where, np.array([thread]))
         begin = address - self._starts[number]
+        if line and self.watch is not None:
+            self.watch.note(number, np.array([begin], np.int64), size, line, where, np.array([thread]))
         return np.asarray(self._views[number][begin : begin + size])
+
+    def note_reads(self, addresses: Array, size: int, line: int, where: str, thread: int) -> None:
+        """A thread reads elements of one array, which are known to be there."""
+        if self.watch is not None:
+            number = bisect.bisect_right(self._starts, int(addresses.min())) - 1
+            self.watch.note(number, addresses - self._starts[number], size, line, where, np.full(len(addresses), thread))
 
     def beyond(self, number: int, size: int, places: Array) -> Array:
         """Elements of some bytes of an array, whose bytes behind its end are all ones."""
