@@ -24,14 +24,17 @@ _SPACES = ("global", "shared", "local", "param", "const")
 
 
 def narrowest(kernel: Kernel) -> int:
-    """Bytes of the narrowest access to memory that may be shared."""
+    """Bytes of the narrowest access to memory that may be shared; they begin at multiples of their size."""
     least = 16
     for one in kernel.instructions:
         if one.words[0] in ("ld", "st", "atom", "red") and not {"param", "global", "local", "const"} & set(one.words):
-            least = min(least, alu.SIZE[one.words[-1]])
-        elif one.words[0] == "cp":
+            several = one.operands[1 if one.words[0] == "st" else 0] if one.words[0] in ("ld", "st") else ""
+            least = min(least, alu.SIZE[one.words[-1]] * len(names_of(several)))
+        elif one.words[:2] == ("cp", "async") and len(one.operands) > 2 and "bulk" not in one.words:
+            least = min(least, int(one.operands[2]) if one.operands[2].isdigit() else 4)
+        elif one.words[0] in ("wmma", "stmatrix"):
             least = min(least, 4)
-    return min(least, 4)
+    return least
 
 
 def address_of(kernel: Kernel, text: str) -> Callable[[Block, Array | None], Array]:

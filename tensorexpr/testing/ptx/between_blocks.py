@@ -61,7 +61,7 @@ class BetweenBlocks:
         self._seen = np.zeros(int(np.prod(self.grid)), np.bool_)
         self._seen[list(self._released)] = True
 
-    def note(self, number: int, places: Array, size: int, line: int, where: str, threads: Array, changed: Array | None = None) -> None:
+    def note(self, number: int, places: Array, size: int, line: int, where: object, threads: Array, changed: Array | None = None) -> None:
         """Threads access `size` bytes from each place of an array on; for writes, which of these accesses change what is there.
 
         Raises:
@@ -107,7 +107,7 @@ class BetweenBlocks:
             found &= ~self._seen[blocks]
         return np.asarray(found)
 
-    def _race(self, where: str, does: str, did: str, number: int, cell: int, other: int, line: int, thread: int) -> None:
+    def _race(self, where: object, does: str, did: str, number: int, cell: int, other: int, line: int, thread: int) -> None:
         x, y, _ = self.grid
         index = other % x, other // x % y, other // (x * y)
         raise DataRace(

@@ -19,6 +19,7 @@ from .faults import DivergentBarrier, OutOfBounds, Trapped, UnfinishedCopy, Unin
 from .memory import PARAMETER, PARAMETER_STEP, Counters, GlobalMemory, SharedMemory
 from .parser import Instruction, Kernel
 from .poison import Poison
+from .runs import Run, runs_of
 from .units import Sums
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -40,6 +41,7 @@ class Program:
     cell: int
     sums: dict[str, int]  # the registers that products of four warps add to, numbered
     global_cell: int  # of global memory, between blocks
+    runs: dict[int, Run]  # of instructions that are run together, by the first one
     waits: dict[int, Any]  # what reads place and parity of each wait for an mbarrier
 
     @property
@@ -65,7 +67,7 @@ def prepare(kernel: Kernel) -> Program:
         steps.append(None if kind in ("bra", "ret", "bar") else warpgroups.watched(_step(kernel, one), one, sums))
     leaders = frozenset(kernel.labels.values())
     waits = {at: barriers.waiting_places(kernel, kernel.instructions[at]) for at, kind in enumerate(kinds) if kind == "phase"}
-    return Program(kernel, steps, targets, kinds, leaders, access.narrowest(kernel), sums, cell_of(kernel), waits)
+    return Program(kernel, steps, targets, kinds, leaders, access.narrowest(kernel), sums, cell_of(kernel), runs_of(kernel, leaders, sums), waits)
 
 
 def _is_barrier(one: Instruction) -> bool:
@@ -91,6 +93,19 @@ def _step(kernel: Kernel, one: Instruction) -> Step:
             if made is not None:
                 return made
     raise UnknownInstruction(f"{kernel.name}, line {one.line}: the interpreter knows no {one.text.strip()!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Where:
+    """A place that is being run, which is put in words when somebody asks: most accesses are right."""
+
+    block: Block
+    at: int
+
+    def __str__(self) -> str:
+        kernel, one = self.block.kernel, self.block.kernel.instructions[self.at]
+        text = one.text.strip()
+        return f"{kernel.name}, block {self.block.index}, line {one.line} ({text[:_SHOWN] + '...' if len(text) > _SHOWN else text})"
 
 
 class Block:
@@ -128,11 +143,9 @@ class Block:
 
     # Values
 
-    def where(self) -> str:
+    def where(self) -> _Where:
         """The place that is being run, for messages."""
-        one = self.kernel.instructions[self.at]
-        text = one.text.strip()
-        return f"{self.kernel.name}, block {self.index}, line {one.line} ({text[:_SHOWN] + '...' if len(text) > _SHOWN else text})"
+        return _Where(self, self.at)
 
     def read(self, name: str, lanes: Array | None, kind: Any = None) -> Array:
         """A register of the threads that run. One that nobody has written holds poison of the type `kind`, as compilers leave
@@ -221,6 +234,7 @@ class Block:
     ) -> None:
         """Run threads from an instruction on until they part, wait, end, or reach the place of others."""
         program, kinds, steps, instructions = self.program, self.program.kinds, self.program.steps, self.kernel.instructions
+        runs = program.runs
         whole = None if len(lanes) == self.size else lanes
         warps = len(np.unique(lanes // _WARP))
         by_name, counters, end = self.counters.by_name, self.counters, len(program.steps)
@@ -229,6 +243,13 @@ class Block:
             if at != first and at in program.leaders and (at in ready or (ready and min(ready) < at)):
                 break
             self.at, kind, one = at, kinds[at], instructions[at]
+            several = runs.get(at) if not self.poison else None
+            if several is not None and (kind == "" or (at not in held and self._complete(lanes, live).all())):
+                counters.instructions += warps * several.count
+                by_name[one.words[0]] = by_name.get(one.words[0], 0) + warps * several.count
+                several.step(self, whole)
+                at += several.count
+                continue
             counters.instructions += warps
             by_name[one.words[0]] = by_name.get(one.words[0], 0) + warps
             if kind == "":

@@ -77,7 +77,7 @@ class GlobalMemory:
         """Bytes of each array."""
         return self._sizes
 
-    def locate(self, addresses: Array, size: int, where: str, threads: Array) -> list[tuple[int, Array | None]]:
+    def locate(self, addresses: Array, size: int, where: object, threads: Array) -> list[tuple[int, Array | None]]:
         """The arrays that addresses lie in, as (number, lanes); None for all lanes.
 
         Raises:
@@ -98,7 +98,7 @@ class GlobalMemory:
             found.append((int(each), lanes))
         return found
 
-    def _outside(self, address: int, size: int, where: str, thread: int) -> None:
+    def _outside(self, address: int, size: int, where: object, thread: int) -> None:
         distances = [
             (max(at - address, address + size - at - length), at, length) for at, length in zip(self._starts, self._sizes, strict=True)
         ]
@@ -117,7 +117,7 @@ class GlobalMemory:
             self._typed[key] = whole[: len(whole) // size * size].view(_UNSIGNED[size])
         return self._typed[key], self._starts[number]
 
-    def run_of_bytes(self, address: int, size: int, where: str, thread: int, line: int = 0) -> Array:
+    def run_of_bytes(self, address: int, size: int, where: object, thread: int, line: int = 0) -> Array:
         """Bytes that follow each other in one array, all of which are read where a line reads them.
 
         Raises:
@@ -129,7 +129,7 @@ class GlobalMemory:
             self.watch.note(number, np.array([begin], np.int64), size, line, where, np.array([thread]))
         return np.asarray(self._views[number][begin : begin + size])
 
-    def note_reads(self, addresses: Array, size: int, line: int, where: str, thread: int) -> None:
+    def note_reads(self, addresses: Array, size: int, line: int, where: object, thread: int) -> None:
         """A thread reads elements of one array, which are known to be there."""
         if self.watch is not None:
             number = bisect.bisect_right(self._starts, int(addresses.min())) - 1
@@ -203,7 +203,7 @@ class SharedMemory:
         self.epoch = 0
         self.turns = np.zeros(-(-threads // 32), np.int32)  # how often each warp waited for itself
 
-    def _cells(self, offsets: Array, size: int, where: str, threads: Array) -> _Cells:
+    def _cells(self, offsets: Array, size: int, where: object, threads: Array) -> _Cells:
         """The cells of an access, and the thread of each."""
         if len(offsets) and (int(offsets.max()) + size > self.size or int(offsets.min()) < 0):
             lane = int(np.nonzero((offsets + size > self.size) | (offsets < 0))[0][0])
@@ -248,7 +248,7 @@ class SharedMemory:
             racing &= unseen.any(axis=1) | (own & (self._reader[cells] != found.threads))
         return racing
 
-    def note_read(self, offsets: Array, size: int, where: str, threads: Array, line: int, early: bool = False) -> Array | None:
+    def note_read(self, offsets: Array, size: int, where: object, threads: Array, line: int, early: bool = False) -> Array | None:
         """Watch a read; where it is `early`, as compilers read before they know whether it is needed, the threads that read what nothing
         has written, or None.
 
@@ -276,7 +276,7 @@ class SharedMemory:
             self._read_clocks[cells, found.warps] = self.order.clock[found.warps]
         return unknown
 
-    def _check_landed(self, found: _Cells, where: str, verb: str) -> None:
+    def _check_landed(self, found: _Cells, where: object, verb: str) -> None:
         """Refuse an access to cells for which copies are under way."""
         cells = found.cells
         if self._copying and self._pending[cells].any():
@@ -287,14 +287,14 @@ class SharedMemory:
                 "(ptx_wait_group with a smaller number), then a barrier"
             )
 
-    def _check_known(self, found: _Cells, where: str) -> None:
+    def _check_known(self, found: _Cells, where: object) -> None:
         if not self._known[found.cells].all():
             at = int(np.nonzero(~self._known[found.cells])[0][0])
             raise UninitialisedRead(
                 f"{where}: thread {found.threads[at]} reads byte {found.cells[at] * self._cell} of shared memory, which nothing has written"
             )
 
-    def note_write(self, offsets: Array, size: int, where: str, threads: Array, line: int, values: Array | None = None) -> None:
+    def note_write(self, offsets: Array, size: int, where: object, threads: Array, line: int, values: Array | None = None) -> None:
         """Watch a write; lanes that write equal values to one place don't race.
 
         Raises:
@@ -329,7 +329,7 @@ class SharedMemory:
         same = places[1:] == places[:-1]
         return bool((kept[1:][same] == kept[:-1][same]).all())
 
-    def _race(self, where: str, verb: str, cells: Array, who: Array, racing: Array, others: Array, lines: Array, other_verb: str) -> None:
+    def _race(self, where: object, verb: str, cells: Array, who: Array, racing: Array, others: Array, lines: Array, other_verb: str) -> None:
         at = int(np.nonzero(racing)[0][0])
         cell = int(cells[at])
         other = int(others[cell])
@@ -354,13 +354,13 @@ class SharedMemory:
         for number, value in enumerate(values):
             typed[first + number] = value
 
-    def begin_copy(self, offsets: Array, size: int, where: str, threads: Array, line: int) -> None:
+    def begin_copy(self, offsets: Array, size: int, where: object, threads: Array, line: int) -> None:
         """An asynchronous copy into shared memory begins."""
         self.note_write(offsets, size, where, threads, line)
         np.add.at(self._pending, self._cells(offsets, size, where, threads).cells, 1)
         self._copying += len(offsets)
 
-    def land(self, offsets: Array, rows: Array, where: str, threads: Array, line: int, engine: int | None = None) -> None:
+    def land(self, offsets: Array, rows: Array, where: object, threads: Array, line: int, engine: int | None = None) -> None:
         """The bytes of a copy arrive; by `engine` of those that copy in bulk past the threads, which units see."""
         size = rows.shape[1]
         found = self._cells(offsets, size, where, threads)
@@ -383,7 +383,7 @@ class SharedMemory:
         if self._units is not None:
             self._units.fence(threads, self._writer, self.epoch)
 
-    def check_product(self, offsets: Array, size: int, where: str, threads: Array) -> Array:
+    def check_product(self, offsets: Array, size: int, where: object, threads: Array) -> Array:
         """Watch units that read an operand for four warps together; the cells that they read.
 
         Raises:
@@ -431,7 +431,7 @@ class SharedMemory:
                 self._read_clocks[cells, warp] = self.order.clock[warp]
 
 
-def check_alignment(addresses: Array, size: int, where: str, threads: Array) -> None:
+def check_alignment(addresses: Array, size: int, where: object, threads: Array) -> None:
     """Refuse addresses that aren't multiples of a size.
 
     Raises:

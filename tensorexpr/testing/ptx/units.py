@@ -45,7 +45,7 @@ class UnitsView:
         self._fence_epoch = np.full(threads, -1, np.int32)
         self._fences: list[int] = [-1, -1]  # the last two epochs that had one
 
-    def note_write(self, cells: Array, who: Array, where: str, at_cell: int) -> None:
+    def note_write(self, cells: Array, who: Array, where: object, at_cell: int) -> None:
         """Threads write cells of `at_cell` bytes.
 
         Raises:
@@ -114,7 +114,7 @@ class Sums:
         self._clock += 1
         self._fenced[threads] = self._clock
 
-    def access(self, rows: Array, threads: Array, where: str, line: int) -> None:
+    def access(self, rows: Array, threads: Array, where: object, line: int) -> None:
         """Threads read or write registers.
 
         Raises:
@@ -131,7 +131,7 @@ class Sums:
         self._clock += 1
         self._accessed[at], self._lines[at] = self._clock, line
 
-    def begin(self, product: Product, where: str) -> None:
+    def begin(self, product: Product, where: object) -> None:
         """Four warps begin a product.
 
         Raises:

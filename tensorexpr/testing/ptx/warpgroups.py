@@ -95,7 +95,7 @@ def _product(kernel: Kernel, one: Instruction) -> Step | None:
     return run
 
 
-def _places(descriptors: Array, rows: int, turned: bool, where: str) -> Array:
+def _places(descriptors: Array, rows: int, turned: bool, where: object) -> Array:
     """Where the pieces of 8 rows by 16 bytes of an operand of wgmma begin, by rows / 8 and the two chunks; each row has 16 bytes."""
     if len(np.unique(descriptors)) > 1:
         raise DivergentBarrier(f"{where}: the threads of four warps have different descriptors; they tell one operand together")

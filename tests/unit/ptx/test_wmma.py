@@ -12,6 +12,8 @@ import tensorexpr as tvm
 from tensorexpr.script import from_source
 from tensorexpr.testing.ptx import OutOfBounds, emulator
 
+from .assembling import assembled, needs_ptxas
+
 TARGET = "cuda -arch=sm_80"
 _SCRIPT = """@T.prim_func
 def main(A: T.Buffer(({a}, ), "{dtype}"), B: T.Buffer(({b},), "{dtype}"), C: T.Buffer(({c},), "{out}")):
@@ -33,8 +35,8 @@ def main(A: T.Buffer(({a}, ), "{dtype}"), B: T.Buffer(({b},), "{dtype}"), C: T.B
 """
 
 
-def run(dtype: str, out: str, shape: tuple[int, int, int], rows: str, cols: str, more: int = 0) -> tuple[Any, Any]:
-    """A product of two tiles along the sum, whose result is stored by columns, and what it should be."""
+def built(dtype: str, out: str, shape: tuple[int, int, int], rows: str, cols: str, more: int = 0) -> Any:
+    """The module of a product of two tiles along the sum, whose result is stored by columns."""
     m, n, k = shape
     by_rows, by_columns = rows == "row_major", cols == "col_major"
     words = {
@@ -52,7 +54,14 @@ def run(dtype: str, out: str, shape: tuple[int, int, int], rows: str, cols: str,
         **{"rows": rows, "cols": cols, "shape": f"{m}, {n}, {k}", "stride_a": 2 * k if by_rows else m, "step_a": k if by_rows else k * m},
         **{"stride_b": 2 * k if by_columns else n, "step_b": k if by_columns else k * n},
     }
-    module: Any = tvm.build(from_source(_SCRIPT.format(**words)), target=TARGET)
+    return tvm.build(from_source(_SCRIPT.format(**words)), target=TARGET)
+
+
+def run(dtype: str, out: str, shape: tuple[int, int, int], rows: str, cols: str, more: int = 0) -> tuple[Any, Any]:
+    """What the product is, and what it should be."""
+    m, n, k = shape
+    by_rows, by_columns = rows == "row_major", cols == "col_major"
+    module = built(dtype, out, shape, rows, cols, more)
     rng, device = np.random.default_rng(3), emulator()
     kind: Any = ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype
     a, b = (rng.integers(0 if dtype == "uint8" else -8, 8, size).astype(kind) for size in ((m, 2 * k), (2 * k, n)))
@@ -79,3 +88,16 @@ def test_fragments_multiply(dtype: str, out: str, shape: tuple[int, int, int], r
 def test_a_fragment_that_is_stored_beyond_its_array() -> None:
     with pytest.raises(OutOfBounds, match="outside all arrays"):
         run("float16", "float32", (16, 16, 16), "row_major", "row_major", more=1)
+
+
+@needs_ptxas
+@pytest.mark.parametrize(
+    "dtype, out",
+    [("float16", "float32"), ("float16", "float16"), ("bfloat16", "float32"), ("int8", "int32"), ("uint8", "int32")],
+)
+def test_the_assembler_takes_fragments_of_all_types(dtype: str, out: str) -> None:
+    layouts = [(rows, cols) for rows in ("row_major", "col_major") for cols in ("row_major", "col_major")]
+    for number, shape in enumerate([(16, 16, 16), (32, 8, 16), (8, 32, 16)]):
+        for rows, cols in layouts[number::2]:
+            assembly = built(dtype, out, shape, rows, cols).code.assembly
+            assert "wmma.mma" in assembly and assembled(assembly, "sm_80").spilled == 0
