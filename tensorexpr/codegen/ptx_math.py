@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from . import vector_math
+from . import ptx_math_double, vector_math
 from .lanes import Lanes
 from .types import suffix
 
@@ -43,5 +43,5 @@ def sigmoid(x: Lanes) -> Lanes:
 
 FORMULAS: Mapping[str, Mapping[str, Callable[..., Lanes]]] = {
     "float": {**vector_math.FORMULAS["float"], "tir.exp2": exp2, "tir.exp": exp, "tir.sigmoid": sigmoid},
-    "double": vector_math.FORMULAS["double"],
+    "double": {**ptx_math_double.FORMULAS, **vector_math.FORMULAS["double"]},
 }

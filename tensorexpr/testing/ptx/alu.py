@@ -55,12 +55,30 @@ def _remainder(a: Array, b: Array, kind: str) -> Array:
     return np.asarray(a - _divided(a, b, kind) * b)
 
 
+def _halves(a: Array) -> tuple[Array, Array]:
+    """A double as the sum of two of 26 bits."""
+    high = a * 134217729.0
+    high = high - (high - a)
+    return high, a - high
+
+
+def _fma_of_doubles(a: Array, b: Array, c: Array) -> Array:
+    """a * b + c from the exact errors of the product and of the sum (Dekker 1971, Knuth's two-sum): what cancels leaves all its digits."""
+    product = a * b
+    (a_high, a_low), (b_high, b_low) = _halves(a), _halves(b)
+    lost = ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
+    total = product + c
+    part = total - product
+    lost = lost + ((product - (total - part)) + (c - part))
+    return np.asarray(np.where(np.isfinite(lost), total + lost, total))
+
+
 def _fma(a: Array, b: Array, c: Array) -> Array:
     if a.dtype == np.float32:
         # The product is exact in a double; its sum is rounded twice, which differs from once by half an ulp in rare cases.
         return (np.multiply(a, b, dtype=np.float64) + c).astype(np.float32)
     if a.dtype == np.float64:
-        return (a.astype(np.longdouble) * b + c).astype(np.float64)
+        return _fma_of_doubles(a, b, c)
     return (a.astype(np.float64) * b.astype(np.float64) + c.astype(np.float64)).astype(a.dtype)
 
 
