@@ -38,7 +38,9 @@ def emit_create(ctx: FunctionContext, call: Call) -> str:
     needs(ctx, 80, "an mbarrier")
     count = as_int(call.args[0])
     if count is None or count < 1 or ctx.name in ctx.module.barriers:
-        raise CodegenError(f"In {ctx.name}: create_barriers stands once in a kernel, with a constant number of mbarriers from 1 on, not {call}")
+        raise CodegenError(
+            f"In {ctx.name}: create_barriers stands once in a kernel, with a constant number of mbarriers from 1 on, not {call}"
+        )
     ctx.module.barriers[ctx.name] = count
     used = -(-ctx.module.shared.get(ctx.name, 0) // _BYTES) * _BYTES
     ctx.module.shared[ctx.name] = used + count * _BYTES
@@ -51,7 +53,9 @@ def _place(ctx: FunctionContext, number: PrimExpr) -> str:
     count = ctx.module.barriers.get(ctx.name)
     known = as_int(number)
     if count is None:
-        raise CodegenError(f"In {ctx.name}: the mbarrier {number} is used in front of T.create_barriers(count), which makes room for all of them")
+        raise CodegenError(
+            f"In {ctx.name}: the mbarrier {number} is used in front of T.create_barriers(count), which makes room for all of them"
+        )
     if known is not None and not 0 <= known < count:
         raise CodegenError(f"In {ctx.name}: there is no mbarrier {known}; create_barriers({count}) makes 0 to {count - 1}")
     offset = f"i32 {ctx.index_as('i32', number)}"
@@ -88,9 +92,7 @@ def emit_wait(ctx: FunctionContext, call: Call) -> str:
     """ptx_wait_barrier: until the phase of a parity (0 for the first, then 1, 0, ...) has ended."""
     needs(ctx, BULK_COPIES, "a wait for an mbarrier")
     parity = call.args[1] if len(call.args) > 1 else IntImm("int32", 0)
-    text = (
-        "{ .reg .pred %done; wait_${:uid}: mbarrier.try_wait.parity.shared.b64 %done, [$0], $1; @!%done bra wait_${:uid}; }"
-    )
+    text = "{ .reg .pred %done; wait_${:uid}: mbarrier.try_wait.parity.shared.b64 %done, [$0], $1; @!%done bra wait_${:uid}; }"
     return _asm(ctx, text, "r,r", _place(ctx, call.args[0]), _number(ctx, parity))
 
 

@@ -1,7 +1,7 @@
 """Functions of float64 on devices, which have no C library: reductions as those of float32, with polynomials of twice the terms.
 
-Coefficients are Chebyshev fits. Numbers in two parts are a double and what it leaves out. What is said of errors is the most that was seen on
-some thousand arguments (`tests/unit/ptx/test_double_math.py`); sin, cos and tan hold for |x| <= 2**17.
+Coefficients are Chebyshev fits. Numbers in two parts are a double and what it leaves out. What is said of errors is the most that was
+seen on some thousand arguments (`tests/unit/ptx/test_double_math.py`); sin, cos and tan hold for |x| <= 2**17.
 """
 
 from __future__ import annotations

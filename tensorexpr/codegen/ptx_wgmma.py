@@ -1,7 +1,7 @@
 """Matrix units of four warps together, which read both operands from shared memory: `wgmma` of sm_90a.
 
-An operand is told by a descriptor of 64 bits: where it begins, and how far apart its pieces of 8 rows by 16 bytes are. Either each piece lies
-in one run of 128 bytes, or rows of 128 bytes follow each other, whose 16-byte pieces are swizzled as the copy engine does it.
+An operand is told by a descriptor of 64 bits: where it begins, and how far apart its pieces of 8 rows by 16 bytes are. Either each piece
+lies in one run of 128 bytes, or rows of 128 bytes follow each other, whose 16-byte pieces are swizzled as the copy engine does it.
 Source: PTX ISA, "Asynchronous warpgroup level matrix instructions", matrix descriptors.
 """
 
@@ -53,7 +53,9 @@ def emit_wgmma(ctx: FunctionContext, call: Call) -> str:
     warp = ctx.once(("thread", "threadIdx.y"), lambda: ctx.text.value("call i32 @llvm.nvvm.read.ptx.sreg.tid.y()"))
     swizzle = as_int(call.args[12]) if len(call.args) > 12 else 0
     if swizzle not in (0, _SWIZZLED):
-        raise CodegenError(f"In {ctx.name}: rows of wgmma's operands are swizzled within {_SWIZZLED} bytes, or not at all, not within {swizzle}")
+        raise CodegenError(
+            f"In {ctx.name}: rows of wgmma's operands are swizzled within {_SWIZZLED} bytes, or not at all, not within {swizzle}"
+        )
     size, turned_a = parse_dtype(call.dtype).itemsize, bool(as_int(call.args[7]))
     if swizzle:
         rows = 2 * size * 8 if turned_a else 2 * _bytes(ctx, call.args[6], size)

@@ -212,7 +212,6 @@ class _HostRun:
         ]
         self.device.launch(self.code, launch.kernel, grid, block, arguments, self.memory)  # type: ignore[arg-type]
 
-
     def _map(self, spec: MapSpec) -> np.ndarray[Any, Any]:
         shape, strides, box = (tuple(_number(size, self.numbers) for size in sizes) for sizes in (spec.shape, spec.strides, spec.box))
         described = TensorMap(int(self.places[spec.pointer]), spec.dtype, shape, strides, box, spec.swizzle)

@@ -48,7 +48,10 @@ class TensorMap:
         row = self.box[-1] * size if self.box else 0
         rules = (
             (1 <= rank <= _MOST_DIMENSIONS, f"a tensor of 1 to {_MOST_DIMENSIONS} dimensions, not {rank}"),
-            (len(self.box) == rank and len(steps) == rank - 1, f"{rank} sides of the box and {rank - 1} strides, not {self.box} and {self.strides}"),
+            (
+                len(self.box) == rank and len(steps) == rank - 1,
+                f"{rank} sides of the box and {rank - 1} strides, not {self.box} and {self.strides}",
+            ),
             (self.address % _PIECE == 0, f"an address that is a multiple of {_PIECE}, not {self.address:#x}"),
             (all(0 < side <= _MOST_SIDE for side in self.box), f"sides of a box from 1 to {_MOST_SIDE}, not {self.box}"),
             (all(0 < extent < 1 << 32 for extent in self.shape), f"extents from 1 to 2**32 - 1, not {self.shape}"),

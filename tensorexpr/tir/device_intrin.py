@@ -84,7 +84,9 @@ _ROWS = (
         f"{_MMA} metadata meta_index sparse_selector saturate",
         STATED,
     ),
-    DeviceIntrinsic("ptx_wgmma", "width depth accumulator c_index a_ptr a_chunk a_eight a_turned b_ptr b_chunk b_eight b_turned *swizzle", STATED),
+    DeviceIntrinsic(
+        "ptx_wgmma", "width depth accumulator c_index a_ptr a_chunk a_eight a_turned b_ptr b_chunk b_eight b_turned *swizzle", STATED
+    ),
     DeviceIntrinsic("ptx_wgmma_fence", "*sums", "handle"),
     DeviceIntrinsic("ptx_wgmma_commit_group", "", "handle"),
     DeviceIntrinsic("ptx_wgmma_wait_group", "num *sums", "handle"),

@@ -1,9 +1,9 @@
 """Copies in bulk, the mbarriers that count their bytes, and the waits for them, as a device's instructions.
 
-    attr bulk_barriers n:                                create_barriers(n); first thread: init each for one arrival
-        attr bulk_group turn:                            first thread: arrive at barrier `turn`, and announce all bytes
-            ptx_cp_async_bulk_tensor(place, map, ...)  ->              ptx_cp_async_bulk_tensor(place, map, barrier `turn`, ...)
-        attr bulk_wait turn, bulk_parity p: body         all threads: wait for the phase of parity p of barrier `turn`; body
+attr bulk_barriers n:                                create_barriers(n); first thread: init each for one arrival
+    attr bulk_group turn:                            first thread: arrive at barrier `turn`, and announce all bytes
+        ptx_cp_async_bulk_tensor(place, map, ...)  ->              ptx_cp_async_bulk_tensor(place, map, barrier `turn`, ...)
+    attr bulk_wait turn, bulk_parity p: body         all threads: wait for the phase of parity p of barrier `turn`; body
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from ..async_queues import BULK_BARRIERS, BULK_COPY, BULK_GROUP, BULK_PARITY, BU
 from ..context import PassContext
 from ..passes import Pass
 from ..rebuild import map_stmt, walk_statements
-
 
 _COPY = "tir.ptx_cp_async_bulk_tensor"
 
@@ -87,15 +86,17 @@ class _Lowering:
                 return seq(wait, self.stmt(inner.body, repeated))
             if stmt.attr_key == BULK_COPY:
                 raise LoweringError(
-                    "a copy in bulk is waited for by an iteration of a loop that fills ahead: say multi_buffer(n), with n from 2, of its stage, "
-                    f"whose loop around it has several iterations\n{stmt}"
+                    "a copy in bulk is waited for by an iteration of a loop that fills ahead: say multi_buffer(n), with n from 2, of its "
+                    f"stage, whose loop around it has several iterations\n{stmt}"
                 )
         inside = repeated or (isinstance(stmt, For) and bound_tag(stmt) is None and as_int(stmt.extent) != 1)
         return map_stmt(stmt, lambda inner: self.stmt(inner, inside))
 
     def _loop(self, stmt: AttrStmt, repeated: bool) -> Stmt:
         if repeated:  # its barriers would begin with whatever phase the last round ended with
-            raise LoweringError(f"a loop that fills ahead by copies in bulk stands in no other loop of its kernel; bind that to blocks\n{stmt}")
+            raise LoweringError(
+                f"a loop that fills ahead by copies in bulk stands in no other loop of its kernel; bind that to blocks\n{stmt}"
+            )
         self.first, self.barriers = self.barriers, self.barriers + (as_int(stmt.value) or 0)
         return self.stmt(stmt.body, repeated)
 

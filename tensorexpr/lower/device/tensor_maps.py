@@ -1,7 +1,7 @@
 """Descriptions of tensors for the copy engine, which the host makes for each launch and passes by value.
 
-    kernel(A): ... T.ptx_tensor_map(A, "float16", 128, 2, ...)    ->    kernel(A_map): ... A_map ...
-                                                                        host: A_map = the map of A, by the numbers of the call
+kernel(A): ... T.ptx_tensor_map(A, "float16", 128, 2, ...)    ->    kernel(A_map): ... A_map ...
+                                                                    host: A_map = the map of A, by the numbers of the call
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from ...errors import LoweringError
 from ...tir.arithmetic import as_int
 from ...tir.expr import Call, PointerType, PrimExpr, PrimType, StringImm, Var
-from ...tir.rewriting import Node, post_order_rewrite
 from ...tir.stmt import Stmt
 from ..rebuild import map_expr, map_stmt
 
@@ -67,10 +66,16 @@ def hoist_maps(body: Stmt) -> tuple[Stmt, Mapping[Var, MapSpec]]:
 def _spec(call: Call) -> MapSpec:
     pointer, dtype, swizzle, rank, *sizes = call.args
     dimensions, row = as_int(rank), as_int(swizzle)
-    if not isinstance(pointer, Var) or not isinstance(dtype, StringImm) or dimensions is None or row is None or len(sizes) != 3 * dimensions - 1:
+    if (
+        not isinstance(pointer, Var)
+        or not isinstance(dtype, StringImm)
+        or dimensions is None
+        or row is None
+        or len(sizes) != 3 * dimensions - 1
+    ):
         raise LoweringError(
-            "ptx_tensor_map takes a pointer, a dtype, the bytes of a swizzle, the number n of dimensions, n extents, n - 1 strides in elements "
-            f"and the n sides of a box, the dimension along memory last, not {call}"
+            "ptx_tensor_map takes a pointer, a dtype, the bytes of a swizzle, the number n of dimensions, n extents, n - 1 strides in "
+            f"elements and the n sides of a box, the dimension along memory last, not {call}"
         )
     cuts = sizes[:dimensions], sizes[dimensions : 2 * dimensions - 1], sizes[2 * dimensions - 1 :]
     return MapSpec(pointer, dtype.value, *map(tuple, cuts), row)

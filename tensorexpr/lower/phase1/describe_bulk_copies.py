@@ -1,9 +1,9 @@
 """Copies that a GPU's engine makes, by the boxes of tensors that it takes: what the pragma `bulk_copy` on a loop asks for.
 
-for c in 4: (bulk_copy)                                    for c in 4:
-    for k in 64: for n in 64:                                  attr bulk_copy (map of A with boxes of 64 x 64, place in S, k0 * 64, j + c * 64):
-        S[c, k, n] = A[k0 * 64 + k, j + c * 64 + n]    ->          for k in 64: for n in 64:
-                                                                       S[c, k, n] = A[k0 * 64 + k, j + c * 64 + n]
+for c in 4: (bulk_copy)                                   for c in 4:
+    for k in 64: for n in 64:                                 attr bulk_copy (map of A, boxes of 64 x 64; place in S; k0 * 64, j + c * 64):
+        S[c, k, n] = A[k0 * 64 + k, j + c * 64 + n]   ->          for k in 64: for n in 64:
+                                                                      S[c, k, n] = A[k0 * 64 + k, j + c * 64 + n]
 
 The loops say what is copied and stay for passes to look at; code generation takes what stands in front of them (`device.bulk_copies`). What
 lies outside of the tensor is zeros, as the engine fills boxes. Targets without an engine run the loops. A pragma of 32, 64 or 128 is the
@@ -85,7 +85,9 @@ class _Describer:
         if inner.buffer not in self.bounds or load.buffer.dtype != inner.buffer.dtype:
             raise _refused(stmt, "it goes from memory of the call to shared memory of the kernel, without a cast")
         if swizzle and inner.buffer in self.read:
-            raise _refused(stmt, f"{inner.buffer.name} is read by other instructions than matrix units, which don't see swizzled rows as they are")
+            raise _refused(
+                stmt, f"{inner.buffer.name} is read by other instructions than matrix units, which don't see swizzled rows as they are"
+            )
         within = _box_loops(loops, load)
         result: Stmt = inner
         for number, loop in reversed(list(enumerate(loops))):
@@ -104,7 +106,9 @@ class _Describer:
         itemsize = parse_dtype(buffer.dtype).itemsize
         if not all(0 < side <= _MOST for side in sides) or sides[-1] * itemsize % _PIECE or (swizzle and sides[-1] * itemsize != swizzle):
             row = f"{swizzle} bytes" if swizzle else f"whole {_PIECE} bytes"
-            raise _refused(around, f"a box has sides of 1 to {_MOST} elements and rows of {row}, not {' x '.join(map(str, sides))} of {buffer.dtype}")
+            raise _refused(
+                around, f"a box has sides of 1 to {_MOST} elements and rows of {row}, not {' x '.join(map(str, sides))} of {buffer.dtype}"
+            )
         flat: PrimExpr = _ZERO
         bounds = self.bounds[store.buffer]
         for index, bound, step in zip(store.indices, bounds, row_major([bound.extent for bound in bounds]), strict=True):
@@ -115,7 +119,9 @@ class _Describer:
             if loop is not None:
                 wanted = wanted + (loop.loop_var - loop.min) * prod(sides[number + 1 :])
         if as_int(analyzer.simplify(flat - wanted)) != 0:
-            raise _refused(around, f"elements of a box follow each other as the dimensions of {buffer.name} do; give {store.buffer.name} that layout")
+            raise _refused(
+                around, f"elements of a box follow each other as the dimensions of {buffer.name} do; give {store.buffer.name} that layout"
+            )
         strides = tuple(buffer.strides) or row_major(buffer.shape)
         sizes = (*buffer.shape, *strides[:-1], *sides)
         described = device_call("ptx_tensor_map", buffer.data, StringImm(buffer.dtype), swizzle, len(sides), *sizes)

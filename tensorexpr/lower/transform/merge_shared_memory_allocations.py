@@ -147,7 +147,9 @@ class _Merger:
                 item = _item(element.dtype)
                 begin = binary(FloorDiv, self._offsets[data], const(item, "int32"))
                 return replace(expr, args=(element, self._merged, binary(Add, self._expr(offset), begin), *map(self._expr, rest)))
-            case Call(_, "tir.ptx_cp_async" | "tir.ptx_cp_async_bulk" | "tir.ptx_cp_async_bulk_tensor", (Var() as data, offset, *rest)) if data in self._offsets:
+            case Call(_, "tir.ptx_cp_async" | "tir.ptx_cp_async_bulk" | "tir.ptx_cp_async_bulk_tensor", (Var() as data, offset, *rest)) if (
+                data in self._offsets
+            ):
                 begin = binary(FloorDiv, self._offsets[data], const(_item(expr.dtype), "int32"))
                 return replace(expr, args=(self._merged, binary(Add, self._expr(offset), begin), *map(self._expr, rest)))
             case Var() if expr in self._offsets:

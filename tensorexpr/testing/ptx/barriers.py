@@ -84,7 +84,9 @@ class Barriers:
         if had is not None and (had.pending != had.count or had.bytes or any(at == place for at, _, _ in self.under_way)):
             raise BarrierMisuse(f"{self.block.where()}: the mbarrier at byte {place}, made at line {had.line}, is in use, and made again")
         warps = len(self.block.shared.order.clock)
-        self.by_place[place] = _Barrier(count, line, (had.engine if had else len(self.by_place)) % ENGINES, np.zeros(warps, np.int32), np.zeros(warps, np.int32))
+        self.by_place[place] = _Barrier(
+            count, line, (had.engine if had else len(self.by_place)) % ENGINES, np.zeros(warps, np.int32), np.zeros(warps, np.int32)
+        )
 
     def arrive(self, places: Array, threads: Array, announced: Array | None = None) -> None:
         """Threads arrive, and say how many bytes will be copied.
@@ -93,12 +95,14 @@ class Barriers:
             BarrierMisuse: for more arrivals than the barrier has.
         """
         order = self.block.shared.order
-        for place, thread, more in zip(places.tolist(), threads.tolist(), [0] * len(places) if announced is None else announced.tolist(), strict=True):
+        for place, thread, more in zip(
+            places.tolist(), threads.tolist(), [0] * len(places) if announced is None else announced.tolist(), strict=True
+        ):
             one, warp = self.at(place), thread // _WARP
             if one.pending == 0:
                 raise BarrierMisuse(
-                    f"{self.block.where()}: thread {thread} arrives at the mbarrier at byte {place} of shared memory, at which all of its {one.count} "
-                    f"arrivals are, and {one.bytes} bytes are missing"
+                    f"{self.block.where()}: thread {thread} arrives at the mbarrier at byte {place} of shared memory, at which all of its "
+                    f"{one.count} arrivals are, and {one.bytes} bytes are missing"
                 )
             one.pending -= 1
             one.bytes += more
@@ -150,7 +154,11 @@ class Barriers:
             missing.append(f"{one.pending} of {one.count} arrivals are missing")
         if one.bytes:
             side = f"{one.bytes} are missing" if one.bytes > 0 else f"{-one.bytes} came beyond those"
-            missing.append(f"{one.announced} bytes were announced, of which {side}" if one.bytes > 0 else f"{one.announced} bytes were announced, and {side}")
+            missing.append(
+                f"{one.announced} bytes were announced, of which {side}"
+                if one.bytes > 0
+                else f"{one.announced} bytes were announced, and {side}"
+            )
         if one.pending == one.count and not one.bytes:
             missing.append(f"{one.phase} phases have ended before: a wait for the wrong parity, or a copy that nobody began")
         return Deadlock(f"{self.block.where()}: {shown} for ever at the mbarrier at byte {place} of shared memory: {'; '.join(missing)}")

@@ -111,6 +111,6 @@ class BetweenBlocks:
         x, y, _ = self.grid
         index = other % x, other // x % y, other // (x * y)
         raise DataRace(
-            f"{where}: thread {thread} {does} byte {cell * self.cell} of array {number}, which block {index} {did} at line {line}; blocks don't "
-            "wait for each other: give each its own elements, or compute what one needs of another in a kernel before"
+            f"{where}: thread {thread} {does} byte {cell * self.cell} of array {number}, which block {index} {did} at line {line}; blocks "
+            "don't wait for each other: give each its own elements, or compute what one needs of another in a kernel before"
         )

@@ -42,7 +42,9 @@ def _runs(kernel: Kernel, one: Instruction) -> Step:
         threads = block.threads if lanes is None else lanes
         sizes = count(block, lanes).astype(np.int64)
         addresses, places = source(block, lanes), barrier(block, lanes).astype(np.int64)
-        for thread, offset, address, size, place in zip(threads, into(block, lanes).astype(np.int64), addresses, sizes, places, strict=True):
+        for thread, offset, address, size, place in zip(
+            threads, into(block, lanes).astype(np.int64), addresses, sizes, places, strict=True
+        ):
             _check_multiples(block, int(thread), _PIECE, destination=int(offset), source=int(address), size=int(size))
             data = block.memory.run_of_bytes(int(address), int(size), block.where(), int(thread), one.line)
             pieces = int(offset) + np.arange(int(size) // _PIECE) * _PIECE
@@ -106,4 +108,6 @@ def _begin(block: Block, thread: int, offsets: Array, rows: Array, place: int, l
 def _check_multiples(block: Block, thread: int, multiple: int, **values: int) -> None:
     for name, value in values.items():
         if value % multiple:
-            raise MisalignedAccess(f"{block.where()}: thread {thread} copies in bulk, with {name} {value}, which is no multiple of {multiple}")
+            raise MisalignedAccess(
+                f"{block.where()}: thread {thread} copies in bulk, with {name} {value}, which is no multiple of {multiple}"
+            )

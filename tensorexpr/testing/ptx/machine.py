@@ -67,7 +67,9 @@ def prepare(kernel: Kernel) -> Program:
         steps.append(None if kind in ("bra", "ret", "bar") else warpgroups.watched(_step(kernel, one), one, sums))
     leaders = frozenset(kernel.labels.values())
     waits = {at: barriers.waiting_places(kernel, kernel.instructions[at]) for at, kind in enumerate(kinds) if kind == "phase"}
-    return Program(kernel, steps, targets, kinds, leaders, access.narrowest(kernel), sums, cell_of(kernel), runs_of(kernel, leaders, sums), waits)
+    return Program(
+        kernel, steps, targets, kinds, leaders, access.narrowest(kernel), sums, cell_of(kernel), runs_of(kernel, leaders, sums), waits
+    )
 
 
 def _is_barrier(one: Instruction) -> bool:
@@ -207,7 +209,9 @@ class Block:
         if self.barriers.under_way:
             self.at = len(self.kernel.instructions) - 1
             count = len(self.barriers.under_way)
-            raise UnfinishedCopy(f"{self.where()}: the block ends while {count} copies into its shared memory are under way; wait for their mbarriers")
+            raise UnfinishedCopy(
+                f"{self.where()}: the block ends while {count} copies into its shared memory are under way; wait for their mbarriers"
+            )
 
     def _woken(self) -> dict[int, Array]:
         """Threads whose phase of an mbarrier has ended, if need be by letting copies in bulk land, one after the other."""

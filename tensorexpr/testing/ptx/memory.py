@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from .faults import DataRace, MisalignedAccess, MissingFence, OutOfBounds, UnfinishedCopy, UninitialisedRead
 from .between_blocks import BetweenBlocks
+from .faults import DataRace, MisalignedAccess, MissingFence, OutOfBounds, UnfinishedCopy, UninitialisedRead
 from .units import Product, UnitsView
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -168,7 +168,8 @@ class Order:
     """What mbarriers put in order: how far each warp is, and how far it has seen others. Behind the warps are the copies in bulk that tell
     an mbarrier, for each of them, as copies for one say nothing of those for another.
 
-    A warp counts on whenever one of its threads arrives. It has seen all that another one did while its count was at most what is known of it.
+    A warp counts on whenever one of its threads arrives. It has seen all that another one did while that one's count was at most what is
+    known of it.
     """
 
     warps: int
@@ -179,7 +180,8 @@ class Order:
 
 
 class SharedMemory:
-    """The shared memory of one block, and who touched it; `units` if matrix units read it past the threads, `ordered` if there are mbarriers."""
+    """The shared memory of one block, and who touched it; `units` if matrix units read it past the threads, `ordered` if mbarriers put
+    accesses in order."""
 
     def __init__(self, size: int, cell: int, threads: int, units: bool = False, ordered: bool = False) -> None:
         self._cell = cell
@@ -329,14 +331,16 @@ class SharedMemory:
         same = places[1:] == places[:-1]
         return bool((kept[1:][same] == kept[:-1][same]).all())
 
-    def _race(self, where: object, verb: str, cells: Array, who: Array, racing: Array, others: Array, lines: Array, other_verb: str) -> None:
+    def _race(
+        self, where: object, verb: str, cells: Array, who: Array, racing: Array, others: Array, lines: Array, other_verb: str
+    ) -> None:
         at = int(np.nonzero(racing)[0][0])
         cell = int(cells[at])
         other = int(others[cell])
         if other >= 32 * self.order.warps:
             raise DataRace(
-                f"{where}: thread {who[at]} {verb} byte {cell * self._cell} of shared memory, which the copy in bulk at line {lines[cell]} wrote; "
-                "the thread has to wait for its mbarrier (T.ptx_wait_barrier), or to meet one that has waited at a barrier"
+                f"{where}: thread {who[at]} {verb} byte {cell * self._cell} of shared memory, which the copy in bulk at line {lines[cell]} "
+                "wrote; the thread has to wait for its mbarrier (T.ptx_wait_barrier), or to meet one that has waited at a barrier"
             )
         raise DataRace(
             f"{where}: thread {who[at]} {verb} byte {cell * self._cell} of shared memory, which thread {other} {other_verb} at line "

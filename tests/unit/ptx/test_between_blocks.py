@@ -58,12 +58,16 @@ def run(program: Any) -> np.ndarray[Any, Any]:
 
 
 def test_two_blocks_write_one_element() -> None:
-    with pytest.raises(DataRace, match=r"block \(1, 0, 0\), line \d+ \(st\.global.*thread 0 writes byte 128 .*block \(0, 0, 0\) wrote at line \d+"):
+    with pytest.raises(
+        DataRace, match=r"block \(1, 0, 0\), line \d+ \(st\.global.*thread 0 writes byte 128 .*block \(0, 0, 0\) wrote at line \d+"
+    ):
         run(overlapping)
 
 
 def test_a_block_reads_what_another_one_writes() -> None:
-    with pytest.raises(DataRace, match=r"block \(1, 0, 0\), line \d+ \(ld\.global.*thread 0 reads byte 128 .*block \(0, 0, 0\) wrote at line \d+"):
+    with pytest.raises(
+        DataRace, match=r"block \(1, 0, 0\), line \d+ \(ld\.global.*thread 0 reads byte 128 .*block \(0, 0, 0\) wrote at line \d+"
+    ):
         run(neighbours)
 
 
@@ -120,5 +124,5 @@ def test_the_last_block_reads_what_all_have_written(atomic: bool) -> None:
         emulator().run_text(text, "last", (3, 1, 1), (1, 1, 1), arguments, memory)
         assert out[0] == 1 and counter[0] == 3
     else:
-        with pytest.raises(DataRace, match="block .2, 0, 0.*reads byte 0 .*block .0, 0, 0. wrote"):
+        with pytest.raises(DataRace, match=r"block .2, 0, 0.*reads byte 0 .*block .0, 0, 0. wrote"):
             emulator().run_text(text, "last", (3, 1, 1), (1, 1, 1), arguments, memory)

@@ -144,7 +144,12 @@ def halves(A: T.Buffer((128,), "float32"), B: T.Buffer((128,), "float32")):  # t
     B[tx] = Sb[tx]
 
 
-_SHAPES: dict[str, Any] = {"runs": ((8, 128), "float32"), "boxes": ((20, 128), "float16"), "ring": ((192,), "float32"), "groups": ((128,), "float32")}
+_SHAPES: dict[str, Any] = {
+    "runs": ((8, 128), "float32"),
+    "boxes": ((20, 128), "float16"),
+    "ring": ((192,), "float32"),
+    "groups": ((128,), "float32"),
+}
 
 
 @functools.cache
@@ -177,7 +182,7 @@ def test_what_is_copied_in_bulk() -> None:
 def test_who_waits_for_another_barrier_has_not_waited() -> None:
     module: Any = tvm.build(halves, target=HOPPER)
     device = emulator()
-    with pytest.raises(DataRace, match="the copy in bulk at line .* wrote; the thread has to wait for its mbarrier"):
+    with pytest.raises(DataRace, match=r"the copy in bulk at line .* wrote; the thread has to wait for its mbarrier"):
         module(tvm.nd.array(np.zeros(128, "float32"), device), tvm.nd.empty((128,), "float32", device))
 
 
@@ -191,17 +196,28 @@ def test_the_assembler_takes_it(name: str) -> None:
     "name, pattern, replacement, fault, message",
     [
         pytest.param("runs", _WAIT, "", UnfinishedCopy, "copy of thread 0 at line", id="no wait"),
-        pytest.param("runs", rf"({_WAIT})", r"@!%p1 bra LATE; bra SOON; LATE: \1\nSOON:", UnfinishedCopy, "is under way", id="others don't wait"),
+        pytest.param(
+            "runs", rf"({_WAIT})", r"@!%p1 bra LATE; bra SOON; LATE: \1\nSOON:", UnfinishedCopy, "is under way", id="others don't wait"
+        ),
         pytest.param("runs", _EXPECT, r"\g<1>1024;", Deadlock, "1024 bytes were announced, of which 512 are missing", id="too many bytes"),
         pytest.param("runs", _EXPECT, r"\g<1>256;", Deadlock, "256 bytes were announced, and 256 came beyond", id="too few bytes"),
         pytest.param("runs", r"mbarrier\.init[^;]*;", "", BarrierMisuse, "T.ptx_init_barrier_thread_count", id="no barrier"),
         pytest.param("runs", r"(mbarrier\.init[^,]*), %r\d+;", r"\1, 2;", Deadlock, "1 of 2 arrivals are missing", id="count"),
-        pytest.param("runs", r"(ptx?cp\.async\.bulk|cp\.async\.bulk)([^\[]*)\[(%r\d+)\]", r"\1\2[\3+4]", MisalignedAccess, "multiple of 16", id="place"),
+        pytest.param(
+            "runs",
+            r"(ptx?cp\.async\.bulk|cp\.async\.bulk)([^\[]*)\[(%r\d+)\]",
+            r"\1\2[\3+4]",
+            MisalignedAccess,
+            "multiple of 16",
+            id="place",
+        ),
         pytest.param("runs", r"(cp\.async\.bulk[^;]*), %r\d+, ", r"\1, 520, ", MisalignedAccess, "size 520", id="size"),
         pytest.param("runs", r"(cp\.async\.bulk[^;]*), %r\d+, ", r"\1, 1024, ", (OutOfBounds, Deadlock), "bytes", id="beyond"),
         pytest.param("ring", r"(mbarrier\.try_wait\.parity[^;]*), %r\d+;", r"\1, 1;", PtxFault, "shared memory", id="parity"),
         pytest.param("groups", r"cp\.async\.mbarrier[^;]*;", "", UnfinishedCopy, "is under way", id="copies aren't told"),
-        pytest.param("groups", r"\{ \.reg \.b64 %state; mbarrier\.arrive\.shared[^}]*\}", "", Deadlock, "arrivals are missing", id="nobody arrives"),
+        pytest.param(
+            "groups", r"\{ \.reg \.b64 %state; mbarrier\.arrive\.shared[^}]*\}", "", Deadlock, "arrivals are missing", id="nobody arrives"
+        ),
     ],
 )
 def test_a_fault_is_named(name: str, pattern: str, replacement: str, fault: Any, message: str) -> None:
@@ -216,7 +232,9 @@ def test_a_place_that_is_filled_while_it_is_read() -> None:
     text = built("ring").code.assembly
     first = re.search(_WAIT, text)
     assert first is not None
-    with pytest.raises((DataRace, BarrierMisuse), match="writes byte .* of shared memory, which thread .* read at line|all of its 1 arrivals are"):
+    with pytest.raises(
+        (DataRace, BarrierMisuse), match=r"writes byte .* of shared memory, which thread .* read at line|all of its 1 arrivals are"
+    ):
         run("ring", with_text(built("ring"), text.replace(first[0], "", 1)))
 
 

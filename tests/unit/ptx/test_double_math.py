@@ -81,7 +81,9 @@ def test_errors(name: str) -> None:
     found, exact = computed(name, x), _EXACT.get(name) or getattr(mpmath, name)
     with mpmath.workdps(40):
         wanted = [exact(mpmath.mpf(float(value))) for value in x]
-        errors = [abs(mpmath.mpf(float(got)) - want) / np.spacing(abs(float(want)) or 5e-324) for got, want in zip(found, wanted, strict=True)]
+        errors = [
+            abs(mpmath.mpf(float(got)) - want) / np.spacing(abs(float(want)) or 5e-324) for got, want in zip(found, wanted, strict=True)
+        ]
     worst = int(np.argmax([float(one) for one in errors]))
     assert float(errors[worst]) <= most, (float(x[worst]), float(errors[worst]))
 

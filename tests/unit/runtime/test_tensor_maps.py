@@ -28,7 +28,9 @@ def main(A: T.Buffer((20, 128), "float16"), B: T.Buffer((32, 128), "float16")):
     T.tvm_storage_sync("shared")
     if tx == 0:
         T.ptx_arrive_barrier_expect_tx(0, 1024)
-        T.ptx_cp_async_bulk_tensor("float16", S, 0, T.ptx_tensor_map(A.data, "float16", 0, 2, 20, 128, 128, 8, 64), 0, bx // 2 * 8, bx % 2 * 64)
+        T.ptx_cp_async_bulk_tensor(
+            "float16", S, 0, T.ptx_tensor_map(A.data, "float16", 0, 2, 20, 128, 128, 8, 64), 0, bx // 2 * 8, bx % 2 * 64
+        )
     T.ptx_wait_barrier(0, 0)
     for i in range(8):
         B[bx // 2 * 8 + i, bx % 2 * 64 + tx] = Sb[i * 64 + tx]
@@ -78,7 +80,7 @@ def test_the_driver_makes_maps() -> None:
 def test_a_driver_that_makes_no_maps() -> None:
     library = Library()
     del library.cuTensorMapEncodeTiled  # type: ignore[attr-defined]  # made by setattr
-    with pytest.raises(TargetError, match="CUDA 12.0 and later"):
+    with pytest.raises(TargetError, match=r"CUDA 12\.0 and later"):
         Driver(library).tensor_map(_map())
-    with pytest.raises(TargetError, match="not of complex64|not of int4"):
+    with pytest.raises(TargetError, match="not of int4"):
         Driver(Library()).tensor_map(_map(dtype="int4", swizzle=0, box=(8, 64)))
