@@ -8,11 +8,12 @@ Source: PTX ISA, "Asynchronous warpgroup level matrix instructions", matrix desc
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from ..errors import CodegenError
 from ..tir.arithmetic import as_int
 from ..tir.dtype import parse_dtype
-from ..tir.expr import Call, IntImm, PrimExpr
+from ..tir.expr import Add, Call, IntImm, PrimExpr
 from .context import FunctionContext
 from .memo import IMPURE
 from .ptx_access import pointer
@@ -20,6 +21,7 @@ from .ptx_access import pointer
 _TYPES = {"float16": "f16", "bfloat16": "bf16"}
 _WARP_BYTES = 16 * 16  # of the 16 rows of a warp in a chunk; turned, they are two chunks
 _WARP, _WARPS = 32, 4
+_PIECE = 16  # bytes, in which a descriptor counts
 _SWIZZLED = 128  # bytes of a row that is swizzled
 _SWIZZLED_MODE = 1 << 62  # in a descriptor
 
@@ -89,15 +91,45 @@ def _through(ctx: FunctionContext, registers: int, base: PrimExpr, index: PrimEx
 def _descriptor(ctx: FunctionContext, call: Call, at: int, skipped: str) -> str:
     """The descriptor of an operand: where it begins, and the bytes between its chunks of 16 bytes and its groups of 8 rows."""
     write, size = ctx.text.value, parse_dtype(call.dtype).itemsize
-    address = pointer(ctx, call.args[at], IntImm("int32", 0), size, space=3, reads=True)
-    begin = write(f"ptrtoint {address} to i32")
-    begin = begin if skipped == "0" else write(f"sub i32 {begin}, {skipped}")
+    plain, further = _without_constant(call.args[at], size)
+    source = ctx.keep(plain)
     chunk, eight = (_bytes(ctx, call.args[at + number], size) for number in (1, 2))
     # Along the sum the first distance is that of chunks; of a turned operand chunks go along the rows, whose distance is the second.
     is_swizzled = len(call.args) > 12 and bool(as_int(call.args[12]))
     first, second = (eight, chunk) if as_int(call.args[at + 3]) and not is_swizzled else (chunk, eight)
-    low = write(f"zext i32 {write(f'lshr i32 {begin}, 4')} to i64")
-    return f"i64 {write(f'or i64 {low}, {(first // 16) << 16 | (second // 16) << 32 | (_SWIZZLED_MODE if is_swizzled else 0)}')}"
+    layout = (first // 16) << 16 | (second // 16) << 32 | (_SWIZZLED_MODE if is_swizzled else 0)
+
+    def begin() -> str:
+        address = pointer(ctx, source, IntImm("int32", 0), size, space=3, reads=True)
+        place = write(f"ptrtoint {address} to i32")
+        place = place if skipped == "0" else write(f"sub i32 {place}, {skipped}")
+        low = write(f"lshr i32 {place}, 4")
+        return write(f"or i64 {write(f'zext i32 {low} to i64')}, {layout}")
+
+    # Steps of the sum are so many pieces on: one addition, as the field of the place has no more bits than shared memory needs.
+    whole = ctx.once(("descriptor", source, skipped, layout), begin)
+    return f"i64 {write(f'add i64 {whole}, {further // _PIECE}') if further else whole}"
+
+
+def _without_constant(source: PrimExpr, size: int) -> tuple[PrimExpr, int]:
+    """A pointer without the constant that is added to its offset, where that is whole pieces, and this constant in bytes."""
+    if not isinstance(source, Call) or source.op != "tir.tvm_access_ptr":
+        return source, 0
+    offset, count = _split(source.args[2])
+    if count < 0 or count * size % _PIECE:
+        return source, 0
+    varying = IntImm("int32", 0) if offset is None else offset
+    return replace(source, args=(*source.args[:2], varying, *source.args[3:])), count * size
+
+
+def _split(expr: PrimExpr) -> tuple[PrimExpr | None, int]:
+    """A sum as what varies of it, if anything, and a constant."""
+    if isinstance(expr, IntImm):
+        return None, expr.value
+    if not isinstance(expr, Add):
+        return expr, 0
+    (left, a), (right, b) = _split(expr.a), _split(expr.b)
+    return left if right is None else right if left is None else left + right, a + b
 
 
 def _bytes(ctx: FunctionContext, elements: PrimExpr, size: int) -> int:

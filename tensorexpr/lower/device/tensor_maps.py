@@ -77,5 +77,5 @@ def _spec(call: Call) -> MapSpec:
             "ptx_tensor_map takes a pointer, a dtype, the bytes of a swizzle, the number n of dimensions, n extents, n - 1 strides in "
             f"elements and the n sides of a box, the dimension along memory last, not {call}"
         )
-    cuts = sizes[:dimensions], sizes[dimensions : 2 * dimensions - 1], sizes[2 * dimensions - 1 :]
-    return MapSpec(pointer, dtype.value, *map(tuple, cuts), row)
+    shape, strides, box = sizes[:dimensions], sizes[dimensions : 2 * dimensions - 1], sizes[2 * dimensions - 1 :]
+    return MapSpec(pointer, dtype.value, tuple(shape), tuple(strides), tuple(box), row)

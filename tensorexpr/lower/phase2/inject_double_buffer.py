@@ -156,7 +156,7 @@ class _Injector:
         filled = {stmt.buffer_var for stmt in plan.buffers}
         is_bulk = is_async and all(_is_bulk(stmt) for stmt in plan.filling)
         behind = is_async and count > 2 and may_stay_under_way(plan.rest, loop.loop_var, filled)
-        after = NOP
+        after: Stmt = NOP
         if behind:
             rest, after = one_behind(plan.rest)
             plan = replace(plan, rest=rest)
@@ -191,7 +191,8 @@ def _by_engine(stmt: Stmt, turn: PrimExpr) -> Stmt:
     """Copies in bulk as the calls that make them and tell the barrier of a turn; from here on nobody needs their loops."""
     if isinstance(stmt, AttrStmt) and stmt.attr_key == BULK_COPY and isinstance(stmt.value, Call):
         described, into, *starts = stmt.value.args
-        return Evaluate(device_call("ptx_cp_async_bulk_tensor", described.args[1].value, into, 0, described, turn, *starts))
+        assert isinstance(into, Call)
+        return Evaluate(device_call("ptx_cp_async_bulk_tensor", into.args[0].dtype, into, 0, described, turn, *starts))
     return map_stmt(stmt, lambda inner: _by_engine(inner, turn))
 
 

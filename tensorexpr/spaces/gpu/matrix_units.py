@@ -193,8 +193,8 @@ class _Tiles:
         turn = stage.fuse(*outer, part)
         for axis in (step, *before):
             stage.unroll(axis)
-        turned = [not side.along_sum for side in plan.sides]
-        group = group_name(plan.unit, plan.columns.tile, plan.part, *turned, plan.is_bulk)
+        turned_a, turned_b = (not side.along_sum for side in plan.sides)
+        group = group_name(plan.unit, plan.columns.tile, plan.part, turned_a, turned_b, plan.is_bulk)
         stage.tensorize(lane, TensorIntrin.get(group if plan.is_group else f"mma_{plan.unit.name}"))
         return turn, step
 

@@ -269,11 +269,11 @@ GROUP_WIDTHS, GROUP_DEPTHS = (64, 128, 256), (16, 32, 64)
 
 
 def _declare() -> None:
-    for unit, width, depth, *turned in product(UNITS, GROUP_WIDTHS, GROUP_DEPTHS, (False, True), (False, True)):
+    for unit, width, depth, turned_a, turned_b in product(UNITS, GROUP_WIDTHS, GROUP_DEPTHS, (False, True), (False, True)):
         if unit.bytes == 2 and unit.out == "float32":
             for swizzled in (False, True) if depth * unit.bytes == _SWIZZLED else (False,):
-                made = partial(multiply_in_group, unit, width, depth, *turned, swizzled)
-                built_in(group_name(unit, width, depth, *turned, swizzled))(cache(made))
+                made = partial(multiply_in_group, unit, width, depth, turned_a, turned_b, swizzled)
+                built_in(group_name(unit, width, depth, turned_a, turned_b, swizzled))(cache(made))
     for unit in UNITS:
         built_in(f"mma_{unit.name}")(cache(lambda unit=unit: multiply(unit)))
     for unit in {unit.ptx: unit for unit in UNITS}.values():

@@ -235,7 +235,7 @@ class Copies:
     def __post_init__(self) -> None:
         self.committed = np.zeros(self.threads, np.int64)
 
-    def land(self, block: Block, threads: Array, pending: int) -> None:
+    def land(self, block: Block, threads: Array, pending: int | Array) -> None:
         """Let all but the last `pending` groups of threads arrive."""
         waits = np.full(self.threads, -1, np.int64)
         waits[threads] = self.committed[threads] - pending

@@ -35,7 +35,7 @@ class _Touched:
 def cell_of(kernel: Kernel) -> int:
     """Bytes of the narrowest access to memory that may be global."""
     named = (one for one in kernel.instructions if one.words[0] in ("ld", "st", "atom", "red"))
-    sizes = [alu.SIZE[one.words[-1]] for one in named if not _ELSEWHERE & {word.split("::")[0] for word in one.words}]
+    sizes: list[int] = [alu.SIZE[one.words[-1]] for one in named if not _ELSEWHERE & {word.split("::")[0] for word in one.words}]
     return min([4, *sizes])
 
 

@@ -42,7 +42,7 @@ class Program:
     sums: dict[str, int]  # the registers that products of four warps add to, numbered
     global_cell: int  # of global memory, between blocks
     runs: dict[int, Run]  # of instructions that are run together, by the first one
-    waits: dict[int, Any]  # what reads place and parity of each wait for an mbarrier
+    waits: dict[int, Callable[[Block, Array | None], tuple[Array, Array]]]  # what reads place and parity of each wait for an mbarrier
 
     @property
     def has_mbarriers(self) -> bool:
@@ -284,7 +284,8 @@ class Block:
                 _join(waiting, at, lanes)
                 return
             elif kind == "phase":
-                done = self.barriers.passed(*program.waits[at](self, whole), lanes)
+                places, parities = program.waits[at](self, whole)
+                done = self.barriers.passed(places, parities, lanes)
                 if not done.all():
                     _join(self.parked, at, lanes[~done])
                     lanes = lanes[done]

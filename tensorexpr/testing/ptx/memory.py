@@ -248,7 +248,7 @@ class SharedMemory:
             unseen = self._read_clocks[cells] > self.order.seen[found.warps, : self.order.warps]
             unseen[np.arange(len(cells)), found.warps] = False
             racing &= unseen.any(axis=1) | (own & (self._reader[cells] != found.threads))
-        return racing
+        return np.asarray(racing)
 
     def note_read(self, offsets: Array, size: int, where: object, threads: Array, line: int, early: bool = False) -> Array | None:
         """Watch a read; where it is `early`, as compilers read before they know whether it is needed, the threads that read what nothing

@@ -17,6 +17,7 @@ from ...runtime.device import Device
 from ...runtime.device_export import from_parts
 from ...runtime.device_module import DeviceCode
 from ...runtime.ndarray import NDArray
+from ...runtime.tensor_maps import TensorMap
 from ...te.tolerance import Tolerance
 from ...tir.dtype import to_numpy
 from .arrays import StoredArray
@@ -92,6 +93,10 @@ class _Recorder:
         address, keep = self.device.allocate(size)
         self.kept.append(keep)
         return address, keep
+
+    def tensor_map(self, described: TensorMap) -> bytes:
+        """See `Launcher`."""
+        return self.device.tensor_map(described)
 
     def launch(
         self,
