@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Step = Callable[["Block", "Array | None"], None]
+_MATRIX_ROW = 16  # bytes
 _SPACES = ("global", "shared", "local", "param", "const")
 
 
@@ -147,7 +148,7 @@ def read_memory(block: Block, form: Form, addresses: Array, threads: Array, line
     where = block.where()
     check_alignment(addresses, form.size, where, threads)
     if space == "shared":
-        offsets = addresses.astype(np.int64)
+        offsets = block.shared_places(addresses, form.size, threads)
         unwritten = block.shared.note_read(offsets, form.size, where, threads, line, early=unknown is not None)
         if unwritten is not None and unknown is not None:
             unknown.append(unwritten)
@@ -164,7 +165,7 @@ def read_memory(block: Block, form: Form, addresses: Array, threads: Array, line
         offsets = (addresses if lanes is None else addresses[lanes]) - np.uint64(start)
         if block.memory.watch is not None:
             who = threads if lanes is None else threads[lanes]
-            block.memory.watch.note(number, offsets.astype(np.int64), form.size, line, where, who)
+            block.memory.watch.note(number, offsets.astype(np.int64), form.size, line, where, who, block.blocks[who])
         at = offsets // np.uint64(form.width)
         for element in range(form.count):
             there = at + np.uint64(element)
@@ -180,7 +181,7 @@ def write_memory(block: Block, form: Form, addresses: Array, threads: Array, val
     where = block.where()
     check_alignment(addresses, form.size, where, threads)
     if space == "shared":
-        offsets = addresses.astype(np.int64)
+        offsets = block.shared_places(addresses, form.size, threads)
         together = np.stack(values, axis=-1)
         block.shared.note_write(offsets, form.size, where, threads, line, together)
         _count_shared(block, offsets, form.size, threads)
@@ -197,7 +198,7 @@ def write_memory(block: Block, form: Form, addresses: Array, threads: Array, val
             if block.memory.watch is not None:
                 who, chosen = (threads, values) if lanes is None else (threads[lanes], [value[lanes] for value in values])
                 changed = np.any([typed[at + np.uint64(element)] != value for element, value in enumerate(chosen)], axis=0)
-                block.memory.watch.note(number, offsets.astype(np.int64), form.size, line, where, who, changed)
+                block.memory.watch.note(number, offsets.astype(np.int64), form.size, line, where, who, block.blocks[who], changed)
             for element, value in enumerate(values):
                 typed[at + np.uint64(element)] = value if lanes is None else value[lanes]
 
@@ -280,7 +281,7 @@ def _copy(kernel: Kernel, one: Instruction) -> Step | None:
     def run(block: Block, lanes: Array | None) -> None:
         threads = block.threads if lanes is None else lanes
         where = block.where()
-        offsets, addresses = into(block, lanes).astype(np.int64), source(block, lanes)
+        offsets, addresses = block.shared_places(into(block, lanes), size, threads), source(block, lanes)
         rows = np.zeros((len(threads), size), np.uint8)
         chosen = np.nonzero(taken(block, lanes))[0] if taken is not None else np.arange(len(threads))
         if len(chosen):
@@ -347,7 +348,7 @@ def _load_matrix(kernel: Kernel, one: Instruction) -> Step:
 
     def run(block: Block, lanes: Array | None) -> None:
         threads = block.threads if lanes is None else lanes
-        offsets = _by_warp(_space_of(_form(one, 1), address(block, lanes))[1].astype(np.int64))
+        offsets = _by_warp(block.shared_places(_space_of(_form(one, 1), address(block, lanes))[1], _MATRIX_ROW, threads))
         where, owners = block.where(), _by_warp(threads)
         for number, name in enumerate(into):
             rows_at, who = offsets[:, 8 * number : 8 * number + 8].ravel(), owners[:, 8 * number : 8 * number + 8].ravel()

@@ -32,6 +32,10 @@ class _Touched:
     earlier: Array
 
 
+class OutOfStep(Exception):
+    """Blocks that are run side by side don't meet their barriers together, or get in each other's way: each has to run by itself."""
+
+
 def cell_of(kernel: Kernel) -> int:
     """Bytes of the narrowest access to memory that may be global."""
     named = (one for one in kernel.instructions if one.words[0] in ("ld", "st", "atom", "red"))
@@ -52,7 +56,7 @@ class BetweenBlocks:
     _seen: Array | None = None  # of each block, whether what it did is before what this one does
 
     def begin(self, block: int) -> None:
-        """From here on a block runs."""
+        """From here on a block runs, alone or as the first of those that run side by side."""
         self.block, self._seen = block, None
 
     def synchronise(self) -> None:
@@ -61,11 +65,14 @@ class BetweenBlocks:
         self._seen = np.zeros(int(np.prod(self.grid)), np.bool_)
         self._seen[list(self._released)] = True
 
-    def note(self, number: int, places: Array, size: int, line: int, where: object, threads: Array, changed: Array | None = None) -> None:
-        """Threads access `size` bytes from each place of an array on; for writes, which of these accesses change what is there.
+    def note(
+        self, number: int, places: Array, size: int, line: int, where: object, threads: Array, blocks: Array, changed: Array | None = None
+    ) -> None:
+        """Threads of blocks access `size` bytes from each place of an array on; for writes, which of these accesses change what is there.
 
         Raises:
             DataRace: if another block accesses it, too, and one of them writes.
+            OutOfStep: if that is in the same instruction.
         """
         found = self._touched.get(number)
         if found is None:
@@ -75,10 +82,10 @@ class BetweenBlocks:
         step = max(1, size // self.cell)
         cells = places // self.cell
         if step > 1:
-            cells = (cells[:, None] + np.arange(step)).ravel()
+            cells, blocks = (cells[:, None] + np.arange(step)).ravel(), np.repeat(blocks, step)
         cells = np.minimum(cells, len(found.writer) - 1)
         writers, does = found.writer[cells], "reads"
-        racing = self._others(writers)
+        racing = self._others(writers, blocks)
         others, lines, did = writers, found.write_line, "wrote"
         if changed is not None:
             does = "writes"
@@ -86,25 +93,30 @@ class BetweenBlocks:
             racing = racing & stored
             if not racing.any():
                 readers = found.reader[cells]
-                others = np.where(readers == self.block, found.earlier[cells], readers)
-                racing, lines, did = self._others(others) & stored, found.read_line, "read"
+                others = np.where(readers == blocks, found.earlier[cells], readers)
+                racing, lines, did = self._others(others, blocks) & stored, found.read_line, "read"
         if racing.any():
             at = int(np.nonzero(racing)[0][0])
             self._race(where, does, did, number, int(cells[at]), int(others[at]), int(lines[cells[at]]), int(threads[at // step]))
         if changed is not None:
-            found.writer[cells], found.write_line[cells] = self.block, line
+            found.writer[cells], found.write_line[cells] = blocks, line
+            if (found.writer[cells] != blocks).any():
+                raise OutOfStep
         else:
             readers = found.reader[cells]
-            changing = readers != self.block
+            changing = readers != blocks
             if changing.any():
                 found.earlier[cells[changing]] = readers[changing]
-            found.reader[cells], found.read_line[cells] = self.block, line
+            found.reader[cells], found.read_line[cells] = blocks, line
+            beside = found.reader[cells] != blocks  # read by several in this instruction
+            if beside.any():
+                found.earlier[cells[beside]] = blocks[beside]
 
-    def _others(self, blocks: Array) -> Array:
-        """Which of these are other blocks than this one, and not known to be done."""
-        found = (blocks != self.block) & (blocks != _NOBODY)
+    def _others(self, those: Array, own: Array) -> Array:
+        """Which of those are other blocks than one's own, and not known to be done."""
+        found = (those != own) & (those != _NOBODY)
         if self._seen is not None and found.any():
-            found &= ~self._seen[blocks]
+            found &= ~self._seen[those]
         return np.asarray(found)
 
     def _race(self, where: object, does: str, did: str, number: int, cell: int, other: int, line: int, thread: int) -> None:

@@ -14,12 +14,16 @@ from ...runtime.device import Device
 from ...runtime.device_module import DeviceCode
 from ...runtime.tensor_maps import TensorMap
 from ...target.chips import STATIC_SHARED, chip_of
-from .between_blocks import BetweenBlocks
+from .between_blocks import BetweenBlocks, OutOfStep
+from .faults import PtxFault
 from .machine import Block, Program, prepare
 from .memory import Counters, GlobalMemory
 from .parser import parse
 
 Array = np.ndarray[Any, np.dtype[Any]]
+_WARP = 32
+_SIDE_BY_SIDE = 1024  # threads of blocks that run as one: more of them cost NumPy as much as their calls save
+_SAVED = 256 << 20  # bytes of arrays that are kept, so that blocks that can't run side by side begin again
 _ALIGNMENT = 256  # bytes, as drivers allocate
 
 
@@ -118,13 +122,33 @@ class Emulator(Device):
             raise ArgumentError(f"{kernel} takes {len(program.kernel.params)} arguments, got {len(arguments)}")
         counters = self._state["counters"] = Counters()
         arrays = GlobalMemory(memory)
-        if grid != (1, 1, 1):
-            arrays.watch = BetweenBlocks(program.global_cell, arrays.sizes, grid)
+        threads = block[0] * block[1] * block[2]
+        most = _SIDE_BY_SIDE // threads if program.runs_side_by_side and threads % _WARP == 0 else 1
+        together = max(1, min(most, grid[0] * grid[1] * grid[2]))
+        saved = arrays.saved() if together > 1 and sum(arrays.sizes) <= _SAVED else None
+        try:
+            self._blocks(program, arrays, arguments, counters, grid, block, dynamic_shared, together if saved is not None else 1)
+        except (OutOfStep, PtxFault):
+            if saved is None:
+                raise
+            # One after the other: what is wrong is told as of a block by itself, and blocks that go ways of their own are right.
+            arrays.restore(saved)
+            counters = self._state["counters"] = Counters()
+            self._blocks(program, arrays, arguments, counters, grid, block, dynamic_shared, 1)
+
+    def _blocks(
+        self, program: Program, arrays: GlobalMemory, arguments: Sequence[Any], counters: Counters,
+        grid: tuple[int, int, int], block: tuple[int, int, int], dynamic_shared: int, together: int,
+    ) -> None:  # fmt: skip
+        """Run all blocks of a launch, so many side by side."""
+        arrays.watch = BetweenBlocks(program.global_cell, arrays.sizes, grid) if grid != (1, 1, 1) else None
+        indices = [(x, y, z) for z, y, x in np.ndindex(grid[::-1])]
         with np.errstate(all="ignore"):  # devices don't warn
-            for number, (z, y, x) in enumerate(np.ndindex(grid[::-1])):
+            for first in range(0, len(indices), together):
                 if arrays.watch is not None:
-                    arrays.watch.begin(number)
-                Block(program, arrays, arguments, counters, grid, block, (x, y, z), dynamic_shared).run()
+                    arrays.watch.begin(first)
+                some = indices[first : first + together]
+                Block(program, arrays, arguments, counters, grid, block, some, dynamic_shared, first).run()
 
     def _program(self, text: str, kernel: str) -> Program:
         programs: dict[tuple[str, str], Program] = self._state.setdefault("programs", {})

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from . import access, barriers, compute, warpgroups, wmma
 from .barriers import Barriers
-from .between_blocks import cell_of
+from .between_blocks import OutOfStep, cell_of
 from .faults import DivergentBarrier, OutOfBounds, Trapped, UnfinishedCopy, UninitialisedRead, UnknownInstruction
 from .memory import PARAMETER, PARAMETER_STEP, Counters, GlobalMemory, SharedMemory
 from .parser import Instruction, Kernel
@@ -25,6 +26,8 @@ from .units import Sums
 Array = np.ndarray[Any, np.dtype[Any]]
 Step = Callable[["Block", "Array | None"], None]
 _WARP = 32
+_ROOM_ALIGNMENT = 1024  # of the shared memories of blocks that run side by side, so that all have the same banks
+_ALONE = frozenset({"wgmma", "wmma", "mbarrier", "atom", "red"})  # what is told by places in shared memory, or has an order
 _SHOWN = 100  # characters of an instruction in messages
 _CONTROL = {"bra": "bra", "ret": "ret", "exit": "ret"}
 
@@ -44,10 +47,10 @@ class Program:
     runs: dict[int, Run]  # of instructions that are run together, by the first one
     waits: dict[int, Callable[[Block, Array | None], tuple[Array, Array]]]  # what reads place and parity of each wait for an mbarrier
 
-    @property
-    def has_mbarriers(self) -> bool:
-        """Whether there are mbarriers."""
-        return any(one.words[0] == "mbarrier" for one in self.kernel.instructions)
+    @cached_property
+    def runs_side_by_side(self) -> bool:
+        """Whether several blocks may run as one."""
+        return not any(one.words[0] in _ALONE or "bulk" in one.words for one in self.kernel.instructions)
 
 
 def prepare(kernel: Kernel) -> Program:
@@ -111,39 +114,57 @@ class _Where:
 
 
 class Block:
-    """One block while it runs."""
+    """One block while it runs, or several side by side, each with its threads and its own part of shared memory."""
 
     def __init__(
         self, program: Program, memory: GlobalMemory, arguments: Sequence[Any], counters: Counters,
-        grid: tuple[int, int, int], block: tuple[int, int, int], index: tuple[int, int, int], dynamic: int,
+        grid: tuple[int, int, int], block: tuple[int, int, int], indices: Sequence[tuple[int, int, int]], dynamic: int, first: int = 0,
     ) -> None:  # fmt: skip
         self.program, self.kernel, self.counters, self.memory = program, program.kernel, counters, memory
         x, y, z = block
-        self.size = x * y * z
+        self.each = x * y * z
+        self.size = self.each * len(indices)
         self.threads = np.arange(self.size, dtype=np.int32)
+        self.blocks = first + self.threads // self.each  # by their numbers in the launch
         self.warps = self.threads // _WARP
         self.registers: dict[str, Array] = {}
         self.arguments = dict(zip((name for name, _ in self.kernel.params), arguments, strict=True))
-        ids = self.threads.astype(np.uint32)
+        ids = (self.threads % self.each).astype(np.uint32)
         self.special = {
             **{"%tid.x": ids % x, "%tid.y": ids // x % y, "%tid.z": ids // (x * y), "%laneid": ids % _WARP, "%warpid": ids // _WARP},
             **{f"%ntid.{axis}": np.full(self.size, n, np.uint32) for axis, n in zip("xyz", block, strict=True)},
             **{f"%nctaid.{axis}": np.full(self.size, n, np.uint32) for axis, n in zip("xyz", grid, strict=True)},
-            **{f"%ctaid.{axis}": np.full(self.size, n, np.uint32) for axis, n in zip("xyz", index, strict=True)},
+            **{f"%ctaid.{axis}": np.repeat(np.array(indices, np.uint32)[:, number], self.each) for number, axis in enumerate("xyz")},
         }
         static = -(-self.kernel.static_bytes // self.kernel.dynamic_alignment) * self.kernel.dynamic_alignment
         self.dynamic_at = static
-        room = static + dynamic if dynamic else self.kernel.static_bytes
-        self.shared = SharedMemory(room, program.cell, self.size, units=bool(program.sums), ordered=bool(program.waits))
+        self.room = static + dynamic if dynamic else self.kernel.static_bytes  # bytes of shared memory of a block
+        apart = -(-self.room // _ROOM_ALIGNMENT) * _ROOM_ALIGNMENT
+        self.shared_at = self.threads // self.each * np.int64(apart)  # where that of each thread begins
+        size = self.room if len(indices) == 1 else apart * len(indices)
+        self.shared = SharedMemory(size, program.cell, self.size, units=bool(program.sums), ordered=bool(program.waits))
         self.barriers = Barriers(self)
         self.local = np.full((self.size, max(1, self.kernel.local_bytes)), 0xFF, np.uint8)
         self.copies = access.Copies(self.size)
         self.sums = Sums(self.size, program.sums)
         self.poison = Poison(self.size)
-        self.index = index
+        self.index = indices[0]
         self.at = 0
 
     # Values
+
+    def shared_places(self, addresses: Array, size: int, threads: Array) -> Array:
+        """Where in the shared memory of all blocks accesses of threads lie, by their places in that of each.
+
+        Raises:
+            OutOfStep: for one that lies beyond its block's.
+        """
+        offsets = addresses.astype(np.int64)
+        if self.each == self.size:
+            return offsets
+        if len(offsets) and int(offsets.max()) + size > self.room:
+            raise OutOfStep
+        return np.asarray(offsets + self.shared_at[threads])
 
     def where(self) -> _Where:
         """The place that is being run, for messages."""
@@ -362,6 +383,8 @@ class Block:
                 "have to take the same way to it"
             )
         arrived = np.sort(np.concatenate(list(waiting.values())))
+        if self.each < self.size and (len(waiting) > 1 or len(arrived) < self.size):
+            raise OutOfStep
         if len(waiting) > 1 or len(arrived) < self.size:
             self.at = next(iter(waiting))
             places = ", ".join(f"{len(lanes)} threads at line {self.kernel.instructions[at].line}" for at, lanes in waiting.items())
@@ -373,7 +396,7 @@ class Block:
         ((at, lanes),) = waiting.items()
         waiting.clear()
         self.shared.meet()
-        self.counters.barriers += 1
+        self.counters.barriers += self.size // self.each
         return {at + 1: lanes}
 
 

@@ -72,6 +72,15 @@ class GlobalMemory:
         self._typed: dict[tuple[int, int], Array] = {}
         self.watch: BetweenBlocks | None = None
 
+    def saved(self) -> list[Array]:
+        """A copy of what all arrays hold."""
+        return [view.copy() for view in self._views]
+
+    def restore(self, saved: list[Array]) -> None:
+        """Bring back what arrays held."""
+        for view, had in zip(self._views, saved, strict=True):
+            view[:] = had
+
     @property
     def sizes(self) -> Sequence[int]:
         """Bytes of each array."""
@@ -123,7 +132,7 @@ class GlobalMemory:
         Raises:
             OutOfBounds: if some lie in none.
         """
-        ((number, _),) = self.locate(np.array([address], np.uint64), size, where, np.array([thread]))
+        ((number, _),) = self.locate(np.array([address], np.uint64), size, where, np.array([thread]), np.array([self.watch.block]))
         begin = address - self._starts[number]
         if line and self.watch is not None:
             self.watch.note(number, np.array([begin], np.int64), size, line, where, np.array([thread]))
@@ -133,7 +142,8 @@ class GlobalMemory:
         """A thread reads elements of one array, which are known to be there."""
         if self.watch is not None:
             number = bisect.bisect_right(self._starts, int(addresses.min())) - 1
-            self.watch.note(number, addresses - self._starts[number], size, line, where, np.full(len(addresses), thread))
+            threads, blocks = np.full(len(addresses), thread), np.full(len(addresses), self.watch.block)
+            self.watch.note(number, addresses - self._starts[number], size, line, where, threads, blocks)
 
     def beyond(self, number: int, size: int, places: Array) -> Array:
         """Elements of some bytes of an array, whose bytes behind its end are all ones."""
@@ -153,7 +163,7 @@ class _Cells:
     distinct: bool
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _cells(offsets: bytes, size: int, threads: bytes, cell: int) -> _Cells:
     """The cells of an access; loops come back to the same ones, and so do blocks."""
     first, who = np.frombuffer(offsets, np.int64) // cell, np.frombuffer(threads, np.int32)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ import pytest
 import tensorexpr as tvm
 from tensorexpr.script import tir as T
 from tensorexpr.testing.ptx import DataRace, emulator
+
+from .running import CASES
 
 TARGET = "cuda -arch=sm_80"
 
@@ -126,3 +129,44 @@ def test_the_last_block_reads_what_all_have_written(atomic: bool) -> None:
     else:
         with pytest.raises(DataRace, match=r"block .2, 0, 0.*reads byte 0 .*block .0, 0, 0. wrote"):
             emulator().run_text(text, "last", (3, 1, 1), (1, 1, 1), arguments, memory)
+
+
+@T.prim_func
+def staircase(A: T.Buffer((256,), "float32"), B: T.Buffer((256,), "float32")):  # type: ignore[no-untyped-def,valid-type]
+    """Block n turns its 32 elements round n + 1 times, with barriers."""
+    for bx in T.thread_binding(8, "blockIdx.x"):
+        S = T.allocate([32], "float32", "shared")
+        for tx in T.thread_binding(32, "threadIdx.x"):
+            Sb = T.Buffer((32,), "float32", data=S, scope="shared")
+            value = T.allocate([1], "float32", "local")
+            V = T.Buffer((1,), "float32", data=value, scope="local")
+            V[0] = A[bx * 32 + tx]
+            for _ in range(bx + 1):
+                T.evaluate(T.tvm_storage_sync("shared"))
+                Sb[tx] = V[0]
+                T.evaluate(T.tvm_storage_sync("shared"))
+                V[0] = Sb[31 - tx]
+            B[bx * 32 + tx] = V[0]
+
+
+def _turned() -> tuple[np.ndarray[Any, Any], Any]:
+    module, device = tvm.build(staircase, target=TARGET), emulator()
+    a, b = tvm.nd.array(np.arange(256, dtype="float32"), device), tvm.nd.empty((256,), "float32", device)
+    module(a, b)
+    return np.asarray(b.numpy()), device.counters
+
+
+def test_blocks_that_go_ways_of_their_own() -> None:
+    found, counters = _turned()
+    rows = np.arange(256).reshape(8, 32)
+    assert np.array_equal(found.reshape(8, 32), [row[::-1] if number % 2 == 0 else row for number, row in enumerate(rows)])
+    assert counters.barriers == 2 * sum(range(1, 9))
+
+
+def test_blocks_side_by_side_count_as_each_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = CASES["gemm"]
+    module, devices = case.build(), [emulator(), emulator()]
+    together = case.run(module, devices[0])
+    monkeypatch.setattr(sys.modules["tensorexpr.testing.ptx.emulator"], "_SIDE_BY_SIDE", 0)
+    assert np.array_equal(together, case.run(module, devices[1])) and case.is_right(together)
+    assert devices[0].counters == devices[1].counters
