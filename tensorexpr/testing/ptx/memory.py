@@ -132,10 +132,10 @@ class GlobalMemory:
         Raises:
             OutOfBounds: if some lie in none.
         """
-        ((number, _),) = self.locate(np.array([address], np.uint64), size, where, np.array([thread]), np.array([self.watch.block]))
+        ((number, _),) = self.locate(np.array([address], np.uint64), size, where, np.array([thread]))
         begin = address - self._starts[number]
         if line and self.watch is not None:
-            self.watch.note(number, np.array([begin], np.int64), size, line, where, np.array([thread]))
+            self.watch.note(number, np.array([begin], np.int64), size, line, where, np.array([thread]), np.array([self.watch.block]))
         return np.asarray(self._views[number][begin : begin + size])
 
     def note_reads(self, addresses: Array, size: int, line: int, where: object, thread: int) -> None:
