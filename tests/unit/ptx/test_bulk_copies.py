@@ -340,12 +340,10 @@ def test_a_stage_is_copied_in_bulk() -> None:
     b = tvm.nd.empty((200, 264), "float16", device)
     module(tvm.nd.array(a, device), b)
     assert np.array_equal(b.numpy(), 2 * a)
-    for target in ("llvm", "cuda -arch=sm_80"):  # loops do the same elsewhere
-        other = tvm.build(s, args, target=target)
-        where = tvm.cpu() if target == "llvm" else device
-        b = tvm.nd.empty((200, 264), "float16", where)
-        other(tvm.nd.array(a, where), b)
-        assert np.array_equal(b.numpy(), 2 * a)
+    on_cpu = tvm.nd.empty((200, 264), "float16")
+    tvm.build(s, args, target="llvm")(tvm.nd.array(a), on_cpu)  # loops do the same elsewhere
+    assert np.array_equal(on_cpu.numpy(), 2 * a)
+    assert "cp.async.bulk" not in tvm.build(s, args, target="cuda -arch=sm_80").get_source("ptx")
 
 
 def test_what_is_no_copy_in_bulk() -> None:
