@@ -1,5 +1,8 @@
-"""What trains networks: derivatives of tensor functions by name."""
+"""What trains networks: losses, optimizers, and a module with both that a trainer runs; derivatives of tensor functions by name."""
 
-from . import utils
+from . import loss, optimizer, setup_trainer, trainer, utils
+from .append_loss import AppendLoss
+from .setup_trainer import SetupTrainer
+from .trainer import Trainer
 
-__all__ = ["utils"]
+__all__ = ["AppendLoss", "SetupTrainer", "Trainer", "loss", "optimizer", "setup_trainer", "trainer", "utils"]

@@ -9,6 +9,7 @@ from ...runtime.registry import register_func
 from ..block_builder import BlockBuilder
 from ..expr import Call, Var
 from ..transform.gradient import TE_GRADIENT
+from .append_loss import AppendLoss
 
 TeGradient = Callable[..., Any]
 
@@ -42,4 +43,4 @@ def register_te_gradient(te_grad_name: str, te_grad_func: TeGradient | None = No
     return register if te_grad_func is None else register(te_grad_func)
 
 
-__all__ = ["register_te_gradient"]
+__all__ = ["AppendLoss", "register_te_gradient"]
