@@ -7,6 +7,7 @@ from ..struct_info import StructInfo
 from .row import Expr, Pattern, operator
 
 NO_GRAD, START, END = MARKS = ("relax.grad.no_grad", "relax.grad.start_checkpoint", "relax.grad.end_checkpoint")
+BARRIER = "relax.grad.optimization_barrier"
 
 
 @operator("grad.no_grad", Pattern.ELEMENTWISE, te=topi.identity, numpy=lambda input: input, as_is=True)
@@ -27,4 +28,14 @@ def end_checkpoint(input: Expr) -> StructInfo:
     return input.struct_info
 
 
-__all__ = ["MARKS", "end_checkpoint", "no_grad", "start_checkpoint"]
+# No tensor computation, so that it stays until all passes that merge equal values are done; FuseOps lets it go.
+@operator("grad.optimization_barrier", Pattern.OPAQUE, numpy=lambda input: input, as_is=True)
+def optimization_barrier(input: Expr) -> StructInfo:
+    """A value of its own for all passes: what is computed of it isn't merged with what was computed of `input` before.
+
+    `Gradient` puts it in front of what it computes again, which would live from the first time on if it were merged.
+    """
+    return input.struct_info
+
+
+__all__ = ["BARRIER", "MARKS", "end_checkpoint", "no_grad", "optimization_barrier", "start_checkpoint"]

@@ -156,7 +156,8 @@ class Trainer:
         Raises:
             ArgumentError: for another number of inputs, or parameters without values.
         """
-        result = self.vm[BACKBONE](*self._arguments(input_instances))
+        given = self._arguments(input_instances)
+        result = self.vm[BACKBONE](*given)
         if not self._state_num:
             return result
         own = result[: -self._state_num]
@@ -175,7 +176,8 @@ class Trainer:
         Raises:
             ArgumentError: for another number of inputs, or parameters without values.
         """
-        loss, gradients = self.vm[ADJOINT](*self._arguments(input_instances, targets))
+        given = self._arguments(input_instances, targets)
+        loss, gradients = self.vm[ADJOINT](*given)
         if self._state_num:
             loss, *self._states.values = loss
         params, states = self.vm[OPTIMIZER](self._params.values, gradients, self._optim_state)

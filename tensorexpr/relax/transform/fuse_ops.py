@@ -358,7 +358,7 @@ def fused(
     made = mod.clone()
     for var, func in mod.functions_items():
         if isinstance(func, Function) and "Primitive" not in func.attrs and (names is None or var.name_hint in names):
-            new: Any = _Fuser(made, partition).function(Plain().function(func))
+            new: Any = _Fuser(made, partition).function(Plain(barriers=True).function(func))
             if new is not func:
                 made.update_func(var, new)
     return made

@@ -17,7 +17,7 @@ from .. import op
 from ..analysis import remove_all_unused
 from ..block_builder import BlockBuilder
 from ..expr import Binding, Call, DataflowBlock, DataflowVar, Function, If, SeqExpr, Tuple, TupleGetItem, Var, VarBinding
-from ..ops.grad_marks import END, NO_GRAD, START
+from ..ops.grad_marks import BARRIER, END, NO_GRAD, START
 from ..struct_info import StructInfo, TupleStructInfo
 from ..visitor import Mutator, walk
 from .gradient_marks import Plain, plain_call
@@ -103,7 +103,7 @@ class _Reverse(Rewriter):
                 continue
             if isinstance(value, (Var, Tuple, TupleGetItem)):
                 self.give(value, adjoint)
-            elif _is_call(value, START, END):
+            elif _is_call(value, START, END, BARRIER):
                 self.give(value.args[0], adjoint)
             else:
                 adjoints = self._of_operands(value, binding.var, self.whole(adjoint, binding.var))
@@ -173,6 +173,8 @@ class _Again(Mutator):
         for binding in bindings:
             if _is_call(binding.value, START) or any(node in inside for node in walk(binding.value)):
                 inside.add(binding.var)
+        self._starts = {binding.var for binding in bindings if _is_call(binding.value, START)}
+        self._behind: dict[Any, Any] = {}  # starts as they are read again: without a barrier passes would find both times equal
         self._dropped, read = set[Any](), set[Any]()  # of these what an end depends on
         for binding in reversed(bindings):
             value = binding.value
@@ -183,9 +185,29 @@ class _Again(Mutator):
     def visit(self, expr: Any) -> Any:
         """An expression of values that are kept, or computed again."""
         if isinstance(expr, Var) and expr not in self._variables and expr in self._dropped:
-            value = plain_call(self.visit(self._of[expr]))
+            value = plain_call(_Behind(self).visit(self._of[expr]))
             self._variables[expr] = self._reverse.emit(value, f"{expr.name_hint}_cp")
         return super().visit(expr)
+
+    def behind(self, var: Any) -> Any:
+        """A value as what is computed again reads it."""
+        if var not in self._starts:
+            return self.visit(var)
+        if var not in self._behind:
+            self._behind[var] = self._reverse.emit(op.grad.optimization_barrier(var), f"{var.name_hint}_again")
+        return self._behind[var]
+
+
+class _Behind(Mutator):
+    """Rewrites a value that is computed again."""
+
+    def __init__(self, again: _Again) -> None:
+        super().__init__()
+        self._again = again
+
+    def visit(self, expr: Any) -> Any:
+        """Variables as they are read again."""
+        return self._again.behind(expr) if isinstance(expr, Var) else super().visit(expr)
 
 
 class _Fresh(Mutator):

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from ...tir.op_registry import Op
 from ..expr import Binding, Call, DataflowVar
 from ..ops.calls import without_gradient
-from ..ops.grad_marks import MARKS
+from ..ops.grad_marks import BARRIER, MARKS
 from ..visitor import Mutator
 
 
 def is_mark(expr: Any) -> bool:
     """Whether an expression is a call that marks a value for `Gradient`."""
-    return isinstance(expr, Call) and isinstance(expr.op, Op) and str(expr.op) in MARKS
+    return _is_call(expr, MARKS)
+
+
+def _is_call(expr: Any, names: Collection[str]) -> bool:
+    return isinstance(expr, Call) and isinstance(expr.op, Op) and str(expr.op) in names
 
 
 def plain_call(expr: Any) -> Any:
@@ -22,16 +27,24 @@ def plain_call(expr: Any) -> Any:
 
 
 class Plain(Mutator):
-    """Rewrites functions by `plain_call`."""
+    """Rewrites functions by `plain_call`.
+
+    Args:
+        barriers: whether values behind barriers become those in front of them, too.
+    """
+
+    def __init__(self, barriers: bool = False) -> None:
+        super().__init__()
+        self._gone = (*MARKS, BARRIER) if barriers else MARKS
 
     def rewrite(self, expr: Any) -> Any:
         """An expression without marks."""
-        return plain_call(expr)
+        return expr.args[0] if _is_call(expr, self._gone) else plain_call(expr)
 
     def binding(self, binding: Binding) -> list[Binding]:
         """The binding; none for a mark, whose readers get what it marks."""
         made = super().binding(binding)
-        if not is_mark(binding.value) or not isinstance(binding.var, DataflowVar):
+        if not _is_call(binding.value, self._gone) or not isinstance(binding.var, DataflowVar):
             return made
         self._variables[binding.var] = made[0].value
         return []

@@ -138,6 +138,7 @@ CASES: dict[str, Case] = {
         (((1, 2, 6, 5), F), ((1, 2, 5, 4), F)),
     ),
     "grad_marks": (lambda x: op.grad.no_grad(op.grad.end_checkpoint(op.grad.start_checkpoint(x * x))), (((2, 3), F),)),
+    "optimization_barrier": (lambda x: x + op.grad.optimization_barrier(x), (((2, 3), F),)),
     "max_pool3d": pool("max_pool3d", 1, 2, 5, 6, 7, pool_size=2, dilation=(1, 2, 3)),
     "pad": padded("constant", pad_value=2.5),
     "pad_circular": padded("circular"),

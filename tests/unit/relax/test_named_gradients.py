@@ -182,6 +182,57 @@ def test_what_is_computed_again() -> None:
     assert "checkpoint" not in transform.LegalizeOps()(made).script() and "checkpoint" not in transform.Simplify()(made).script()
 
 
+def _layers(marked: bool) -> Any:
+    """Eight products whose results derivatives need; with marks only every fourth one is kept."""
+    bb = relax.BlockBuilder()
+    weights = [relax.Var(f"w{n}", relax.TensorStructInfo((16, 16), "float32")) for n in range(8)]
+    value: Any = relax.Var("x", relax.TensorStructInfo((64, 16), "float32"))
+    with bb.function("main", [value, *weights]):
+        with bb.dataflow():
+            for n, weight in enumerate(weights):
+                value = bb.emit(op.grad.start_checkpoint(value)) if marked and n % 4 == 0 else value
+                value = bb.emit(op.tanh(op.matmul(value, weight)))
+                value = bb.emit(op.grad.end_checkpoint(value)) if marked and n % 4 == 3 else value
+            out = bb.emit_output(op.sum(value))
+        bb.emit_func_output(out)
+    return transform.Gradient("main", weights)(bb.get())
+
+
+@pytest.mark.parametrize("legalize", [False, True])
+def test_values_that_are_computed_again_take_less_memory(legalize: bool) -> None:
+    """Their second calls equal the first ones, with which they were merged."""
+    inputs = np.random.default_rng(0).standard_normal((64, 16)).astype("float32"), *[np.eye(16, dtype="float32")] * 8
+    results, sizes = [], []
+    for marked in (False, True):
+        mod = transform.LegalizeOps()(_layers(marked)) if legalize else _layers(marked)
+        executable = relax.build(mod, "llvm")
+        assert "optimization_barrier" not in executable.explain()
+        sizes.append(max(one.arena.size for made in executable.stretches.values() for one in made.values()))
+        results.append(relax.VirtualMachine(executable)["main_adjoint"](*inputs)[1])
+    # Eight values of 4 KiB live at once without marks; one that is kept and four that are computed again with them.
+    assert sizes[1] < 0.75 * sizes[0]
+    for one, other in zip(*results, strict=True):
+        np.testing.assert_array_equal(one.numpy(), other.numpy())
+
+
+def test_barriers_are_values_as_they_were() -> None:
+    x = relax.Var("x", relax.TensorStructInfo((3,), "float32"))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            first, again = bb.emit(op.exp(x)), bb.emit(op.exp(bb.emit(op.grad.optimization_barrier(x))))
+            out = bb.emit_output(op.sum(first * again))
+        bb.emit_func_output(out)
+    mod = transform.Gradient("main")(bb.get())
+    assert str(transform.EliminateCommonSubexpr()(mod)["main"]).count("R.exp(") == 2
+    value = np.array([0, 0.5, -1], "float32")
+    (total, (change,)) = Evaluator(mod)("main_adjoint", value)
+    np.testing.assert_allclose(total, np.exp(2 * value).sum(), rtol=1e-6)
+    np.testing.assert_allclose(change, 2 * np.exp(2 * value), rtol=1e-6)
+    built = relax.VirtualMachine(relax.build(mod))["main_adjoint"](value)
+    np.testing.assert_allclose(built[1][0].numpy(), change, rtol=1e-6)
+
+
 def test_what_nothing_is_derived_by() -> None:
     bb = relax.BlockBuilder()
     a = relax.Var("a", relax.TensorStructInfo((3,), "float64"))
