@@ -18,7 +18,7 @@ from ..expr import PrimValue, Tuple
 from ..relations import same_extents
 from ..struct_info import RelaxExpr, ShapeStructInfo, StructInfo, TupleStructInfo
 from .elementwise import broadcast
-from .row import Expr, Exprs, Pattern, Shape, operator, tensor
+from .row import Expr, Exprs, Pattern, Shape, listed, operator, tensor
 
 
 def extents_of(shape: Any) -> tuple[PrimExpr, ...] | None:
@@ -134,9 +134,7 @@ def _te_expand(x: Any, axis: Any) -> Any:
     return x
 
 
-@operator(
-    "expand_dims", Pattern.INJECTIVE, te=_te_expand, numpy=lambda x, axis: np.expand_dims(x, axis if isinstance(axis, int) else tuple(axis))
-)
+@operator("expand_dims", Pattern.INJECTIVE, te=_te_expand, numpy=lambda x, axis: np.expand_dims(x, tuple(axis)), settled=listed("axis"))
 def expand_dims(x: Expr, axis: int | Sequence[int]) -> StructInfo:
     """With new axes of extent 1, at these places of the result."""
     operand, places = tensor(x, "x"), [axis] if isinstance(axis, int) else list(axis)
@@ -152,7 +150,11 @@ def expand_dims(x: Expr, axis: int | Sequence[int]) -> StructInfo:
 
 
 @operator(
-    "squeeze", Pattern.INJECTIVE, te=topi.squeeze, numpy=lambda x, axis: np.squeeze(x, None if axis is None else tuple(np.atleast_1d(axis)))
+    "squeeze",
+    Pattern.INJECTIVE,
+    te=topi.squeeze,
+    numpy=lambda x, axis: np.squeeze(x, None if axis is None else tuple(axis)),
+    settled=listed("axis"),
 )
 def squeeze(x: Expr, axis: int | Sequence[int] | None = None) -> StructInfo:
     """Without axes of extent 1: these, or all."""

@@ -13,7 +13,7 @@ from ...tir.arithmetic import as_int
 from ..relations import same_extents
 from ..struct_info import StructInfo, TupleStructInfo
 from . import reference
-from .row import Expr, Operand, Pattern, operator, tensor
+from .row import Expr, Operand, Pattern, listed, operator, tensor
 
 
 @operator("nn.softmax", Pattern.OUT_FUSABLE, te=topi.nn.softmax, numpy=reference.softmax)
@@ -70,7 +70,7 @@ def _np_layer_norm(data: Any, gamma: Any, beta: Any, axes: Any, epsilon: float, 
     return _scaled(reference.normalized(data, along, epsilon), gamma, beta, along, center, scale, data.dtype)
 
 
-@operator("nn.layer_norm", Pattern.OUT_FUSABLE, te=_te_layer_norm, numpy=_np_layer_norm)
+@operator("nn.layer_norm", Pattern.OUT_FUSABLE, te=_te_layer_norm, numpy=_np_layer_norm, settled=listed("axes"))
 def layer_norm(
     data: Expr, gamma: Expr, beta: Expr, axes: int | Sequence[int] = -1, epsilon: float = 1e-5, center: bool = True, scale: bool = True
 ) -> StructInfo:
@@ -94,6 +94,7 @@ def _np_rms_norm(data: Any, weight: Any, axes: Any, epsilon: float) -> Any:
     Pattern.OUT_FUSABLE,
     te=lambda data, weight, axes, epsilon: topi.nn.rms_norm(data, weight, _listed(axes), epsilon),
     numpy=_np_rms_norm,
+    settled=listed("axes"),
 )
 def rms_norm(data: Expr, weight: Expr, axes: int | Sequence[int] = -1, epsilon: float = 1e-5) -> StructInfo:
     """Rows with a mean square of 1, scaled (Zhang and Sennrich 2019)."""
@@ -118,7 +119,7 @@ def _np_group_norm(
     return _scaled(found, gamma, beta, [place], center, scale, data.dtype)
 
 
-@operator("nn.group_norm", Pattern.OUT_FUSABLE, te=_te_group_norm, numpy=_np_group_norm)
+@operator("nn.group_norm", Pattern.OUT_FUSABLE, te=_te_group_norm, numpy=_np_group_norm, settled=listed("axes"))
 def group_norm(
     data: Expr, gamma: Expr, beta: Expr, num_groups: int, channel_axis: int, axes: int | Sequence[int], epsilon: float = 1e-5,
     center: bool = True, scale: bool = True,
@@ -144,7 +145,7 @@ def _np_instance_norm(data: Any, gamma: Any, beta: Any, channel_axis: int, axes:
     return _scaled(found, gamma, beta, [channel_axis % data.ndim], center, scale, data.dtype)
 
 
-@operator("nn.instance_norm", Pattern.OUT_FUSABLE, te=_te_instance_norm, numpy=_np_instance_norm)
+@operator("nn.instance_norm", Pattern.OUT_FUSABLE, te=_te_instance_norm, numpy=_np_instance_norm, settled=listed("axes"))
 def instance_norm(
     data: Expr, gamma: Expr, beta: Expr, channel_axis: int, axes: int | Sequence[int], epsilon: float = 1e-5, center: bool = True,
     scale: bool = True,

@@ -13,7 +13,7 @@ from ...te.reducer import Reducer, greatest, least
 from ...tir.expr import IntImm, PrimExpr
 from ..expr import Call
 from ..struct_info import StructInfo
-from .row import Expr, Operand, Pattern, operator, tensor
+from .row import Expr, Operand, Pattern, listed, operator, tensor
 
 
 def reduced(operand: Operand, axis: Any, keepdims: bool, dtype: str | None = None) -> StructInfo:
@@ -43,7 +43,7 @@ def _reduction(name: str, te_form: Any, numpy: Callable[..., Any], dtype: str | 
         return np.asarray(found).astype(dtype or x.dtype)
 
     rule.__doc__ = f"`{name}` along axes, or of all elements."
-    return operator(name, Pattern.REDUCTION, te=te_form, numpy=evaluated)(rule)
+    return operator(name, Pattern.REDUCTION, te=te_form, numpy=evaluated, settled=listed("axis"))(rule)
 
 
 _HALVES = ("float16", "bfloat16")

@@ -94,6 +94,11 @@ def row_of(call: Any) -> Row | None:
     return ROWS.get(call.op) if isinstance(call, Call) and isinstance(call.op, Op) else None
 
 
+def listed(name: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """For `settled` of `operator`: an attribute of axes, of which one may be given as a number, as a sequence of numbers."""
+    return lambda attrs: {**attrs, name: (attrs[name],)} if isinstance(attrs[name], int) else attrs
+
+
 def operator(
     name: str,
     pattern: Pattern = Pattern.OPAQUE,

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ...errors import MissingFunctionError
 from ...runtime.ndarray import NDArray, array
+from ...runtime.registry import get_global_func
 from ..evaluator import meaning
 from ..ops.row import ROWS
 from ..struct_info import ObjectStructInfo
+from . import kv_cache
 from .host import array_of, value_of
 
 
@@ -34,11 +37,29 @@ def _closure(func: Callable[..., Any], *bound: Any) -> Callable[..., Any]:
     return lambda *args: func(*bound, *args)
 
 
+def _debug_print(place: str, value: Any) -> None:
+    print(f"{place}: {value}")
+
+
+def _invoke_debug_func(state: Any, name: str, place: str, *args: Any) -> Any:
+    """Call a registered function with the place in the program and values; the state of the effect goes on."""
+    func = get_global_func(name, allow_missing=True) or BUILTINS.get(name)
+    if func is None:
+        raise MissingFunctionError(f"{place}: no function {name!r} is registered; register_func({name!r}, f) does it")
+    func(place, *args)
+    return state
+
+
 BUILTINS: Mapping[str, Callable[..., Any]] = {
     "vm.builtin.alloc_storage": _alloc_storage,
+    "vm.builtin.attention_kv_cache_append": kv_cache.append,
+    "vm.builtin.attention_kv_cache_create": kv_cache.create,
+    "vm.builtin.attention_kv_cache_view": kv_cache.view,
     "vm.builtin.alloc_tensor": _by_operator("vm.alloc_tensor"),
     "vm.builtin.copy": lambda value: array(value) if isinstance(value, NDArray) else value,
+    "vm.builtin.debug_print": _debug_print,
     "vm.builtin.invoke_closure": lambda state, closure, *args: closure(*args),
+    "vm.builtin.invoke_debug_func": _invoke_debug_func,
     "vm.builtin.make_closure": _closure,
     "vm.builtin.make_tuple": lambda *values: values,
     "vm.builtin.null_value": lambda: None,

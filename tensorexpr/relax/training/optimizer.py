@@ -114,7 +114,10 @@ class Optimizer:
         with bb.function(self.name, given):
             with bb.dataflow():
                 new_params, new_states = self._new_values(bb, *given)
-                results = bb.emit_output(Tuple(tuple(new_params)), "params_new"), bb.emit_output(Tuple(tuple(new_states)), "optim_states_new")
+                results = (
+                    bb.emit_output(Tuple(tuple(new_params)), "params_new"),
+                    bb.emit_output(Tuple(tuple(new_states)), "optim_states_new"),
+                )
             bb.emit_func_output(results)
         made: Any = bb.get()[self.name]
         return made  # type: ignore[no-any-return]

@@ -45,7 +45,9 @@ def _counts(mod: IRModule) -> tuple[int, int, int]:
         counts.append(number)
     inputs = len(func.params) - sum(counts)
     if inputs < 0:
-        raise DeclarationError(f"SetupTrainer: {BACKBONE} has {len(func.params)} parameters, fewer than param_num + state_num = {sum(counts)}")
+        raise DeclarationError(
+            f"SetupTrainer: {BACKBONE} has {len(func.params)} parameters, fewer than param_num + state_num = {sum(counts)}"
+        )
     if counts[1] and not (isinstance(func.body.body, Tuple) and len(func.body.body.fields) > counts[1]):
         raise DeclarationError(f"SetupTrainer: {BACKBONE} returns its results and then its {counts[1]} new states, not {func.body.body}")
     return inputs, counts[0], counts[1]

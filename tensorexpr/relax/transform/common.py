@@ -26,7 +26,7 @@ from ..expr import (
     Var,
     VarBinding,
 )
-from ..struct_info import PrimStructInfo, ShapeExpr, StructInfo
+from ..struct_info import ObjectStructInfo, PrimStructInfo, ShapeExpr, StructInfo
 from ..visitor import Mutator
 from .passes import each_function
 
@@ -37,6 +37,8 @@ def key(expr: Any) -> Any:
     """What two expressions share if they have the same value; None for what can't be compared."""
     match expr:
         case Call():
+            if type(expr.struct_info) is ObjectStructInfo:
+                return None  # it may be one that changes, as a cache does: two of them are two
             op = str(expr.op) if isinstance(expr.op, Op) else key(expr.op)
             parts = tuple(map(key, expr.args))
             attrs = tuple((name, _attribute(value)) for name, value in sorted(expr.attrs.items()))

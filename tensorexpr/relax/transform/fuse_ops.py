@@ -71,7 +71,10 @@ def pattern_of_binding(binding: Binding, mod: IRModule) -> Pattern:
     """How the value of a binding depends on what it reads; opaque for what no kernel computes."""
     call = binding.value
     if isinstance(call, Tuple):
-        return Pattern.TUPLE
+        infos = [field.struct_info for field in call.fields]
+        # Kernels give tensors, no tuples of tuples and no objects.
+        is_of_tensors = all(isinstance(one, TensorStructInfo) and one.extents is not None for one in infos)
+        return Pattern.TUPLE if is_of_tensors else Pattern.OPAQUE
     if not isinstance(binding, VarBinding) or not isinstance(call, Call) or not isinstance(call.op, Op):
         return Pattern.OPAQUE
     if call.op == "relax.call_tir":

@@ -9,8 +9,12 @@ class Mlp(nn.Module):
 mod, params = Mlp().export_tvm({"forward": {"x": nn.spec.Tensor(("n", 784), "float32")}})
 """
 
-from . import op, spec
-from .core import Module, ModuleList, Parameter, Tensor, get_default_dtype, set_default_dtype
+from . import core, diffusion, effect, modules, op, sampling, spec
+from .core import Effect, Module, ModuleList, Object, Parameter, Tensor, get_default_dtype, set_default_dtype
+from .diffusion import Attention, TimestepEmbedding, Timesteps
+from .effect import IOEffect, KVCache
+from .exporter import add_extern
+from .external import ExternModule, ObjectModule, SourceModule
 from .modules import (
     GELU,
     Conv1D,
@@ -26,8 +30,12 @@ from .modules import (
     RMSNorm,
     SiLU,
 )
+from .mutator import Mutator
+from .op import *  # noqa: F403 - operators are names of this module, too, as in TVM
 
 __all__ = [
-    "GELU", "Conv1D", "Conv2D", "Conv3D", "ConvTranspose1D", "Embedding", "GroupNorm", "Identity", "LayerNorm", "Linear", "Module",
-    "ModuleList", "Parameter", "RMSNorm", "ReLU", "SiLU", "Tensor", "get_default_dtype", "op", "set_default_dtype", "spec",
+    "GELU", "Attention", "Conv1D", "Conv2D", "Conv3D", "ConvTranspose1D", "Effect", "Embedding", "ExternModule", "GroupNorm", "IOEffect",
+    "Identity", "KVCache", "LayerNorm", "Linear", "Module", "ModuleList", "Mutator", "Object", "ObjectModule", "Parameter", "RMSNorm",
+    "ReLU", "SiLU", "SourceModule", "Tensor", "TimestepEmbedding", "Timesteps", "add_extern", "core", "diffusion", "effect",
+    "get_default_dtype", "modules", "op", "sampling", "set_default_dtype", "spec",
 ]  # fmt: skip

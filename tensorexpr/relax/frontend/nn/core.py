@@ -11,10 +11,11 @@ import numpy as np
 from ....errors import ArgumentError, DeclarationError
 from ....runtime.ndarray import array
 from ....tir.arithmetic import as_int
+from ....tir.expr import Var as Symbol
 from ... import op as relax_op
 from ...block_builder import BlockBuilder
 from ...expr import Var, const
-from ...struct_info import RelaxExpr, TensorStructInfo
+from ...struct_info import ObjectStructInfo, RelaxExpr, TensorStructInfo
 from .subroutine import called
 
 _DTYPE = ["float32"]
@@ -49,6 +50,16 @@ class Tensor:
     def from_scalar(data: float, dtype: str) -> Tensor:
         """A constant without axes."""
         return Tensor(_expr=const(data, dtype))
+
+    @staticmethod
+    def placeholder(shape: Sequence[Any], dtype: str, name: str = "tensor") -> Tensor:
+        """A tensor that stands for any of its shape, such as results of `op.extern`; extents may be names of symbols."""
+        return Tensor(_expr=Var(name, TensorStructInfo(tuple(map(_extent, shape)), dtype)))
+
+    @staticmethod
+    def from_struct_info(struct_info: TensorStructInfo, name: str = "tensor") -> Tensor:
+        """A tensor that stands for any of which this is known."""
+        return Tensor(_expr=Var(name, struct_info))
 
     @property
     def _info(self) -> TensorStructInfo:
@@ -91,16 +102,28 @@ class Tensor:
         """The elements in another dtype."""
         return emitted(relax_op.astype(self._expr, dtype), "astype")
 
+    def repeat(self, repeats: int, axis: int | None = None) -> Any:
+        """Each element so many times."""
+        return emitted(relax_op.repeat(self._expr, repeats, axis), "repeat")
+
+    def maximum(self, other: Any) -> Tensor:
+        """The greater one of two elements."""
+        return self._with("maximum", other)
+
+    def minimum(self, other: Any) -> Tensor:
+        """The smaller one of two elements."""
+        return self._with("minimum", other)
+
     def _with(self, name: str, other: Any, swapped: bool = False) -> Tensor:
         pair = (other, self) if swapped else (self, other)
-        made: Tensor = emitted(getattr(relax_op, name)(*map(unwrapped, pair)), name)
+        made: Tensor = emitted(getattr(relax_op, name)(*map(unwrapped, pair)), "mul" if name == "multiply" else name)
         return made
 
     def __add__(self, other: Any) -> Any:
         return self._with("add", other)
 
     def __radd__(self, other: Any) -> Tensor:
-        return self._with("add", other, True)
+        return self._with("add", other)
 
     def __sub__(self, other: Any) -> Tensor:
         return self._with("subtract", other)
@@ -112,7 +135,7 @@ class Tensor:
         return self._with("multiply", other)
 
     def __rmul__(self, other: Any) -> Tensor:
-        return self._with("multiply", other, True)
+        return self._with("multiply", other)
 
     def __truediv__(self, other: Any) -> Tensor:
         return self._with("divide", other)
@@ -133,9 +156,50 @@ class Tensor:
         return self._with("greater_equal", other)
 
 
+def _extent(extent: Any) -> Any:
+    return Symbol(extent, "int64") if isinstance(extent, str) else extent
+
+
+class Object:
+    """A value that is no tensor, such as what a registered function keeps between calls.
+
+    Args:
+        _expr: the expression that it is.
+        _name: of the variable that it gets.
+    """
+
+    def __init__(self, *, _expr: Any, _name: str) -> None:
+        self._expr = _expr if isinstance(_expr, Var) else _open_builder().emit(_expr, _name)
+        if type(self._expr.struct_info) is not ObjectStructInfo:
+            raise DeclarationError(f"nn.Object: {_name} is {self._expr.struct_info}, and not an object")
+
+
+class Effect:
+    """Base of what happens beside the values of a graph, in order; see `nn.effect`. Modules hold them as attributes."""
+
+    def emit_init(self, name_hint: str, builder: BlockBuilder) -> list[Any]:
+        """The variables of its state in the beginning."""
+        raise NotImplementedError(f"{type(self).__name__}.emit_init is not written")
+
+    def create(self, name_hint: str) -> list[Any]:
+        """Parameters for its state."""
+        raise NotImplementedError(f"{type(self).__name__}.create is not written")
+
+    def set_state(self, state_vars: Sequence[Any]) -> None:
+        """Take over the state that a method begins with."""
+        raise NotImplementedError(f"{type(self).__name__}.set_state is not written")
+
+    def finalize(self) -> list[Any]:
+        """The state that a method ends with."""
+        raise NotImplementedError(f"{type(self).__name__}.finalize is not written")
+
+    def to(self, dtype: str | None = None) -> None:
+        """Let it have another dtype, if it has one."""
+
+
 def unwrapped(value: Any) -> Any:
     """Expressions in place of tensors, also in lists and tuples."""
-    if isinstance(value, Tensor):
+    if isinstance(value, (Tensor, Object)):
         return value._expr
     return type(value)(map(unwrapped, value)) if isinstance(value, (list, tuple)) else value
 
@@ -146,14 +210,19 @@ def emitted(expr: Any, name: str = "") -> Any:
     Raises:
         DeclarationError: if none is.
     """
-    builder = BlockBuilder.current()
-    if builder is None:
-        raise DeclarationError("tensors are computed while Module.export_tvm makes a graph; call the module's method there")
+    builder = _open_builder()
     made = builder.emit(expr, name)
     fields = getattr(made.struct_info, "fields", None)
     if fields is None:
         return Tensor(_expr=made)
     return tuple(Tensor(_expr=builder.emit(made[number])) for number in range(len(fields)))
+
+
+def _open_builder() -> BlockBuilder:
+    builder = BlockBuilder.current()
+    if builder is None:
+        raise DeclarationError("tensors are computed while Module.export_tvm makes a graph; call the module's method there")
+    return builder
 
 
 class Parameter(Tensor):
@@ -169,9 +238,7 @@ class Parameter(Tensor):
         self.param_dtype = dtype or get_default_dtype()
         self._data: Any = None
         self.attrs: dict[str, Any] = {}
-        # Symbols belong to one export, which makes a variable with them; until then any extent does.
-        extents = tuple(1 if isinstance(one, str) else one for one in self.stated)
-        super().__init__(_expr=Var("param", TensorStructInfo(extents, self.param_dtype)))
+        super().__init__(_expr=Var("param", TensorStructInfo(tuple(map(_extent, self.stated)), self.param_dtype)))
 
     @property
     def data(self) -> Any:
@@ -233,8 +300,7 @@ class Module:
 
     def named_parameters(self, prefix: str = "") -> Iterator[tuple[str, Parameter]]:
         """The parameters with their names, those of parts with dots: ``fc1.weight``."""
-        for name, value in vars(self).items():
-            yield from _parameters(f"{prefix}.{name}" if prefix else name, value)
+        yield from ((name, one) for name, one in named_parts(prefix, self) if isinstance(one, Parameter))
 
     def parameters(self) -> Iterator[Parameter]:
         """The parameters."""
@@ -267,25 +333,55 @@ class Module:
         return missing, unexpected
 
     def to(self, dtype: str | None = None) -> None:
-        """Let all parameters have another dtype."""
-        for parameter in self.parameters():
-            parameter.to(dtype)
+        """Let all parameters and effects have another dtype."""
+        for _, part in named_parts("", self):
+            part.to(dtype)
+        if dtype is not None and isinstance(getattr(self, "dtype", None), str):
+            self.dtype = dtype
 
-    def export_tvm(self, spec: Mapping[str, Mapping[str, Any]], debug: bool = False) -> tuple[Any, list[tuple[str, Parameter]]]:
+    def export_tvm(self, spec: Any, debug: bool = False, allow_extern: bool = False) -> Any:
         """The graphs of methods, and the parameters that they take behind their inputs, with their names.
 
+        Effects stand between: a method takes their states behind its inputs, and returns `(result, new states)`; the module has a
+        function `_initialize_effect` that makes the first ones.
+
         Args:
-            spec: methods -> arguments -> what they are: `nn.spec.Tensor((1, "n"), "float32")`, `int`, lists and tuples of such.
-            debug: refused if set: effects while the graph runs are R.print's.
+            spec: methods -> arguments -> what they are: `nn.spec.Tensor((1, "n"), "float32")`, `int`, lists and tuples of such; or a
+                `nn.spec.ModuleSpec`.
+            debug: with an effect for `nn.op.print_` and `nn.op.debug_func`, which are errors without it.
+            allow_extern: return the `nn.ExternModule`s that were added, too.
+
+        Returns:
+            the module, and the parameters with their names.
 
         Raises:
             DeclarationError: for methods and arguments that there aren't, or that aren't stated.
         """
-        from .exporter import export
+        from .exporter import Exporter
+        from .spec import ModuleSpec
 
-        if debug:
-            raise DeclarationError("export_tvm(debug=True): there is no io effect; nn.op.print_ prints")
-        return export(self, spec)
+        mod, params, externs = Exporter(debug).build(ModuleSpec.from_raw(spec, self))
+        if allow_extern:
+            return mod, params, externs
+        if externs:
+            raise DeclarationError("export_tvm: the module has functions of an ExternModule; allow_extern=True returns these, too")
+        return mod, params
+
+    def jit(self, spec: Any, device: Any = "cpu", pipeline: Any = "default_build", out_format: str = "torch", debug: bool = False) -> Any:
+        """The module built, with its parameters, as methods of PyTorch's tensors: `model["forward"](x)`.
+
+        Args:
+            spec, debug: as of `export_tvm`.
+            device: where it runs.
+            pipeline: the passes, by name.
+            out_format: "torch".
+
+        Raises:
+            DeclarationError: for other formats, and parameters without values.
+        """
+        from .jit import built
+
+        return built(self, spec, device, pipeline, out_format, debug)
 
 
 class ModuleList(Module):
@@ -300,16 +396,15 @@ class ModuleList(Module):
     def __getitem__(self, index: int) -> Module:
         return self.modules[index]
 
+    def __setitem__(self, index: int, module: Module) -> None:
+        self.modules[index] = module
+
     def __len__(self) -> int:
         return len(self.modules)
 
     def append(self, module: Module) -> None:
         """Add a module at the end."""
         self.modules.append(module)
-
-    def named_parameters(self, prefix: str = "") -> Iterator[tuple[str, Parameter]]:
-        """The parameters, with the number of their module."""
-        yield from _parameters(prefix, self.modules)
 
     def forward(self, x: Any) -> Any:
         """Each module of what the one before has computed."""
@@ -318,11 +413,14 @@ class ModuleList(Module):
         return x
 
 
-def _parameters(name: str, value: Any) -> Iterator[tuple[str, Parameter]]:
-    if isinstance(value, Parameter):
+def named_parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """The parameters and effects in a module, a list or tuple, by name; those of parts with dots."""
+    if isinstance(value, (Parameter, Effect)):
         yield name, value
     elif isinstance(value, Module):
-        yield from value.named_parameters(name)
+        # A list's modules have the numbers of the list itself.
+        for key, one in [("", value.modules)] if isinstance(value, ModuleList) else vars(value).items():
+            yield from named_parts(".".join(part for part in (name, key) if part), one)
     elif isinstance(value, (list, tuple)):
         for number, one in enumerate(value):
-            yield from _parameters(f"{name}.{number}" if name else str(number), one)
+            yield from named_parts(f"{name}.{number}" if name else str(number), one)

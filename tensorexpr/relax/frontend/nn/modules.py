@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ....later import later
 from ... import op as relax_op
 from . import op
 from .core import Module, Parameter, Tensor, emitted
+
+
+__getattr__, __dir__ = later(__name__, {".diffusion": "Attention TimestepEmbedding Timesteps", ".effect": "IOEffect KVCache"})
 
 
 class Linear(Module):

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import inspect
 import math
+import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ....errors import DeclarationError
+from ....tir.expr import FloatImm, IntImm, PrimExpr
 from ... import op as relax_op
 from ...block_builder import BlockBuilder
-from ...expr import PrimValue, const
-from .core import Tensor, emitted, unwrapped
+from ...expr import PrimValue, StringImm, Tuple, const
+from ...struct_info import ObjectStructInfo, ShapeExpr
+from .core import Tensor, emitted, get_default_dtype, unwrapped
+from .exporter import Exporter
 
 
 def _like(function: Callable[..., Any], params: str, hint: str, doc: str) -> Callable[..., Any]:
@@ -49,7 +53,7 @@ _TABLE: dict[str, tuple[Callable[..., Any], str]] = {
     "concat": (relax_op.concat, "x dim"),
     "cumsum": (relax_op.cumsum, "data axis dtype exclusive"),
     "matmul": (relax_op.matmul, "a b out_dtype"),
-    "ones": (relax_op.ones, "shape dtype"),
+    "multinomial_from_uniform": (relax_op.multinomial_from_uniform, "prob uniform_sample sample_indices dtype"),
     "permute": (relax_op.permute_dims, "x axes"),
     "permute_dims": (relax_op.permute_dims, "x axes"),
     "repeat": (relax_op.repeat, "x repeats axis"),
@@ -65,7 +69,6 @@ _TABLE: dict[str, tuple[Callable[..., Any], str]] = {
     "triu": (relax_op.triu, "x diagonal"),
     "unsqueeze": (relax_op.expand_dims, "x dim"),
     "where": (relax_op.where, "condition x1 x2"),
-    "zeros": (relax_op.zeros, "shape dtype"),
 }
 if TYPE_CHECKING:
 
@@ -82,10 +85,76 @@ def chunk(x: Tensor, chunks: int, dim: int = 0, name: str = "chunk") -> Any:
     return emitted(relax_op.split(x._expr, chunks, dim), name)
 
 
+def empty(shape: Sequence[Any], dtype: str = "float32", name: str = "empty") -> Any:
+    """A tensor whose elements may be anything."""
+    return emitted(relax_op.builtin.alloc_tensor(ShapeExpr(list(shape)), dtype, 0), name)
+
+
+def pad(x: Tensor, pad: Sequence[int], mode: str = "constant", value: int = 0, name: str = "pad") -> Any:
+    """A tensor with more elements around it: so many before and behind it along axis 0, then along axis 1, and so on."""
+    return emitted(relax_op.nn.pad(x._expr, list(pad), value, mode), name)
+
+
+def interpolate(
+    x: Tensor, size: int | Sequence[int] | None = None, scale_factor: float | Sequence[float] | None = None, mode: str = "nearest",
+    align_corners: bool | None = None, recompute_scale_factor: bool | None = None, antialias: bool | None = None,
+    data_layout: str = "NCHW", name: str = "interpolate",
+) -> Any:  # fmt: skip
+    """A plane of another size.
+
+    Args:
+        size: of the result; else `scale_factor` times the one that there is.
+        mode: "nearest", "bilinear" or "bicubic".
+        align_corners: let the centres of the corner pixels of both lie on each other.
+
+    Raises:
+        DeclarationError: for `recompute_scale_factor` and `antialias`.
+    """
+    if recompute_scale_factor is not None or antialias is not None:
+        raise DeclarationError("nn.op.interpolate: recompute_scale_factor and antialias aren't there; give size=")
+    if size is None:
+        planes = [n for n, axis in enumerate(data_layout) if axis not in "NC"]
+        factors = scale_factor if isinstance(scale_factor, (list, tuple)) else [scale_factor] * len(planes)
+        size = [int(x.shape[n] * factor) for n, factor in zip(planes, factors, strict=True)]
+    nearest = mode.startswith("nearest")
+    method = "nearest_neighbor" if nearest else mode.removeprefix("bi")
+    places = "asymmetric" if nearest else "align_corners" if align_corners else "half_pixel"
+    # Down to the pixel before, as PyTorch has it: rounding to the nearest one would move the plane by half a pixel.
+    rounding = "floor" if nearest else "round"
+    return emitted(relax_op.image.resize2d(x._expr, size, None, data_layout, method, places, rounding), name)
+
+
+def get_timestep_embedding(
+    x: Tensor, embedding_dim: int, flip_sin_to_cos: bool = False, downscale_freq_shift: float = 1, scale: float = 1,
+    max_period: int = 10000, name: str = "get_timestep_embedding",
+) -> Any:  # fmt: skip
+    """Sines and cosines of steps (N,) at frequencies that fall geometrically: (N, embedding_dim) (Ho, Jain and Abbeel 2020)."""
+    half = embedding_dim // 2
+    powers = relax_op.multiply(const(-math.log(max_period), "float32"), relax_op.arange(0, half, dtype="float32"))
+    rates = relax_op.exp(relax_op.divide(powers, const(half - downscale_freq_shift, "float32")))
+    angles = relax_op.multiply(relax_op.expand_dims(relax_op.astype(x._expr, "float32"), 1), relax_op.expand_dims(rates, 0))
+    angles = _builder().emit(angles if scale == 1 else relax_op.multiply(const(scale, "float32"), angles))
+    waves = [relax_op.sin(angles), relax_op.cos(angles)]
+    made = relax_op.concat(waves[::-1] if flip_sin_to_cos else waves, -1)
+    made = relax_op.nn.pad(made, [0, 0, 0, 1]) if embedding_dim % 2 else made
+    return emitted(relax_op.astype(made, get_default_dtype()), name)
+
+
 def full(shape: Sequence[Any], fill_value: Any, dtype: str = "float32", name: str = "full") -> Any:
     """A tensor of one value."""
     value = unwrapped(fill_value)
+    value = value.value if isinstance(value, (IntImm, FloatImm)) else value
     return emitted(relax_op.full(shape, const(value, dtype) if isinstance(value, (int, float)) else value, dtype), name)
+
+
+def ones(shape: Sequence[Any], dtype: str = "float32", name: str = "ones") -> Any:
+    """A tensor of ones."""
+    return emitted(relax_op.ones(shape, dtype), name)
+
+
+def zeros(shape: Sequence[Any], dtype: str = "float32", name: str = "zeros") -> Any:
+    """A tensor of zeros."""
+    return emitted(relax_op.zeros(shape, dtype), name)
 
 
 def gelu(x: Tensor, approximate: str | None = None, name: str = "gelu") -> Any:
@@ -144,15 +213,19 @@ def scaled_dot_product_attention(
     query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, is_causal: bool = False, scale: float | None = None,
     name: str = "scaled_dot_product_attention",
 ) -> Any:  # fmt: skip
-    """Attention of (batch, positions, heads, width): softmax(query key^T scale + attn_mask) value."""
-    if is_causal:
-        raise DeclarationError("nn.op.scaled_dot_product_attention(is_causal=True): state the mask as attn_mask")
-    q, k, v = (one.permute_dims(0, 2, 1, 3) for one in (query, key, value))
-    factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
-    scores = emitted(relax_op.matmul(q._expr, relax_op.permute_dims(k._expr, [0, 1, 3, 2])), name) * factor
-    scores = scores if attn_mask is None else scores + attn_mask
-    weights = emitted(relax_op.nn.softmax(scores._expr, -1), name)
-    return emitted(relax_op.matmul(weights._expr, v._expr), name).permute_dims(0, 2, 1, 3)
+    """Attention of (batch, positions, heads, width): softmax(query key^T scale + attn_mask) value.
+
+    Args:
+        attn_mask: added to the products; it broadcasts to (batch, heads, positions of queries, positions of keys).
+        is_causal: positions see none behind their own.
+        scale: one by the root of the width if None.
+    """
+    bias = attn_mask
+    if bias is not None and bias.ndim < 4:
+        bias = bias.reshape(*[1] * (4 - bias.ndim), *bias.shape)
+    given = [one._expr for one in (query, key, value)]
+    mask = "TopLeft" if is_causal else None
+    return emitted(relax_op.nn.attention(*given, None if bias is None else bias._expr, scale, mask), name)
 
 
 def tensor_expr_op(tensor_expr_func: Callable[..., Any], name_hint: str, args: Sequence[Any], *, attrs: Any = None) -> Any:
@@ -171,25 +244,79 @@ def tensor_ir_op(func: Any, name_hint: str, args: Any, out: Any) -> Any:
         args: tensors, and integers for parameters that no shape says.
         out: tensors like the results: of `relax.TensorStructInfo`, or other tensors.
     """
-    callee = _builder().add_func(func, name_hint)
+    callee, tensors, numbers = _called(func, name_hint, args)
+    return emitted(relax_op.call_tir(callee, tensors, _infos(out), numbers), name_hint)
+
+
+def _called(func: Any, name_hint: str, args: Any) -> tuple[Any, list[Any], list[Any] | None]:
+    """A tensor function in the module, the tensors among its arguments, and the numbers."""
     given = list(args) if isinstance(args, (list, tuple)) else [args]
     tensors, numbers = [unwrapped(one) for one in given if isinstance(one, Tensor)], [one for one in given if not isinstance(one, Tensor)]
-    return emitted(relax_op.call_tir(callee, tensors, _infos(out), numbers or None), name_hint)
+    return _builder().add_func(func, name_hint), tensors, numbers or None
 
 
 def extern(name: str, args: Sequence[Any], out: Any) -> Any:
     """What a registered function writes into results like `out`."""
-    given = [one if not isinstance(one, (int, float)) else PrimValue(one) for one in map(unwrapped, args)]  # type: ignore[arg-type]
-    return emitted(relax_op.call_dps_packed(name, given, _infos(out)), name.rpartition(".")[2])
+    return emitted(relax_op.call_dps_packed(name, Tuple(tuple(map(_value, args))), _infos(out)), name.replace(".", "_"))
+
+
+def tensor_ir_inplace_op(func: Any, name_hint: str, args: Any, inplace_indices: int | Sequence[int], out: Any) -> Any:
+    """What a tensor function writes into its arguments: as `tensor_ir_op`.
+
+    Args:
+        inplace_indices: for each result the number of the argument that it is written to, or -1 for a tensor of its own.
+    """
+    callee, tensors, numbers = _called(func, name_hint, args)
+    places = [inplace_indices] if isinstance(inplace_indices, int) else list(inplace_indices)
+    return emitted(relax_op.call_tir_inplace(callee, tensors, places, _infos(out), numbers), name_hint)
+
+
+def debug_func(name: str, *args: Any, _line_info: str | None = None) -> None:
+    """Call a registered function while the graph runs: with the place of this call as text, then values.
+
+    Args:
+        name: of the function.
+        args: tensors, numbers, symbols and strings.
+
+    Raises:
+        DeclarationError: if the module isn't exported with `debug=True`, or in a function of its own (`define_subroutine`).
+    """
+    exporter = Exporter.current()
+    io, builder = exporter.io_effect, _builder()
+    if io is None or io.effect is None:
+        raise DeclarationError(f"nn.op.debug_func: {name} is called in modules that are exported with debug=True")
+    if builder is not exporter.builder:
+        raise DeclarationError("nn.op.debug_func: a module with define_subroutine has no effects; call it in the module around")
+    place = _line_info or _place(2)
+    given = [_value(arg) for arg in args]
+    call = relax_op.call_pure_packed(
+        "vm.builtin.invoke_debug_func", io.effect, StringImm(name), StringImm(place), *given, sinfo_args=ObjectStructInfo()
+    )
+    io.effect = builder.emit(call, io.effect.name_hint)
 
 
 def print_(tensor: Tensor) -> None:
-    """Refused: exported graphs have no effects.
+    """Print a tensor while the graph runs, with the place of this call.
 
     Raises:
-        DeclarationError: always.
+        DeclarationError: as of `debug_func`.
     """
-    raise DeclarationError("nn.op.print_: exported graphs have no effects; return the tensor, or print in a registered function")
+    debug_func("vm.builtin.debug_print", tensor, _line_info=_place(2))
+
+
+def _place(depth: int) -> str:
+    """Where the function was called that calls this one, as `file:line`."""
+    frame = sys._getframe(depth)
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def _value(value: Any) -> Any:
+    """An argument of a registered function: integers are of 64 bits, floats double."""
+    if isinstance(value, (list, tuple)):
+        return Tuple(tuple(map(_value, value)))
+    if isinstance(value, (int, float)):
+        return PrimValue(IntImm("int64", value) if isinstance(value, int) else FloatImm("float64", value))
+    return StringImm(value) if isinstance(value, str) else PrimValue(value) if isinstance(value, PrimExpr) else unwrapped(value)
 
 
 def _infos(out: Any) -> Any:
@@ -206,6 +333,7 @@ def _builder() -> BlockBuilder:
 
 
 __all__ = [
-    *_TABLE, "chunk", "conv1d", "conv1d_transpose", "conv2d", "conv3d", "extern", "full", "gelu", "group_norm", "layer_norm", "print_",
-    "scaled_dot_product_attention", "tensor_expr_op", "tensor_ir_op",
+    *_TABLE, "chunk", "conv1d", "conv1d_transpose", "conv2d", "conv3d", "debug_func", "empty", "extern", "full", "gelu",
+    "get_timestep_embedding", "group_norm", "interpolate", "layer_norm", "ones", "pad", "print_", "scaled_dot_product_attention", "tensor_expr_op",
+    "tensor_ir_inplace_op", "tensor_ir_op", "zeros",
 ]  # fmt: skip
