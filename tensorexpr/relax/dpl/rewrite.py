@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from ...errors import DeclarationError, PassError
-from ...tir.function import IRModule
+from ...errors import DeclarationError, PassError, TypeMismatchError
+from ...lower.passes import ModulePass
+from ...tir.expr import Var as Symbol
+from ...tir.function import GlobalVar, IRModule, PrimFunc
 from ..analysis import remove_all_unused
 from ..expr import Binding, Call, DataflowBlock, Function, SeqExpr, Tuple, TupleGetItem, Var, VarBinding
 from ..rebuild import Rebuilder
-from ..struct_info import ObjectStructInfo, StructInfo
-from ..visitor import bindings_of
+from ..struct_info import ObjectStructInfo, StructInfo, symbols_of, with_symbols
+from ..visitor import Mutator, bindings_of
 from .context import PatternContext
 from .matcher import Matcher
 from .pattern import DFPattern
@@ -21,12 +24,24 @@ _ROUNDS = 100
 Matched = Mapping[DFPattern, Any]
 
 
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """A pattern, what stands in place of what it matches, and functions that this calls, by name.
+
+    func: from the expression and what the parts of the pattern match to the new expression; None, or the old one, leaves it.
+    """
+
+    pattern: DFPattern
+    func: Callable[[Any, Matched], Any]
+    functions: Mapping[str, Any] = field(default_factory=dict)
+
+
 class _CallRewriter(Rebuilder):
     """Replaces what patterns match, the first one that does."""
 
-    def __init__(self, rules: Sequence[tuple[DFPattern, Callable[[Any, Matched], Any]]], mod: IRModule | None = None) -> None:
+    def __init__(self, rules: Sequence[Rule], mod: IRModule | None = None) -> None:
         super().__init__(mod)
-        self._rules = rules
+        self._rules, self._mod = rules, mod
         self.changed = False
 
     def rewrite(self, expr: Any) -> Any:
@@ -34,26 +49,49 @@ class _CallRewriter(Rebuilder):
         # A variable is matched where it is bound, not at each of its uses.
         if isinstance(expr, (SeqExpr, Function, Var)):
             return expr
-        for pattern, rule in self._rules:
-            matched = Matcher(self.builder_.values).extract(pattern, expr)
+        for rule in self._rules:
+            matched = Matcher(self.builder_.values).extract(rule.pattern, expr)
             if matched is not None:
-                made = rule(expr, matched)
+                made = rule.func(expr, matched)
                 if made is not None and made is not expr:
                     self.changed = True
-                    return made
+                    return _Linked(self._added, rule.functions).visit(made) if rule.functions else made
         return expr
 
+    def _added(self, name: str, functions: Mapping[str, Any]) -> GlobalVar:
+        """The variable of a function of a rule in the module."""
+        if self._mod is None:
+            raise DeclarationError(f"rewriting by patterns: the replacement calls {name}; rewrite a module, which gets that function")
+        return self.builder_.add_func(_Linked(self._added, functions).visit(functions[name]), name)
 
-class PatternMatchingRewriter:
-    """Rewrites what patterns match, until none does that changes anything; then what nothing uses goes.
+
+class _Linked(Mutator):
+    """Calls of a rule's functions as calls of those in the module."""
+
+    def __init__(self, add: Callable[[str, Mapping[str, Any]], GlobalVar], functions: Mapping[str, Any]) -> None:
+        super().__init__()
+        self._add, self._functions = add, functions
+
+    def visit(self, expr: Any) -> Any:
+        """An expression of functions that the module has."""
+        if isinstance(expr, GlobalVar) and expr.name_hint in self._functions:
+            return self._add(expr.name_hint, self._functions)
+        return expr if isinstance(expr, PrimFunc) else super().visit(expr)
+
+
+class PatternMatchingRewriter(ModulePass):
+    """Rewrites what patterns match, until none does that changes anything; then what nothing uses goes. It is a pass, too.
 
     Args:
         rules: patterns, each with a function from the expression and what the parts of the pattern match to the new expression; it may
             return the expression itself, or None, to leave it.
     """
 
-    def __init__(self, rules: Sequence[tuple[DFPattern, Callable[[Any, Matched], Any]]]) -> None:
-        self.rules = list(rules)
+    rules: list[Rule]
+
+    def __init__(self, rules: Sequence[Rule | tuple[DFPattern, Callable[[Any, Matched], Any]]]) -> None:
+        super().__init__("PatternMatchingRewriter", lambda func, ctx: func, module_func=lambda mod, ctx: self._module(mod))
+        object.__setattr__(self, "rules", [one if isinstance(one, Rule) else Rule(*one) for one in rules])
 
     @staticmethod
     def from_pattern(pattern: DFPattern, func: Callable[[Any, Matched], Any]) -> PatternMatchingRewriter:
@@ -64,46 +102,70 @@ class PatternMatchingRewriter:
     def from_module(mod: IRModule) -> PatternMatchingRewriter:
         """A rewriter of a module with functions `pattern` and `replacement` of the same parameters, as `R.rewriter` makes one.
 
+        The replacement may call other, private functions of the module: the rewritten module gets those that it needs.
+
         Raises:
-            DeclarationError: if there aren't two such.
+            DeclarationError: if there aren't two such, or others aren't private.
+            TypeMismatchError: if one of both is a tensor function.
         """
-        functions = {var.name_hint: func for var, func in mod.functions_items() if isinstance(func, Function)}
-        found: Any = functions.get("pattern"), functions.get("replacement")
-        for name, func in zip(("pattern", "replacement"), found, strict=True):
-            if func is None:
+        functions: dict[str, Any] = {var.name_hint: func for var, func in mod.functions_items()}
+        for name in ("pattern", "replacement"):
+            if name not in functions:
                 raise DeclarationError(f"a rewriter is a module of two functions of graphs, pattern and replacement; {name} is missing")
-        if len(found[0].params) != len(found[1].params):
-            raise DeclarationError(f"pattern takes {len(found[0].params)} values and replacement {len(found[1].params)}")
-        params = [_operand(param.struct_info) for param in found[0].params]
-        pattern = _as_pattern(found[0], params)
+            if not isinstance(functions[name], Function):
+                raise TypeMismatchError(f"{name} of a rewriter is a function of a graph, not a {type(functions[name]).__name__}")
+        found, replacement = functions.pop("pattern"), functions.pop("replacement")
+        signatures = [_signature(func) for func in (found, replacement)]
+        if signatures[0] != signatures[1]:
+            raise DeclarationError(f"pattern takes {signatures[0]} and replacement {signatures[1]}: both must have the same signature")
+        public = [name for name, func in functions.items() if "global_symbol" in func.attrs]
+        if public:
+            raise DeclarationError(f"functions that a replacement calls are private; {public[0]} is publicly exposed")
+        params = [_operand(param.struct_info) for param in found.params]
 
         def replaced(expr: Any, matched: Matched) -> Any:
-            return _inlined(found[1], [matched[one] for one in params])
+            return _inlined(replacement, [matched[one] for one in params])
 
-        return PatternMatchingRewriter([(pattern, replaced)])
+        return PatternMatchingRewriter([Rule(_as_pattern(found, params), replaced, functions)])
 
     def __or__(self, other: PatternMatchingRewriter) -> PatternMatchingRewriter:
         return PatternMatchingRewriter([*self.rules, *other.rules])
 
-    def __call__(self, obj: Any) -> Any:
+    def __call__(self, mod: Any) -> Any:
         """A function or module rewritten.
 
         Raises:
             PassError: if the rules never come to an end.
+            DeclarationError: if a replacement calls a function and no module is rewritten.
         """
-        if isinstance(obj, IRModule):
-            made = obj.clone()
-            for var, func in obj.functions_items():
-                if isinstance(func, Function):
-                    made.update_func(var, self(func))
-            return made
+        return super().__call__(mod) if isinstance(mod, IRModule) else self._function(mod, None)
+
+    def _module(self, mod: IRModule) -> IRModule:
+        made = mod.clone()
+        for var, func in mod.functions_items():
+            if isinstance(func, Function):
+                made.update_func(var, self._function(func, made))
+        return made
+
+    def _function(self, func: Any, mod: IRModule | None) -> Any:
+        """A function rewritten; the module gets functions that it calls then."""
         for _ in range(_ROUNDS):
-            rewriter = _CallRewriter(self.rules)
-            new = rewriter.visit(obj)
+            rewriter = _CallRewriter(self.rules, mod)
+            new = rewriter.visit(func)
+            for var, added in rewriter.builder_.get().functions_items():
+                if mod is not None and var not in mod:
+                    mod.update_func(var, added)
             if not rewriter.changed:
                 return new
-            obj = remove_all_unused(new) if isinstance(new, Function) else new
+            func = remove_all_unused(new) if isinstance(new, Function) else new
         raise PassError(f"rewriting by patterns: after {_ROUNDS} rounds a rule still changes something; let it leave what it has made")
+
+
+def _signature(func: Function) -> list[str]:
+    """What a function takes, with symbols by the order in which they come."""
+    symbols = dict.fromkeys(symbol for param in func.params for symbol in symbols_of(param.struct_info))
+    numbers = {symbol: Symbol(f"n{number}", symbol.dtype) for number, symbol in enumerate(symbols)}
+    return [str(with_symbols(param.struct_info, numbers)) for param in func.params]
 
 
 ExprPatternRewriter = PatternMatchingRewriter.from_pattern

@@ -30,7 +30,7 @@ def _counts(mod: IRModule) -> tuple[int, int, int]:
         DeclarationError: if there is none, or it doesn't say so.
     """
     check_well_formed(mod)
-    func: Any = mod[BACKBONE] if BACKBONE in mod else None
+    func: Any = {var.name_hint: one for var, one in mod.functions_items()}.get(BACKBONE)
     if not isinstance(func, Function):
         names = ", ".join(var.name_hint for var in mod.get_global_vars()) or "none"
         raise DeclarationError(f'SetupTrainer: the network is a function of a graph called "{BACKBONE}"; the module has {names}')

@@ -10,7 +10,6 @@ from ... import op as relax_op
 from . import op
 from .core import Module, Parameter, Tensor, emitted
 
-
 __getattr__, __dir__ = later(__name__, {".diffusion": "Attention TimestepEmbedding Timesteps", ".effect": "IOEffect KVCache"})
 
 

@@ -334,6 +334,6 @@ def _builder() -> BlockBuilder:
 
 __all__ = [
     *_TABLE, "chunk", "conv1d", "conv1d_transpose", "conv2d", "conv3d", "debug_func", "empty", "extern", "full", "gelu",
-    "get_timestep_embedding", "group_norm", "interpolate", "layer_norm", "ones", "pad", "print_", "scaled_dot_product_attention", "tensor_expr_op",
-    "tensor_ir_inplace_op", "tensor_ir_op", "zeros",
+    "get_timestep_embedding", "group_norm", "interpolate", "layer_norm", "ones", "pad", "print_", "scaled_dot_product_attention",
+    "tensor_expr_op", "tensor_ir_inplace_op", "tensor_ir_op", "zeros",
 ]  # fmt: skip
