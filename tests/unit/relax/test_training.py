@@ -328,3 +328,46 @@ def test_the_base_of_losses_and_optimizers() -> None:
     assert Hinge("hinge", 1).num_backbone_outputs == 1
     with pytest.raises(NotImplementedError, match=r"Optimizer\.step is not written"):
         Optimizer("mine").init(relax.Var("x", TensorStructInfo((2,)))).get_function()
+
+
+def test_gradients_are_those_of_pytorch() -> None:
+    """Of a convolutional network with norms of batches and pools, and a step with momentum."""
+    torch = pytest.importorskip("torch", reason="derivatives are compared with PyTorch's")
+    shapes: Any = {
+        "k0": (4, 1, 3, 3), "b0": (4,), "k1": (6, 4, 3, 3), "gamma": (6,), "beta": (6,), "w": (24, 3), "b": (3,), "centre": (6,), "spread": (6,),
+    }  # fmt: skip
+    x = relax.Var("x", TensorStructInfo((8, 1, 8, 8)))
+    v = {name: relax.Var(name, TensorStructInfo(shape)) for name, shape in shapes.items()}
+    bb = relax.BlockBuilder()
+    with bb.function("backbone", [x, *v.values()]):
+        with bb.dataflow():
+            h = bb.emit(op.nn.relu(op.nn.conv2d(x, v["k0"], padding=1) + op.reshape(v["b0"], (1, 4, 1, 1))))
+            h = bb.emit(op.nn.conv2d(op.nn.max_pool2d(h, 2, 2), v["k1"], padding=1))
+            normed = bb.emit(op.nn.batch_norm(h, v["gamma"], v["beta"], v["centre"], v["spread"], axis=1))
+            h = bb.emit(op.nn.avg_pool2d(op.nn.relu(normed[0]), 2, 2))
+            results = [op.matmul(op.reshape(h, (8, 24)), v["w"]) + v["b"], normed[1], normed[2]]
+            outputs = [bb.emit_output(one) for one in results]
+        bb.emit_func_output(outputs)
+    mod = bb.get().with_attrs({"param_num": 7, "state_num": 2})
+    mod = SetupTrainer(CrossEntropyLoss(), MomentumSGD(0.1, 0.9, nesterov=True), INFOS)(mod)
+    trainer = Trainer(mod, relax.VirtualMachine(relax.build(mod, "llvm"), tvm.cpu()), tvm.cpu())
+    trainer.load_params([RNG.uniform(-0.5, 0.5, shape).astype("float32") for shape in list(shapes.values())[:7]])
+    xs, ys = RNG.standard_normal((8, 1, 8, 8)).astype("float32"), RNG.integers(0, 3, 8)
+    params = [torch.tensor(one.numpy().copy(), requires_grad=True) for one in trainer.export_params().values()]
+    optimizer, functional = torch.optim.SGD(params, 0.1, momentum=0.9, nesterov=True), torch.nn.functional
+    for _ in range(3):
+        k0, b0, k1, gamma, beta, w, b = params
+        given = [xs, *trainer.export_params().values(), *trainer.export_states().values(), ys]
+        (loss, *_), grads = trainer.vm["backbone_loss_adjoint"](*given)
+        h = functional.max_pool2d(torch.relu(functional.conv2d(torch.tensor(xs), k0, b0, padding=1)), 2)
+        h = functional.batch_norm(functional.conv2d(h, k1, padding=1), None, None, gamma, beta, training=True)
+        expected = functional.cross_entropy(functional.avg_pool2d(torch.relu(h), 2).reshape(8, -1) @ w + b, torch.tensor(ys))
+        optimizer.zero_grad()
+        expected.backward()
+        np.testing.assert_allclose(loss.numpy(), expected.item(), rtol=1e-4)
+        for found, one in zip(grads, params, strict=True):
+            np.testing.assert_allclose(found.numpy(), one.grad.numpy(), rtol=1e-3, atol=2e-5)
+        trainer.update(xs, ys)
+        optimizer.step()
+    for found, one in zip(trainer.export_params().values(), params, strict=True):
+        np.testing.assert_allclose(found.numpy(), one.detach().numpy(), rtol=1e-3, atol=1e-4)
