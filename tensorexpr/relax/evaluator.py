@@ -96,6 +96,18 @@ def matched(value: Any, info: StructInfo, symbols: dict[Symbol, int], what: str)
                 matched(one, field, symbols, f"{what}[{number}]")
 
 
+def said(values: Sequence[Any], text: str, between: str = ", ") -> str:
+    """What a graph prints, or says of a condition that doesn't hold: values in a format, or one after the other without one."""
+
+    def shown(value: Any) -> Any:
+        if isinstance(value, (tuple, list)):
+            return f"({', '.join(str(shown(one)) for one in value)}{',' * (len(value) == 1)})"
+        return value.numpy() if hasattr(value, "numpy") else value
+
+    given = list(map(shown, values))
+    return text.format(*given) if text else between.join(map(str, given))
+
+
 def _dtype_name(dtype: Any) -> str:
     return str(dtype) if dtype.kind in "OSU" else from_numpy(dtype)
 
@@ -261,13 +273,12 @@ class _Frame:
         if name in ("invoke_closure", "invoke_pure_closure"):
             return self.value(call.args[0])(*self.value(call.args[1]))
         if name == "print":
-            values, text = self.value(call.args[0]), call.attrs["format"]
-            print(text.format(*values) if text else " ".join(map(str, values)))
+            print(said(self.value(call.args[0]), call.attrs["format"], " "))
             return ()
         if name == "assert_op":
             if not bool(np.asarray(self.value(call.args[0])).reshape(())):
                 raise GraphAssertionError(
-                    f"assert_op: {call.attrs['format'].format(*self.value(call.args[1])) or 'the condition does not hold'}"
+                    f"assert_op: {said(self.value(call.args[1]), call.attrs['format']) or 'the condition does not hold'}"
                 )
             return ()
         callee = self.value(call.op)

@@ -7,8 +7,8 @@ from typing import Any
 
 from ...errors import MissingFunctionError
 from ...runtime.ndarray import NDArray, array
-from ...runtime.registry import get_global_func
-from ..evaluator import meaning
+from ...runtime.registry import get_global_func, register_func
+from ..evaluator import meaning, said
 from ..ops.row import ROWS
 from ..struct_info import ObjectStructInfo
 from . import kv_cache
@@ -38,7 +38,7 @@ def _closure(func: Callable[..., Any], *bound: Any) -> Callable[..., Any]:
 
 
 def _debug_print(place: str, value: Any) -> None:
-    print(f"{place}: {value}")
+    print(f"{place}: {said([value], '')}")
 
 
 def _invoke_debug_func(state: Any, name: str, place: str, *args: Any) -> Any:
@@ -69,3 +69,7 @@ BUILTINS: Mapping[str, Callable[..., Any]] = {
     "vm.builtin.tensor_to_shape": _by_operator("tensor_to_shape"),
     "vm.builtin.tuple_getitem": lambda values, index: values[index],
 }
+# Programs ask for them by name, too, as for the caches that they hand to a graph.
+for _name, _function in BUILTINS.items():
+    if get_global_func(_name, allow_missing=True) is None:
+        register_func(_name, _function)

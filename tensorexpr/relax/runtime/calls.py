@@ -14,7 +14,7 @@ from ...runtime.ndarray import NDArray, wrapped
 from ...tir.dtype import to_numpy
 from ...tir.function import GlobalVar
 from ...tir.op_registry import Op
-from ..evaluator import meaning
+from ..evaluator import meaning, said
 from ..expr import (
     Call,
     Constant,
@@ -90,7 +90,7 @@ class Calls:
             # The value of an effect is the empty tuple, which Python's None becomes.
             case "print":
                 text = call.attrs["format"]
-                return lambda slots: print(text.format(*args[0](slots)) if text else " ".join(map(str, args[0](slots)))) or ()
+                return lambda slots: print(said(args[0](slots), text, " ")) or ()
             case "assert_op":
                 return self._assertion(args, call.attrs["format"])
             case "vm.call_tir_dyn":
@@ -140,7 +140,7 @@ class Calls:
         def check(slots: Slots) -> tuple[()]:
             value = args[0](slots)
             if not (bool(value.numpy()) if isinstance(value, NDArray) else bool(value)):
-                raise GraphAssertionError(f"assert_op: {text.format(*args[1](slots)) or 'the condition does not hold'}")
+                raise GraphAssertionError(f"assert_op: {said(args[1](slots), text) or 'the condition does not hold'}")
             return ()
 
         return check

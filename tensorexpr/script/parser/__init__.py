@@ -18,7 +18,7 @@ from .language import TIR
 from .macros import Macro, macro_of
 from .source import Source
 
-__getattr__, __dir__ = later(__name__, {"tensorexpr.script.read": "ir_module parse"})
+__getattr__, __dir__ = later(__name__, {"tensorexpr.script.read": "ir_module parse"}, "core ir relax tir")
 
 
 __all__ = ["IR", "MODULES", "TIR", "Macro", "ProgramReader", "Source", "macro_of"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import ml_dtypes
@@ -212,3 +213,29 @@ def test_layouts_are_read_back() -> None:
     padded = np.pad(given, ((0, 0), (0, 2)), constant_values=2).reshape(2, 2, 4).transpose(1, 0, 2)
     np.testing.assert_array_equal(Evaluator(again)("main", given), padded)
     np.testing.assert_array_equal(machine(again)["main"](given).numpy(), padded)
+
+
+def test_what_graphs_print(capfd: pytest.CaptureFixture[str]) -> None:
+    """Values, not the names of their classes; in the machine as in the evaluator."""
+    x = relax.Var("x", relax.TensorStructInfo((), "int32"))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x], pure=False):
+        bb.emit(op.print(x, relax.Tuple([x, x])))
+        bb.emit(op.print(x, format="number {:03d}"))
+        bb.emit(op.assert_op(op.less(x, relax.const(6, "int32")), [x, x]))
+        bb.emit(op.assert_op(op.less(x, relax.const(6, "int32")), [x], format="{} is too large"))
+        bb.emit_func_output(x)
+    for run in (relax.VirtualMachine(relax.build(bb.get()))["main"], partial(Evaluator(bb.get()), "main")):
+        run(np.array(5, "int32"))
+        assert capfd.readouterr().out == "5 (5, 5)\nnumber 005\n"
+        with pytest.raises(AssertionError, match="assert_op: 7, 7"):
+            run(np.array(7, "int32"))
+        capfd.readouterr()
+
+
+def test_builtins_by_name() -> None:
+    create, append, view = (tvm.get_global_func(f"vm.builtin.attention_kv_cache_{name}") for name in ("create", "append", "view"))
+    cache = create(tvm.nd.array(np.zeros((1, 2), "int32")), (1, 2), 0)
+    for n in range(3):
+        cache = append(cache, tvm.nd.array(np.full((1, 2), n, "int32")))
+    assert view(cache, (3, 2)).numpy().tolist() == [[0, 0], [1, 1], [2, 2]]
