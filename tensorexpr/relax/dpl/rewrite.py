@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from ...errors import DeclarationError, PassError, TypeMismatchError
@@ -11,10 +12,12 @@ from ...lower.passes import ModulePass
 from ...tir.expr import Var as Symbol
 from ...tir.function import GlobalVar, IRModule, PrimFunc
 from ..analysis import remove_all_unused
-from ..expr import Binding, Call, DataflowBlock, Function, SeqExpr, Tuple, TupleGetItem, Var, VarBinding
+from ..expr import Binding, BindingBlock, Call, DataflowBlock, Function, SeqExpr, Tuple, TupleGetItem, Var, VarBinding
 from ..rebuild import Rebuilder
+from ..relations import bind_symbols
 from ..struct_info import ObjectStructInfo, StructInfo, symbols_of, with_symbols
 from ..visitor import Mutator, bindings_of
+from . import joint
 from .context import PatternContext
 from .matcher import Matcher
 from .pattern import DFPattern
@@ -37,26 +40,50 @@ class Rule:
 
 
 class _CallRewriter(Rebuilder):
-    """Replaces what patterns match, the first one that does."""
+    """Replaces what patterns match, the first one that does; values that match a tuple's fields `together`, or each by itself."""
 
-    def __init__(self, rules: Sequence[Rule], mod: IRModule | None = None) -> None:
+    def __init__(self, rules: Sequence[Rule], mod: IRModule | None, together: bool) -> None:
         super().__init__(mod)
-        self._rules, self._mod = rules, mod
+        self._rules, self._mod, self._together = rules, mod, together
+        self._wholes = set[Var]()
         self.changed = False
 
     def rewrite(self, expr: Any) -> Any:
         """What a rule makes of an expression, or the expression."""
         # A variable is matched where it is bound, not at each of its uses.
-        if isinstance(expr, (SeqExpr, Function, Var)):
+        if self._together or isinstance(expr, (SeqExpr, Function, Var)):
             return expr
         for rule in self._rules:
             matched = Matcher(self.builder_.values).extract(rule.pattern, expr)
             if matched is not None:
-                made = rule.func(expr, matched)
+                made = self._made(rule, expr, matched)
                 if made is not None and made is not expr:
                     self.changed = True
-                    return _Linked(self._added, rule.functions).visit(made) if rule.functions else made
+                    return made
         return expr
+
+    def _made(self, rule: Rule, expr: Any, matched: Matched) -> Any:
+        """What a rule makes of what it has matched, of functions that the module has."""
+        made = rule.func(expr, matched)
+        return _Linked(self._added, rule.functions).visit(made) if rule.functions and made is not None and made is not expr else made
+
+    def block(self, block: BindingBlock) -> BindingBlock:
+        """A block rewritten."""
+        for rule in self._rules:
+            if self._together and joint.is_joint(rule.pattern):
+                made = joint.rewritten(block, rule.pattern, partial(self._made, rule), self.builder_.values)
+                if made is not None:
+                    self.changed, (block, whole) = True, made
+                    self._wholes.add(whole)
+        return super().block(block)
+
+    def emit_value(self, binding: VarBinding, value: Any) -> None:
+        """Emit a new value; of a tuple whose fields others are only these."""
+        made = self.builder_.normalize(value)
+        if binding.var in self._wholes and isinstance(made, Tuple):
+            self._variables[binding.var] = made
+        else:
+            super().emit_value(binding, made)
 
     def _added(self, name: str, functions: Mapping[str, Any]) -> GlobalVar:
         """The variable of a function of a rule in the module."""
@@ -150,15 +177,21 @@ class PatternMatchingRewriter(ModulePass):
     def _function(self, func: Any, mod: IRModule | None) -> Any:
         """A function rewritten; the module gets functions that it calls then."""
         for _ in range(_ROUNDS):
-            rewriter = _CallRewriter(self.rules, mod)
-            new = rewriter.visit(func)
-            for var, added in rewriter.builder_.get().functions_items():
-                if mod is not None and var not in mod:
-                    mod.update_func(var, added)
-            if not rewriter.changed:
-                return new
+            # A tuple that is there is rewritten as one; only then its fields where there is none.
+            new = self._once(func, mod, False) or self._once(func, mod, True)
+            if new is None:
+                return func
             func = remove_all_unused(new) if isinstance(new, Function) else new
         raise PassError(f"rewriting by patterns: after {_ROUNDS} rounds a rule still changes something; let it leave what it has made")
+
+    def _once(self, func: Any, mod: IRModule | None, together: bool) -> Any:
+        """A function rewritten in one walk; None if nothing changes."""
+        rewriter = _CallRewriter(self.rules, mod, together)
+        new = rewriter.visit(func)
+        for var, added in rewriter.builder_.get().functions_items():
+            if mod is not None and var not in mod:
+                mod.update_func(var, added)
+        return new if rewriter.changed else None
 
 
 def _signature(func: Function) -> list[str]:
@@ -270,18 +303,25 @@ def _as_pattern(func: Function, params: Sequence[DFPattern]) -> DFPattern:
 def _inlined(func: Function, args: Sequence[Any]) -> Any:
     """What a function returns for arguments, as one expression: bindings that occur twice are made once by who emits it."""
     known: dict[Any, Any] = dict(zip(func.params, args, strict=True))
+    symbols: dict[Any, Any] = {}
+    for param, arg in known.items():
+        bind_symbols(param.struct_info, arg.struct_info, symbols)
+    extents = Mutator(symbols=symbols)
 
     def expr_of(expr: Any) -> Any:
         match expr:
             case Var():
                 return known[expr]
             case Call():
-                return Call(expr.op, tuple(map(expr_of, expr.args)), expr.attrs, expr.sinfo_args)
+                infos = tuple(with_symbols(info, symbols) for info in expr.sinfo_args)
+                return Call(expr.op, tuple(map(expr_of, expr.args)), expr.attrs, infos)
             case Tuple(fields):
                 return Tuple(tuple(map(expr_of, fields)))
             case TupleGetItem(value, index):
                 return TupleGetItem(expr_of(value), index)
-        return expr
+            case GlobalVar():
+                return expr
+        return extents.visit(expr)
 
     for binding in bindings_of(func.body):
         known[binding.var] = expr_of(binding.value)

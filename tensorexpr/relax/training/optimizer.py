@@ -64,7 +64,7 @@ class Optimizer:
         Raises:
             ArgumentError: for other parameters.
         """
-        self._set_params_and_dtype(list(params) if isinstance(params, (list, tuple)) else [params])  # type: ignore[list-item]
+        self._set_params_and_dtype(list(params) if isinstance(params, (list, tuple)) else [params])
         dtype: Any = self.dtype
         zeros = [array(np.zeros(_extents(param), dtype)) for param in self.param_list or ()]
         numbers = [array(np.asarray(value, dtype)) for _, value in self.numbers]

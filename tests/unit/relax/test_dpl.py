@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tensorexpr as tvm
 from tensorexpr import relax
 from tensorexpr.errors import DeclarationError, PassError, TypeMismatchError
 from tensorexpr.ir import structural_equal
@@ -306,3 +307,102 @@ def test_fused_patterns() -> None:
     last = list(values.values())[-1]
     assert make_fused_bias_activation_pattern("relax.matmul", True, "relax.nn.relu").match(last, values)
     assert not make_fused_bias_activation_pattern("relax.matmul", False, "relax.nn.relu").match(last, values)
+
+
+JOINT = """
+@I.ir_module
+class Rewrite:
+    @R.function
+    def pattern(x: R.Tensor(("n", 4), "float32"), a: R.Tensor((4, "m"), "float32"), b: R.Tensor((4, "m"), "float32")):
+        with R.dataflow():
+            y = R.matmul(x, a)
+            z = R.matmul(x, b)
+            both = (y, z)
+            R.output(both)
+        return both
+
+    @R.function
+    def replacement(x: R.Tensor(("n", 4), "float32"), a: R.Tensor((4, "m"), "float32"), b: R.Tensor((4, "m"), "float32")):
+        n, m = T.int64(), T.int64()
+        with R.dataflow():
+            y = R.matmul(x, R.concat([a, b], axis=1))
+            z = (R.strided_slice(y, (1,), (0,), (m,)), R.strided_slice(y, (1,), (m,), (m * 2,)))
+            R.output(z)
+        return z
+"""
+
+
+def _products(order: str = "abs", effect: bool = False) -> Any:
+    """`relu(x a) + x b` and what lies between, in this order."""
+    bb = BlockBuilder()
+    x, a, b = (Var(name, TensorStructInfo(shape)) for name, shape in (("x", (3, 4)), ("a", (4, 5)), ("b", (4, 5))))
+    made: Any = {}
+    steps = {
+        "a": lambda: op.matmul(x, a),
+        "b": lambda: op.matmul(x, made.get("w", b)),
+        "s": lambda: op.nn.relu(made["a"]),
+        # What the second product multiplies with, made of the first one's reader if that is there already.
+        "w": lambda: op.add(b, op.sum(made["s"])) if "s" in made else op.add(b, b),
+        "p": lambda: op.print(x),
+    }
+    with bb.function("main", [x, a, b], pure=not effect):
+        for step in order:
+            made[step] = bb.emit(steps[step]())
+        bb.emit_func_output(bb.emit(op.add(made["s"], made["b"])))
+    return bb.get()
+
+
+@pytest.mark.parametrize(("order", "count"), [("abs", 1), ("asb", 1), ("bas", 1), ("awbs", 1), ("aswb", 2), ("apbs", 2)])
+def test_values_that_match_a_tuple_together(order: str, count: int) -> None:
+    """Where there is no tuple of them, too; not where one would be read before the other one can be computed, or around an effect."""
+    rewriter = PatternMatchingRewriter.from_module(from_source(JOINT))  # type: ignore[arg-type]
+    mod = _products(order, "p" in order)
+    made: Any = rewriter(mod)
+    assert relax.analysis.well_formed(made)
+    assert str(made["main"]).count("R.matmul(") == count
+    x, a, b = (np.random.default_rng(n).uniform(size=shape).astype("float32") for n, shape in enumerate(((3, 4), (4, 5), (4, 5))))
+    np.testing.assert_allclose(Evaluator(made)("main", x, a, b), Evaluator(mod)("main", x, a, b), rtol=1e-5)
+
+
+def test_rewriters_are_passes_and_bring_functions() -> None:
+    text = """
+@I.ir_module
+class Rewrite:
+    @R.function
+    def pattern(x: R.Tensor(("n",), "float32")):
+        with R.dataflow():
+            y = R.add(x, x)
+            R.output(y)
+        return y
+
+    @R.function
+    def replacement(x: R.Tensor(("n",), "float32")):
+        return Rewrite.doubled(x)
+
+    @R.function(private=True)
+    def doubled(x: R.Tensor(("n",), "float32")):
+        return R.multiply(x, R.const(2.0, "float32"))
+"""
+    source: Any = from_source(text)
+    rewriter = PatternMatchingRewriter.from_module(source)
+    x = Var("x", TensorStructInfo((3,)))
+    bb = BlockBuilder()
+    with bb.function("main", [x]):
+        bb.emit_func_output(bb.emit(op.add(x, x)))
+    with bb.function("other", [Var("x", TensorStructInfo((3,)))]):
+        bb.emit_func_output(relax.const(np.ones(2, "float32")))
+    mod = bb.get()
+    made: Any = tvm.transform.Sequential([rewriter])(mod)
+    assert sorted(var.name_hint for var in made.get_global_vars()) == ["doubled", "main", "other"]
+    assert sorted(var.name_hint for var in mod.get_global_vars()) == ["main", "other"]
+    assert Evaluator(made)("main", np.ones(3, "float32")).tolist() == [2, 2, 2]
+    with pytest.raises(DeclarationError, match="the replacement calls doubled; rewrite a module, which gets that function"):
+        rewriter(mod["main"])
+    with pytest.raises(DeclarationError, match="functions that a replacement calls are private; doubled is publicly exposed"):
+        PatternMatchingRewriter.from_module(from_source(text.replace("(private=True)", "")))  # type: ignore[arg-type]
+    with pytest.raises(DeclarationError, match=r"takes .*float32.* and replacement .*float16.*: both must have the same signature"):
+        wrong = text.replace('replacement(x: R.Tensor(("n",), "float32"))', 'replacement(x: R.Tensor(("n",), "float16"))')
+        PatternMatchingRewriter.from_module(from_source(wrong.replace("Rewrite.doubled(x)", "x")))  # type: ignore[arg-type]
+    with pytest.raises(TypeMismatchError, match="pattern of a rewriter is a function of a graph, not a PrimFunc"):
+        tensors = tvm.te.create_prim_func([tvm.te.placeholder((2,), name="a")])
+        PatternMatchingRewriter.from_module(tvm.IRModule({"pattern": tensors, "replacement": source["replacement"]}))

@@ -334,7 +334,8 @@ def test_gradients_are_those_of_pytorch() -> None:
     """Of a convolutional network with norms of batches and pools, and a step with momentum."""
     torch = pytest.importorskip("torch", reason="derivatives are compared with PyTorch's")
     shapes: Any = {
-        "k0": (4, 1, 3, 3), "b0": (4,), "k1": (6, 4, 3, 3), "gamma": (6,), "beta": (6,), "w": (24, 3), "b": (3,), "centre": (6,), "spread": (6,),
+        "k0": (4, 1, 3, 3), "b0": (4,), "k1": (6, 4, 3, 3), "gamma": (6,), "beta": (6,), "w": (24, 3), "b": (3,), "centre": (6,),
+        "spread": (6,),
     }  # fmt: skip
     x = relax.Var("x", TensorStructInfo((8, 1, 8, 8)))
     v = {name: relax.Var(name, TensorStructInfo(shape)) for name, shape in shapes.items()}

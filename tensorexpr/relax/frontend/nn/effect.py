@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ....errors import DeclarationError, TypeMismatchError
+from ....tir.expr import IntImm
 from ... import op as relax_op
 from ...block_builder import BlockBuilder
 from ...expr import PrimValue, Var
@@ -57,9 +58,10 @@ class KVCache(Effect):
 
     def emit_init(self, name_hint: str, builder: BlockBuilder) -> list[Var]:
         """An empty cache."""
-        shape = ShapeExpr([self.init_seq_len, *self.unit_shape])
+        shape = _shape(self.init_seq_len, self.unit_shape)
         first = relax_op.zeros(shape, self.dtype)
-        made = relax_op.call_pure_packed("vm.builtin.attention_kv_cache_create", first, shape, PrimValue(0), sinfo_args=ObjectStructInfo())
+        start, info = PrimValue(IntImm("int64", 0)), ObjectStructInfo()
+        made = relax_op.call_pure_packed("vm.builtin.attention_kv_cache_create", first, shape, start, sinfo_args=info)
         return [builder.emit(made, name_hint)]
 
     def create(self, name_hint: str) -> list[Var]:
@@ -81,7 +83,7 @@ class KVCache(Effect):
 
     def view(self, seq_len: Any) -> Tensor:
         """The first positions, (seq_len, *unit_shape)."""
-        shape = ShapeExpr([seq_len, *self.unit_shape])
+        shape = _shape(seq_len, self.unit_shape)
         info = TensorStructInfo(shape, self.dtype)
         call = relax_op.call_pure_packed("vm.builtin.attention_kv_cache_view", self._known(), shape, sinfo_args=info)
         return Tensor(_expr=_builder().emit(call))
@@ -104,6 +106,10 @@ class KVCache(Effect):
         if self.cache is None:
             raise DeclarationError("KVCache: it is read and written in methods while Module.export_tvm exports them")
         return self.cache
+
+
+def _shape(positions: Any, unit: Sequence[Any]) -> ShapeExpr:
+    return ShapeExpr((positions, *unit))
 
 
 def _builder() -> BlockBuilder:

@@ -62,7 +62,7 @@ class Exporter:
         """The graphs of a module's methods, its parameters with their names, and the `ExternModule`s that were added."""
         found = list(named_parts("", spec.module))
         named = [(name, one) for name, one in found if isinstance(one, Parameter)]
-        effects = [("", self.io_effect)] if self.io_effect is not None else []
+        effects: list[tuple[str, Effect]] = [("", self.io_effect)] if self.io_effect is not None else []
         effects += [(name, one) for name, one in found if isinstance(one, Effect)]
         # Parameters stand for variables of this export only, also if a method fails.
         before = [parameter._expr for _, parameter in named]

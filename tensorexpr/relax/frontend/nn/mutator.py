@@ -45,7 +45,7 @@ class Mutator:
             if isinstance(node, ModuleList):
                 node[key] = made
             else:
-                setattr(node, key, made)
+                setattr(node, str(key), made)
         return node
 
     def _method(self, part: Any) -> Any:

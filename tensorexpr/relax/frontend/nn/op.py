@@ -87,7 +87,7 @@ def chunk(x: Tensor, chunks: int, dim: int = 0, name: str = "chunk") -> Any:
 
 def empty(shape: Sequence[Any], dtype: str = "float32", name: str = "empty") -> Any:
     """A tensor whose elements may be anything."""
-    return emitted(relax_op.builtin.alloc_tensor(ShapeExpr(list(shape)), dtype, 0), name)
+    return emitted(relax_op.builtin.alloc_tensor(ShapeExpr(tuple(shape)), dtype, 0), name)
 
 
 def pad(x: Tensor, pad: Sequence[int], mode: str = "constant", value: int = 0, name: str = "pad") -> Any:
@@ -132,7 +132,7 @@ def get_timestep_embedding(
     half = embedding_dim // 2
     powers = relax_op.multiply(const(-math.log(max_period), "float32"), relax_op.arange(0, half, dtype="float32"))
     rates = relax_op.exp(relax_op.divide(powers, const(half - downscale_freq_shift, "float32")))
-    angles = relax_op.multiply(relax_op.expand_dims(relax_op.astype(x._expr, "float32"), 1), relax_op.expand_dims(rates, 0))
+    angles: Any = relax_op.multiply(relax_op.expand_dims(relax_op.astype(x._expr, "float32"), 1), relax_op.expand_dims(rates, 0))
     angles = _builder().emit(angles if scale == 1 else relax_op.multiply(const(scale, "float32"), angles))
     waves = [relax_op.sin(angles), relax_op.cos(angles)]
     made = relax_op.concat(waves[::-1] if flip_sin_to_cos else waves, -1)
