@@ -1,4 +1,4 @@
-"""DecomposeOpsForInference and DecomposeOpsForTraining: batch normalisation and dropout by simpler operators."""
+"""DecomposeOpsForInference and DecomposeOpsForTraining: norms, dropout and attention by simpler operators."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import Any
 from ...lower.passes import ModulePass
 from ..expr import Call, Function, Tuple, const
 from ..ops.create import ones_like
-from ..ops.elementwise import add, divide, multiply, sqrt, subtract
+from ..ops.elementwise import add, divide, multiply, sqrt, square, subtract
 from ..ops.manipulate import expand_dims
 from ..ops.reduce import mean, variance
 from ..ops.row import row_of
 from ..struct_info import TensorStructInfo
+from . import attention
 from .passes import each_function
 from .rewriting import Rewriter, Rules, rewritten
 
@@ -66,12 +67,39 @@ def _for_training(graph: Rewriter, call: Call) -> Any:
     return Tuple((_normalized(given, info, axes, centre, spread), *moving))
 
 
+def _layer_norm(graph: Rewriter, call: Call) -> Any:
+    row = row_of(call)
+    info: Any = call.args[0].struct_info
+    if row is None or info.ndim == -1 or not info.dtype:
+        return None
+    given = row.bound(call)
+    axes, epsilon = given["axes"], const(given["epsilon"], info.dtype)
+    found: Any = divide(subtract(given["data"], mean(given["data"], axes, True)), sqrt(add(variance(given["data"], axes, True), epsilon)))
+    found = multiply(found, given["gamma"]) if given["scale"] else found
+    return add(found, given["beta"]) if given["center"] else found
+
+
+def _rms_norm(graph: Rewriter, call: Call) -> Any:
+    row = row_of(call)
+    info: Any = call.args[0].struct_info
+    if row is None or info.ndim == -1 or not info.dtype:
+        return None
+    given = row.bound(call)
+    spread = sqrt(add(mean(square(given["data"]), given["axes"], True), const(given["epsilon"], info.dtype)))
+    return multiply(divide(given["data"], spread), given["weight"])
+
+
 def _kept(graph: Rewriter, call: Call) -> Any:
     return Tuple((call.args[0], ones_like(call.args[0])))
 
 
 INFERENCE: Rules = {"relax.nn.batch_norm": [_for_inference], "relax.nn.dropout": [_kept]}
-TRAINING: Rules = {"relax.nn.batch_norm": [_for_training]}
+TRAINING: Rules = {
+    "relax.nn.batch_norm": [_for_training],
+    "relax.nn.layer_norm": [_layer_norm],
+    "relax.nn.rms_norm": [_rms_norm],
+    **attention.RULES,
+}
 
 
 def _of_one(name: str, rules: Rules, func_name: str | None) -> ModulePass:
@@ -88,5 +116,6 @@ def DecomposeOpsForInference(func_name: str | None = None) -> ModulePass:
 
 
 def DecomposeOpsForTraining(func_name: str | None = None) -> ModulePass:
-    """A pass: batch normalisation by the statistics of its batch, which move the moving ones; of one function, or of all."""
+    """A pass: batch normalisation by the statistics of its batch, which move the moving ones; other norms along whole axes and attention by
+    operators whose derivatives share what they compute; of one function, or of all."""
     return _of_one("DecomposeOpsForTraining", TRAINING, func_name)

@@ -20,6 +20,7 @@ from ..expr import Binding, Call, DataflowBlock, DataflowVar, Function, If, SeqE
 from ..ops.grad_marks import BARRIER, END, NO_GRAD, START
 from ..struct_info import StructInfo, TupleStructInfo
 from ..visitor import Mutator, walk
+from .gradient_computation import by_computation
 from .gradient_marks import Plain, plain_call
 from .gradient_rows import TABLE, extents
 from .passes import graph_pass
@@ -117,10 +118,13 @@ class _Reverse(Rewriter):
             return None, self._registered(own, known, adjoint)
         derive = call.op.get_attr("FPrimalGradient") if isinstance(call, Call) and isinstance(call.op, Op) else None
         if derive is None:
-            raise DeclarationError(
-                f"Gradient: no derivative is known of {call}; there are those of {', '.join(sorted(TABLE))}, "
-                'and what ir.register_op_attr(name, "FPrimalGradient", function) adds'
-            )
+            computed = self._with_bindings(lambda: by_computation(own, adjoint, self._builder))
+            if computed is None:
+                raise DeclarationError(
+                    f"Gradient: no derivative is known of {call}; there are those of {', '.join(sorted(TABLE))}, of tensor computations "
+                    'of known shapes with one result, and what ir.register_op_attr(name, "FPrimalGradient", function) adds'
+                )
+            return computed  # type: ignore[no-any-return]
         found: Sequence[Any] = self._with_bindings(lambda: list(derive(known, own, adjoint, self._builder)))
         return found
 
