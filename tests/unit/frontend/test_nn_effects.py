@@ -249,8 +249,8 @@ class _Stretch(nn.Module):
         prob = nn.op.softmax(x, -1)
         order = nn.op.argsort(prob, -1, True, "int64")
         ordered = nn.op.sort(prob, -1, True)
-        sample = nn.sampling.sample_top_p_top_k_from_sorted_prob(ordered, order, top_p, top_k, u, rows)
-        return prob, sample, nn.sampling.renormalize_top_p_top_k_prob(prob, ordered, top_p, top_k)
+        sample = nn.op.sample_top_p_top_k_from_sorted_prob(ordered, order, top_p, top_k, u, rows)
+        return prob, sample, nn.op.renormalize_top_p_top_k_prob(prob, ordered, top_p, top_k)
 
 
 def test_sampling() -> None:
@@ -276,7 +276,7 @@ def test_sampling() -> None:
 def test_sampling_by_rows_in_order() -> None:
     class Draws(nn.Module):
         def forward(self, p: Any, index: Any, top_p: Any, top_k: Any, u: Any) -> Any:
-            return nn.sampling.sample_top_p_top_k_from_sorted_prob(p, index, top_p, top_k, u)
+            return nn.op.sample_top_p_top_k_from_sorted_prob(p, index, top_p, top_k, u)
 
     number, count = nn.spec.Tensor((2, 1)), nn.spec.Tensor((2, 1), "int64")
     spec = {"p": nn.spec.Tensor((2, 3)), "index": nn.spec.Tensor((2, 3), "int64"), "top_p": number, "top_k": count, "u": number}

@@ -9,7 +9,7 @@ class Mlp(nn.Module):
 mod, params = Mlp().export_tvm({"forward": {"x": nn.spec.Tensor(("n", 784), "float32")}})
 """
 
-from . import core, diffusion, effect, modules, op, sampling, spec
+from . import core, diffusion, effect, modules, op, spec
 from .core import Effect, Module, ModuleList, Object, Parameter, Tensor, get_default_dtype, set_default_dtype
 from .diffusion import Attention, TimestepEmbedding, Timesteps
 from .effect import IOEffect, KVCache
@@ -37,5 +37,5 @@ __all__ = [
     "GELU", "Attention", "Conv1D", "Conv2D", "Conv3D", "ConvTranspose1D", "Effect", "Embedding", "ExternModule", "GroupNorm", "IOEffect",
     "Identity", "KVCache", "LayerNorm", "Linear", "Module", "ModuleList", "Mutator", "Object", "ObjectModule", "Parameter", "RMSNorm",
     "ReLU", "SiLU", "SourceModule", "Tensor", "TimestepEmbedding", "Timesteps", "add_extern", "core", "diffusion", "effect",
-    "get_default_dtype", "modules", "op", "sampling", "set_default_dtype", "spec",
+    "get_default_dtype", "modules", "op", "set_default_dtype", "spec",
 ]  # fmt: skip

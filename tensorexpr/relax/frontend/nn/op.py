@@ -16,6 +16,7 @@ from ...expr import PrimValue, StringImm, Tuple, const
 from ...struct_info import ObjectStructInfo, ShapeExpr
 from .core import Tensor, emitted, get_default_dtype, unwrapped
 from .exporter import Exporter
+from .sampling import renormalize_top_p_top_k_prob, sample_top_p_top_k_from_sorted_prob
 
 
 def _like(function: Callable[..., Any], params: str, hint: str, doc: str) -> Callable[..., Any]:
@@ -334,6 +335,7 @@ def _builder() -> BlockBuilder:
 
 __all__ = [
     *_TABLE, "chunk", "conv1d", "conv1d_transpose", "conv2d", "conv3d", "debug_func", "empty", "extern", "full", "gelu",
-    "get_timestep_embedding", "group_norm", "interpolate", "layer_norm", "ones", "pad", "print_", "scaled_dot_product_attention",
-    "tensor_expr_op", "tensor_ir_inplace_op", "tensor_ir_op", "zeros",
+    "get_timestep_embedding", "group_norm", "interpolate", "layer_norm", "ones", "pad", "print_", "renormalize_top_p_top_k_prob",
+    "sample_top_p_top_k_from_sorted_prob", "scaled_dot_product_attention", "tensor_expr_op", "tensor_ir_inplace_op", "tensor_ir_op",
+    "zeros",
 ]  # fmt: skip
