@@ -85,9 +85,9 @@ def ends_of_clamps(stmt: Stmt) -> Iterator[CmpExpr]:
                 for node in walk(index):
                     match node:
                         case Max(inner, IntImm() as end) | Max(IntImm() as end, inner):
-                            yield unclamped(inner) >= end
+                            yield GE(unclamped(inner), end)
                         case Min(inner, IntImm() as end) | Min(IntImm() as end, inner):
-                            yield unclamped(inner) <= end
+                            yield LE(unclamped(inner), end)
 
 
 def lazy_values(root: PrimExpr) -> Iterator[Call]:
