@@ -59,7 +59,7 @@ _LATER = {
     ".prelude": "Prelude", ".references": "RefCreate RefRead RefType RefWrite TypeRelation", "..ir.source": "SourceName Span",
     ".loops": "while_loop",
     ".graph_executor": "graph_executor=.", ".parser": "fromtext parse parse_expr", ".scope_builder": "ScopeBuilder",
-    ".visitor": "expr_functor=.",
+    ".visitor": "expr_functor=.", ".type_functor": "TypeFunctor TypeMutator TypeVisitor type_functor=.",
 }  # fmt: skip
 _MODULES = (
     "analysis data_dep_optimization dataflow_pattern frontend loops parser prelude quantize scope_builder testing text transform viz vm"

@@ -20,6 +20,7 @@ from ..target import Target, TargetLike
 from ..tir.dtype import to_numpy
 from ..tir.function import GlobalVar, IRModule
 from .alter_layout import AlterOpLayout, has_rules
+from .atrous import with_dilation
 from .backend import Executor, Runtime
 from .backend.executor_factory import ExecutorFactoryModule
 from .constants import with_known_shapes
@@ -89,7 +90,7 @@ def _bound(mod: Any, params: Mapping[str, Any] | None) -> IRModule:
         whole.update_func("main", bind_params_by_name(whole["main"], params))
     for var, func in whole.functions_items():
         if isinstance(func, Function):
-            whole.update_func(var, with_known_shapes(func))
+            whole.update_func(var, with_dilation(with_known_shapes(func)))
     # Layouts that programs ask for; those of a build are chosen behind it.
     return AlterOpLayout()(whole) if PassContext.current().enables("AlterOpLayout", 3) and has_rules() else whole
 

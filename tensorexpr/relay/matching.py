@@ -140,13 +140,13 @@ class Matching:
 
     def _clause(self, value: Any, clause: Clause) -> Steps:
         known: dict[Any, Any] = {}
-        for var, path, info in _fields(clause.lhs, self.info(value), ()):
+        for var, path, info in pattern_fields(clause.lhs, self.info(value), ()):
             field = self.builder.emit(adt_field(value, path)) if path else value
             known[var] = self.known_as(field, generics.joined(info, var.struct_info))
         return (yield from self.inside(clause.rhs, known))
 
 
-def _fields(pattern: Any, info: StructInfo, path: tuple[int, ...]) -> Iterator[tuple[Var, tuple[int, ...], StructInfo]]:
+def pattern_fields(pattern: Any, info: StructInfo, path: tuple[int, ...]) -> Iterator[tuple[Var, tuple[int, ...], StructInfo]]:
     """The variables of a pattern, where in a value they are, and what is known of them."""
     infos: Sequence[StructInfo]
     match pattern:
@@ -163,7 +163,7 @@ def _fields(pattern: Any, info: StructInfo, path: tuple[int, ...]) -> Iterator[t
         case _:
             return
     for place, (part, one) in enumerate(zip(patterns, infos, strict=False)):
-        yield from _fields(part, one, (*path, place))
+        yield from pattern_fields(part, one, (*path, place))
 
 
-__all__ = ["Matching"]
+__all__ = ["Matching", "pattern_fields"]

@@ -92,6 +92,12 @@ type nat { Z, S(nat) }
 
 def @nat_double(%n: nat) -> nat { match (%n) { Z => Z, S(%less) => S(S(@nat_double(%less))) } }
 def @nat_add(%a: nat, %b: nat) -> nat { match (%a) { Z => %b, S(%less) => S(@nat_add(%less, %b)) } }
+def @nat_iterate[A](%f: fn (A) -> A, %times: nat) -> fn (A) -> A {
+  match (%times) {
+    Z => fn (%x: A) -> A { %x },
+    S(%less) => { let %others = @nat_iterate(%f, %less); fn (%x: A) -> A { %f(%others(%x)) } },
+  }
+}
 """,
 }
 

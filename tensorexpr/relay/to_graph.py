@@ -32,6 +32,7 @@ from .ops.row import ROWS, emitted, with_extents
 from .parameter_types import with_parameter_types
 from .references import RefCreate, Reference, RefRead, check_write, held_by, made_of
 from .ty import info_of
+from .tails import without_calls_of
 from .visitor import Steps, free_vars, has_effects, trampoline, walk
 
 _LEAVES = (graph.Constant, GlobalVar, graph.PrimValue, graph.ShapeExpr, graph.StringImm, graph.DataTypeImm, graph.ExternFunc)
@@ -138,7 +139,7 @@ class _Emitter(Matching):
         yield from self.shared(func.body)
         if signature is None and name is not None and name in free_vars(func):
             # What it returns where it doesn't call itself. That body is thrown away: it calls a value of which nothing is known.
-            _, signature, _ = yield from self.body(func, name, infos, None)
+            _, signature, _ = yield from self.body(without_calls_of(func, name), name, infos, None)
             if generics.is_open(signature.ret):
                 raise DeclarationError(f"%{name.name_hint} calls itself: state its ret_type, from which the types in it follow")
         made, found, variable = yield from self.body(func, name, infos, signature)
@@ -421,7 +422,7 @@ def _recursive_results(mod: IRModule, builder: BlockBuilder, external: Mapping[s
         for one, info in found.items():
             _declare(one, mod[one], info, trial, signatures, pure)
         with suppress(DeclarationError, TypeMismatchError):  # what it computes of its own result can't be known yet
-            function_to_graph(mod[name], name, trial, external, signatures, pure)  # type: ignore[arg-type]
+            function_to_graph(without_calls_of(mod[name], GlobalVar(name)), name, trial, external, signatures, pure)
         found[name] = signatures[name].ret
         if generics.is_open(found[name]):
             raise DeclarationError(f"@{name} calls itself: state its ret_type, from which the types in it follow")

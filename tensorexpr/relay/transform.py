@@ -14,6 +14,7 @@ import numpy as np
 
 from ..lower.context import PassContext as PassContext
 from ..lower.instruments import PassInstrument as PassInstrument
+from ..later import later
 from ..lower.passes import ModulePass, deep_recursion
 from ..lower.transform import Sequential as Sequential
 from ..lower.transform import module_pass as module_pass
@@ -23,10 +24,12 @@ from ..relax.transform.passes import pass_decorator
 from ..tir.function import GlobalVar, IRModule
 from ..tir.op_registry import Op
 from .alter_layout import AlterOpLayout, as_sum, in_blocks
+from .atrous import flattened
 from .blocks import with_basic_blocks
 from .build_module import build_config
 from .closures import EtaExpand, LambdaLift
 from .constants import chosen, folded, static
+from .cps import to_cps, un_cps
 from .expr import Call, Function, If, Let, Tuple, Var, const
 from .from_graph import from_graph
 from .generics import is_generic
@@ -34,15 +37,21 @@ from .gradient import FirstOrderGradient, gradient
 from .inline import Inline
 from .ops.elementwise import add, multiply, ones_like, rsqrt, subtract
 from .ops.transform import expand_dims
+from .lazy_gradient import without_fills
+from .lets import known_info
+from .lifetimes import with_kills
 from .parameter_types import with_parameter_types
 from .parser import parse
+from .partial_eval import PartialEvaluate
 from .partitioning import AnnotateTarget, MergeCompilerRegions, MergeComposite, PartitionGraph
 from .recast import recast
+from .split_args import split_concatenation
 from .text import module_text
 from .to_graph import reachable, to_graph
 from .ty import type_of
 from .visitor import ExprMutator, free_vars, has_effects, substitute, walk
 
+__getattr__, __dir__ = later(__name__, {".flexible_shape": "FlexibleShapeDispatch"})
 Rewrite = Callable[[Any], Any]
 function_pass = pass_decorator("transform_function", lambda transform, called: transform, Function)
 function_pass.__doc__ = """A decorator that makes a pass of f(func, mod, ctx), or of a class with a method `transform_function` of these."""
@@ -89,22 +98,26 @@ def _on_graph(name: str, opt_level: int, *passes: Any) -> ModulePass:
     return ModulePass(name, lambda func, ctx: func, opt_level, by_user=False, module_func=on_module)
 
 
-class _Typed(ExprMutator):
+class _SameTypes(ExprMutator):
+    """Rewrites what is computed and not its type, so that what functions state stays true."""
+
+    def visit_function(self, fn: Function) -> Any:
+        """A function."""
+        made = super().visit_function(fn)
+        return made if made is fn else replace(made, ret_type=fn.ret_type)
+
+
+class _Typed(_SameTypes):
     """States the types of variables that Lets bind: those of their values."""
 
     def visit_let(self, let: Let) -> Any:
         """The value first, whose own variables have types then; but a function that is bound may use the variable."""
         uses_itself = isinstance(let.value, Function) and let.var in free_vars(let.value)
         value = let.value if uses_itself else self.visit(let.value)
-        found = type_of(value.struct_info) if let.var.struct_info_annotation is None else None
+        found = type_of(known_info(value)) if let.var.struct_info_annotation is None else None
         if found is not None:
             self.memo_map[let.var] = Var(let.var.name_hint, found)
         return super().visit_let(let)
-
-    def visit_function(self, fn: Function) -> Any:
-        """A function, of which what is stated stays true."""
-        made = super().visit_function(fn)
-        return made if made is fn else replace(made, ret_type=fn.ret_type)
 
 
 def _returned(signatures: dict[str, Any], known: IRModule, name: str) -> Any:
@@ -246,7 +259,7 @@ def EliminateCommonSubexpr(fskip: Callable[[Any], bool] | None = None) -> Module
     return _each("EliminateCommonSubexpr", run, 3)
 
 
-class _Used(ExprMutator):
+class _Used(_SameTypes):
     def __init__(self, may_act: bool) -> None:
         super().__init__()
         self.may_act = may_act
@@ -258,8 +271,7 @@ class _Used(ExprMutator):
 
     def _acts(self, value: Any) -> bool:
         """Whether what is bound has effects, or calls what may have."""
-        acts = has_effects(value) or (self.may_act and any(isinstance(one, graph.Call) for one in walk(value)))
-        return acts and not isinstance(value, Function)
+        return self.may_act and not isinstance(value, Function) and any(isinstance(one, graph.Call) for one in walk(value))
 
 
 def DeadCodeElimination(inline_once: bool = False, ignore_impurity: bool = False) -> ModulePass:
@@ -267,17 +279,17 @@ def DeadCodeElimination(inline_once: bool = False, ignore_impurity: bool = False
 
     Args:
         inline_once: values that are used are put where their variables stand, too; values are shared, so that nothing is computed twice.
-        ignore_impurity: variables that nothing uses go also where they are bound to calls that may change references.
+        ignore_impurity: variables that nothing uses go also where they are bound to references, or to calls that may change them.
     """
 
     def run(func: Function, mod: IRModule) -> Any:
         made = _Used(_acts(mod) and not ignore_impurity).visit(func)
-        return _inlined(made, mod) if inline_once else made
+        return _Inlined(has_effects(made) if ignore_impurity else _acts(mod)).visit(made) if inline_once else made
 
     return _each("DeadCodeElimination", run, 1)
 
 
-class _Inlined(ExprMutator):
+class _Inlined(_SameTypes):
     def __init__(self, may_act: bool) -> None:
         super().__init__()
         self.may_act = may_act
@@ -384,6 +396,26 @@ def _by_product(call: Any) -> Any:
     return multiply(call.args[0], const(1 / known, str(divisor.data.dtype))) if known.dtype.kind == "f" and known.all() else None
 
 
+def LazyGradientInit() -> ModulePass:
+    """Sums and products with zeros and ones, of which derivatives are full, as what they are; zero times anything is zero, as in TVM."""
+    return _calls("LazyGradientInit", without_fills)
+
+
+def FlattenAtrousConv() -> ModulePass:
+    """Convolutions between `space_to_batch_nd` and `batch_to_space_nd` as those with dilation."""
+    return _calls("FlattenAtrousConv", flattened)
+
+
+def SplitArgs(max_function_args: int) -> ModulePass:
+    """Concatenations in several steps, each of which takes and returns no more than so many arguments; 0 is any number."""
+    return _calls("SplitArgs", lambda call: split_concatenation(call, max_function_args), 1)
+
+
+def ManifestLifetimes() -> ModulePass:
+    """`memory.kill` behind the last use of each value of functions in A-normal form, which `ToANormalForm` makes."""
+    return _each("ManifestLifetimes", lambda func, mod: with_kills(func))
+
+
 def DivToMul() -> ModulePass:
     """Quotients by constants of floats as products."""
     return _calls("DivToMul", _by_product)
@@ -476,9 +508,10 @@ def FakeQuantizationToInteger(hard_fail: bool = False, use_qat: bool = False, op
 __all__ = [
     "AlterOpLayout", "AnnotateSpans", "AnnotateTarget", "BackwardFoldScaleAxis", "CanonicalizeOps", "CombineParallelBatchMatmul",
     "CombineParallelConv2D", "CombineParallelDense", "ConvertLayout", "DeadCodeElimination", "DefuseOps", "DivToMul", "DynamicToStatic",
-    "EliminateCommonSubexpr", "EtaExpand", "FakeQuantizationToInteger", "FastMath", "FirstOrderGradient", "FoldConstant",
-    "FoldConstantExpr", "FoldExplicitPadding", "FoldScaleAxis", "ForwardFoldScaleAxis", "FuseOps", "InferType", "InferTypeLocal", "Inline",
-    "LambdaLift", "Legalize", "MergeCompilerRegions", "MergeComposite", "PartitionGraph", "PassContext", "PassInstrument",
-    "RemoveUnusedFunctions", "Sequential", "SimplifyExpr", "SimplifyInference", "ToANormalForm", "ToBasicBlockNormalForm",
-    "ToGraphNormalForm", "ToMixedPrecision", "build_config", "function_pass", "gradient", "module_pass", "recast",
+    "EliminateCommonSubexpr", "EtaExpand", "FakeQuantizationToInteger", "FastMath", "FirstOrderGradient", "FlattenAtrousConv",
+    "FlexibleShapeDispatch", "FoldConstant", "FoldConstantExpr", "FoldExplicitPadding", "FoldScaleAxis", "ForwardFoldScaleAxis", "FuseOps",
+    "InferType", "InferTypeLocal", "Inline", "LambdaLift", "LazyGradientInit", "Legalize", "ManifestLifetimes", "MergeCompilerRegions",
+    "MergeComposite", "PartialEvaluate", "PartitionGraph", "PassContext", "PassInstrument", "RemoveUnusedFunctions", "Sequential",
+    "SimplifyExpr", "SimplifyInference", "SplitArgs", "ToANormalForm", "ToBasicBlockNormalForm", "ToGraphNormalForm", "ToMixedPrecision",
+    "build_config", "function_pass", "gradient", "module_pass", "recast", "to_cps", "un_cps",
 ]  # fmt: skip

@@ -182,9 +182,10 @@ class Plan(Calls):
         """The slots that nobody reads after each binding, so that memory is free as early as it can be."""
         last = {binding.var: n for n, binding in enumerate(bindings)}
         for n, binding in enumerate(bindings):
-            # A closure reads what is around it whenever it is called.
-            at = len(bindings) if isinstance(binding.value, Function) else n
-            last.update((node, max(at, last[node])) for node in walk(binding.value) if isinstance(node, Var) and node in last)
+            nodes = list(walk(binding.value))
+            # A closure, that of a branch too, reads what is around it whenever it is called.
+            at = len(bindings) if any(isinstance(node, Function) for node in nodes) else n
+            last.update((node, max(at, last[node])) for node in nodes if isinstance(node, Var) and node in last)
         last.update((node, len(bindings)) for node in walk(body) if isinstance(node, Var) and node in last)
         dead: list[tuple[int, ...]] = [()] * len(bindings)
         for var, n in last.items():

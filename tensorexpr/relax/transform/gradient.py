@@ -6,6 +6,7 @@ Each operator of the table says what its operands' adjoints are by that of its r
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ...errors import DeclarationError
@@ -14,12 +15,25 @@ from ...runtime.registry import get_global_func
 from ...tir.function import IRModule
 from ...tir.op_registry import Op
 from .. import op
-from ..analysis import remove_all_unused
+from ..analysis import contains_impure_call, remove_all_unused
 from ..block_builder import BlockBuilder
-from ..expr import Binding, Call, DataflowBlock, DataflowVar, Function, If, SeqExpr, Tuple, TupleGetItem, Var, VarBinding
+from ..expr import (
+    Binding,
+    BindingBlock,
+    Call,
+    DataflowBlock,
+    DataflowVar,
+    Function,
+    If,
+    SeqExpr,
+    Tuple,
+    TupleGetItem,
+    Var,
+    VarBinding,
+)
 from ..ops.grad_marks import BARRIER, END, NO_GRAD, START
 from ..struct_info import StructInfo, TupleStructInfo
-from ..visitor import Mutator, walk
+from ..visitor import Mutator, bindings_of, walk
 from .gradient_computation import by_computation
 from .gradient_marks import Plain, plain_call
 from .gradient_rows import TABLE, extents
@@ -90,13 +104,18 @@ class _Reverse(Rewriter):
         return self.emit(op.zeros(tuple(extents(like)), info.dtype)) if adjoint is None else adjoint
 
     def run(self, target: Var) -> list[Binding]:
-        """The bindings of the adjoints.
+        """The bindings of the adjoints, of which that of the target is one.
 
         Raises:
             DeclarationError: for an operator without a row in the table.
         """
         info: Any = target.struct_info
         self.adjoints[target] = self.emit(op.ones(tuple(extents(target)), info.dtype), f"{target.name_hint}_adjoint")
+        self.spread()
+        return self.taken()
+
+    def spread(self) -> None:
+        """Emit the adjoints of all that those that are known depend on."""
         # All that reads a value stands behind it, so its adjoint is whole when its binding's turn comes.
         for binding in reversed(self._bindings):
             adjoint, value = self.adjoints.get(binding.var), binding.value
@@ -104,13 +123,35 @@ class _Reverse(Rewriter):
                 continue
             if isinstance(value, (Var, Tuple, TupleGetItem)):
                 self.give(value, adjoint)
+            elif isinstance(value, If):
+                self._of_choice(value, self.whole(adjoint, binding.var))
             elif _is_call(value, START, END, BARRIER):
                 self.give(value.args[0], adjoint)
             else:
                 adjoints = self._of_operands(value, binding.var, self.whole(adjoint, binding.var))
                 for arg, own in zip(value.args, adjoints, strict=False):
                     self.give(arg, own)
-        return self.taken()
+
+    def _of_choice(self, choice: If, adjoint: Any) -> None:
+        """The adjoints of what the branches read, each computed in the branch that is taken."""
+        branches = [_as_sequence(one) for one in (choice.true_branch, choice.false_branch)]
+        inside = {binding.var for one in branches for binding in bindings_of(one)}
+        read = dict.fromkeys(node for one in branches for node in walk(one) if isinstance(node, Var) and node in self._needed)
+        caught = [one for one in read if one not in inside]
+        made = [self._of_branch(one, caught, adjoint) for one in branches]
+        whole = self.emit(If(choice.cond, made[0], made[1]))
+        for n, one in enumerate(caught):
+            self.give(one, TupleGetItem(whole, n))
+
+    def _of_branch(self, branch: SeqExpr, caught: Sequence[Var], adjoint: Any) -> SeqExpr:
+        """A branch that returns the adjoints of what it read, and computes for them what it computed."""
+        again: Any = _Fresh({}).visit(branch)
+        own = list(again.bindings())
+        inner = _Reverse(own, set(caught), self._builder)
+        inner.give(again.body, adjoint)
+        inner.spread()
+        result = Tuple(tuple(inner.whole(inner.adjoints.get(one), one) for one in caught))
+        return SeqExpr((BindingBlock((*own, *inner.taken())),), result)
 
     def _of_operands(self, call: Any, result: Var, adjoint: Any) -> Sequence[Any]:
         own, known = self._again.visit(call), self._again.visit(result)
@@ -154,6 +195,10 @@ class _Reverse(Rewriter):
         if several != count:
             raise DeclarationError(f"Gradient: {name!r} gives {several} tensors, and {call.args[0].name_hint} has {count} operands")
         return self.emit(found) if isinstance(info, TupleStructInfo) else Tuple((self.emit(found),))
+
+
+def _as_sequence(expr: Any) -> SeqExpr:
+    return expr if isinstance(expr, SeqExpr) else SeqExpr((), expr)
 
 
 def _is_call(expr: Any, *names: str) -> bool:
@@ -223,14 +268,26 @@ class _Fresh(Mutator):
         return made
 
 
+class _Outside(_Fresh):
+    """A copy without variables of dataflow blocks."""
+
+    def define(self, var: Var, info: StructInfo) -> Var:
+        """A new variable."""
+        self._variables[var] = made = Var(var.name_hint, info)
+        return made
+
+
 def with_gradient(func: Function, name: str, mod: IRModule, require_grads: Any = None, target_index: int = 0) -> Function:
     """A function that returns what `func` does, and a tuple of the derivatives of one result by parameters; see `Gradient`.
 
     Tensor functions of registered derivatives are added to the module.
     """
     given = require_grads if isinstance(require_grads, (list, tuple)) else func.params if require_grads is None else [require_grads]
-    if len(func.body.blocks) != 1 or not isinstance(func.body.blocks[0], DataflowBlock):
+    chooses = any(isinstance(binding.value, If) for binding in func.body.bindings())
+    if not chooses and (len(func.body.blocks) != 1 or not isinstance(func.body.blocks[0], DataflowBlock)):
         raise DeclarationError(f"Gradient: {name} is more than one dataflow block; ConvertToDataflow makes one of what has no effects")
+    if contains_impure_call(func):
+        raise DeclarationError(f"Gradient: {name} has effects, which have no derivative")
     wrong = [one for one in given if one not in func.params and all(one is not binding.var for binding in func.body.bindings())]
     if wrong:
         names = ", ".join(param.name_hint for param in func.params)
@@ -247,7 +304,7 @@ def with_gradient(func: Function, name: str, mod: IRModule, require_grads: Any =
             f"Gradient: what is derived is a number, a tensor without axes; result {target_index} is {target.struct_info}"
         )
     wanted = [fresh.visit(one) for one in given]
-    own = body.blocks[0].bindings
+    own = list(body.bindings())
     reverse = _Reverse(own, set(wanted), BlockBuilder.over(mod))
     bindings = [*own, *reverse.run(target)]
     outputs: list[Var] = []
@@ -258,6 +315,8 @@ def with_gradient(func: Function, name: str, mod: IRModule, require_grads: Any =
         bindings += [*reverse.taken(), VarBinding(outputs[-1], value)]
     block = Plain().block(DataflowBlock(tuple(bindings)))
     result = SeqExpr((block,), Tuple((body.body, Tuple(tuple(outputs)))))
+    if chooses:  # choices stand between dataflow blocks, and so what they read is a variable of both
+        result = _Outside({}).visit(replace(result, blocks=(BindingBlock(block.bindings),)))
     return remove_all_unused(Function(tuple(params.values()), result, result.struct_info, func.is_pure, func.attrs))
 
 

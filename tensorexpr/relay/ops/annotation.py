@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...relax.expr import Tuple
 from .row import Expr, Meaning, operator
 
 
@@ -33,6 +34,12 @@ def compiler_end(data: Expr, compiler: str) -> Meaning:
 def stop_fusion(data: Expr) -> Meaning:
     """Where Relay's FuseOps ended a kernel; here the compiler decides by what kernels can do."""
     return data
+
+
+@operator("memory.kill")
+def kill(data: Expr) -> Meaning:
+    """Where a value ends (`transform.ManifestLifetimes`); an empty tuple."""
+    return Tuple(())
 
 
 @operator("annotation.checkpoint")

@@ -1,0 +1,51 @@
+"""SplitArgs: concatenations of more tensors than a function of a device takes, in several steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..relax import expr as graph
+from ..tir.arithmetic import as_int
+from .expr import Call, Tuple
+from .ops.annotation import stop_fusion
+
+
+def _arguments(value: Any) -> int:
+    """How many arguments a tensor is: itself and, where its shape isn't known before it runs, its unknown extents and its strides."""
+    extents = value.checked_type.shape
+    unknown = sum(as_int(one) is None for one in extents)
+    return 1 + (unknown + len(extents) if unknown else 0)
+
+
+def split_concatenation(call: Any, most: int) -> Any:
+    """A concatenation of concatenations, none of which takes more than `most` arguments with its result; None where one does.
+
+    Args:
+        call: of an operator.
+        most: arguments; 0 for any number.
+    """
+    if call.op != "concatenate" or most <= 0 or not isinstance(call.args[0], graph.Tuple):
+        return None
+    result = call.checked_type
+    unknown = any(as_int(one) is None for one in result.shape)
+    room = most - 1 - (len(result.shape) if unknown else 0)
+    fields = call.args[0].fields
+    if sum(map(_arguments, fields)) < room:
+        return None
+
+    def joined(parts: list[Any]) -> Any:
+        return Call(call.op, (stop_fusion(Tuple(parts)),), call.attrs, span=call.span)
+
+    parts: list[Any] = []
+    used = 0
+    for one in fields:
+        own = _arguments(one)
+        if used + own > room and parts:
+            parts = [joined(parts)]
+            used = own
+        parts.append(one)
+        used += own
+    return joined(parts)
+
+
+__all__ = ["split_concatenation"]
