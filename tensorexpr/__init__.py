@@ -103,7 +103,7 @@ _HOMES = {
     "tensorexpr.tir.ir_builder": "ir_builder=.",
     "tensorexpr.topi.operators": "generic=.",
 }
-_MODULES = """auto_scheduler autotvm contrib driver error ir log meta_schedule relax relay rpc runtime schedule script support target te
+_MODULES = """_ffi auto_scheduler autotvm contrib driver error ir log meta_schedule relax relay rpc runtime schedule script support target te
     testing tir topi workloads"""
 _defined_elsewhere, _ = later(__name__, _HOMES, _MODULES)
 _PLANNED = ("micro",)

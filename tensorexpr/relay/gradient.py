@@ -12,12 +12,15 @@ from ..relax.struct_info import TensorStructInfo, TupleStructInfo
 from ..relax.transform.inline import inline_functions
 from ..tir.dtype import parse_dtype
 from ..tir.function import GlobalVar, IRModule
+from .adt import Match
 from .expr import Function, Tuple, TupleGetItem
 from .from_graph import function_from_graph
 from .ops.elementwise import add
 from .ops.reduce import sum as total_of
-from .to_graph import to_graph
-from .visitor import substitute
+from .partial_eval import evaluated
+from .to_graph import recursive, to_graph
+from .unused import without_dead_values
+from .visitor import has_effects, substitute, walk
 
 _MAIN = "main"
 _MODES = ("higher_order", "first_order")
@@ -64,6 +67,7 @@ def gradient(expr: Any, mod: IRModule | None = None, mode: str = "higher_order")
     if not isinstance(expr, Function):
         raise TypeMismatchError(f"gradient takes a function, not a {type(expr).__name__}")
     whole: Any = IRModule() if mod is None else mod.clone()
+    expr = _first_order(expr, whole)
     whole.update_func(GlobalVar(_MAIN), expr)
     # What functions of the module return, and what Lets bind, is known to the graph alone.
     graph_main: Any = to_graph(whole)[_MAIN]
@@ -92,6 +96,23 @@ def gradient(expr: Any, mod: IRModule | None = None, mode: str = "higher_order")
     body = substitute(derived.body, params)
     results, derivatives = (_field(body, n) for n in (0, 1))
     return Function(expr.params, Tuple([_field(results, 1), derivatives]), None, (), expr.attrs)
+
+
+def _first_order(func: Function, mod: IRModule) -> Function:
+    """A function without references, and without functions that call themselves, where partial evaluation finds one.
+
+    Raises:
+        DeclarationError: where it doesn't: what a reference holds depends on values that are known when the function runs.
+    """
+    nodes = list(walk(func))
+    unrolled = {node.name_hint for node in nodes if isinstance(node, GlobalVar) and node in mod} & set(recursive(mod))
+    effects = has_effects(func) or any(has_effects(one) for _, one in mod.functions_items() if isinstance(one, Function))
+    if not effects and not unrolled and not any(isinstance(node, Match) for node in nodes):
+        return func
+    made = without_dead_values(evaluated(func, mod))
+    if has_effects(made):
+        raise DeclarationError("gradient: what a reference holds isn't known before the function runs; write it without references")
+    return made
 
 
 def _field(value: Any, index: int) -> Any:

@@ -38,6 +38,20 @@ def _conv(data: str, kernel: str, turned: bool = False) -> Callable[..., Extents
     return extents
 
 
+def _deformable(given: Mapping[str, Any]) -> Extents:
+    """Weights, and two offsets for each tap at each place of the result."""
+    found = dict(_conv("data", "weight")(given))
+    layout, windows = given["data_layout"], given["kernel_size"]
+    if windows is None:
+        return found
+    whole, pads = shape(given["data"]), list(given["padding"]) * (4 // len(given["padding"]))
+    extents = {"N": whole[layout.index("N")], "C": 2 * windows[0] * windows[1] * given["deformable_groups"]}
+    for n, letter in enumerate("HW"):
+        room = whole[layout.index(letter)] + pads[n] + pads[n + 2] - given["dilation"][n] * (windows[n] - 1) - 1
+        extents[letter] = room // given["strides"][n] + 1
+    return {**found, "offset": tuple(extents[one] for one in layout)}
+
+
 def _along(*names: str) -> Callable[..., Extents]:
     """A number for each place of an axis."""
 
@@ -58,7 +72,7 @@ def _matmul(given: Mapping[str, Any]) -> Extents:
 
 
 _RULES: dict[str, Callable[[Mapping[str, Any]], Extents]] = {
-    "nn.dense": _dense, "nn.matmul": _matmul, "nn.bias_add": _along("bias"), "nn.prelu": _along("alpha"),
+    "nn.deformable_conv2d": _deformable, "nn.dense": _dense, "nn.matmul": _matmul, "nn.bias_add": _along("bias"), "nn.prelu": _along("alpha"),
     "nn.batch_norm": _along("gamma", "beta", "moving_mean", "moving_var"),
     **{f"nn.{one}_norm": _along("gamma", "beta") for one in ("layer", "group", "instance")},
     **{f"nn.conv{n}d": _conv("data", "weight") for n in (1, 2, 3)},

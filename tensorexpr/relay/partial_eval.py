@@ -382,6 +382,12 @@ def _renamed(pattern: Pattern, values: dict[Any, _Value], types: Mapping[Any, St
     return replace(pattern, patterns=tuple(_renamed(one, values, types, infos) for one in pattern.patterns))
 
 
+def evaluated(func: Function, mod: IRModule) -> Function:
+    """A function of a module, of which what is known is computed."""
+    with deep_recursion:
+        return _Evaluator(mod).top(func)
+
+
 def PartialEvaluate() -> ModulePass:
     """Calls, branches, matches and references that are known are computed; what is left has a name for each value.
 
@@ -391,10 +397,9 @@ def PartialEvaluate() -> ModulePass:
 
     def on_module(mod: IRModule, ctx: Any) -> IRModule:
         made = mod.clone()
-        with deep_recursion:
-            for var, func in mod.functions_items():
-                if isinstance(func, Function) and not any(key in func.attrs for key in _OPAQUE):
-                    made.update_func(var, _Evaluator(mod).top(func))
+        for var, func in mod.functions_items():
+            if isinstance(func, Function) and not any(key in func.attrs for key in _OPAQUE):
+                made.update_func(var, evaluated(func, mod))
         return made
 
     return ModulePass("PartialEvaluate", lambda func, ctx: func, 1, by_user=False, module_func=on_module)

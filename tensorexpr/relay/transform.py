@@ -49,7 +49,8 @@ from .split_args import split_concatenation
 from .text import module_text
 from .to_graph import reachable, to_graph
 from .ty import type_of
-from .visitor import ExprMutator, free_vars, has_effects, substitute, walk
+from .unused import acts, inlined, without_dead_values
+from .visitor import ExprMutator, SameTypes, free_vars, has_effects, substitute
 
 __getattr__, __dir__ = later(__name__, {".flexible_shape": "FlexibleShapeDispatch"})
 Rewrite = Callable[[Any], Any]
@@ -98,16 +99,7 @@ def _on_graph(name: str, opt_level: int, *passes: Any) -> ModulePass:
     return ModulePass(name, lambda func, ctx: func, opt_level, by_user=False, module_func=on_module)
 
 
-class _SameTypes(ExprMutator):
-    """Rewrites what is computed and not its type, so that what functions state stays true."""
-
-    def visit_function(self, fn: Function) -> Any:
-        """A function."""
-        made = super().visit_function(fn)
-        return made if made is fn else replace(made, ret_type=fn.ret_type)
-
-
-class _Typed(_SameTypes):
+class _Typed(SameTypes):
     """States the types of variables that Lets bind: those of their values."""
 
     def visit_let(self, let: Let) -> Any:
@@ -259,21 +251,6 @@ def EliminateCommonSubexpr(fskip: Callable[[Any], bool] | None = None) -> Module
     return _each("EliminateCommonSubexpr", run, 3)
 
 
-class _Used(_SameTypes):
-    def __init__(self, may_act: bool) -> None:
-        super().__init__()
-        self.may_act = may_act
-
-    def visit_let(self, let: Let) -> Any:
-        """The body alone where it doesn't use the variable."""
-        made = super().visit_let(let)
-        return made if not isinstance(made, Let) or made.var in free_vars(made.body) or self._acts(made.value) else made.body
-
-    def _acts(self, value: Any) -> bool:
-        """Whether what is bound has effects, or calls what may have."""
-        return self.may_act and not isinstance(value, Function) and any(isinstance(one, graph.Call) for one in walk(value))
-
-
 def DeadCodeElimination(inline_once: bool = False, ignore_impurity: bool = False) -> ModulePass:
     """No variables that nothing uses.
 
@@ -283,37 +260,15 @@ def DeadCodeElimination(inline_once: bool = False, ignore_impurity: bool = False
     """
 
     def run(func: Function, mod: IRModule) -> Any:
-        made = _Used(_acts(mod) and not ignore_impurity).visit(func)
-        return _Inlined(has_effects(made) if ignore_impurity else _acts(mod)).visit(made) if inline_once else made
+        made = without_dead_values(func, acts(mod) and not ignore_impurity)
+        return inlined(made, has_effects(made) if ignore_impurity else acts(mod)) if inline_once else made
 
     return _each("DeadCodeElimination", run, 1)
 
 
-class _Inlined(_SameTypes):
-    def __init__(self, may_act: bool) -> None:
-        super().__init__()
-        self.may_act = may_act
-
-    def visit_let(self, let: Let) -> Any:
-        """The body with the value in place of the variable; a function that calls itself keeps its name, and effects keep their order."""
-        if (isinstance(let.value, Function) and let.var in free_vars(let.value)) or self.may_act:
-            return super().visit_let(let)
-        self.memo_map[let.var] = self.visit(let.value)
-        return self.visit(let.body)
-
-
-def _inlined(func: Any, mod: IRModule) -> Any:
-    return _Inlined(_acts(mod)).visit(func)
-
-
-def _acts(mod: IRModule) -> bool:
-    """Whether a function of a module has effects: then each call of a function may have."""
-    return any(has_effects(func) for _, func in mod.functions_items() if isinstance(func, Function))
-
-
 def ToGraphNormalForm() -> ModulePass:
     """No Lets: each value stands where it is used."""
-    return _each("ToGraphNormalForm", _inlined)
+    return _each("ToGraphNormalForm", lambda func, mod: inlined(func, acts(mod)))
 
 
 def _named(root: Any) -> Any:

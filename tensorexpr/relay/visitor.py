@@ -194,6 +194,15 @@ class ExprMutator(ExprFunctor):
     visit_var = visit_global_var = visit_op = visit_constant = visit_constructor = _itself
 
 
+class SameTypes(ExprMutator):
+    """Rewrites what is computed and not its type, so that what functions state stays true."""
+
+    def visit_function(self, fn: Function) -> Any:
+        """A function."""
+        made = super().visit_function(fn)
+        return made if made is fn else replace(made, ret_type=fn.ret_type)
+
+
 def _span(node: Any) -> Any:
     """Where a node stands; those of graphs don't say."""
     return getattr(node, "span", None)

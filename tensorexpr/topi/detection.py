@@ -386,7 +386,8 @@ def proposal(
         threshold: regions that overlap by more go.
         rpn_pre_nms_top_n: look at so many of the best only; -1 for all.
         rpn_post_nms_top_n: regions of each image.
-        rpn_min_size: of width and height, in pixels of the unscaled image; smaller regions come last.
+        rpn_min_size: of width and height, in pixels of the unscaled image; smaller regions come last, and half of it is added on each of
+            their sides, past the border too.
         iou_loss: what bbox_pred means.
 
     Returns:
@@ -430,16 +431,24 @@ def proposal(
 
     regions: Tensor = compute((batch, total, 4), region, "regions")
 
+    def least(b: Var) -> PrimExpr:
+        return im_info(b, 2) * const(rpn_min_size, dtype)
+
+    def small(b: Var, i: Var) -> PrimExpr:
+        return arithmetic.any(*(regions(b, i, n + 2) - regions(b, i, n) + const(1, dtype) < least(b) for n in range(2)))
+
     def likely(b: Var, i: Var) -> PrimExpr:
         pixel, kind = arithmetic.floordiv(i, kinds), arithmetic.floormod(i, kinds)
         y, x = arithmetic.floordiv(pixel, wide), arithmetic.floormod(pixel, wide)
-        least = im_info(b, 2) * const(rpn_min_size, dtype)
-        small = arithmetic.any(*(regions(b, i, n + 2) - regions(b, i, n) + const(1, dtype) < least for n in range(2)))
-        return intrin.select(small, const(-1, dtype), cls_prob(b, kinds + kind, y, x))
+        return intrin.select(small(b, i), const(-1, dtype), cls_prob(b, kinds + kind, y, x))
+
+    def grown(b: Var, i: Var, e: Var) -> PrimExpr:
+        half = intrin.select(e < 2, const(-0.5, dtype), const(0.5, dtype)) * least(b)
+        return regions(b, i, e) + intrin.select(small(b, i), half, const(0, dtype))
 
     order = argsort(compute((batch, total), likely, "likely"), axis=1, is_ascend=False, dtype="int32")
     looked_at = total if rpn_pre_nms_top_n < 0 else min(total, rpn_pre_nms_top_n)
-    return _best_apart(where, regions, order, looked_at, rpn_post_nms_top_n, threshold)
+    return _best_apart(where, compute(regions.shape, grown, "grown"), order, looked_at, rpn_post_nms_top_n, threshold)
 
 
 def _best_apart(name: str, regions: Tensor, order: Tensor, looked_at: int, most: int, threshold: float) -> Tensor:

@@ -11,7 +11,7 @@ from ..tir.arithmetic import const
 from ..tir.dtype import parse_dtype
 from ..tir.expr import PrimExpr, Var
 from .transform import injective, unravel
-from .utils import get_const_tuple, positive_axis
+from .utils import get_const_tuple, need_equal, positive_axis
 
 
 def take(a: Tensor, indices: Tensor, axis: int | None = None, batch_dims: int = 0, mode: str = "clip") -> Tensor:
@@ -172,6 +172,7 @@ def reverse_sequence(a: Tensor, seq_lengths: Tensor, seq_axis: int = 1, batch_ax
     batch = positive_axis("reverse_sequence", batch_axis, a.ndim)
     if along == batch:
         raise DeclarationError(f"reverse_sequence: seq_axis and batch_axis are both {along}; they are two axes")
+    need_equal("reverse_sequence", "elements of seq_lengths", seq_lengths.shape[0], f"extent of batch axis {batch}", a.shape[batch])
 
     def body(*i: Var) -> PrimExpr:
         length = arithmetic.cast(seq_lengths(i[batch]), i[along].dtype)

@@ -332,8 +332,8 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: str = "float32") 
 def layout_transform(array: Tensor, src_layout: str, dst_layout: str, schedule_rule: str = "None") -> Tensor:
     """Elements of layout such as "NCHW" in another one such as "NCHW16c".
 
-    Capital letters are axes, small ones with a number in front are inner blocks of the axis of that letter. Extents
-    of blocked axes are multiples of their blocks.
+    Capital letters are axes, small ones with a number in front are inner blocks of the axis of that letter. An axis that is no
+    multiple of its block is filled with zeros behind its end.
 
     Args:
         array: a tensor of `src_layout`, of any dtype.
@@ -355,7 +355,11 @@ def layout_transform(array: Tensor, src_layout: str, dst_layout: str, schedule_r
         extents[name.upper()] = extent_value(extents.get(name.upper(), 1) * extent)
     blocks = {name.upper(): block for name, block in target if name.islower()}
     source_blocks = {name.upper(): block for name, block in source if name.islower()}
-    shape = [block if name.islower() else extent_value(arithmetic.floordiv(extents[name], blocks.get(name, 1))) for name, block in target]
+    filled = [name for name, block in blocks.items() if not equal_const_int(arithmetic.floormod(convert(extents[name]), block), 0)]
+    shape = [
+        block if name.islower() else extent_value(arithmetic.floordiv(extents[name] + (blocks[name] - 1 if name in filled else 0), blocks.get(name, 1)))
+        for name, block in target
+    ]
 
     def body(*i: Var) -> PrimExpr:
         # Two passes: a block may stand in front of the axis that it is of.
@@ -366,7 +370,10 @@ def layout_transform(array: Tensor, src_layout: str, dst_layout: str, schedule_r
         for (name, _), index in zip(target, i, strict=True):
             if name.islower():
                 whole[name.upper()] = whole[name.upper()] + index
-        return array(*(_block_index(name, whole[name.upper()], source_blocks.get(name.upper())) for name, _ in source))
+        value = array(*(_block_index(name, whole[name.upper()], source_blocks.get(name.upper())) for name, _ in source))
+        for name in filled:
+            value = intrin.if_then_else(whole[name] < extents[name], value, const(0, array.dtype))
+        return value
 
     return injective(shape, body, "T_layout_trans")
 

@@ -107,7 +107,14 @@ def dilation2d(
 ) -> Meaning:  # fmt: skip
     """Morphological dilation: the greatest sum of window and weights."""
     by = by_layout(data_layout, NCHW=topi.image.dilation2d_nchw, NHWC=topi.image.dilation2d_nhwc)
-    args = (_list(strides), _list(padding), _list(dilations), out_dtype or None)
+    planes = [data_layout.index(one) for one in "HW"]
+
+    def of_planes(given: Any) -> Any:
+        """Two numbers, of four by the layout those of planes."""
+        known = _list(given)
+        return [known[n] for n in planes] if len(known) == 4 and [known[n] for n in range(4) if n not in planes] == [1, 1] else known
+
+    args = (of_planes(strides), _list(padding), of_planes(dilations), out_dtype or None)
     return Computed(lambda x, w: by(x, w, *args), (data, weight), {}, "dilation2d")
 
 

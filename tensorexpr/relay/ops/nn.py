@@ -433,7 +433,8 @@ def space_to_depth(data: Expr, block_size: int, layout: str = "NCHW") -> Meaning
 @operator("nn.depth_to_space")
 def depth_to_space(data: Expr, block_size: int, layout: str = "NCHW", mode: str = "DCR") -> Meaning:
     """Channels as blocks of a plane."""
-    return Computed(topi.nn.depth_to_space, (data,), {"block_size": block_size, "layout": layout, "mode": mode}, "depth_to_space")
+    order = "CRD" if mode == "CDR" else mode  # one order by two names: channels run slowest
+    return Computed(topi.nn.depth_to_space, (data,), {"block_size": block_size, "layout": layout, "mode": order}, "depth_to_space")
 
 
 @operator("nn.space_to_batch_nd")

@@ -92,7 +92,7 @@ def pool(
             # Where all windows lie inside the divisor is a constant, and no extents are compared for each result.
             clipped = ceil_mode if count_include_pad else (ceil_mode or needs_padding(before, after))
             divisor = divisor * (_taps_inside(start, size, apart, first, end) if clipped else size)
-        return total(*i) / cast(maximum(const(1), divisor), data.dtype)
+        return _quotient(total(*i), maximum(const(1), divisor), data.dtype)
 
     return compute(shape, mean, "pool_avg", tag.ELEMWISE, varargs_names=axis_names(data.ndim))
 
