@@ -21,18 +21,25 @@ from .visitor import free_vars, walk
 class _Killer:
     def __init__(self, func: Function) -> None:
         self._numbers = count()
-        # What a function captured lives as long as that does.
-        self._captured = {var for node in walk(func.body) if isinstance(node, Function) for var in free_vars(node)}
+        # What a function captured lives as long as that does: neither here nor inside of it anything ends.
+        self._captured = {var for node in (func, *walk(func.body)) if isinstance(node, Function) for var in free_vars(node)}
 
     def body(self, expr: Any, live: set[Any]) -> Any:
         """A body, behind which `live` are used."""
-        if isinstance(expr, Let):
-            after = {*live, *free_vars(expr.body)} - {expr.var}
-            made = self.body(expr.body, live)
-            for var in reversed(self._ended(expr.value, after)):
+        lets: list[tuple[Let, set[Any]]] = []
+        while isinstance(expr, Let):
+            lets.append((expr, set()))
+            expr = expr.body
+        made = self._value(expr, live)
+        after = {*live, *free_vars(expr)}
+        for let, behind in reversed(lets):  # what is used behind each of them
+            behind.update(after)
+            after = {*after, *free_vars(let.value)} - {let.var}
+        for let, behind in reversed(lets):
+            for var in reversed(self._ended(let.value, behind)):
                 made = Let(Var(f"_{next(self._numbers)}"), Call(Op.of("memory.kill"), (var,), Attrs()), made)
-            return Let(expr.var, self._value(expr.value, after), made, expr.span)
-        return self._value(expr, {*live, *free_vars(expr)} if not isinstance(expr, (graph.If, Match)) else live)
+            made = Let(let.var, self._value(let.value, behind), made, let.span)
+        return made
 
     def _value(self, value: Any, live: set[Any]) -> Any:
         match value:

@@ -211,6 +211,10 @@ class _Reader(Tokens):
                 return self.word(token)
         self.at -= 1
         if self.take("("):
+            if self.next().text == "let":
+                found = self.sequence()
+                self.need(")")
+                return found
             fields, comma = self.listed(")", self.value)
             return fields[0] if len(fields) == 1 and not comma else Tuple(fields)
         if self.take("["):

@@ -22,7 +22,7 @@ from . import generics
 from .adt import Clause, Constructor, Match, Pattern, PatternConstructor, PatternTuple, PatternVar
 from .constants import folded
 from .expr import Call, Function, If, Let, Tuple, TupleGetItem, Var
-from .lets import Lets
+from .lets import Lets, known_info
 from .matching import pattern_fields
 from .references import RefCreate, Reference, RefRead, RefWrite
 from .ty import info_of
@@ -175,7 +175,7 @@ class _Evaluator:
                 signature: Any = constructor.struct_info  # type: ignore[union-attr]
                 return generics.returned(signature, [self._info(one) for one in fields])
             case _Closure(func=func, around=around):
-                return generics.instance(func.struct_info, around.types)
+                return generics.instance(known_info(func), around.types)
         if isinstance(value.atom, GlobalVar):
             return self._signature(value.atom)
         info: StructInfo = value.atom.struct_info

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..errors import DeclarationError
 from ..relax import expr as graph
 from ..tir.arithmetic import as_int
 from .expr import Call, Tuple
@@ -23,6 +24,9 @@ def split_concatenation(call: Any, most: int) -> Any:
     Args:
         call: of an operator.
         most: arguments; 0 for any number.
+
+    Raises:
+        DeclarationError: where not even two operands fit.
     """
     if call.op != "concatenate" or most <= 0 or not isinstance(call.args[0], graph.Tuple):
         return None
@@ -30,8 +34,10 @@ def split_concatenation(call: Any, most: int) -> Any:
     unknown = any(as_int(one) is None for one in result.shape)
     room = most - 1 - (len(result.shape) if unknown else 0)
     fields = call.args[0].fields
-    if sum(map(_arguments, fields)) < room:
+    if sum(map(_arguments, fields)) <= room:
         return None
+    if 2 * max(map(_arguments, fields)) > room:
+        raise DeclarationError(f"SplitArgs: two operands and the result of {call.op} are more than {most} arguments")
 
     def joined(parts: list[Any]) -> Any:
         return Call(call.op, (stop_fusion(Tuple(parts)),), call.attrs, span=call.span)

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DeclarationError, TypeMismatchError
+from ..lower.passes import deep_recursion
 from ..relax import expr as graph
 from ..relax.struct_info import ShapeExpr
 from ..tir.function import GlobalVar, IRModule, PrimFunc
@@ -333,7 +334,8 @@ def _with_metadata(lines: list[str], printer: RelayPrinter, wanted: bool) -> str
 def expression_text(expr: Any, annotate: Annotate | None = None, metadata: bool = False) -> str:
     """An expression or function by itself."""
     printer = RelayPrinter(annotate)
-    return _with_metadata(printer.expression(expr), printer, metadata)
+    with deep_recursion:
+        return _with_metadata(printer.expression(expr), printer, metadata)
 
 
 def module_text(mod: IRModule, annotate: Annotate | None = None, metadata: bool = False, constants: list[Any] | None = None) -> str:
@@ -353,7 +355,8 @@ def module_text(mod: IRModule, annotate: Annotate | None = None, metadata: bool 
         lines += [*([""] if lines else []), *definition_text(definition)]
     for var, func in sorted(mod.functions_items(), key=lambda item: (item[0].name_hint == "main", item[0].name_hint)):
         if isinstance(func, Function):
-            lines += [*([""] if lines else []), *printer.function(func, var.name_hint)]
+            with deep_recursion:
+                lines += [*([""] if lines else []), *printer.function(func, var.name_hint)]
         else:
             others += ["", *(func.script(name=var.name_hint) if isinstance(func, PrimFunc) else str(func)).splitlines()]
     return _with_metadata([*lines, *others], printer, metadata)

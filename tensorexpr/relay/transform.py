@@ -268,7 +268,7 @@ def DeadCodeElimination(inline_once: bool = False, ignore_impurity: bool = False
 
 def ToGraphNormalForm() -> ModulePass:
     """No Lets: each value stands where it is used."""
-    return _each("ToGraphNormalForm", lambda func, mod: inlined(func, acts(mod)))
+    return _each("ToGraphNormalForm", lambda func, mod: inlined(func, acts(mod), across=True))
 
 
 def _named(root: Any) -> Any:

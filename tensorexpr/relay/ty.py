@@ -24,6 +24,7 @@ from .type_names import GlobalTypeVar, Named, RefType, TypeCall, TypeVar
 _NUMBERS = count()
 # What has no sign in Relay's text, where // begins a comment and % a variable.
 EXTENTS = {"floordiv": FloorDiv, "floormod": FloorMod, "min": Min, "max": Max}
+_WORDS = {"int": "int32", "uint": "uint32", "float": "float32"}  # dtypes by the names of C
 _EXTENT_NAMES: dict[type, str] = {kind: name for name, kind in EXTENTS.items()}
 
 
@@ -56,7 +57,7 @@ class TensorType(Type):
             # (relay.Any(),) * 3 is how programs write three unknown extents.
             shape.append(Any() if _is_unknown(one) and any(one is other for other in shape) else one)
         object.__setattr__(self, "shape", tuple(shape))
-        object.__setattr__(self, "dtype", str(self.dtype))
+        object.__setattr__(self, "dtype", _WORDS.get(self.dtype, str(self.dtype)))
 
     @property
     def concrete_shape(self) -> tuple[int, ...]:

@@ -45,7 +45,7 @@ class Comparison:
         self._map_free_vars = map_free_vars
         self._left: dict[Any, Any] = {}
         self._right: dict[Any, Any] = {}
-        self._same: set[tuple[int, int]] = set()  # pairs found equal under the present binding
+        self._same: dict[tuple[int, int], Any] = {}  # pairs found equal under the present binding, kept alive: ids are theirs
         self._todo: list[tuple[Any, Any] | Callable[[], bool]] = []
 
     def bind_all(self, left: Mapping[Var, Var], right: Mapping[Var, Var]) -> None:
@@ -128,13 +128,16 @@ class Comparison:
             if a in self._left or b in self._right:
                 return self._left.get(a) is b and self._right.get(b) is a
             return self._special(Declared(a), Declared(b)) if self._map_free_vars else a is b
+        key = (id(a), id(b))
+        if key in self._same:  # a value that many others use is compared once
+            return True
+        self._same[key] = a, b
         if a.structural_scope:
             # Copies: definitions inside write into the tables themselves.
-            outside = dict(self._left), dict(self._right)
+            outside = dict(self._left), dict(self._right), dict(self._same)
 
             def leave() -> bool:
-                self._same.clear()
-                self._left, self._right = outside
+                self._left, self._right, self._same = outside
                 return True
 
             self._todo.append(leave)  # below the parts on the stack, so it runs behind them
@@ -146,6 +149,8 @@ class Comparison:
         if isinstance(a, Proven):
             return self._proven(a, b)
         if isinstance(a, Declared):
+            if self._left.get(a.var) is not b.var:
+                self._same.clear()  # what was found equal may hold the variables unbound
             self._left[a.var], self._right[b.var] = b.var, a.var
             return type(a.var) is type(b.var) and self._push((a.struct_info,), (b.struct_info,))
         pairs = list(zip(a.variables, b.variables, strict=False))
@@ -191,7 +196,7 @@ class Comparison:
         if key in self._same:
             return True
         if isinstance(a, PrimExpr):
-            self._same.add(key)  # a mismatch inside ends the whole comparison, so the promise can be given early
+            self._same[key] = a, b  # a mismatch inside ends the whole comparison, so the promise can be given early
         bound = bound_parts(a)
         if bound is None:
             names = field_names(type(a))

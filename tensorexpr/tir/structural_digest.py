@@ -36,7 +36,7 @@ class _Digest:
         self._depth = 0
         self._defined: list[Any] = []  # of nodes of higher rows, in order
         self._free: dict[Any, int] = {}
-        self._memo: dict[int, bytes] = {}  # by node, under the present binding
+        self._memo: dict[int, tuple[Any, bytes]] = {}  # by node, which is kept alive, under the present binding
         self._todo: list[Any] = []
         self._results: list[bytes] = []
 
@@ -52,9 +52,9 @@ class _Digest:
         return self._results[0]
 
     def _visit(self, node: Any) -> None:
-        found = self._memo.get(id(node)) if isinstance(node, PrimExpr) else None
+        found = self._memo.get(id(node))
         if found is not None:
-            self._results.append(found)
+            self._results.append(found[1])
         elif isinstance(node, Var):
             self._results.append(self._var(node))
         elif isinstance(node, PrimFunc):
@@ -92,9 +92,8 @@ class _Digest:
         digest = _hash(kind, *extra, *self._results[split:])
         del self._results[split:]
         self._results.append(digest)
-        # Only expressions are shared within a program; it holds them while this runs, so ids aren't used again.
-        if isinstance(node, PrimExpr):
-            self._memo[id(node)] = digest
+        if isinstance(node, (PrimExpr, Structured)):  # what several others may share
+            self._memo[id(node)] = node, digest
 
     def _structured(self, node: Any) -> None:
         if node.structural_variable:
@@ -103,13 +102,13 @@ class _Digest:
         parts = [part for _, part in node.structural_parts()]
         self._todo.append(_Action(lambda: self._combine(node, len(parts))))
         if node.structural_scope:
-            before = len(self._defined), self._depth
+            before, outer = (len(self._defined), self._depth), self._memo
 
             def leave() -> None:
                 for var in self._defined[before[0] :]:
                     self._levels[var].pop()
                 del self._defined[before[0] :]
-                self._depth, self._memo = before[1], {}
+                self._depth, self._memo = before[1], outer
 
             self._todo.append(_Action(leave))
         self._todo.extend(reversed(parts))
