@@ -14,6 +14,8 @@ from ..tir.function import IRModule
 from ..tir.op_registry import Op
 from .adt import Match, Pattern, pattern_vars, unmatched
 from .blocks import check_basic_block_normal_form
+from .calibration import get_calibration_data
+from .call_graph import CallGraph
 from .expr import Function, Let
 from .feature import Feature, detect_feature
 from .ops.row import ROWS
@@ -158,7 +160,7 @@ def extract_intermdeiate_expr(mod: IRModule, expr_id: int) -> IRModule:
 
 
 __all__ = [
-    "Feature", "all_dtypes", "all_vars", "bound_vars", "check_basic_block_normal_form", "count_layers", "detect_feature",
-    "extract_intermdeiate_expr", "free_vars", "get_total_mac_number", "list_fake_quantized_op_freqs", "list_op_freqs", "post_order_visit",
-    "unmatched_cases", "well_formed",
+    "CallGraph", "Feature", "all_dtypes", "all_vars", "bound_vars", "check_basic_block_normal_form", "count_layers", "detect_feature",
+    "extract_intermdeiate_expr", "free_vars", "get_calibration_data", "get_total_mac_number",
+    "list_fake_quantized_op_freqs", "list_op_freqs", "post_order_visit", "unmatched_cases", "well_formed",
 ]  # fmt: skip

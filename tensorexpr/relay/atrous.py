@@ -32,7 +32,11 @@ def _zero_point(conv: Any) -> Any:
 
 def flattened(call: Any) -> Any:
     """The convolution with dilation; None for other calls, and where cropping takes more than the padding gives."""
-    if not _is(call, "nn.batch_to_space_nd") or not _is(call.args[0], *_CONVOLUTIONS) or not _is(call.args[0].args[0], "nn.space_to_batch_nd"):
+    if (
+        not _is(call, "nn.batch_to_space_nd")
+        or not _is(call.args[0], *_CONVOLUTIONS)
+        or not _is(call.args[0].args[0], "nn.space_to_batch_nd")
+    ):
         return None
     conv = call.args[0]
     spread = conv.args[0]

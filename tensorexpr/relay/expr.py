@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from ..errors import DeclarationError, TypeMismatchError
+from ..later import later
 from ..relax import expr as graph
 from ..relax.relations import returned
 from ..relax.struct_info import FuncStructInfo, ObjectStructInfo, RelaxExpr, StructInfo, symbols_of
@@ -435,6 +436,7 @@ def _value(value: Any) -> Any:
 
 
 Module = IRModule
+__getattr__, __dir__ = later(__name__, {".references": "RefCreate RefRead RefWrite"})
 
 __all__ = [
     "Attrs", "Call", "Constant", "Expr", "ExprWithOp", "Function", "GlobalVar", "If", "Let", "RelayExpr", "Tuple", "TupleGetItem",

@@ -1,15 +1,16 @@
-"""FlexibleShapeDispatch: a network for several sizes of an axis, each with a function of its own, and one for all others.
+"""A network for several sizes of an axis, each with a function of its own, and one for all others; a network for another size.
 
 main(%x: Tensor[(8, 3), float32])    main(%x: Tensor[(?, 3), float32]): main_1 if it has 1 row, main_8 if 8, else main_any
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from ..errors import ArgumentError, DeclarationError
+from ..lower.passes import ModulePass
 from ..relax import expr as graph
 from ..tir.function import GlobalVar, IRModule
 from ..tir.types import TupleType
@@ -26,7 +27,7 @@ def _with_extent(typ: Any, axis: int, extent: Any) -> Any:
     if isinstance(typ, TupleType):
         return TupleType(tuple(_with_extent(one, axis, extent) for one in typ.fields))
     if not isinstance(typ, TensorType) or not -len(typ.shape) <= axis < len(typ.shape):
-        raise DeclarationError(f"FlexibleShapeDispatch: {typ} has no axis {axis}")
+        raise DeclarationError(f"{typ} has no axis {axis} to be of another size")
     shape = list(typ.shape)
     shape[axis] = extent() if callable(extent) else extent
     return TensorType(tuple(shape), typ.dtype)
@@ -55,7 +56,9 @@ class FlexibleShapeDispatch:
     ) -> None:  # fmt: skip
         self.buckets, self.axis = sorted(int(one) for one in buckets), axis
         if not self.buckets or self.buckets[0] < 1:
-            raise ArgumentError(f"FlexibleShapeDispatch: buckets are sizes of an axis, at least one and each at least 1, not {list(buckets)}")
+            raise ArgumentError(
+                f"FlexibleShapeDispatch: buckets are sizes of an axis, at least one and each at least 1, not {list(buckets)}"
+            )
         self.auto_pad, self.pad_value, self.affects_output = auto_pad, pad_value, affects_output
         self.input_indices = [0] if input_indices is None else list(input_indices)
 
@@ -116,4 +119,31 @@ class FlexibleShapeDispatch:
         return op.take(result, rows, axis=self.axis)
 
 
-__all__ = ["FlexibleShapeDispatch"]
+def ChangeBatch(data: Mapping[Any, int], batch_size: int = 16) -> ModulePass:
+    """Another size of some axes of parameters, such as a batch; what operators state as numbers stays as it is.
+
+    Args:
+        data: the axis by the parameter, or its name.
+        batch_size: the size.
+
+    Raises:
+        DeclarationError: (the pass) for a parameter without that axis.
+    """
+
+    def on_module(mod: IRModule, ctx: Any) -> IRModule:
+        made = mod.clone()
+        for var, func in mod.functions_items():
+            if isinstance(func, Function):
+                axes = [data.get(one, data.get(one.name_hint)) for one in func.params]
+                params = [
+                    one if axis is None else Var(one.name_hint, _with_extent(one.checked_type, axis, batch_size))
+                    for one, axis in zip(func.params, axes, strict=True)
+                ]
+                body = substitute(func.body, dict(zip(func.params, params, strict=True)))
+                made.update_func(var, replace(func, params=tuple(params), body=body, ret_type=None))
+        return InferType()(made)
+
+    return ModulePass("ChangeBatch", lambda func, ctx: func, 0, by_user=False, module_func=on_module)
+
+
+__all__ = ["ChangeBatch", "FlexibleShapeDispatch"]

@@ -15,8 +15,26 @@ from ..relax.struct_info import TensorStructInfo
 from .expr import Call
 from .ops.elementwise import zeros_like
 
-_FILLED = {"zeros": 0, "zeros_like": 0, "ones": 1, "ones_like": 1, "relax.zeros": 0, "relax.zeros_like": 0, "relax.ones": 1, "relax.ones_like": 1}
-_CARRIED = ("broadcast_to", "broadcast_to_like", "reshape", "reshape_like", "collapse_sum_like", "relax.broadcast_to", "relax.reshape", "cast")
+_FILLED = {
+    "zeros": 0,
+    "zeros_like": 0,
+    "ones": 1,
+    "ones_like": 1,
+    "relax.zeros": 0,
+    "relax.zeros_like": 0,
+    "relax.ones": 1,
+    "relax.ones_like": 1,
+}
+_CARRIED = (
+    "broadcast_to",
+    "broadcast_to_like",
+    "reshape",
+    "reshape_like",
+    "collapse_sum_like",
+    "relax.broadcast_to",
+    "relax.reshape",
+    "cast",
+)
 
 
 def _number(expr: Any) -> int | None:

@@ -19,8 +19,8 @@ from .visitor import free_vars, walk
 
 
 class _Killer:
-    def __init__(self, func: Function) -> None:
-        self._numbers = count()
+    def __init__(self, func: Function, numbers: Any) -> None:
+        self._numbers = numbers  # of kills, in all functions around
         # What a function captured lives as long as that does: neither here nor inside of it anything ends.
         self._captured = {var for node in (func, *walk(func.body)) if isinstance(node, Function) for var in free_vars(node)}
 
@@ -48,7 +48,7 @@ class _Killer:
             case Match(data, clauses):
                 return Match(data, tuple(Clause(one.lhs, self.body(one.rhs, live)) for one in clauses), value.complete)
             case Function():
-                return with_kills(value)
+                return with_kills(value, self._numbers)
         return value
 
     def _ended(self, value: Any, after: set[Any]) -> list[Any]:
@@ -65,9 +65,9 @@ class _Killer:
         return [one for one in used if one not in after and one not in self._captured]
 
 
-def with_kills(func: Function) -> Function:
+def with_kills(func: Function, numbers: Any = None) -> Function:
     """A function of A-normal form in which each value, parameters too, is killed behind its last use; the result isn't."""
-    return Function(func.params, _Killer(func).body(func.body, set()), func.ret_type, func.type_params, func.attrs)
+    return Function(func.params, _Killer(func, numbers or count()).body(func.body, set()), func.ret_type, func.type_params, func.attrs)
 
 
 __all__ = ["with_kills"]

@@ -31,8 +31,8 @@ from .matching import Matching, with_effects
 from .ops.row import ROWS, emitted, with_extents
 from .parameter_types import with_parameter_types
 from .references import RefCreate, Reference, RefRead, check_write, held_by, made_of
-from .ty import info_of
 from .tails import without_calls_of
+from .ty import info_of
 from .visitor import Steps, free_vars, has_effects, trampoline, walk
 
 _LEAVES = (graph.Constant, GlobalVar, graph.PrimValue, graph.ShapeExpr, graph.StringImm, graph.DataTypeImm, graph.ExternFunc)

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from ..later import later
 from ..lower.context import PassContext as PassContext
 from ..lower.instruments import PassInstrument as PassInstrument
-from ..later import later
 from ..lower.passes import ModulePass, deep_recursion
 from ..lower.transform import Sequential as Sequential
 from ..lower.transform import module_pass as module_pass
@@ -35,11 +35,11 @@ from .from_graph import from_graph
 from .generics import is_generic
 from .gradient import FirstOrderGradient, gradient
 from .inline import Inline
-from .ops.elementwise import add, multiply, ones_like, rsqrt, subtract
-from .ops.transform import expand_dims
 from .lazy_gradient import without_fills
 from .lets import known_info
 from .lifetimes import with_kills
+from .ops.elementwise import add, multiply, ones_like, rsqrt, subtract
+from .ops.transform import expand_dims
 from .parameter_types import with_parameter_types
 from .parser import parse
 from .partial_eval import PartialEvaluate
@@ -52,7 +52,7 @@ from .ty import type_of
 from .unused import acts, inlined, without_dead_values
 from .visitor import ExprMutator, SameTypes, free_vars, has_effects, substitute
 
-__getattr__, __dir__ = later(__name__, {".flexible_shape": "FlexibleShapeDispatch"})
+__getattr__, __dir__ = later(__name__, {".flexible_shape": "ChangeBatch FlexibleShapeDispatch"})
 Rewrite = Callable[[Any], Any]
 function_pass = pass_decorator("transform_function", lambda transform, called: transform, Function)
 function_pass.__doc__ = """A decorator that makes a pass of f(func, mod, ctx), or of a class with a method `transform_function` of these."""
@@ -199,7 +199,7 @@ def SimplifyInference() -> ModulePass:
 
 def CanonicalizeOps() -> ModulePass:
     """`bias_add` as a sum."""
-    return _calls("CanonicalizeOps", lambda call: as_sum(call) if call.op == "nn.bias_add" else None, 3)
+    return _calls("CanonicalizeOps", "ChangeBatch", lambda call: as_sum(call) if call.op == "nn.bias_add" else None, 3)
 
 
 _FAST = {"exp": "fast_exp", "erf": "fast_erf", "tanh": "fast_tanh", "nn.softmax": "nn.fast_softmax"}

@@ -357,7 +357,9 @@ def layout_transform(array: Tensor, src_layout: str, dst_layout: str, schedule_r
     source_blocks = {name.upper(): block for name, block in source if name.islower()}
     filled = [name for name, block in blocks.items() if not equal_const_int(arithmetic.floormod(convert(extents[name]), block), 0)]
     shape = [
-        block if name.islower() else extent_value(arithmetic.floordiv(extents[name] + (blocks[name] - 1 if name in filled else 0), blocks.get(name, 1)))
+        block
+        if name.islower()
+        else extent_value(arithmetic.floordiv(extents[name] + (blocks[name] - 1 if name in filled else 0), blocks.get(name, 1)))
         for name, block in target
     ]
 

@@ -47,7 +47,9 @@ def test_convolutions_between_blocks_have_dilation(layout: str, block: int, befo
     made = transform.FlattenAtrousConv()(mod)
     x = np.random.default_rng(0).standard_normal([int(n) for n in mod["main"].params[0].checked_type.shape]).astype("float32")
     np.testing.assert_allclose(computed(made, x), computed(mod, x), rtol=1e-5, atol=1e-5)
-    wide = all(pad >= crop for pads, crop in zip(paddings, (crops[:2], crops[2:]), strict=True) for pad, crop in zip(pads, crop, strict=True))
+    wide = all(
+        pad >= crop for pads, crop in zip(paddings, (crops[:2], crops[2:]), strict=True) for pad, crop in zip(pads, crop, strict=True)
+    )
     if wide:
         assert list_op_freqs(made) == {"nn.conv2d": 1}
 
@@ -99,12 +101,56 @@ def test_sizes_that_there_are_not() -> None:
     mod = tvm.IRModule.from_expr(relay.Function((x,), relay.sum(x)))
     with pytest.raises(ArgumentError, match="buckets are sizes of an axis, at least one and each at least 1"):
         transform.FlexibleShapeDispatch([])
-    with pytest.raises(DeclarationError, match="float32 has no axis 0"):
+    with pytest.raises(DeclarationError, match="float32 has no axis 0 to be"):
         transform.FlexibleShapeDispatch([2])(mod)
     with pytest.raises(DeclarationError, match=r'input_indices \[1\]; "main" has 1 parameters'):
         transform.FlexibleShapeDispatch([2], input_indices=[1], affects_output=False)(mod)
     made = transform.FlexibleShapeDispatch([2], affects_output=False)(mod)
     np.testing.assert_allclose(computed(made, np.ones((2, 3), "float32")), 6)
+
+
+def test_another_batch() -> None:
+    mod, params = relay.testing.mlp.get_workload(1)
+    made = transform.ChangeBatch({"data": 0}, 5)(mod)
+    assert made["main"].checked_type.ret_type == relay.TensorType((5, 10))
+    assert [param.name_hint for param in made["main"].params] == [param.name_hint for param in mod["main"].params]
+    with pytest.raises(DeclarationError, match="has no axis 7 to be of another size"):
+        transform.ChangeBatch({mod["main"].params[0]: 7})(mod)
+    assert params
+
+
+def test_calls_between_functions() -> None:
+    mod = relay.fromtext("""#[version = "0.0.5"]
+    def @f(%x: float32) -> float32 { if (%x > 0f) { @f(%x - 1f) } else { %x } }
+    def @g(%x: float32) -> float32 { @f(%x) + @f(%x) }
+    def @main(%x: float32) -> float32 { @g(@f(%x)) }
+    """)
+    graph = relay.analysis.CallGraph(mod)
+    assert [graph.ref_count(name) for name in ("f", "g", "main")] == [4, 1, 0]
+    assert [graph.global_call_count(relay.GlobalVar(name)) for name in ("f", "g", "main")] == [1, 2, 2]
+    assert [graph.is_recursive(name) for name in ("f", "g", "main")] == [True, False, False]
+    assert graph.print_var("g") == "Call graph node: g, #refs = 1\n  call site 0: 2 x f"
+    with pytest.raises(DeclarationError, match="the module has no function 'h'; it has f, g, main"):
+        graph.ref_count("h")
+
+
+def test_what_code_generators_read_and_write() -> None:
+    a, b = relay.var("a", shape=(2,)), relay.var("b", shape=(2,))
+    mod: Any = tvm.IRModule()
+    mod["both"] = relay.Function((a, b), relay.Tuple([a + b, a - b])).with_attr("Compiler", "mine")
+    x, y = relay.var("x", shape=(2,)), relay.var("y", shape=(2,))
+    made = relay.Call(mod.get_global_var("both"), [relay.exp(x), y])
+    mod["main"] = relay.Function((x, y), relay.TupleGetItem(made, 0) * relay.TupleGetItem(made, 1))
+    one, other = np.array([0.0, 1.0], "float32"), np.array([2.0, 3.0], "float32")
+    found = relay.analysis.get_calibration_data(mod, {"x": one, "y": tvm.nd.array(other)})
+    ((var, arrays),) = found.items()
+    assert var.name_hint == "both"
+    for got, expected in zip(
+        arrays["inputs"] + arrays["outputs"], (np.exp(one), other, np.exp(one) + other, np.exp(one) - other), strict=True
+    ):
+        np.testing.assert_allclose(got.numpy(), expected, rtol=1e-6)
+    with pytest.raises(DeclarationError, match="no array for y; given are x"):
+        relay.analysis.get_calibration_data(mod, {"x": one})
 
 
 def test_where_values_end() -> None:
@@ -121,7 +167,15 @@ def test_where_values_end() -> None:
     lines = [line.strip() for line in str(made).splitlines()]
     after = [(lines[n - 1].split(" = ")[0], line.split("kill(")[1][:2]) for n, line in enumerate(lines) if "kill" in line]
     # y is held by f; x ends in the branch that goes on behind it, and is what the other one returns.
-    assert after == [("let %b", "%a"), ("let %d", "%b"), ("let %u", "%x"), ("let %v", "%u"), ("};", "%c"), ("let %w", "%f"), ("let %_5", "%z")]
+    assert after == [
+        ("let %b", "%a"),
+        ("let %d", "%b"),
+        ("let %u", "%x"),
+        ("let %v", "%u"),
+        ("};", "%c"),
+        ("let %w", "%f"),
+        ("let %_1", "%z"),
+    ]
     np.testing.assert_allclose(computed(made, np.float32(3), np.array(True)), 2 * 6 * 10)
 
 

@@ -156,13 +156,15 @@ def test_types_of_what_is_unfolded_are_those_of_the_call() -> None:
 
 @pytest.mark.parametrize("number", [0, 1, 5])
 def test_continuations(number: int) -> None:
-    mod = transform.InferType()(text("""
+    mod = transform.InferType()(
+        text("""
     def @power(%n: int32, %x: float32) -> float32 { if (%n == 0) { 1f } else { @power(%n - 1, %x) * %x } }
     def @main(%n: int32, %x: float32) -> float32 {
       let %f = fn (%y: float32) -> float32 { @power(%n, %y) };
       (%f(%x), if (%x > 0f) { %f(2f) } else { 0f }).1 + %f(%x)
     }
-    """))
+    """)
+    )
     handed = transform.to_cps(mod["main"], mod)
     assert len(handed.params) == 3
     assert {var.name_hint for var in mod.get_global_vars()} == {"main", "power", "power_cps"}
@@ -176,13 +178,15 @@ def test_continuations(number: int) -> None:
 
 
 def test_behind_continuations_references_of_branches_are_known() -> None:
-    mod = transform.InferType()(text("""
+    mod = transform.InferType()(
+        text("""
     def @main(%c: bool, %x: float32) -> float32 {
       let %r = ref(%x);
       let %u = if (%c) { ref_write(%r, %x + 1f) } else { ref_write(%r, %x * 2f) };
       ref_read(%r)
     }
-    """))
+    """)
+    )
     plain = transform.un_cps(transform.to_cps(mod["main"], mod))
     made = evaluated(tvm.IRModule.from_expr(plain), ignore_impurity=True)
     assert analysis.detect_feature(made["main"]).isdisjoint({Feature.fRefCreate, Feature.fRefRead, Feature.fRefWrite})
