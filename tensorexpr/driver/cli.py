@@ -10,16 +10,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import __version__
-from ..errors import TensorExprError
+from ..errors import ModelError, TargetError, TensorExprError
 from .tvmc import command as tvmc
 
-_FITS, _IMPORTS, _OTHER, _UNREAD = 4, 5, 2, 141
+_FITS, _IMPORTS, _OTHER, _INTERRUPTED, _UNREAD = 4, 5, 2, 130, 141
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a subcommand; returns the exit code. Errors of the library and of files are one line, without a traceback.
 
-    The code is 2 for an error, and as of tvmc 4 for an option or file that doesn't fit and 5 for a package of an importer that is missing.
+    The code is 2 for an error, and as of tvmc 4 for an option or file that doesn't fit and 5 for a package of an importer that is missing;
+    130 where Ctrl-C ended it.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     parser = argparse.ArgumentParser(prog="tensorexpr", description="Compile, tune and measure tensor programs.")
@@ -42,6 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # `| head` has read enough. What is left in the buffer goes nowhere, also when Python flushes it at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _UNREAD
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return _INTERRUPTED
     except (TensorExprError, OSError) as error:
         if verbose:
             raise
@@ -53,7 +57,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _code(error: Exception) -> int:
     from .tvmc.model import TVMCException, TVMCImportError
 
-    return _IMPORTS if isinstance(error, TVMCImportError) else _FITS if isinstance(error, TVMCException) else _OTHER
+    return (
+        _IMPORTS if isinstance(error, TVMCImportError) else _FITS if isinstance(error, (TVMCException, ModelError, TargetError)) else _OTHER
+    )
 
 
 _ABOUT = {

@@ -36,20 +36,16 @@ def get_calibration_data(mod: IRModule, data: Mapping[str, Any]) -> dict[GlobalV
     missing = [one.name_hint for one in main.params if one.name_hint not in data]
     if missing:
         raise DeclarationError(f"get_calibration_data: no array for {', '.join(missing)}; given are {', '.join(data) or 'none'}")
-    calls = {}
+    generated = {var for var, func in mod.functions_items() if isinstance(func, Function) and "Compiler" in func.attrs}
+    calls: dict[Any, Any] = {}
     for node in walk(main.body):
-        if (
-            isinstance(node, Call)
-            and isinstance(node.op, GlobalVar)
-            and "Compiler" in getattr(mod[node.op] if node.op in mod else None, "attrs", ())
-        ):
+        if isinstance(node, Call) and node.op in generated:
             if node.op in calls:
                 raise DeclarationError(f"get_calibration_data: @{node.op.name_hint} is called more than once")
             calls[node.op] = node
     whole = mod.clone()
-    for var, func in mod.functions_items():
-        if isinstance(func, Function) and "Compiler" in func.attrs:  # computed here, as what it says
-            whole.update_func(var, replace(func, attrs=Attrs()))
+    for var in generated:  # computed here, as what it says
+        whole.update_func(var, replace(mod[var], attrs=Attrs()))  # type: ignore[type-var]
     values = [Tuple([*call.args, call]) for call in calls.values()]
     whole.update_func(GlobalVar("main"), replace(main, body=Tuple(values), ret_type=None))
     arrays = [data[one.name_hint] for one in main.params]

@@ -25,9 +25,10 @@ class CallGraph:
         for var, func in module.functions_items():
             # A call that two others use is one; two calls of one function are two.
             found: Counter[str] = Counter()
-            seen, waiting = set[int](), [func] if isinstance(func, Function) else []
+            seen = set[int]()
+            waiting: list[Any] = [func] if isinstance(func, Function) else []
             while waiting:
-                node: Any = waiting.pop()
+                node = waiting.pop()
                 for one in operands(node):
                     if isinstance(one, GlobalVar) and one in module:
                         found[one.name_hint] += 1

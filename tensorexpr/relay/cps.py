@@ -114,7 +114,7 @@ class _Converter:
                     [(yes, {}), (no, {})], known, lets, defined, lambda ways: If(atom, *ways)))  # fmt: skip
             case Match(data, clauses):
                 return self.value(data, known, lets, lambda atom, lets: self._match(atom, clauses, expr.complete, known, lets, defined))
-        if isinstance(expr, ATOMS) or isinstance(expr, Function):
+        if isinstance(expr, (*ATOMS, Function)):
             return behind(expr, lets)
         raise TypeMismatchError(f"to_cps: {type(expr).__name__} is no expression of Relay")
 
@@ -209,7 +209,7 @@ class _Converter:
             raise DeclarationError(f"to_cps: what @{name} returns isn't stated: relay.transform.InferType()(mod) states it")
         made = GlobalVar(f"{name}_cps")
         self._made[name] = made  # it may call itself
-        self._mod.update_func(made, self.top(func))
+        self._mod.update_func(made, self.top(func))  # type: ignore[arg-type]
         return made
 
     def _signature(self, var: GlobalVar) -> StructInfo:

@@ -93,7 +93,7 @@ class FlexibleShapeDispatch:
         body = substitute(main.body, dict(zip(main.params, params, strict=True)))
         ret = _with_extent(main.ret_type, self.axis, extent) if self.affects_output else main.ret_type
         var = GlobalVar(f"main_{suffix}")
-        mod.update_func(var, replace(main, params=tuple(params), body=body, ret_type=ret))
+        mod.update_func(var, replace(main, params=tuple(params), body=body, ret_type=ret))  # type: ignore[arg-type]
         return var
 
     def _padded(self, params: list[Var], main: Function, bucket: int, size: Any) -> list[Any]:

@@ -109,7 +109,7 @@ def _first_order(func: Function, mod: IRModule) -> Function:
     effects = has_effects(func) or any(has_effects(one) for _, one in mod.functions_items() if isinstance(one, Function))
     if not effects and not unrolled and not any(isinstance(node, Match) for node in nodes):
         return func
-    made = without_dead_values(evaluated(func, mod))
+    made: Function = without_dead_values(evaluated(func, mod))
     if has_effects(made):
         raise DeclarationError("gradient: what a reference holds isn't known before the function runs; write it without references")
     return made

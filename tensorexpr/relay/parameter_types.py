@@ -72,7 +72,8 @@ def _matmul(given: Mapping[str, Any]) -> Extents:
 
 
 _RULES: dict[str, Callable[[Mapping[str, Any]], Extents]] = {
-    "nn.deformable_conv2d": _deformable, "nn.dense": _dense, "nn.matmul": _matmul, "nn.bias_add": _along("bias"), "nn.prelu": _along("alpha"),
+    "nn.dense": _dense, "nn.matmul": _matmul, "nn.bias_add": _along("bias"), "nn.prelu": _along("alpha"),
+    "nn.deformable_conv2d": _deformable,
     "nn.batch_norm": _along("gamma", "beta", "moving_mean", "moving_var"),
     **{f"nn.{one}_norm": _along("gamma", "beta") for one in ("layer", "group", "instance")},
     **{f"nn.conv{n}d": _conv("data", "weight") for n in (1, 2, 3)},

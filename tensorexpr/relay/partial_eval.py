@@ -1,10 +1,11 @@
-"""Partial evaluation: what is known of a program's values is computed before it runs, as Jones, Gomard and Sestoft describe it (1993, chapter 7).
+"""Partial evaluation: what is known of a program's values is computed before it runs (Jones, Gomard and Sestoft 1993, chapter 7).
 
 def @main(%x) { let %f = fn (%n, %y) { if (%n == 0) { %y } else { %f(%n - 1, %y * %x) } }; %f(2, %x) }
 def @main(%x) { let %x0 = multiply(%x, %x); let %x1 = multiply(%x0, %x); %x1 }
 
-A value is known in part: a tuple whose fields are known, a constructor, a function with what it captured, a reference whose content is
-followed while no call that isn't known may change it. What is left to run is named in the order of the program, so that effects keep theirs.
+A value is known in part: a tuple whose fields are known, a constructor, a function with what it captured, a reference whose content
+is followed while no call that isn't known may change it. What is left to run is named in the order of the program, so that effects keep
+theirs.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from .expr import Call, Function, If, Let, Tuple, TupleGetItem, Var
 from .lets import Lets, known_info
 from .matching import pattern_fields
 from .references import RefCreate, Reference, RefRead, RefWrite
-from .ty import info_of
+from .ty import info_of, type_of
 from .visitor import remade
 
 # A bound for programs that unfold to more than anybody wants to read: calls behind it stay calls.
@@ -165,7 +166,8 @@ class _Evaluator:
         result = self._atom(self.value(func.body, known, body), body)
         self._store = outer
         stated = info_of(func.ret_type)
-        return replace(func, params=tuple(params), body=body.around(result), ret_type=stated and generics.instance(stated, known.types))
+        ret = None if stated is None else type_of(generics.instance(stated, known.types))
+        return replace(func, params=tuple(params), body=body.around(result), ret_type=ret)
 
     def _info(self, value: _Value) -> StructInfo:
         match value:
@@ -182,9 +184,9 @@ class _Evaluator:
         return info
 
     def _signature(self, var: GlobalVar) -> StructInfo:
-        func: Any = self._mod[var] if var in self._mod else None
-        if not isinstance(func, Function):
+        if var not in self._mod or not isinstance(self._mod[var], Function):
             return ObjectStructInfo()
+        func: Any = self._mod[var]
         return FuncStructInfo(tuple(one.struct_info for one in func.params), info_of(func.ret_type) or ObjectStructInfo())
 
     # What is computed.

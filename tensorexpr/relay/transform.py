@@ -199,7 +199,7 @@ def SimplifyInference() -> ModulePass:
 
 def CanonicalizeOps() -> ModulePass:
     """`bias_add` as a sum."""
-    return _calls("CanonicalizeOps", "ChangeBatch", lambda call: as_sum(call) if call.op == "nn.bias_add" else None, 3)
+    return _calls("CanonicalizeOps", lambda call: as_sum(call) if call.op == "nn.bias_add" else None, 3)
 
 
 _FAST = {"exp": "fast_exp", "erf": "fast_erf", "tanh": "fast_tanh", "nn.softmax": "nn.fast_softmax"}
@@ -464,7 +464,7 @@ __all__ = [
     "AlterOpLayout", "AnnotateSpans", "AnnotateTarget", "BackwardFoldScaleAxis", "CanonicalizeOps", "CombineParallelBatchMatmul",
     "CombineParallelConv2D", "CombineParallelDense", "ConvertLayout", "DeadCodeElimination", "DefuseOps", "DivToMul", "DynamicToStatic",
     "EliminateCommonSubexpr", "EtaExpand", "FakeQuantizationToInteger", "FastMath", "FirstOrderGradient", "FlattenAtrousConv",
-    "FlexibleShapeDispatch", "FoldConstant", "FoldConstantExpr", "FoldExplicitPadding", "FoldScaleAxis", "ForwardFoldScaleAxis", "FuseOps",
+    "FoldConstant", "FoldConstantExpr", "FoldExplicitPadding", "FoldScaleAxis", "ForwardFoldScaleAxis", "FuseOps",
     "InferType", "InferTypeLocal", "Inline", "LambdaLift", "LazyGradientInit", "Legalize", "ManifestLifetimes", "MergeCompilerRegions",
     "MergeComposite", "PartialEvaluate", "PartitionGraph", "PassContext", "PassInstrument", "RemoveUnusedFunctions", "Sequential",
     "SimplifyExpr", "SimplifyInference", "SplitArgs", "ToANormalForm", "ToBasicBlockNormalForm", "ToGraphNormalForm", "ToMixedPrecision",

@@ -1,4 +1,4 @@
-"""Walks over types: `TypeFunctor` calls the method of a type's kind, `TypeVisitor` visits all parts, `TypeMutator` makes types of others."""
+"""Walks over types: `TypeFunctor` calls the method of a type's kind, `TypeVisitor` visits all parts, `TypeMutator` makes other types."""
 
 from __future__ import annotations
 

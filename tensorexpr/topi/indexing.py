@@ -172,7 +172,7 @@ def reverse_sequence(a: Tensor, seq_lengths: Tensor, seq_axis: int = 1, batch_ax
     batch = positive_axis("reverse_sequence", batch_axis, a.ndim)
     if along == batch:
         raise DeclarationError(f"reverse_sequence: seq_axis and batch_axis are both {along}; they are two axes")
-    need_equal("reverse_sequence", "elements of seq_lengths", seq_lengths.shape[0], f"extent of batch axis {batch}", a.shape[batch])
+    need_equal("reverse_sequence", f"the number of seq_lengths and the extent of axis {batch}", seq_lengths.shape[0], a.shape[batch])
 
     def body(*i: Var) -> PrimExpr:
         length = arithmetic.cast(seq_lengths(i[batch]), i[along].dtype)

@@ -9,10 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn
 
-from ...errors import TensorExprError
+from ...errors import ModelError, TensorExprError
 from ...frontend.onnx import from_onnx
 from ...relay.frontend import from_pytorch
 from ...relay.parser import parse
+from ...relay.ty import type_of
 from ...tir.arithmetic import as_int
 from .model import TVMCException, TVMCImportError, TVMCModel
 
@@ -124,13 +125,17 @@ class RelayFrontend(Frontend):
             TVMCException: for other shapes than those of the text.
         """
         mod = parse(Path(path).read_text(), os.path.basename(path))
-        main: Any = mod["main"]
-        stated = {param.name_hint: param.type_annotation for param in main.params}
-        for name, shape in (shape_dict or {}).items():
-            if name not in stated or [as_int(one) for one in getattr(stated[name], "shape", ())] != list(shape):
-                shown = ", ".join(f"{key}: {one}" for key, one in stated.items())
-                raise TVMCException(f"--input-shapes {name}:{list(shape)}: the text has {shown}; change it there")
+        _check_shapes(mod, {}, shape_dict, "the text has {}; change it there")
         return mod, {}
+
+
+def _check_shapes(mod: Any, params: Mapping[str, Any], shape_dict: Shapes, message: str) -> None:
+    """Raise for shapes of inputs that aren't those of a model which states them."""
+    stated = {param.name_hint: param.struct_info for param in mod["main"].params if param.name_hint not in params}
+    for name, shape in (shape_dict or {}).items():
+        if name not in stated or [as_int(one) for one in getattr(stated[name], "extents", None) or ()] != list(shape):
+            shown = ", ".join(f"{key}: {type_of(one)}" for key, one in stated.items())
+            raise TVMCException(f"--input-shapes {name}:{list(shape)}: {message.format(shown)}")
 
 
 class _Unread(Frontend):
@@ -265,7 +270,7 @@ def load_model(path: str | os.PathLike[str], model_format: str | None = None, sh
         kwargs: for the importer.
 
     Raises:
-        TVMCException: for a file that isn't there, or a format that isn't read.
+        TVMCException: for a file that isn't there, a format that isn't read, or shapes that aren't those of a model that states them.
         TVMCImportError: if a package is missing.
         ModelError, UnsupportedOperatorError: of the importer.
     """
@@ -273,10 +278,14 @@ def load_model(path: str | os.PathLike[str], model_format: str | None = None, sh
     if not os.path.exists(name):
         raise TVMCException(f"{name}: there is no such file")
     if model_format is None and name.endswith(".tar"):
-        return TVMCModel(model_path=name)
+        saved = TVMCModel(model_path=name)
+        _check_shapes(saved.mod, saved.params, shape_dict, "the saved model has {}")
+        return saved
     frontend = guess_frontend(name) if model_format is None else get_frontend_by_name(model_format)
     try:
         mod, params = frontend.load(name, shape_dict, **kwargs)
+    except ModelError as error:
+        raise type(error)(f"{name}: {error}") from None
     except TypeError as error:
         if not kwargs or isinstance(error, TensorExprError):
             raise

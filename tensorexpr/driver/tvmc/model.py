@@ -59,11 +59,14 @@ def _members(path: str, names: tuple[str, ...], what: str) -> dict[str, bytes]:
     try:
         with tarfile.open(path, "r:*") as archive:
             found = {}
+            if missing := [name for name in names if name not in archive.getnames()]:
+                hint = "; it is a saved model: compile it first" if _MODEL in archive.getnames() else ""
+                raise TVMCException(f"{path} is no {what}: it has no {', '.join(missing)}{hint}")
             for name in names:
                 member = archive.extractfile(name)
                 found[name] = member.read() if member else b""
             return found
-    except (OSError, tarfile.TarError, KeyError) as error:
+    except (OSError, tarfile.TarError) as error:
         raise TVMCException(f"{path} is no {what}: {error}") from None
 
 

@@ -170,13 +170,15 @@ def run_module(
         options: accepted.
 
     Raises:
-        TVMCException: for inputs that don't fit, or another device.
+        TVMCException: for inputs that don't fit, no measurement, or another device.
         TargetError: for code that this machine can't run.
     """
     check_tracker(hostname, rpc_key)
     if not isinstance(tvmc_package, TVMCPackage):
         raise TVMCException(f"run takes a TVMCPackage, not {type(tvmc_package).__name__}: tvmc.TVMCPackage(path)")
     where = _device(device)
+    if benchmark and min(repeat, number) < 1:
+        raise TVMCException(f"--repeat {repeat} --number {number}: there is one measurement of one run at least")
     if hostname and rpc_key and profile:
         raise TVMCException("a profile is of a package that runs here: leave out --profile, or the tracker")
     module = _there(tvmc_package, rpc_key, hostname, int(port)) if hostname and rpc_key else _here(tvmc_package, where)

@@ -36,6 +36,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     model = tvmc.load(made / "net.relay")
     tvmc.compile(model, "llvm", package_path=made / "net.tar", dump_code="ll,relay,tir")
     tvmc.compile(model, "llvm", package_path=made / "net.so")
+    model.save(made / "saved.tar")
+    (made / "junk.onnx").write_text("no model")
     return made
 
 
@@ -90,7 +92,7 @@ def test_a_wrong_result_is_found(folder: Path, capsys: pytest.CaptureFixture[str
         (["compile", "net.relay", "--input-shapes", "x:[9,9]"], 4, r"the text has x: Tensor\[\(3, 4\), float32\]"),
         (["compile", "in.npz"], 4, "the ending tells no format"),
         (["compile", "net.h5", "--model-format", "keras"], 4, "there is no such file"),
-        (["compile", "net.relay", "--target", "llvm -mcpu=nope"], 2, "nope"),
+        (["compile", "net.relay", "--target", "llvm -mcpu=nope"], 4, "nope"),
         (["compile", "net.relay", "--tuning-records", "none.json"], 4, "none.json: there are no such tuning records"),
         (["compile", "net.relay", "--dump-code", "c"], 4, "--dump-code c: there are ll, asm, relay, tir"),
         (["compile", "net.relay", "--pass-config", "nope"], 4, "expected name=value"),
@@ -99,6 +101,12 @@ def test_a_wrong_result_is_found(folder: Path, capsys: pytest.CaptureFixture[str
         (["quantize", "net.relay", "-c", "net.relay"], 4, "is no .npz file of inputs"),
         (["quantize", "net.relay", "-c", "in.npz", "--fill-mode", "ones"], 4, "give one of both"),
         (["quantize", "net.relay", "-c", "in.npz"], 2, "matmul: the right operand isn't constant"),
+        (["compile", "saved.tar", "--input-shapes", "nothing:[3,4]"], 4, r"the saved model has x: Tensor\[\(3, 4\), float32\]"),
+        (["compile", "net.relay", "--target", "nowhere"], 4, "no target kind 'nowhere'"),
+        (["compile", "junk.onnx"], 4, "junk.onnx: it is no model of ONNX"),
+        (["run", "saved.tar"], 4, "it has no mod.so; it is a saved model: compile it first"),
+        (["run", "net.so", "--print-time", "--repeat", "0"], 4, "--repeat 0 --number 1: there is one measurement of one run at least"),
+        (["tune", "net.relay", "-o", "r.json", "--budget", "0"], 4, "--budget 0: it is a positive number of seconds"),
         (["tune", "net.relay", "-o", "r.json", "--tuner", "ga", "--budget", "3"], 4, "a budget of seconds is for the auto-scheduler"),
         (["tune", "net.relay", "-o", "r.json", "--tuner", "ga", "--by", "autotvm"], 4, "AutoTVM's tuners search operators"),
         (["tune", "net.relay", "-o", "r.json", "--enable-autoscheduler", "--by", "meta_schedule"], 4, "say two things"),

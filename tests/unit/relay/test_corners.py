@@ -173,3 +173,33 @@ def test_means_of_halves_are_taken_in_float32(dtype: str) -> None:
     func = relay.Function((data,), relay.Tuple([relay.mean(data), *relay.mean_variance(data)]))
     for found in relay.create_executor("graph", tvm.IRModule.from_expr(func)).evaluate()(ones), Evaluator(to_graph(func))("main", ones):
         assert [float(np.asarray(one.numpy() if hasattr(one, "numpy") else one)) for one in found] == [1.0, 1.0, 0.0]
+
+
+def test_means_of_integers_are_rounded_towards_zero() -> None:
+    x = relay.var("x", shape=(1, 1, 2, 4), dtype="int32")
+    func = relay.Function((x,), relay.nn.avg_pool2d(x, (2, 2), strides=(2, 2)))
+    data = np.array([[-1, -2, 3, 3], [-3, -1, 4, 1]], "int32").reshape(1, 1, 2, 4)
+    np.testing.assert_array_equal(relay.create_executor("graph").evaluate(func)(data).numpy().ravel(), [-1, 2])
+
+
+def test_blocks_of_channels_that_run_slowest_have_two_names() -> None:
+    x = relay.var("x", shape=(1, 8, 2, 2))
+    data = np.arange(32, dtype="float32").reshape(1, 8, 2, 2)
+    got = [
+        relay.create_executor("graph").evaluate(relay.Function((x,), relay.nn.depth_to_space(x, 2, mode=mode)))(data).numpy()
+        for mode in ("CDR", "CRD")
+    ]
+    np.testing.assert_array_equal(got[0], data.reshape(1, 2, 2, 2, 2, 2).transpose(0, 1, 4, 2, 5, 3).reshape(1, 2, 4, 4))
+    np.testing.assert_array_equal(got[1], got[0])
+
+
+def test_four_numbers_for_windows_are_those_of_a_layout() -> None:
+    x, w = relay.var("x", shape=(1, 2, 5, 6)), relay.var("w", shape=(2, 2, 3))
+    four = relay.image.dilation2d(x, w, strides=[1, 1, 2, 1], dilations=[1, 1, 1, 2])
+    two = relay.image.dilation2d(x, w, strides=[2, 1], dilations=[1, 2])
+    assert four.checked_type == two.checked_type == relay.TensorType((1, 2, 2, 2))
+
+
+def test_lets_in_parentheses() -> None:
+    func = relay.fromtext('#[version = "0.0.5"]\ndef @main(%x: float32) -> float32 { (let %y = %x + 1f; %y * %y) + 2f }')["main"]
+    np.testing.assert_allclose(relay.create_executor().evaluate(func)(np.float32(2)).numpy(), 11)

@@ -74,3 +74,76 @@ def test_what_has_none() -> None:
         transform.gradient(relay.Function((i,), i + i))
     with pytest.raises(DeclarationError, match="no derivative is known of"):
         transform.gradient(relay.Function((x,), relay.cumprod(x, 1)))
+
+
+def _beside_differences(func: Any, *args: Any) -> None:
+    """Compare derivatives by all parameters of floats with differences."""
+    derivatives = Evaluator(to_graph(transform.gradient(func)))("main", *args)[1]
+    for n, given in enumerate(args):
+        if given.dtype.kind != "f":
+            np.testing.assert_array_equal(derivatives[n], np.zeros(given.shape))
+            continue
+        for place in np.ndindex(given.shape):
+            sides = []
+            for sign in (1, -1):
+                moved = given.copy()
+                moved[place] += sign * 1e-6
+                sides.append(np.sum(Evaluator(to_graph(func))("main", *args[:n], moved, *args[n + 1 :])))
+            np.testing.assert_allclose(derivatives[n][place], (sides[0] - sides[1]) / 2e-6, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("chosen", [True, False])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_of_choices(chosen: bool, sign: float) -> None:
+    c, x, y = relay.var("c", shape=(), dtype="bool"), relay.var("x", shape=(3,), dtype=D), relay.var("y", shape=(3,), dtype=D)
+    shared = relay.exp(x)
+    inner = relay.If(relay.less(relay.sum(y), relay.const(0.0, D)), shared * x, y)
+    func = relay.Function((c, x, y), relay.If(c, relay.log(x) * y, inner) + shared)
+    _beside_differences(func, np.array(chosen), np.array([1.0, 2.0, 3.0]), sign * np.array([4.0, 5.0, 6.0]))
+
+
+def test_a_branch_that_is_not_taken_has_no_part_in_derivatives() -> None:
+    x = relay.var("x", shape=(), dtype=D)
+    # Where 0 is, sqrt has no derivative, and half of it times 0 were no number.
+    func = relay.Function((x,), relay.If(relay.greater(x, relay.const(0.0, D)), relay.sqrt(x), x * relay.const(3.0, D)))
+    np.testing.assert_array_equal(Evaluator(to_graph(transform.gradient(func)))("main", np.array(0.0))[1], [3.0])
+
+
+def test_of_choices_of_several_values() -> None:
+    x = relay.var("x", shape=(2,), dtype=D)
+    pair = relay.If(relay.less(relay.sum(x), relay.const(9.0, D)), relay.Tuple([x * x, x]), relay.Tuple([x, relay.exp(x)]))
+    func = relay.Function((x,), relay.TupleGetItem(pair, 0) * relay.TupleGetItem(pair, 1))
+    for factor in (1.0, 4.0):
+        _beside_differences(func, factor * np.array([1.0, 2.0]))
+
+
+def test_of_splits_and_of_sizes_that_are_not_known() -> None:
+    z = relay.var("z", shape=(2, 6), dtype=D)
+    parts = relay.split(z, 3, axis=1)
+    _beside_differences(relay.Function((z,), parts[0] * relay.exp(parts[2])), np.linspace(-1, 1, 12).reshape(2, 6))
+    x = relay.var("x", shape=(relay.Any(), 2), dtype=D)
+    func = transform.gradient(relay.Function((x,), relay.nn.relu(x) * x))
+    (by_x,) = relay.create_executor("vm").evaluate(func)(np.ones((3, 2)))[1]
+    np.testing.assert_allclose(by_x.numpy(), np.full((3, 2), 2.0))
+
+
+def test_of_references_and_functions_that_call_themselves() -> None:
+    mod = relay.fromtext("""#[version = "0.0.5"]
+    def @power(%n: int32, %x: float64) -> float64 { if (%n == 0) { 1f64 } else { @power(%n - 1, %x) * %x } }
+    def @main(%x: float64) -> float64 {
+      let %r = ref(%x);
+      let %w = ref_write(%r, ref_read(%r) * @power(2, %x));
+      ref_read(%r) + %x
+    }
+    """)
+    (by_x,) = relay.create_executor(mod=mod).evaluate(transform.gradient(mod["main"], mod))(np.array(3.0))[1]
+    np.testing.assert_allclose(by_x.numpy(), 3 * 9 + 1)
+    open_one = relay.fromtext("""#[version = "0.0.5"]
+    def @main(%c: bool, %x: float64) -> float64 {
+      let %r = ref(%x);
+      let %w = if (%c) { ref_write(%r, %x * 2f64) } else { ref_write(%r, 1f64) };
+      ref_read(%r)
+    }
+    """)
+    with pytest.raises(DeclarationError, match="what a reference holds isn't known before the function runs"):
+        transform.gradient(open_one["main"])

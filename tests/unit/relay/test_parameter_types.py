@@ -39,6 +39,10 @@ def typed(expr: Any) -> dict[str, tuple[int, ...]]:
         (relay.nn.matmul(ROWS, W, units=3, transpose_b=True), {"w": (3, 8)}),
         (relay.nn.bias_add(relay.nn.dense(ROWS, W, units=3), V, axis=-1), {"w": (3, 8), "v": (3,)}),
         (relay.nn.prelu(X, W), {"w": (6,)}),
+        (
+            relay.nn.deformable_conv2d(X, V, W, strides=(2, 1), padding=(1, 1), deformable_groups=2, channels=5, kernel_size=(3, 2)),
+            {"w": (5, 6, 3, 2), "v": (2, 24, 4, 9)},
+        ),
         (relay.nn.layer_norm(ROWS, W, V), {"w": (8,), "v": (8,)}),
         # What the weights are used for first says nothing of their type.
         (relay.add(relay.exp(W), relay.nn.dense(ROWS, W, units=1)), {"w": (1, 8)}),

@@ -112,3 +112,17 @@ def test_refused() -> None:
         to_graph(relay.Function((x,), relay.RefWrite(relay.RefCreate(x), relay.const(1))))
     with pytest.raises(RelayTextError, match="ref_write doesn't take 1 values"):
         relay.fromtext("fn (%x: float32) { ref_write(ref(%x)) }")
+
+
+def test_a_function_of_a_branch_reads_a_reference_that_nothing_else_reads_later() -> None:
+    mod = relay.fromtext("""#[version = "0.0.5"]
+    def @main(%c: bool) -> int32 {
+      let %r = ref(0);
+      let %f = if (%c) { fn () -> int32 { ref_read(%r) } } else { fn () -> int32 { ref_read(%r) + 10 } };
+      let %w = ref_write(%r, 1);
+      let %g = if (%c) { %f() } else { %f() };
+      %g
+    }
+    """)
+    for condition, expected in (True, 1), (False, 11):
+        assert int(relay.create_executor("vm", mod=mod).evaluate()(np.array(condition)).numpy()) == expected

@@ -13,8 +13,8 @@ A = relay.TypeVar("a")
 LIST = relay.GlobalTypeVar("List")
 TENSOR = relay.TensorType((2, 3))
 TYPES = [
-    A, relay.IncompleteType(), TENSOR, relay.FuncType([A, TENSOR], A, [A]), relay.TupleType([TENSOR, relay.TupleType([])]), relay.RefType(TENSOR),
-    LIST, LIST(relay.TupleType([A])), relay.TypeData(LIST, [A], [relay.Constructor("Nil", [], LIST)]),
+    A, relay.IncompleteType(), TENSOR, relay.FuncType([A, TENSOR], A, [A]), relay.TupleType([TENSOR, relay.TupleType([])]),
+    relay.RefType(TENSOR), LIST, LIST(relay.TupleType([A])), relay.TypeData(LIST, [A], [relay.Constructor("Nil", [], LIST)]),
 ]  # fmt: skip
 
 

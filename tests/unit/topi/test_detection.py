@@ -138,7 +138,9 @@ def test_proposals_are_the_best_anchors_moved(iou_loss: bool) -> None:
             box = np.concatenate([middle - half, middle + half])
         box = np.clip(box, 0, [12, 8, 12, 8])
         boxes.append(box)
-        marks.append(-1 if (box[2:] - box[:2] + 1 < 4).any() else chances[0, 2 + a, y, x])
+        small = (box[2:] - box[:2] + 1 < 4).any()
+        marks.append(-1 if small else chances[0, 2 + a, y, x])
+        boxes[-1] = box + np.array([-2, -2, 2, 2]) * small  # half of the least size is added on each side
     kept = suppressed(np.array(boxes), np.argsort(-np.array(marks), kind="stable")[:9], 0.4, True, 1.0)
     wanted = [[0, *boxes[kept[n % min(len(kept), after)]]] for n in range(after)]
     assert_same(found, np.array(wanted), 1e-4)

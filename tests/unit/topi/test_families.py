@@ -176,6 +176,13 @@ def test_layouts_and_windows() -> None:
     assert_same(run(lambda t: topi.layout_transform(t, "NCHW", "NCHW4c"), x), blocked)
     assert_same(run(lambda t: topi.layout_transform(t, "NCHW4c", "NCHW"), blocked), x)
     assert_same(run(lambda t: topi.layout_transform(t, "NCHW", "NHWC"), x), x.transpose(0, 2, 3, 1))
+    # Channels that are no multiple of the block are followed by zeros, and one block size may become another.
+    few = x[:, :6]
+    padded = np.concatenate([few, np.zeros_like(few[:, :2])], 1)
+    in_fours = padded.reshape(x.shape[0], 2, 4, *x.shape[2:]).transpose(0, 1, 3, 4, 2)
+    assert_same(run(lambda t: topi.layout_transform(t, "NCHW", "NCHW4c"), few), in_fours)
+    in_sixteens = np.concatenate([padded, np.zeros_like(padded)], 1).reshape(x.shape[0], 1, 16, *x.shape[2:]).transpose(0, 1, 3, 4, 2)
+    assert_same(run(lambda t: topi.layout_transform(t, "NCHW4c", "NCHW16c"), in_fours), in_sixteens)
     windows = np.lib.stride_tricks.sliding_window_view(x, (2, 3), (2, 3))[:, :, ::1, ::1]
     assert_same(run(lambda t: topi.sliding_window(t, 2, (2, 3), (1, 1)), x), windows)
     with pytest.raises(DeclarationError, match="expected letters"):

@@ -26,6 +26,7 @@ from tests.operators import run
         ([(5, 2, 3), (4, 2)], topi.matrix_set_diag, "extent 0 of data and diagonal"),
         ([(3,), (3,)], topi.sequence_mask, "steps and a batch"),
         ([(3, 3), (3,)], lambda x, n: topi.reverse_sequence(x, n, 1, -1), "are both 1"),
+        ([(3, 4), (4,)], lambda x, n: topi.reverse_sequence(x, n, 1, 0), "extent of axis 0 must be equal, but they are 4 and 3"),
         ([(3,)], lambda x: topi.sliding_window(x, 0, (2,), (0,)), "each is 1 or more"),
         ([(2, 3), (1, 3), (1, 1)], lambda x, i, u: topi.scatter_elements(x, i, u, 0), "extent 1 of indices and updates"),
         ([(2, 3), (1, 5), (1, 5)], lambda x, i, u: topi.scatter_elements(x, i, u, 0), "it can't be larger"),
