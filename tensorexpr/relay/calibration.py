@@ -45,7 +45,7 @@ def get_calibration_data(mod: IRModule, data: Mapping[str, Any]) -> dict[GlobalV
             calls[node.op] = node
     whole = mod.clone()
     for var in generated:  # computed here, as what it says
-        whole.update_func(var, replace(mod[var], attrs=Attrs()))  # type: ignore[type-var]
+        whole.update_func(var, replace(mod[var], attrs=Attrs()))
     values = [Tuple([*call.args, call]) for call in calls.values()]
     whole.update_func(GlobalVar("main"), replace(main, body=Tuple(values), ret_type=None))
     arrays = [data[one.name_hint] for one in main.params]

@@ -106,6 +106,7 @@ case("trilu", "f:3x3 [1]", lambda r, x, k: r.trilu(x, k, upper=True), lambda x, 
 case("unique", "[3,1,3,2]", lambda r, x: r.unique(x, is_sorted=False)[0], lambda x: np.array([3, 1, 2, 0]))
 case("meshgrid", "f:2 f:1", lambda r, x, y: r.meshgrid((x, r.squeeze(y, [0])), "ij")[1], lambda x, y: np.broadcast_to(y, (2, 1)))
 case("reverse_sequence", "f:2x3 [2,5]", lambda r, x, n: r.reverse_sequence(x, n), lambda x, n: np.stack([x[0, [1, 0, 2]], x[1, ::-1]]))
+case("memory.kill", "f:2", lambda r, x: r.TupleGetItem(r.Tuple([x, r.Call(r.op.get("memory.kill"), [x])]), 0), lambda x: x)
 for mark in ("stop_fusion", "checkpoint"):
     plain(f"annotation.{mark}", "f:2x3", np.copy)
 plain("on_device", "f:2x3", np.copy, "cpu")
