@@ -100,7 +100,12 @@ def requantize(
     if compute_dtype in ("float32", "float64"):
         factor = constant((into / out).astype(compute_dtype) if into.size > 1 else (into / out).astype(compute_dtype)[0])
         scaled = graph_op.multiply(graph_op.astype(centred, compute_dtype), _along(factor, axis, ndim))
-        rounded = graph_op.round(scaled) if chosen == "TONEAREST" else graph_op.floor(graph_op.add(scaled, constant(0.5, compute_dtype)))
+        half, zeros = constant(0.5, compute_dtype), constant(0.0, compute_dtype)
+        rounded = graph_op.floor(graph_op.add(scaled, half))
+        if chosen == "TONEAREST":  # halves away from zero, as of integers
+            rounded = graph_op.where(graph_op.less(scaled, zeros), graph_op.ceil(graph_op.subtract(scaled, half)), rounded)
+        elif chosen != "UPWARD":
+            raise DeclarationError(f"rounding is UPWARD or TONEAREST, not {chosen!r}")
         moved = graph_op.astype(rounded, "int64")
     else:
         moved = graph_op.astype(centred, "int64") if np.all(into == out) else _rescaled(centred, list(into / out), axis, chosen)

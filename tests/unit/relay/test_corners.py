@@ -203,3 +203,13 @@ def test_four_numbers_for_windows_are_those_of_a_layout() -> None:
 def test_lets_in_parentheses() -> None:
     func = relay.fromtext('#[version = "0.0.5"]\ndef @main(%x: float32) -> float32 { (let %y = %x + 1f; %y * %y) + 2f }')["main"]
     np.testing.assert_allclose(relay.create_executor().evaluate(func)(np.float32(2)).numpy(), 11)
+
+
+@pytest.mark.parametrize("compute_dtype", ["int64", "float32", "float64"])
+@pytest.mark.parametrize(("rounding", "halves"), [("UPWARD", [-2, -1, 0, 1, 2, 3]), ("TONEAREST", [-3, -2, -1, 1, 2, 3])])
+def test_halves_of_requantised_numbers(compute_dtype: str, rounding: str, halves: list[int]) -> None:
+    x = relay.var("x", shape=(6,), dtype="int32")
+    scale, zero = (lambda value: relay.const(value, "float32")), relay.const(0, "int32")
+    value = relay.qnn.op.requantize(x, scale(0.5), zero, scale(1.0), zero, -1, rounding, compute_dtype, "int8")
+    data = np.array([-5, -3, -1, 1, 3, 5], "int32")
+    np.testing.assert_array_equal(relay.create_executor("graph").evaluate(relay.Function((x,), value))(data).numpy(), halves)
