@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -15,7 +16,6 @@ from tensorexpr.testing.ptx import emulator
 
 from .assembling import assembled, needs_ptxas
 
-mpmath = pytest.importorskip("mpmath")
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
@@ -86,6 +86,25 @@ def test_errors(name: str) -> None:
         ]
     worst = int(np.argmax([float(one) for one in errors]))
     assert float(errors[worst]) <= most, (float(x[worst]), float(errors[worst]))
+
+
+@pytest.mark.parametrize(("name", "most"), [("atan2", 3.0), ("hypot", 2.0)])
+def test_errors_of_two_arguments(name: str, most: float) -> None:
+    x, y = _both(-1e3, 1e3), np.random.default_rng(5).permutation(_both(-1e3, 1e3))
+    n, device = te.var("n"), emulator()
+    a, b = te.placeholder((n,), "float64", name="A"), te.placeholder((n,), "float64", name="B")
+    c = te.compute((n,), lambda i: getattr(tir, name)(a[i], b[i]), name="C")
+    s = te.create_schedule(c.op)
+    block, thread = s[c].split(c.op.axis[0], factor=128)
+    s[c].bind(block, te.thread_axis("blockIdx.x"))
+    s[c].bind(thread, te.thread_axis("threadIdx.x"))
+    out = tvm.nd.empty(x.shape, "float64", device)
+    tvm.build(s, [a, b, c], target="cuda -arch=sm_80")(tvm.nd.array(x, device), tvm.nd.array(y, device), out)
+    with mpmath.workdps(40):
+        for first, second, got in zip(x, y, out.numpy(), strict=True):
+            wanted = getattr(mpmath, name)(mpmath.mpf(float(first)), mpmath.mpf(float(second)))
+            error = float(abs(mpmath.mpf(float(got)) - wanted) / np.spacing(abs(float(wanted)) or 5e-324))
+            assert error <= most, (first, second, error)
 
 
 def test_powers_of_two_have_whole_logarithms() -> None:
