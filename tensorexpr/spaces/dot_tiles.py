@@ -89,10 +89,11 @@ def dot_tile(tree: ScheduleTree, stage: StageNode, target: Target) -> DotTile | 
 
 
 def _fitting(few: int, many: int, target: Target) -> Iterator[tuple[int, int]]:
-    """Tiles whose accumulators, and the vectors of the shorter side with one of the other, are in registers."""
+    """Tiles whose accumulators, and the vectors of the shorter side with one of the other, are in registers, as broadcasts would be."""
+    most = target.vector_registers - target.machine.scalar_registers
     for rows in range(1, few + 1):
         for streams in range(1, min(many, _STREAMS) + 1):
-            if rows * streams + min(rows, streams) + 1 <= target.vector_registers:
+            if rows * streams + min(rows, streams) <= most:
                 yield rows, streams
 
 

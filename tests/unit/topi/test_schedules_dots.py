@@ -66,12 +66,20 @@ def test_other_sums_than_products() -> None:
     assert_schedule_correct(default_schedule([x, w, least], NARROW), [x, w, least], phases=(2,))
 
 
-def test_the_tile_fills_the_registers_without_spills() -> None:
+def test_the_tile_fills_the_registers() -> None:
     assert tiles(linear(4, 512, 512)) == tiles(linear(16, 512, 512)) == (4, 3)
     assert tiles(linear(1, 512, 512, "int8")) == (1, 8)
     args = linear(4, 512, 512)
     loop = hot_loop(assembly(default_schedule(args, AVX2), args, AVX2))
     assert (loop.multiply_adds, loop.loads, loop.spills) == (12, 7, 0)
+
+
+@pytest.mark.parametrize("cpu", ["skylake-avx512", "haswell", "x86-64-v2", "neoverse-n1"])
+def test_no_cpu_spills(cpu: str) -> None:
+    machine = "-mtriple=aarch64-linux-gnu " if cpu == "neoverse-n1" else ""
+    args, target = linear(4, 512, 512), Target(f"llvm {machine}-mcpu={cpu} -num-cores=2")
+    loop = hot_loop(assembly(default_schedule(args, target), args, target))
+    assert loop.multiply_adds >= 8 and loop.spills == 0
 
 
 @pytest.mark.parametrize(
