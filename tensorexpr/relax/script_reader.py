@@ -121,7 +121,10 @@ class GraphReader(ExpressionReader):
         returns = node.returns
         if returns is None or (isinstance(returns, ast.Constant) and returns.value is None):  # -> None states nothing
             return params, None
-        return params, self.at(returns, info_of, self.value(returns))
+        given = self.value(returns)
+        stated = self.at(returns, info_of, given)
+        # The bare word R.Tuple: a tuple of whatever the body returns; R.Tuple() is one of no fields.
+        return params, None if stated is not given and stated == TupleStructInfo(()) and given is not None else stated
 
     def _check_symbols(self, args: ast.arguments, params: Sequence[Var]) -> None:
         """Refuse extents that no argument determines: each symbol is an extent by itself somewhere."""

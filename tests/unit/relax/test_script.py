@@ -303,3 +303,11 @@ def test_texts_of_extents_use_the_words_of_the_loop_language() -> None:
 
     assert str(main.params[1].struct_info.shape) == "R.shape([T.max(n, 20)])"
     assert main.ret_struct_info == main.params[1].struct_info  # -> None states nothing
+
+
+def test_the_bare_word_for_tuples_says_nothing_of_their_fields() -> None:
+    text = "@R.function\ndef main(x: R.Tensor((3,), 'float32')) -> {}:\n    with R.dataflow():\n        y = (x, x)\n        R.output(y)\n    return y\n"
+    found: Any = tvm.script.from_source(text.format("R.Tuple"))
+    assert len(found.ret_struct_info.fields) == 2
+    with pytest.raises(ParseError, match="where its signature says"):
+        tvm.script.from_source(text.format("R.Tuple()"))

@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
+import tensorexpr as tvm
 from tensorexpr import relax
-from tensorexpr.errors import DeclarationError
+from tensorexpr.errors import DeclarationError, PassError
 from tensorexpr.relax import DataflowVar, Function, SeqExpr, TensorStructInfo, Var, VarBinding, op
 from tensorexpr.relax.analysis import check_well_formed, well_formed
+from tensorexpr.relax.ir.instrument import WellFormedInstrument
 from tensorexpr.tir.expr import Var as Symbol
 from tensorexpr.tir.function import GlobalVar, IRModule
 
@@ -93,3 +95,21 @@ def test_functions_of_the_module() -> None:
 def test_types_are_only_checked_if_asked() -> None:
     made = func(VarBinding(Var("z", TensorStructInfo((2, 3))), op.exp(X)))
     assert well_formed(made, check_struct_info=False)
+
+
+def test_an_instrument_names_the_pass_that_breaks_a_graph() -> None:
+    broken = IRModule({"main": func(VarBinding(Y, op.exp(LV)), result=Y)})
+
+    @tvm.transform.module_pass(opt_level=0, name="Breaks")
+    def breaks(mod: IRModule, ctx: Any) -> IRModule:
+        return broken
+
+    whole = IRModule({"main": func(VarBinding(Y, op.exp(X)), result=Y)})
+    with tvm.transform.PassContext(instruments=[WellFormedInstrument()]):
+        assert "main" in relax.transform.CanonicalizeBindings()(whole)
+        with pytest.raises(PassError, match=r"pass Breaks made a graph that isn't well-formed: .*lv"):
+            breaks(whole)
+        with pytest.raises(PassError, match="is given a graph that isn't well-formed"):
+            relax.transform.CanonicalizeBindings()(broken)
+    with tvm.transform.PassContext(instruments=[WellFormedInstrument(validate_before_transform=False)]):
+        relax.transform.Normalize()(broken)

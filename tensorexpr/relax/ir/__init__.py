@@ -1,0 +1,1 @@
+"""`relax.ir`: what TVM has of graphs below that name."""
