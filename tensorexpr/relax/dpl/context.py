@@ -73,16 +73,19 @@ class PatternContext(Constraints):
             matcher.forget(before)
 
     def _fits(self, block: _Block, matcher: Matcher) -> bool:
-        """Whether what is matched so far is used as it has to be."""
+        """Whether what is matched so far is used as it has to be, and all that use or are used are different values."""
         found = matcher.found
+        # What is said to use or be used; the operands of a pattern may be any of these.
+        said = [edge for edge in self.edges if not any(edge.source is one for one in getattr(edge.user, "args", ()))]
+        ends = dict.fromkeys(node for edge in said for node in (edge.source, edge.user))
+        values = [found[node] for node in ends if node in found]
+        if len({*map(id, values)}) < len(values):
+            return False
         for edge in self.edges:
             if edge.source in found and edge.user in found:
                 if not block.uses(found[edge.user], found[edge.source], edge.index):
                     return False
-                meant = {found[one.user] for one in self.edges if one.source is edge.source and one.user in found}
-                # Other uses are judged when all users are matched: one that isn't may be just that use.
-                complete = all(one.user in found for one in self.edges if one.source is edge.source)
-                if edge.only and complete and not block.only_used_by(found[edge.source], meant):
+                if edge.only and not block.only_used_by(found[edge.source], {found[edge.user]}):
                     return False
         return all(_one_shape([found[one] for one in group if one in found]) for group in self.same_shapes)
 

@@ -246,7 +246,9 @@ class TuplePattern(DFPattern):
             return False
         return all(matcher.match(one, given) for one, given in zip(self.fields, found.fields, strict=True))
 
-    def __getitem__(self, index: int) -> TupleGetItemPattern:
+    def __getitem__(self, index: int | None) -> TupleGetItemPattern:
+        if index is None:  # any field
+            return TupleGetItemPattern(self, None)
         if not -len(self.fields) <= index < len(self.fields):
             raise IndexError(f"field {index} of a pattern of {len(self.fields)} fields")
         return TupleGetItemPattern(self, index % len(self.fields))

@@ -38,6 +38,7 @@ from tensorexpr.relax.dpl import (
 )
 from tensorexpr.relax.evaluator import Evaluator
 from tensorexpr.script import from_source
+from tensorexpr.script import relax as R
 from tensorexpr.tir.expr import Var as Symbol
 
 TEXT = """
@@ -406,3 +407,49 @@ class Rewrite:
     with pytest.raises(TypeMismatchError, match="pattern of a rewriter is a function of a graph, not a PrimFunc"):
         tensors = tvm.te.create_prim_func([tvm.te.placeholder((2,), name="a")])
         PatternMatchingRewriter.from_module(tvm.IRModule({"pattern": tensors, "replacement": source["replacement"]}))
+
+
+def test_patterns_of_a_context_have_values_of_their_own() -> None:
+    @R.function
+    def forked(x: R.Tensor((4,))):  # type: ignore[no-untyped-def]
+        with R.dataflow():
+            a = R.nn.relu(x)
+            b = R.add(a, a)
+            R.output(b)
+        return b
+
+    @R.function
+    def apart(x: R.Tensor((4,))):  # type: ignore[no-untyped-def]
+        with R.dataflow():
+            a = R.nn.relu(x)
+            c = R.nn.relu(x)
+            b = R.add(a, c)
+            R.output(b)
+        return b
+
+    def matched(func: Any, both: bool) -> bool:
+        with PatternContext() as ctx:
+            add = is_op("relax.add")(wildcard(), wildcard())
+            relu = is_op("relax.nn.relu")(wildcard())
+            relu.only_used_by(add, 0)
+            (is_op("relax.nn.relu")(wildcard()) if both else relu).only_used_by(add, 1)
+            return ctx.match_dfb(func.body.blocks[0]) is not None
+
+    assert matched(apart, True) and matched(forked, False)
+    assert not matched(forked, True) and not matched(apart, False)
+
+
+def test_only_used_by_two_is_used_by_neither_alone() -> None:
+    block = FUNC.body.blocks[0]
+    with PatternContext() as ctx:
+        add = is_op("relax.add")(wildcard(), wildcard())
+        add >> is_op("relax.nn.relu")(wildcard())
+        add >> is_op("relax.matmul")(wildcard(), wildcard())
+        assert ctx.match_dfb(block) is None
+
+
+def test_any_field_of_a_tuple() -> None:
+    pattern = is_tuple([wildcard(), is_const()])
+    value = relax.Tuple([relax.const(1), relax.const(2)])
+    assert all(pattern[None].match(relax.TupleGetItem(value, index)) for index in (0, 1))
+    assert not pattern[0].match(relax.TupleGetItem(value, 1))

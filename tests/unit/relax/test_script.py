@@ -306,8 +306,8 @@ def test_texts_of_extents_use_the_words_of_the_loop_language() -> None:
 
 
 def test_the_bare_word_for_tuples_says_nothing_of_their_fields() -> None:
-    text = "@R.function\ndef main(x: R.Tensor((3,), 'float32')) -> {}:\n    with R.dataflow():\n        y = (x, x)\n        R.output(y)\n    return y\n"
-    found: Any = tvm.script.from_source(text.format("R.Tuple"))
+    text = "@R.function\ndef main(x: R.Tensor((3,), 'float32')) -> {}:\n    y = (x, x)\n    return y\n"
+    found = tvm.script.from_source(text.format("R.Tuple"))
     assert len(found.ret_struct_info.fields) == 2
     with pytest.raises(ParseError, match="where its signature says"):
         tvm.script.from_source(text.format("R.Tuple()"))
