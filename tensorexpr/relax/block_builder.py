@@ -362,11 +362,17 @@ class BlockBuilder:
         """
         if self._shared is not None:
             return self._normalized(expr)
-        self._shared = {}
-        try:
+        with self.sharing():
             return self._normalized(expr)
+
+    @contextmanager
+    def sharing(self) -> Iterator[None]:
+        """Inside of the `with` block an operand that several values have as one object is computed once. All have to live as long."""
+        outer, self._shared = self._shared, {}
+        try:
+            yield
         finally:
-            self._shared = None
+            self._shared = outer
 
     def _normalized(self, expr: Any) -> Any:
         match expr:

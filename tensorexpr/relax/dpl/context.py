@@ -75,9 +75,9 @@ class PatternContext(Constraints):
     def _fits(self, block: _Block, matcher: Matcher) -> bool:
         """Whether what is matched so far is used as it has to be, and all that use or are used are different values."""
         found = matcher.found
-        # What is said to use or be used; the operands of a pattern may be any of these.
-        said = [edge for edge in self.edges if not any(edge.source is one for one in getattr(edge.user, "args", ()))]
-        ends = dict.fromkeys(node for edge in said for node in (edge.source, edge.user))
+        # Three products that share an operand are three values; an operand alone may be any value, one of these too.
+        sources = [edge.source for edge in self.edges if not any(edge.source is one for one in getattr(edge.user, "args", ()))]
+        ends = dict.fromkeys([*(edge.user for edge in self.edges), *sources])
         values = [found[node] for node in ends if node in found]
         if len({*map(id, values)}) < len(values):
             return False

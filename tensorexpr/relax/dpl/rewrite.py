@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -20,7 +20,7 @@ from ..visitor import Mutator, bindings_of
 from . import joint
 from .context import PatternContext
 from .matcher import Matcher
-from .pattern import DFPattern
+from .pattern import DFPattern, OrPattern
 from .words import is_expr, is_op, is_tuple, is_tuple_get_item, wildcard
 
 _ROUNDS = 100
@@ -54,9 +54,11 @@ class _CallRewriter(Rebuilder):
         if self._together or isinstance(expr, (SeqExpr, Function, Var)):
             return expr
         for rule in self._rules:
-            matched = Matcher(self.builder_.values).extract(rule.pattern, expr)
-            if matched is not None:
-                made = self._made(rule, expr, matched)
+            for pattern in _alternatives(rule.pattern):
+                matched = Matcher(self.builder_.values).extract(pattern, expr)
+                if matched is None:
+                    continue
+                made = self._made(rule, expr, {**matched, rule.pattern: matched[pattern]})
                 if made is not None and made is not expr:
                     self.changed = True
                     return made
@@ -104,6 +106,15 @@ class _Linked(Mutator):
         if isinstance(expr, GlobalVar) and expr.name_hint in self._functions:
             return self._add(expr.name_hint, self._functions)
         return expr if isinstance(expr, PrimFunc) else super().visit(expr)
+
+
+def _alternatives(pattern: DFPattern) -> Iterator[DFPattern]:
+    """The patterns that a pattern is one of: where a rule leaves what the first of them matches, the next one is tried."""
+    if type(pattern) is OrPattern:
+        yield from _alternatives(pattern.left)
+        yield from _alternatives(pattern.right)
+    else:
+        yield pattern
 
 
 class PatternMatchingRewriter(ModulePass):
@@ -259,11 +270,25 @@ def _rewritten_block(ctx: PatternContext, rewriter: Any, func: Function, number:
 
 
 class _Replaced(Rebuilder):
-    """New values for variables."""
+    """New values for variables. What several of them have in common, as parts of one product, is computed once."""
 
     def __init__(self, values: Mapping[Var, Any]) -> None:
         super().__init__()
         self._new = values
+        self._made: dict[int, tuple[Any, Any]] = {}  # by identity; the expressions live as long
+
+    def visit(self, expr: Any) -> Any:
+        """An expression rewritten, the same object each time."""
+        if not isinstance(expr, (Call, Tuple, TupleGetItem)):
+            return super().visit(expr)
+        if id(expr) not in self._made:
+            self._made[id(expr)] = expr, super().visit(expr)
+        return self._made[id(expr)][1]
+
+    def block(self, block: BindingBlock) -> BindingBlock:
+        """A block rewritten."""
+        with self.builder_.sharing():
+            return super().block(block)
 
     def emit_binding(self, binding: Binding) -> None:
         """Emit the new value of a variable, or the old one."""

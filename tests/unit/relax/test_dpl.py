@@ -198,8 +198,9 @@ def test_values_that_are_used_by_others() -> None:
 def test_copies_stand_for_other_values() -> None:
     with PatternContext() as ctx:
         relu = is_op("relax.nn.relu")(wildcard())
+        assert ctx.match_dfb(FUNC.body.blocks[0]) is not None
         other = relu.dup()
-        assert ctx.match_dfb(FUNC.body.blocks[0]) is not None  # of the one there is, twice
+        assert ctx.match_dfb(FUNC.body.blocks[0]) is None  # there is one only
         other.used_by(relu)
         assert ctx.match_dfb(FUNC.body.blocks[0]) is None
     assert other is not relu and other.args[0] is not relu.args[0]
@@ -453,3 +454,56 @@ def test_any_field_of_a_tuple() -> None:
     value = relax.Tuple([relax.const(1), relax.const(2)])
     assert all(pattern[None].match(relax.TupleGetItem(value, index)) for index in (0, 1))
     assert not pattern[0].match(relax.TupleGetItem(value, 1))
+
+
+def test_what_a_rule_leaves_is_tried_by_the_next_alternative() -> None:
+    any_sum, kept = is_op("relax.add")(wildcard(), wildcard()), wildcard()
+    either = any_sum | is_op("relax.add")(kept, is_op("relax.zeros")(wildcard()))
+
+    def rule(expr: Any, matched: Any) -> Any:
+        assert matched[either] is expr
+        return expr if any_sum in matched else matched[kept]
+
+    @R.function
+    def before(x: R.Tensor((4,))):  # type: ignore[no-untyped-def]
+        with R.dataflow():
+            a = R.exp(x)
+            b = R.zeros((4,), "float32")
+            c = R.add(a, b)
+            R.output(c)
+        return c
+
+    after: Any = rewrite_call(either, rule, before)
+    assert "R.add" not in after.script() and "R.exp" in after.script()
+
+
+def test_products_that_share_an_operand_become_one() -> None:
+    @R.function
+    def apart(  # type: ignore[no-untyped-def]
+        x: R.Tensor((2, 4)), y: R.Tensor((2, 4)), a: R.Tensor((4, 3)), b: R.Tensor((4, 3)), c: R.Tensor((4, 3)), d: R.Tensor((4, 3))
+    ):
+        with R.dataflow():
+            p = R.matmul(x, a)
+            q = R.matmul(x, b)
+            r = R.matmul(y, c)
+            s = R.matmul(y, d)
+            out = (p, q, r, s)
+            R.output(out)
+        return out
+
+    with PatternContext() as ctx:
+        data, weights = wildcard(), (wildcard(), wildcard())
+        products = [is_op("relax.matmul")(data, weight) for weight in weights]
+
+    def joined(matched: Any, values: Any) -> Any:
+        both = op.matmul(matched[data], op.concat([matched[one] for one in weights], 1))
+        return {matched[one]: op.strided_slice(both, axes=[1], begin=[3 * n], end=[3 * n + 3]) for n, one in enumerate(products)}
+
+    made = rewrite_bindings(ctx, joined, apart)
+    text = made.script()
+    assert text.count("R.matmul(") == 2 and text.count("R.concat(") == 2 and text.count("R.strided_slice(") == 4
+    rng = np.random.default_rng(0)
+    given = [rng.standard_normal([int(one) for one in param.struct_info.shape]).astype("float32") for param in made.params]
+    found, expected = (Evaluator(tvm.IRModule({"main": func}))("main", *given) for func in (made, apart))
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5)
