@@ -16,7 +16,7 @@ from ..expr import Binding, BindingBlock, Call, DataflowBlock, Function, SeqExpr
 from ..rebuild import Rebuilder
 from ..relations import bind_symbols
 from ..struct_info import ObjectStructInfo, StructInfo, symbols_of, with_symbols
-from ..visitor import Mutator, bindings_of
+from ..visitor import Mutator, bindings_of, walk
 from . import joint
 from .context import PatternContext
 from .matcher import Matcher
@@ -288,7 +288,30 @@ class _Replaced(Rebuilder):
     def block(self, block: BindingBlock) -> BindingBlock:
         """A block rewritten."""
         with self.builder_.sharing():
-            return super().block(block)
+            return super().block(self._in_order(block))
+
+    def _in_order(self, block: BindingBlock) -> BindingBlock:
+        """The block with what new values use in front of them: the first of three products that become one needs the operands of all."""
+        bound: dict[Var, Binding] = {binding.var: binding for binding in block.bindings}
+        if bound.keys().isdisjoint(self._new):
+            return block
+        order: dict[Var, Binding] = {}
+        begun: set[Var] = set()
+
+        def place(binding: Binding) -> None:
+            if binding.var in order:
+                return
+            if binding.var in begun:
+                raise PassError(f"rewriting by patterns: the new value of {binding.var} is computed of {binding.var} itself")
+            begun.add(binding.var)
+            for node in walk(self._new.get(binding.var, binding.value)):
+                if isinstance(node, Var) and node in bound:
+                    place(bound[node])
+            order[binding.var] = binding
+
+        for binding in block.bindings:
+            place(binding)
+        return block if [*order.values()] == [*block.bindings] else type(block)(tuple(order.values()))
 
     def emit_binding(self, binding: Binding) -> None:
         """Emit the new value of a variable, or the old one."""

@@ -484,7 +484,8 @@ def test_products_that_share_an_operand_become_one() -> None:
     ):
         with R.dataflow():
             p = R.matmul(x, a)
-            q = R.matmul(x, b)
+            twice = R.add(b, b)
+            q = R.matmul(x, twice)
             r = R.matmul(y, c)
             s = R.matmul(y, d)
             out = (p, q, r, s)
@@ -507,3 +508,11 @@ def test_products_that_share_an_operand_become_one() -> None:
     found, expected = (Evaluator(tvm.IRModule({"main": func}))("main", *given) for func in (made, apart))
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5)
+
+
+def test_a_new_value_that_is_computed_of_itself_is_refused() -> None:
+    with PatternContext() as ctx:
+        relu = is_op("relax.nn.relu")(wildcard())
+        product = is_op("relax.multiply")(relu, is_const())
+    with pytest.raises(PassError, match="computed of b itself"):
+        rewrite_bindings(ctx, lambda matched, values: {matched[relu]: op.exp(matched[product])}, FUNC)
