@@ -195,8 +195,12 @@ class ConstantPattern(DFPattern):
         return "is_const()"
 
 
+# Operators whose two operands a pattern may name in either order.
+_COMMUTATIVE = ("relax.add", "relax.multiply")
+
+
 class CallPattern(DFPattern):
-    """A call."""
+    """A call; of sums and products the operands match in either order, the one that is written first."""
 
     def __init__(self, op: DFPattern, args: Sequence[DFPattern], varg_default_wildcard: bool = False) -> None:
         self.op, self.args, self.varg_default_wildcard = op, tuple(args), varg_default_wildcard
@@ -210,7 +214,12 @@ class CallPattern(DFPattern):
         if not isinstance(call, Call) or not matcher.match(self.op, call.op):
             return False
         enough = len(call.args) >= len(self.args) if self.varg_default_wildcard else len(call.args) == len(self.args)
-        return enough and all(matcher.match(one, arg) for one, arg in zip(self.args, call.args, strict=False))
+        if not enough:
+            return False
+        if matcher.all(zip(self.args, call.args, strict=False)):
+            return True
+        may_swap = call.op in _COMMUTATIVE and len(self.args) == len(call.args) == 2
+        return may_swap and matcher.all(zip(self.args, reversed(call.args), strict=True))
 
     def __repr__(self) -> str:
         return f"{self.op!r}({', '.join(map(repr, self.args))})"

@@ -516,3 +516,13 @@ def test_a_new_value_that_is_computed_of_itself_is_refused() -> None:
         product = is_op("relax.multiply")(relu, is_const())
     with pytest.raises(PassError, match="computed of b itself"):
         rewrite_bindings(ctx, lambda matched, values: {matched[relu]: op.exp(matched[product])}, FUNC)
+
+
+@pytest.mark.parametrize(("name", "matches"), [("add", True), ("multiply", True), ("subtract", False)])
+def test_operands_of_sums_and_products_in_either_order(name: str, matches: bool) -> None:
+    value, number = wildcard().has_shape((4,)), is_const()
+    pattern = is_op(f"relax.{name}")(value, number)
+    x = Var("x", TensorStructInfo((4,), "float32"))
+    operator = getattr(op, name)
+    assert pattern.match(operator(x, relax.const(1.0)))
+    assert bool(pattern.match(operator(relax.const(1.0), x))) is matches
