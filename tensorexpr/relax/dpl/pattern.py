@@ -12,6 +12,7 @@ from typing import Any
 
 from ...errors import TypeMismatchError
 from ...later import later
+from ...tir.expr import Type
 from ...tir.function import GlobalVar, PrimFunc
 from ...tir.op_registry import Op
 from ...tir.structural import structural_equal
@@ -20,6 +21,7 @@ from ..extents import same_shapes
 from ..ops.row import row_of
 from ..relations import BaseCheckResult, bind_symbols, struct_info_base_check
 from ..struct_info import ShapeExpr, StructInfo, TensorStructInfo, extent, with_symbols
+from ..types import get_static_type
 from .matcher import Matcher
 from .sequence import Relations
 
@@ -81,9 +83,9 @@ class DFPattern(Relations):
         """This, of which as much is known; symbols of `struct_info` stand for any extents."""
         return StructInfoPattern(self, struct_info)
 
-    def has_type(self, ttype: StructInfo) -> DFPattern:
-        """As `has_struct_info`, which says all that a type does."""
-        return StructInfoPattern(self, ttype)
+    def has_type(self, ttype: Type | StructInfo) -> DFPattern:
+        """This, a value of a type such as `relax.DynTensorType(2, "float32")`; of a struct info as `has_struct_info`."""
+        return StructInfoPattern(self, ttype) if isinstance(ttype, StructInfo) else TypePattern(self, ttype)
 
     def has_dtype(self, dtype: str) -> DFPattern:
         """This, a tensor of a dtype."""
@@ -407,7 +409,17 @@ class StructInfoPattern(_Around):
         return struct_info_base_check(with_symbols(self.struct_info, values), given) == BaseCheckResult.PASS
 
 
-TypePattern = StructInfoPattern
+class TypePattern(_Around):
+    """A pattern, and the type of the value, as `analysis.get_static_type` tells it: a struct info without extents."""
+
+    def __init__(self, pattern: DFPattern, ttype: Type) -> None:
+        super().__init__(pattern)
+        self.type = ttype
+
+    def holds(self, expr: Any) -> bool:
+        """Whether it is of this type."""
+        given = getattr(expr, "struct_info", None)
+        return given is not None and get_static_type(given) == self.type
 
 
 class DataTypePattern(_Around):

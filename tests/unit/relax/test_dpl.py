@@ -526,3 +526,12 @@ def test_operands_of_sums_and_products_in_either_order(name: str, matches: bool)
     operator = getattr(op, name)
     assert pattern.match(operator(x, relax.const(1.0)))
     assert bool(pattern.match(operator(relax.const(1.0), x))) is matches
+
+
+def test_types_say_dimensions_and_dtypes() -> None:
+    x = Var("x", TensorStructInfo((4, 3), "float32"))
+    assert wildcard().has_type(relax.DynTensorType(2, "float32")).match(x)
+    assert not wildcard().has_type(relax.DynTensorType(3, "float32")).match(x)
+    assert not wildcard().has_type(relax.DynTensorType(2, "float16")).match(x)
+    assert wildcard().has_type(relax.TupleType((relax.DynTensorType(2, "float32"),))).match(relax.Tuple([x]))
+    assert wildcard().has_type(TensorStructInfo((4, 3), "float32")).match(x)
