@@ -6,7 +6,7 @@ from typing import Any
 
 from ...lower.passes import ModulePass
 from ...tir.function import GlobalVar, IRModule
-from ..expr import Function
+from ..expr import ExternFunc, Function
 from ..visitor import Mutator
 from .passes import each_function, graph_pass
 from .rewriting import Rewriter
@@ -66,7 +66,7 @@ def AttachGlobalSymbol() -> ModulePass:
     def run(mod: IRModule) -> IRModule:
         made = mod.clone()
         for var, func in mod.functions_items():
-            if func.attrs.get("global_symbol") != var.name_hint:
+            if not isinstance(func, ExternFunc) and func.attrs.get("global_symbol") != var.name_hint:
                 made.update_func(var, func.with_attr("global_symbol", var.name_hint))
         return made
 

@@ -56,7 +56,7 @@ def DeadCodeElimination(entry_functions: Sequence[str] | None = None) -> ModuleP
 
 
 def _is_entry(func: Any) -> bool:
-    return "global_symbol" in func.attrs and not (isinstance(func, PrimFunc) and func.attrs.get("tir.is_private"))
+    return "global_symbol" in getattr(func, "attrs", {}) and not (isinstance(func, PrimFunc) and func.attrs.get("tir.is_private"))
 
 
 class _Folder(Mutator):

@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tensorexpr as tvm
 from tensorexpr import relax
 from tensorexpr.errors import DeclarationError, TypeMismatchError
 from tensorexpr.relax import BlockBuilder, TensorStructInfo, Var, op, transform
 from tensorexpr.relax.evaluator import Evaluator
 from tensorexpr.script import from_source
+from tensorexpr.script import relax as R
 from tensorexpr.tir.expr import Var as Symbol
 from tensorexpr.tir.function import IRModule
 
@@ -193,3 +195,16 @@ def test_pipelines_are_functions_too() -> None:
         bb.emit_func_output(bb.emit(relax.op.exp(x)))
     assert "R.call_tir" in relax.pipeline.zero_pipeline()(bb.get()).script()
     assert "R.call_tir" in relax.pipeline.default_build_pipeline()(bb.get()).script()
+
+
+@pytest.mark.parametrize("name", ["DeadCodeElimination", "AttachGlobalSymbol", "LegalizeOps", "FuseOps", "CanonicalizeBindings"])
+def test_modules_that_name_registered_functions(name: str) -> None:
+    @R.function
+    def main(x: R.Tensor((4,))):  # type: ignore[no-untyped-def]
+        y = R.exp(x)
+        return y
+
+    mod = tvm.IRModule({"main": main, "outside": relax.ExternFunc("a.registered.function")})
+    assert "main" in getattr(relax.transform, name)()(mod)
+    machine = relax.VirtualMachine(relax.build(mod, "llvm"), tvm.cpu())
+    np.testing.assert_allclose(machine["main"](np.zeros(4, "float32")).numpy(), np.ones(4), rtol=1e-6)
