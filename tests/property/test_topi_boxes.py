@@ -227,8 +227,9 @@ def _proposal(d: Values) -> Case:
             else:
                 box = box + move
             box = np.clip(box, 0, np.array([info[b, 1], info[b, 0]] * 2) - 1)
-            boxes.append(box)
-            marks.append(-1 if (box[2:] - box[:2] + 1 < info[b, 2] * least).any() else chances[b, kinds + a, y, x])
+            is_small = (box[2:] - box[:2] + 1 < info[b, 2] * least).any()
+            boxes.append(box + np.array([-1, -1, 1, 1]) * info[b, 2] * least / 2 * is_small)
+            marks.append(-1 if is_small else chances[b, kinds + a, y, x])
         kept: list[int] = []
         for i in np.argsort(-np.array(marks), kind="stable")[: before if before > 0 else None]:
             if len(kept) < after and all(overlap(boxes[k], boxes[i], 1) <= limit for k in kept):

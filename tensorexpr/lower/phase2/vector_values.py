@@ -53,9 +53,13 @@ class NoVectorFormError(Exception):
 
 
 class VectorValues:
-    """The values of one vector loop."""
+    """The values of one vector loop.
 
-    def __init__(self, loop: For, analyzer: Analyzer) -> None:
+    given: the arrays of the call, all elements of which are there from the start.
+    """
+
+    def __init__(self, loop: For, analyzer: Analyzer, given: frozenset[Var]) -> None:
+        self._given = given
         self.lanes = cast(IntImm, loop.extent).value
         self._loop, self._analyzer = loop, analyzer
         # From `min` on, not from 0: the body is written in terms of the variable's own values.
@@ -170,6 +174,10 @@ class VectorValues:
                 for index, extent in zip(load.indices, load.buffer.shape, strict=True)
             )
 
+    def _is_given(self, load: BufferLoad, mask: Mask | None) -> bool:
+        """Whether an element is there in the lanes of a mask, and has a value: in arrays of the function a choice may tell which have."""
+        return load.buffer.data in self._given and self._is_inside(load, mask)
+
     def _binary(self, expr: BinaryExpr, mask: Mask | None) -> PrimExpr:
         a, b = self.expr(expr.a, mask), self.expr(expr.b, mask)
         if mask is not None and isinstance(expr, _DIVISIONS) and _unsafe_divisor(expr):
@@ -217,7 +225,7 @@ class VectorValues:
             other = broadcast(self.expr(expr.b, mask), self.lanes)
             decided = broadcast(const(int(not conjunction), "bool"), self.lanes)
             return if_then_else(scalar, other, decided) if conjunction else if_then_else(scalar, decided, other)
-        if self._may_trap(expr.b, lambda load: self._is_inside(load, mask)):
+        if self._may_trap(expr.b, lambda load: self._is_inside(load) or self._is_given(load, mask)):
             inner = self.masks.narrowed(mask, expr.a if conjunction else ~expr.a, a if conjunction else logical_not(a))
         # Both sides are computed in all lanes; the mask keeps the right one's loads to those that need them.
         b = self.expr(expr.b, inner)
@@ -260,7 +268,7 @@ class VectorValues:
 
     def _arm(self, arm: PrimExpr, mask: Mask | None, condition: PrimExpr, vector: PrimExpr) -> PrimExpr:
         """An arm for the lanes that take it, or for all lanes of the mask where that does no harm: masks cost more than loads."""
-        harms = self._may_trap(arm, lambda load: self._is_inside(load, mask))
+        harms = self._may_trap(arm, lambda load: self._is_given(load, mask))
         return self.expr(arm, self.masks.narrowed(mask, condition, vector) if harms else mask)
 
     def _let(self, let: Let, mask: Mask | None) -> PrimExpr:

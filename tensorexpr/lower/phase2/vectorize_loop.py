@@ -31,14 +31,15 @@ def vectorize_loop(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     """`func` without VECTORIZED loops. With `tir.disable_vectorize` they become serial."""
     if not any(isinstance(s, For) and s.kind is ForKind.VECTORIZED for s in walk_statements(func.body)):
         return func
-    return func.with_body(_Vectorizer(not ctx.flag("tir.disable_vectorize")).stmt(func.body))
+    given = frozenset(buffer.data for buffer in func.buffer_map.values())
+    return func.with_body(_Vectorizer(not ctx.flag("tir.disable_vectorize"), given).stmt(func.body))
 
 
 class _Vectorizer:
-    """Finds the loops, innermost first."""
+    """Finds the loops, innermost first; `given` are the arrays of the call."""
 
-    def __init__(self, enabled: bool) -> None:
-        self._enabled = enabled
+    def __init__(self, enabled: bool, given: frozenset[Var]) -> None:
+        self._enabled, self._given = enabled, given
         self._analyzer = Analyzer()
 
     def stmt(self, stmt: Stmt) -> Stmt:
@@ -66,15 +67,15 @@ class _Vectorizer:
             return Copier({loop.loop_var: loop.min}).stmt(loop.body)
         if not self._enabled or not isinstance(loop.extent, IntImm) or loop.extent.value < 1:
             return replace(loop, kind=ForKind.SERIAL)
-        return _Body(loop, self._analyzer).outermost(loop.body)
+        return _Body(loop, self._analyzer, self._given).outermost(loop.body)
 
 
 class _Body:
     """The body of one vector loop."""
 
-    def __init__(self, loop: For, analyzer: Analyzer) -> None:
+    def __init__(self, loop: For, analyzer: Analyzer, given: frozenset[Var]) -> None:
         self._loop = loop
-        self._values = VectorValues(loop, analyzer)
+        self._values = VectorValues(loop, analyzer, given)
         self._analyzer = analyzer
         self._lanes = self._values.lanes
         self._written = {s.buffer.data for s in walk_statements(loop.body) if isinstance(s, BufferStore)}

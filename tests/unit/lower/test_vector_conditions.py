@@ -50,3 +50,18 @@ def test_arms_that_read_beyond_the_end_keep_their_mask() -> None:
     s = te.create_schedule(B.op)
     s[B].vectorize(B.op.axis[0])
     assert "predicate=T.Ramp(0, 1, 16) < T.Broadcast(13, 16)" in str(tvm.lower(s, [A, B]))
+
+
+def test_arms_that_read_what_may_not_be_written_keep_their_mask() -> None:
+    """A tile's own array has no values at the border: the choice says which elements were written."""
+    X = te.placeholder((64,), name="X")
+    P = te.compute((66,), lambda i: X[te.min(te.max(i - 1, 0), 63)] * 2.0, name="P")
+    B = te.compute((64,), lambda i: te.if_then_else(X[i] > 0.5, P[i + 2], 0.0), name="B")
+    s = te.create_schedule(B.op)
+    outer, inner = s[B].split(B.op.axis[0], factor=16)
+    s[B].vectorize(inner)
+    s[P].compute_at(s[B], outer)
+    assert "predicate" in str(tvm.lower(s, [X, B]))
+    x, found = np.random.default_rng(0).random(64, dtype="float32"), np.empty(64, "float32")
+    tvm.build(s, [X, B])(x, found)
+    np.testing.assert_allclose(found, np.where(x > 0.5, x[np.minimum(np.arange(64) + 1, 63)] * 2, 0), rtol=1e-6)
