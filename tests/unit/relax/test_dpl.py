@@ -411,16 +411,16 @@ class Rewrite:
 
 
 def test_patterns_of_a_context_have_values_of_their_own() -> None:
-    @R.function
-    def forked(x: R.Tensor((4,))):  # type: ignore[no-untyped-def]
+    @R.function  # type: ignore[untyped-decorator]
+    def forked(x: R.Tensor((4,))):  # type: ignore[no-untyped-def, valid-type]
         with R.dataflow():
             a = R.nn.relu(x)
             b = R.add(a, a)
             R.output(b)
         return b
 
-    @R.function
-    def apart(x: R.Tensor((4,))):  # type: ignore[no-untyped-def]
+    @R.function  # type: ignore[untyped-decorator]
+    def apart(x: R.Tensor((4,))):  # type: ignore[no-untyped-def, valid-type]
         with R.dataflow():
             a = R.nn.relu(x)
             c = R.nn.relu(x)
@@ -451,7 +451,7 @@ def test_only_used_by_two_is_used_by_neither_alone() -> None:
 
 def test_any_field_of_a_tuple() -> None:
     pattern = is_tuple([wildcard(), is_const()])
-    value = relax.Tuple([relax.const(1), relax.const(2)])
+    value = relax.Tuple([relax.const(1), relax.const(2)])  # type: ignore[arg-type]
     assert all(pattern[None].match(relax.TupleGetItem(value, index)) for index in (0, 1))
     assert not pattern[0].match(relax.TupleGetItem(value, 1))
 
@@ -464,8 +464,8 @@ def test_what_a_rule_leaves_is_tried_by_the_next_alternative() -> None:
         assert matched[either] is expr
         return expr if any_sum in matched else matched[kept]
 
-    @R.function
-    def before(x: R.Tensor((4,))):  # type: ignore[no-untyped-def]
+    @R.function  # type: ignore[untyped-decorator]
+    def before(x: R.Tensor((4,))):  # type: ignore[no-untyped-def, valid-type]
         with R.dataflow():
             a = R.exp(x)
             b = R.zeros((4,), "float32")
@@ -477,21 +477,22 @@ def test_what_a_rule_leaves_is_tried_by_the_next_alternative() -> None:
     assert "R.add" not in after.script() and "R.exp" in after.script()
 
 
-def test_products_that_share_an_operand_become_one() -> None:
-    @R.function
-    def apart(  # type: ignore[no-untyped-def]
-        x: R.Tensor((2, 4)), y: R.Tensor((2, 4)), a: R.Tensor((4, 3)), b: R.Tensor((4, 3)), c: R.Tensor((4, 3)), d: R.Tensor((4, 3))
-    ):
-        with R.dataflow():
-            p = R.matmul(x, a)
-            twice = R.add(b, b)
-            q = R.matmul(x, twice)
-            r = R.matmul(y, c)
-            s = R.matmul(y, d)
-            out = (p, q, r, s)
-            R.output(out)
-        return out
+PRODUCTS = """@R.function
+def apart(x: R.Tensor((2, 4)), y: R.Tensor((2, 4)), a: R.Tensor((4, 3)), b: R.Tensor((4, 3)), c: R.Tensor((4, 3)), d: R.Tensor((4, 3))):
+    with R.dataflow():
+        p = R.matmul(x, a)
+        twice = R.add(b, b)
+        q = R.matmul(x, twice)
+        r = R.matmul(y, c)
+        s = R.matmul(y, d)
+        out = (p, q, r, s)
+        R.output(out)
+    return out
+"""
 
+
+def test_products_that_share_an_operand_become_one() -> None:
+    apart: Any = from_source(PRODUCTS)
     with PatternContext() as ctx:
         data, weights = wildcard(), (wildcard(), wildcard())
         products = [is_op("relax.matmul")(data, weight) for weight in weights]
@@ -504,8 +505,8 @@ def test_products_that_share_an_operand_become_one() -> None:
     text = made.script()
     assert text.count("R.matmul(") == 2 and text.count("R.concat(") == 2 and text.count("R.strided_slice(") == 4
     rng = np.random.default_rng(0)
-    given = [rng.standard_normal([int(one) for one in param.struct_info.shape]).astype("float32") for param in made.params]
-    found, expected = (Evaluator(tvm.IRModule({"main": func}))("main", *given) for func in (made, apart))
+    given = [rng.standard_normal([int(one) for one in param.struct_info.shape]).astype("float32") for param in made.params]  # type: ignore[attr-defined]
+    found, expected = (Evaluator(tvm.IRModule({"main": func}))("main", *given) for func in (made, apart))  # type: ignore[dict-item]
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5)
 
@@ -533,5 +534,5 @@ def test_types_say_dimensions_and_dtypes() -> None:
     assert wildcard().has_type(relax.DynTensorType(2, "float32")).match(x)
     assert not wildcard().has_type(relax.DynTensorType(3, "float32")).match(x)
     assert not wildcard().has_type(relax.DynTensorType(2, "float16")).match(x)
-    assert wildcard().has_type(relax.TupleType((relax.DynTensorType(2, "float32"),))).match(relax.Tuple([x]))
+    assert wildcard().has_type(relax.TupleType((relax.DynTensorType(2, "float32"),))).match(relax.Tuple([x]))  # type: ignore[arg-type]
     assert wildcard().has_type(TensorStructInfo((4, 3), "float32")).match(x)

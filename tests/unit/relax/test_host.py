@@ -220,7 +220,7 @@ def test_what_graphs_print(capfd: pytest.CaptureFixture[str]) -> None:
     x = relax.Var("x", relax.TensorStructInfo((), "int32"))
     bb = relax.BlockBuilder()
     with bb.function("main", [x], pure=False):
-        bb.emit(op.print(x, relax.Tuple([x, x])))
+        bb.emit(op.print(x, relax.Tuple([x, x])))  # type: ignore[arg-type]
         bb.emit(op.print(x, format="number {:03d}"))
         bb.emit(op.assert_op(op.less(x, relax.const(6, "int32")), [x, x]))
         bb.emit(op.assert_op(op.less(x, relax.const(6, "int32")), [x], format="{} is too large"))

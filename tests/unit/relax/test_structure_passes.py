@@ -199,12 +199,12 @@ def test_pipelines_are_functions_too() -> None:
 
 @pytest.mark.parametrize("name", ["DeadCodeElimination", "AttachGlobalSymbol", "LegalizeOps", "FuseOps", "CanonicalizeBindings"])
 def test_modules_that_name_registered_functions(name: str) -> None:
-    @R.function
-    def main(x: R.Tensor((4,))):  # type: ignore[no-untyped-def]
+    @R.function  # type: ignore[untyped-decorator]
+    def main(x: R.Tensor((4,))):  # type: ignore[no-untyped-def, valid-type]
         y = R.exp(x)
         return y
 
-    mod = tvm.IRModule({"main": main, "outside": relax.ExternFunc("a.registered.function")})
+    mod = tvm.IRModule({"main": main, "outside": relax.ExternFunc("a.registered.function")})  # type: ignore[dict-item]
     assert "main" in getattr(relax.transform, name)()(mod)
     machine = relax.VirtualMachine(relax.build(mod, "llvm"), tvm.cpu())
     np.testing.assert_allclose(machine["main"](np.zeros(4, "float32")).numpy(), np.ones(4), rtol=1e-6)

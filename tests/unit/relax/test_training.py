@@ -117,9 +117,9 @@ def test_losses_that_do_not_fit() -> None:
     with pytest.raises(DeclarationError, match="a loss returns a variable that is a number, a tensor without axes"):
         AppendLoss("main", MSELoss("none")(info, info))(mod)
 
-    @R.function
-    def unblocked(x: R.Tensor((3,), "float64")) -> R.Tensor((), "float64"):
-        return R.sum(x)  # type: ignore[attr-defined]
+    @R.function  # type: ignore[untyped-decorator]
+    def unblocked(x: R.Tensor((3,), "float64")) -> R.Tensor((), "float64"):  # type: ignore[valid-type]
+        return R.sum(x)
 
     with pytest.raises(DeclarationError, match="the loss is more than one dataflow block; ConvertToDataflow"):
         AppendLoss("main", unblocked)(mod)
@@ -192,7 +192,7 @@ def test_parameters_that_are_none() -> None:
         ([x, x], "x appears twice"),
         ([x, y], "y is of float64, others are of float32"),
         (n, "n is of int64, no floating dtype"),
-        (relax.Tuple([x]), "is no variable of a tensor"),
+        (relax.Tuple([x]), "is no variable of a tensor"),  # type: ignore[arg-type]
         (relax.Var("o", TensorStructInfo((tir.Var("m", "int64"),))), "states are zeros like o, .* extents have to be numbers"),
     ):
         with pytest.raises(ArgumentError, match=what):
@@ -271,7 +271,7 @@ def test_the_gradient_of_a_network_with_states() -> None:
     """By differences of the loss, through the statistics of the batch."""
     mod = SetupTrainer(CrossEntropyLoss(), SGD(0.1), INFOS, legalize=False)(_network(True))
     rng = np.random.default_rng(1)
-    shapes = [tuple(map(int, param.struct_info.shape)) for param in mod["backbone"].params]
+    shapes = [tuple(map(int, param.struct_info.shape)) for param in mod["backbone"].params]  # type: ignore[attr-defined]
     values = [rng.standard_normal(shape).astype("float32") for shape in shapes]
     values[-1] = np.ones(16, "float32")
     targets = rng.integers(0, 3, 8)

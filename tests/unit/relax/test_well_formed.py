@@ -98,13 +98,13 @@ def test_types_are_only_checked_if_asked() -> None:
 
 
 def test_an_instrument_names_the_pass_that_breaks_a_graph() -> None:
-    broken = IRModule({"main": func(VarBinding(Y, op.exp(LV)), result=Y)})
+    broken = IRModule({"main": func(VarBinding(Y, op.exp(LV)), result=Y)})  # type: ignore[dict-item]
 
     @tvm.transform.module_pass(opt_level=0, name="Breaks")
     def breaks(mod: IRModule, ctx: Any) -> IRModule:
         return broken
 
-    whole = IRModule({"main": func(VarBinding(Y, op.exp(X)), result=Y)})
+    whole = IRModule({"main": func(VarBinding(Y, op.exp(X)), result=Y)})  # type: ignore[dict-item]
     with tvm.transform.PassContext(instruments=[WellFormedInstrument()]):
         assert "main" in relax.transform.CanonicalizeBindings()(whole)
         with pytest.raises(PassError, match=r"pass Breaks made a graph that isn't well-formed: .*lv"):

@@ -210,6 +210,6 @@ def test_lets_in_parentheses() -> None:
 def test_halves_of_requantised_numbers(compute_dtype: str, rounding: str, halves: list[int]) -> None:
     x = relay.var("x", shape=(6,), dtype="int32")
     scale, zero = (lambda value: relay.const(value, "float32")), relay.const(0, "int32")
-    value = relay.qnn.op.requantize(x, scale(0.5), zero, scale(1.0), zero, -1, rounding, compute_dtype, "int8")
+    value = relay.qnn.op.requantize(x, scale(0.5), zero, scale(1.0), zero, -1, rounding, compute_dtype, "int8")  # type: ignore[no-untyped-call]
     data = np.array([-5, -3, -1, 1, 3, 5], "int32")
     np.testing.assert_array_equal(relay.create_executor("graph").evaluate(relay.Function((x,), value))(data).numpy(), halves)

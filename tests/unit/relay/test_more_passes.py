@@ -71,7 +71,7 @@ def test_builds_flatten_them() -> None:
 @pytest.mark.parametrize("most, count", [(0, 1), (12, 1), (11, 1), (10, 2), (5, 3), (3, 9)])
 def test_concatenations_of_few_arguments(most: int, count: int) -> None:
     parts = [relay.var(f"x{n}", shape=(n + 1, 2)) for n in range(10)]
-    mod = tvm.IRModule.from_expr(relay.Function(parts, relay.concatenate(relay.Tuple(parts), 0)))
+    mod = tvm.IRModule.from_expr(relay.Function(parts, relay.concatenate(relay.Tuple(parts), 0)))  # type: ignore[arg-type]
     made = transform.SplitArgs(most)(mod)
     assert list_op_freqs(made)["concatenate"] == count
     arrays = [np.full((n + 1, 2), n, "float32") for n in range(10)]
@@ -200,7 +200,7 @@ def test_values_that_nothing_uses_go_in_one_walk() -> None:
         steps.append(relay.Var(f"v{n}"))
     body = steps[-1]
     for n in reversed(range(3000)):
-        body = relay.Let(steps[n], relay.add(steps[n - 1] if n else x, x), relay.Let(relay.Var(f"u{n}"), relay.exp(x), body))
+        body = relay.Let(steps[n], relay.add(steps[n - 1] if n else x, x), relay.Let(relay.Var(f"u{n}"), relay.exp(x), body))  # type: ignore[assignment]
     made = transform.DeadCodeElimination()(tvm.IRModule.from_expr(relay.Function((x,), body)))
     assert list_op_freqs(made) == {"add": 3000}
 

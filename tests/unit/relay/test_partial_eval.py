@@ -146,9 +146,9 @@ def test_types_of_what_is_unfolded_are_those_of_the_call() -> None:
     prelude = relay.prelude.Prelude(mod)
     prelude.mod.import_from_std("nat.rly")
     i = relay.var("i", shape=(3,))
-    double = relay.Function([v := relay.var("v", shape=(3,))], v + v)
+    double = relay.Function([v := relay.var("v", shape=(3,))], v + v)  # type: ignore[arg-type]
     three = relay.testing.make_nat_expr(prelude, 3)
-    mod["main"] = relay.Function([i], relay.Call(mod.get_global_var("nat_iterate")(double, three), [i]))
+    mod["main"] = relay.Function([i], relay.Call(mod.get_global_var("nat_iterate")(double, three), [i]))  # type: ignore[arg-type, assignment]
     made = evaluated(transform.InferType()(mod))
     assert operators(made) == {"add": 3}
     np.testing.assert_allclose(run(made, np.ones(3, "float32")).numpy(), np.full(3, 8.0))
@@ -169,7 +169,7 @@ def test_continuations(number: int) -> None:
     assert len(handed.params) == 3
     assert {var.name_hint for var in mod.get_global_vars()} == {"main", "power", "power_cps"}
     plain = transform.un_cps(handed)
-    mod["other"] = plain
+    mod["other"] = plain  # type: ignore[assignment]
     mod = transform.InferType()(mod)
     for x in (3.0, -3.0):
         expected = x**number + (2.0**number if x > 0 else 0)
