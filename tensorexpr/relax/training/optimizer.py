@@ -32,13 +32,11 @@ def _rest(value: float) -> float:
 class Optimizer:
     """Base of optimizers. One of your own overrides `step` and says what states it has, or `init` and `get_function`.
 
+    After `init` it has the variables that are optimised (`param_list`), their `dtype`, which numbers and states have too, and the values of
+    the states, NDArrays (`state`): hand them to the function, and keep what it returns.
+
     Args:
         name: of the function.
-
-    Attributes:
-        param_list: the variables that are optimised, after `init`.
-        dtype: theirs, which numbers and states have, too.
-        state: the values of the states, NDArrays; hand them to the function, and keep what it returns.
     """
 
     numbers: tuple[tuple[str, float], ...] = ()
