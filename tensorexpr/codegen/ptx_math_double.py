@@ -1,7 +1,8 @@
-"""Functions of float64 on devices, which have no C library: reductions as those of float32, with polynomials of twice the terms.
+"""Functions of float64 on devices, which have no C library: what differs from those of float32 by more than its coefficients.
 
-Coefficients are Chebyshev fits. Numbers in two parts are a double and what it leaves out. What is said of errors is the most that was
-seen on some thousand arguments (`tests/unit/ptx/test_double_math.py`); sin, cos and tan hold for |x| <= 2**17.
+Coefficients are Chebyshev fits. Numbers in two parts are a double and what it leaves out. Errors are the most that was seen on some
+thousand arguments (`tests/unit/ptx/test_double_math.py`), of those that `vector_math` has for both types, too: 2 ulp, of the inverse
+hyperbolic functions and atan2 3; sin, cos and tan hold for |x| <= 2**17.
 """
 
 from __future__ import annotations
@@ -10,11 +11,10 @@ import math
 from collections.abc import Callable, Mapping
 
 from .lanes import Lanes
-from .vector_math_exp import _EXP, _half_exp, exp
-from .vector_math_log import _LOG_DOUBLE, _bounded, _split_any, log_double
+from .vector_math_exp import _EXP, cosh, exp, sinh
+from .vector_math_log import _LOG_DOUBLE, _bounded, _split_any, acosh, asinh, atanh, log1p_double
+from .vector_math_trig import _HALF_PI, acos, asin, atan, atan2
 
-_HALF_PI = (1.5707963267948966, 6.123233995736766e-17)
-_PI = (2 * _HALF_PI[0], 2 * _HALF_PI[1])
 _LN2, _LN10 = math.log(2.0), math.log(10.0)
 _LOG2_E = (1.4426950408889634, 2.0355273740931033e-17)
 _LOG10_E = (0.4342944819032518, 1.098319650216765e-17)
@@ -29,22 +29,6 @@ _COS = (
     0.041666666666666664, -0.0013888888888888887, 2.4801587301584645e-05, -2.7557319221401993e-07,
     2.087675579079147e-09, -1.1470460841811526e-11, 4.7458692024108734e-14,
 )  # fmt: skip
-# (sinh(x)/x - 1) / x**2 in x**2 on |x| <= 1, error 2**-82.
-_SINH = (
-    0.16666666666666666, 0.008333333333333333, 0.0001984126984126984, 2.7557319223985825e-06, 2.505210838547607e-08,
-    1.605904382690051e-10, 7.647165414593481e-13, 2.8112909646770106e-15, 8.309171941866942e-18,
-)  # fmt: skip
-# (atan(x)/x - 1) / x**2 in x**2 on |x| <= tan(pi/8), error 2**-59, and (asin(x)/x - 1) / x**2 on |x| <= 1/2, error 2**-55.
-_ATAN = (
-    -0.3333333333333333, 0.19999999999999798, -0.14285714285658574, 0.11111111105033467, -0.09090908747438506, 0.07692296199967973,
-    -0.06666421745351814, 0.058788929347181634, -0.052301889934494805, 0.04550384655278787, -0.034539518756678086, 0.01625139658592304,
-)  # fmt: skip
-_ASIN = (
-    0.16666666666666669, 0.07499999999998433, 0.04464285714635543, 0.030381944138531247, 0.02237217294214989, 0.017352392720869973,
-    0.013971212973552933, 0.011479177415184906, 0.01032281435018578, 0.005457506718640358, 0.01740087944269402, -0.014851887071247204,
-    0.028757851367421566,
-)  # fmt: skip
-_TAN_PI_8, _TAN_3PI_8 = math.tan(math.pi / 8), math.tan(3 * math.pi / 8)
 # erf(x)/x - 1 in x**2 on |x| <= 1, error 2**-62; erfc(x) e**(x**2) in (x - 3) / (x + 2) on [1, 6], error 2**-68.
 _ERF_NEAR = (
     0.1283791670955126, -0.3761263890318375, 0.11283791670954879, -0.026866170645076792, 0.0052239776248180145, -0.000854832698083379,
@@ -57,7 +41,6 @@ _ERFC = (
     -3.799012263802328e-06, 3.6842664790339435e-07, 7.122526375837056e-07, 1.0492046346130479e-07, -1.0308429588769101e-07,
     -5.037764085911848e-08, 3.539204980045085e-09, 9.999525590414498e-09, 2.7208376418928396e-09,
 )  # fmt: skip
-_LARGE = 2.0**28  # from there on sqrt(x**2 + 1) is x
 
 
 def _power(r: Lanes, n: Lanes, exponent: Lanes) -> Lanes:
@@ -77,20 +60,6 @@ def exp10(x: Lanes) -> Lanes:
     clamped = x.at_most(309.0).at_least(-325.0)
     n, exponent = clamped.rounded(_LOG2_10)
     return _power(n.fma(-_LOG10_2[1], n.fma(-_LOG10_2[0], clamped)) * _LN10, n, exponent)
-
-
-def sinh(x: Lanes) -> Lanes:
-    """The hyperbolic sine, within 2 ulp."""
-    size, square = x.abs(), x * x
-    near = x.fma(square * square.polynomial(_SINH), x)
-    half = _half_exp(size)
-    return size.compare("olt", 1.0).choose(near, (half - 0.25 / half).signed_as(x))
-
-
-def cosh(x: Lanes) -> Lanes:
-    """The hyperbolic cosine, within 2 ulp."""
-    half = _half_exp(x.abs())
-    return half + 0.25 / half
 
 
 def _log_parts(x: Lanes) -> tuple[Lanes, Lanes]:
@@ -113,45 +82,11 @@ def log10(x: Lanes) -> Lanes:
     return _bounded(x, e.fma(_LOG10_2[0], within.fma(_LOG10_E[0], e * _LOG10_2[1])))
 
 
-def log1p(x: Lanes) -> Lanes:
-    """ln(1 + x), within 2 ulp: what 1 + x loses to rounding is made up for to first order."""
-    u = x + 1.0
-    back = u - 1.0
-    lost = (x - back) + (1.0 - (u - back))
-    usual = log_double(u) + lost / u
-    result = u.compare("olt", math.inf).choose(usual, u)
-    result = u.compare("oeq", 0.0).choose(x.constant(-math.inf), result)
-    return x.abs().compare("olt", 2.0**-54).choose(x, result)
-
-
-def asinh(x: Lanes) -> Lanes:
-    """The inverse hyperbolic sine, within 3 ulp."""
-    size = x.abs()
-    large = size.compare("ogt", _LARGE)
-    square = size * size
-    inner = large.choose(size, size + square / ((square + 1.0).sqrt() + 1.0))
-    return (log1p(inner) + large.choose(x.constant(_LN2), 0.0)).signed_as(x)
-
-
-def acosh(x: Lanes) -> Lanes:
-    """The inverse hyperbolic cosine, within 3 ulp; NaN below 1."""
-    large = x.compare("ogt", _LARGE)
-    above = x - 1.0
-    inner = large.choose(x, above + (above * (above + 2.0)).sqrt())
-    result = log1p(inner) + large.choose(x.constant(_LN2), 0.0)
-    return x.compare("olt", 1.0).choose(x.constant(math.nan), result)
-
-
-def atanh(x: Lanes) -> Lanes:
-    """The inverse hyperbolic tangent, within 3 ulp; infinite at 1, NaN beyond."""
-    size = x.abs()
-    return (log1p((size + size) / (1.0 - size)) * 0.5).signed_as(x)
-
-
 def _quadrant(size: Lanes) -> tuple[Lanes, Lanes]:
     """(r, n): size = n pi/2 + r."""
     n, number = size.rounded(2.0 / math.pi)
-    return n.fma(-_HALF_PI[1], n.fma(-_HALF_PI[0], size)), number
+    high, low = _HALF_PI["double"]
+    return n.fma(-low, n.fma(-high, size)), number
 
 
 def _sine(r: Lanes, square: Lanes) -> Lanes:
@@ -192,55 +127,6 @@ def tan(x: Lanes) -> Lanes:
     return (even.choose(sine, -cosine) / even.choose(cosine, sine)).flipped_by(x)
 
 
-def atan(x: Lanes) -> Lanes:
-    """The inverse tangent, within 2 ulp: reduced to |t| <= tan(pi/8) by one division."""
-    size, one = x.abs(), x.constant(1.0)
-    middle, far = size.compare("ogt", _TAN_PI_8), size.compare("ogt", _TAN_3PI_8)
-    t = far.choose(-one, middle.choose(size - 1.0, size)) / far.choose(size, middle.choose(size + 1.0, one))
-    square = t * t
-    tail = (t * square) * square.polynomial(_ATAN)
-    base = far.choose(x.constant(_HALF_PI[0]), middle.choose(x.constant(_HALF_PI[0] / 2), 0.0))
-    low = far.choose(x.constant(_HALF_PI[1]), middle.choose(x.constant(_HALF_PI[1] / 2), 0.0))
-    return (base + (t + (tail + low))).signed_as(x)
-
-
-def atan2(y: Lanes, x: Lanes) -> Lanes:
-    """The angle of (x, y), within 3 ulp: the inverse tangent of the smaller over the larger side, then the octant."""
-    width, height = x.abs(), y.abs()
-    steep = height.compare("ogt", width)
-    short, long = steep.choose(width, height), steep.choose(height, width)
-    ratio = short.compare("oeq", long).choose(x.constant(1.0), short / long)
-    ratio = long.compare("oeq", 0.0).choose(x.constant(0.0), ratio)
-    angle = atan(ratio)
-    angle = steep.choose(_HALF_PI[0] - (angle - _HALF_PI[1]), angle)
-    angle = x.bits().compare("slt", 0).choose(_PI[0] - (angle - _PI[1]), angle)  # by the sign bit, as -0.0 counts as negative
-    return x.compare("uno", y).choose(x + y, angle.signed_as(y))
-
-
-def _asine(t: Lanes, square: Lanes) -> Lanes:
-    return (t * square).fma(square.polynomial(_ASIN), t)
-
-
-def asin(x: Lanes) -> Lanes:
-    """The inverse sine, within 2 ulp; NaN beyond 1."""
-    size = x.abs()
-    near = size.compare("ole", 0.5)
-    square = near.choose(x * x, (1.0 - size) * 0.5)
-    value = _asine(near.choose(size, square.sqrt()), square)
-    return near.choose(value, _HALF_PI[0] - ((value + value) - _HALF_PI[1])).signed_as(x)
-
-
-def acos(x: Lanes) -> Lanes:
-    """The inverse cosine, within 2 ulp; NaN beyond 1."""
-    size = x.abs()
-    near = size.compare("ole", 0.5)
-    square = near.choose(x * x, (1.0 - size) * 0.5)
-    value = _asine(near.choose(x, square.sqrt()), square)
-    twice = value + value
-    far = x.compare("olt", 0.0).choose(_PI[0] - (twice - _PI[1]), twice)
-    return near.choose(_HALF_PI[0] - (value - _HALF_PI[1]), far)
-
-
 def hypot(x: Lanes, y: Lanes) -> Lanes:
     """sqrt(x**2 + y**2), within 2 ulp, where its square is a normal number; infinite if either side is, even beside a NaN."""
     result = x.fma(x, y * y).sqrt()
@@ -259,5 +145,5 @@ def erf(x: Lanes) -> Lanes:
 
 FORMULAS: Mapping[str, Callable[..., Lanes]] = {
     f"tir.{one.__name__}": one
-    for one in (exp2, exp10, sinh, cosh, log2, log10, log1p, asinh, acosh, atanh, sin, cos, tan, asin, acos, atan, atan2, hypot, erf)
-}
+    for one in (exp2, exp10, sinh, cosh, log2, log10, asinh, acosh, atanh, sin, cos, tan, asin, acos, atan, atan2, hypot, erf)
+} | {"tir.log1p": log1p_double}

@@ -18,7 +18,7 @@ from ..target.machine import Machine
 from .access import bytes_of, element_bytes, panel_along
 from .contractions import Contraction, contractions_of
 from .dot_products import DotProduct, dot_product_of
-from .machine import lanes_of
+from .machine import STREAMS, lanes_of
 from .sizes import tile_vectors
 from .tile_cycles import LOAD, PLANES, RegisterTile, Shape, packing_cycles, ranked_tiles, waits_for_rows
 
@@ -28,9 +28,9 @@ _PARALLEL_STEPS = 1 << 13
 _WORTH_A_COPY = 64
 # ... and for computing it once: 256 x 1024 x 1024 of W * scale takes as long either way with 16 rows, 1.4 times without with 32 (Zen 3).
 WORTH_ONE_COMPUTATION = 16
-# Rows of an operand side by side that prefetchers follow, and rows of the product up to which they decide: 4 x 2048 x 2048 1.46 ms with a
-# panel after the other, 1.2 in blocks of 64, 0.37 of 8; 24 rows 2.4 of 2.7, 48 rows as long (two cores of Zen 3).
-_STREAMS, _FOLLOWED = 8, 32
+# Rows of the product up to which prefetchers decide: 4 x 2048 x 2048 1.46 ms with a panel after the other, 1.2 in blocks of 64, 0.37 of 8;
+# 24 rows 2.4 of 2.7, 48 rows as long (two cores of Zen 3).
+_FOLLOWED = 32
 # Lanes that have less than half their places filled lose more than packing another axis costs.
 _FULL_LANES = 4
 _ROWS = 0.2  # cycles that a vector of a plane, far from that of the next step, delays the multiply-adds beside it
@@ -307,7 +307,7 @@ def _streamed(plan: Plan, target: Target) -> Plan | None:
         return None
     cores, row = target.num_cores if plan.parallel else 1, columns * contraction.right.bytes
     if rows <= _FOLLOWED:  # sums, as wide as a part, in the first cache: they are met again after few steps
-        block, kept, room = _STREAMS, rows * row, machine.caches[0].size
+        block, kept, room = STREAMS, rows * row, machine.caches[0].size
     else:  # rows of sums and of the operand in half of the second one; the rest is what passes through
         block, kept, room = pages, 2 * (rows + pages) * row, target.l2_cache_size_bytes
     parts = cores * -(-kept // (cores * room))

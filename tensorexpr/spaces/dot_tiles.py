@@ -20,18 +20,16 @@ from ..te.tensor import Tensor
 from ..tir.expr import Reduce
 from .contractions import Contraction, contraction_of, inline_moves
 from .dot_products import dot_product_of
-from .machine import is_parallel, lanes_of, operations
+from .machine import STREAMS, is_parallel, lanes_of, operations
 from .reduction import is_regrouped
 from .sizes import decided, written_rows
 from .stages import compute_of, is_untouched, tiled_result
 
-# Rows up to which panels don't pay: of 2, 4, 8, 16 and 32 rows 2048 x 2048 takes 1.33, 1.15, 1.13, 2.04 and 3.76 ms with panels, and 0.24,
-# 0.36, 0.92, 1.90 and 3.00 without; of 64 rows 4.9 and 5.5 (two cores of Zen 3).
+# Rows up to which panels don't pay: 2048 x 2048 takes 1.3, 1.7, 1.4, 2.0 and 3.1 ms with panels for 2, 4, 8, 16 and 32 rows, and 0.37, 0.7,
+# 1.2, 1.8 and 3.1 without; of 64 rows 4.9 and 5.5 (two cores of Zen 3).
 _MOST_ROWS = 32
 # Vectors of terms that make up for the sum of the last one's lanes.
 _LEAST_VECTORS = 8
-# Rows of a matrix side by side that prefetchers follow.
-_STREAMS = 8
 _TREE = 4.0  # cycles that the sum of a vector's lanes takes, beside those of other accumulators
 _CONVERTED = 2.0  # loads that a vector of small numbers takes the time of, which are converted
 
@@ -92,7 +90,7 @@ def _fitting(few: int, many: int, target: Target) -> Iterator[tuple[int, int]]:
     """Tiles whose accumulators, and the vectors of the shorter side with one of the other, are in registers, as broadcasts would be."""
     most = target.vector_registers - target.machine.scalar_registers
     for rows in range(1, few + 1):
-        for streams in range(1, min(many, _STREAMS) + 1):
+        for streams in range(1, min(many, STREAMS) + 1):
             if rows * streams + min(rows, streams) <= most:
                 yield rows, streams
 

@@ -15,6 +15,8 @@ from ..tir.rewriting import walk
 _MOVED = 16
 # Registers of one vector operation: enough to hide the latency of loads.
 VECTORS = 4
+# Rows of a matrix side by side that prefetchers follow.
+STREAMS = 8
 # Operations in whose time exp, tanh or their like is computed of a number that is there.
 _POLYNOMIAL = 5
 

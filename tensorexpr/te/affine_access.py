@@ -103,10 +103,11 @@ def access_of(load: ProducerLoad, axis_of: Callable[[Var], Axis | None]) -> Acce
     forms: list[Mapping[Axis, int] | None] = []
     partial: list[Mapping[Axis, int]] = []
     for index in load.indices:
-        terms = linear_form(unclamped(index)).terms
+        free = unclamped(index)
+        terms = linear_form(free).terms
         named = {atom: axis_of(atom) for atom in terms if isinstance(atom, Var)}
         known = {axis: terms[atom] for atom, axis in named.items() if axis is not None}
         partial.append(known)
-        forms.append(partial[-1] if len(known) == len(terms) and unclamped(index) is index else None)
+        forms.append(partial[-1] if len(known) == len(terms) and free is index else None)
     moved = (frozenset(axis for var in variables(index) if (axis := axis_of(var)) is not None) for index in load.indices)
     return Access(load, tuple(forms), tuple(partial), tuple(moved))

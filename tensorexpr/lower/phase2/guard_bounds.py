@@ -44,10 +44,10 @@ def conjuncts(condition: PrimExpr, hinted: bool = False) -> Iterator[tuple[PrimE
         yield condition, hinted
 
 
-def guards(body: Stmt, every: bool, free: FreeVars, values: bool = False) -> Iterator[Guard]:
+def guards(body: Stmt, every: bool, free: FreeVars, values: bool = False, clamps: bool = False) -> Iterator[Guard]:
     """The affine comparisons that guard statements in `body`, and values if `values` says so: the likely ones, or every one,
-    and then those of values too; and those that keep an index of a vector at its ends. What reads memory, or what a let inside the
-    body binds, can't be decided outside."""
+    and then those of values too; with `clamps` those that keep an index of a vector at its ends. What reads memory, or what a let inside
+    the body binds, can't be decided outside."""
     stack: list[tuple[Stmt, tuple[For, ...], frozenset[Var]]] = [(body, (), frozenset())]
     while stack:
         stmt, inner, bound = stack.pop()
@@ -60,7 +60,7 @@ def guards(body: Stmt, every: bool, free: FreeVars, values: bool = False) -> Ite
             conditions.append(stmt.condition)
         if every or values:
             conditions += [call.args[0] for expr in own_expressions(stmt) for call in lazy_values(expr)]
-        lanes = {loop.loop_var for loop in inner if loop.kind is ForKind.VECTORIZED}
+        lanes = {loop.loop_var for loop in inner if loop.kind is ForKind.VECTORIZED} if clamps else set()
         if lanes:
             conditions += [likely(end) for end in ends_of_clamps(stmt) if not lanes.isdisjoint(free(end))]
         for condition in conditions:

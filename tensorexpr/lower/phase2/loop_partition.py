@@ -322,7 +322,8 @@ class _Partitioner:
     def _find_cut(self, loop: For) -> _Cut | None:
         if loop.kind in (ForKind.VECTORIZED, ForKind.THREAD_BINDING):
             return None
-        open_guards = [g for g in guards(loop.body, self._all_guards, self._free, self._values) if g.condition not in self._assumed]
+        found_guards = guards(loop.body, self._all_guards, self._free, self._values, clamps=self._extrema is not None)
+        open_guards = [guard for guard in found_guards if guard.condition not in self._assumed]
         if not open_guards:
             return None
         found = _Found()
