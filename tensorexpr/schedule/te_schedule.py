@@ -29,6 +29,7 @@ from .steps import (
     ComputeInline,
     ComputeRoot,
     CreateGroup,
+    Distribute,
     Materialize,
     ReindexCacheRead,
     RFactor,
@@ -239,6 +240,22 @@ class Schedule(ShownAsText):
             part = next((number for number, own in enumerate(parts) if own is part), len(parts))
         self.apply_step(Materialize(stage.id, part))
         return self._tree.stages[-1].origin.output(0)
+
+    def distribute(self, tensor: Tensor) -> list[Tensor]:
+        """Sum up each term of a sum by a stage of its own; returns what these compute, in order. See `steps.Distribute`.
+
+            Y = te.compute((n, m), lambda i, j: te.sum(X[i, k] * W[k, j] + H[i, k] * U[k, j], axis=k))
+            of_x, of_h = s.distribute(Y)  # two products, and Y[i, j] = of_x[i, j] + of_h[i, j]
+
+        Args:
+            tensor: a result of the stage.
+
+        Raises:
+            ScheduleError: if the stage is scheduled already or is no sum over reduce axes of two terms or more.
+        """
+        known = len(self._tree.stages)
+        self.apply_step(Distribute(self[tensor].id))
+        return [stage.origin.output(0) for stage in self._tree.stages[known:]]
 
     def rfactor(self, tensor: Tensor, axis: IterVar, factor_axis: int = 0) -> Any:
         """Make a loop of a reduction a spatial axis of a new stage of partial results. See `steps.RFactor`.

@@ -20,7 +20,7 @@ from .dot_tiles import schedule_dots
 from .gpu import Tiling, alone_on_gpu, is_gpu, scheduled_for_gpu
 from .injective import schedule_injective
 from .machine import is_parallel, operations
-from .parts import MANY_READS, WORTH_A_LOOP, materialize_parts
+from .parts import MANY_READS, WORTH_A_LOOP, distribute_sums, materialize_parts
 from .products import schedule_contractions, schedule_convolutions
 from .recurrence import schedule_steps
 from .reduction import contiguous_axis, is_regrouped, schedule_root_reduction
@@ -60,6 +60,7 @@ def scheduled_by_plans(s: Schedule, target: Target, alternative: int = 0, wanted
     if is_gpu(target):
         scheduled_for_gpu(s, target, alternative, wanted)
         return
+    distribute_sums(s, target)
     materialize_parts(s, target)
     schedule_steps(s, target)
     scheduled_contractions(s, target, alternative)

@@ -6,6 +6,7 @@ from .base import REGISTRY, Step, step_from_json
 from .bind_loops import BindLoops
 from .by_blocks import ByBlocks
 from .caching import CacheRead, CacheReadOne, CacheReadWide, CacheWrite, ReindexCacheRead
+from .distribute import Distribute
 from .exact_split import ExactSplit
 from .grouping import CreateGroup, GroupComputeAt, GroupComputeRoot
 from .knob import Knob
@@ -41,6 +42,7 @@ __all__ = [
     "ComputeInline",
     "ComputeRoot",
     "CreateGroup",
+    "Distribute",
     "DoubleBuffer",
     "EnvThreads",
     "ExactSplit",

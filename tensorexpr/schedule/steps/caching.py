@@ -55,6 +55,16 @@ def redirect(op: Operation, old: Operation, new: Tensor) -> Operation:
     return replace(op, body=tuple(post_order_rewrite(body, rule) for body in op.body))
 
 
+def recomputed(stage: StageNode, op: ComputeOp) -> StageNode:
+    """The stage with another definition of its results, whose loops nothing has been said of."""
+    shown = make_stage(stage.id, stage.name, op, stage.is_output)
+    # what was said of the result's storage stays with the stage that stores it
+    shown = replace(shown, origin=stage.origin, scope=stage.scope, attach=stage.attach, rolling_buffer=stage.rolling_buffer)
+    shown = replace(shown, store_predicate=stage.store_predicate, nontemporal=stage.nontemporal)
+    shown = replace(shown, double_buffer=stage.double_buffer, aligns=stage.aligns)
+    return replace(shown, maps=stage.maps, layouts=stage.layouts, separators=stage.separators)
+
+
 @dataclass(frozen=True)
 class CacheWrite(StageStep):
     """A stage's computation moves to a new stage in `scope`; the stage itself only copies the result out.
@@ -88,12 +98,7 @@ class CacheWrite(StageStep):
         own = tuple(a.var for a in op.axis)
         copies = tuple(ProducerLoad(cached.output(n), own) for n in range(op.num_outputs))
         copy = ComputeOp(op.name, op.tag, op.attrs, op.axis, (), copies)
-        shown = make_stage(stage.id, stage.name, copy, stage.is_output)
-        # what was said of the result's storage stays with the stage that stores it
-        shown = replace(shown, origin=stage.origin, scope=stage.scope, attach=stage.attach, rolling_buffer=stage.rolling_buffer)
-        tree = tree.with_stage(replace(shown, store_predicate=stage.store_predicate, nontemporal=stage.nontemporal))
-        tree = tree.with_stage(replace(tree[stage.id], double_buffer=stage.double_buffer, aligns=stage.aligns))
-        tree = tree.with_stage(replace(tree[stage.id], maps=stage.maps, layouts=stage.layouts, separators=stage.separators))
+        tree = tree.with_stage(recomputed(stage, copy))
         # An intrinsic's stage keeps its tensorized loop where it computes.
         new = replace(initial_stage(len(tree.stages), cached.name, cached), scope=self.scope)
         return tree.with_new_stage(new, before=stage.id)

@@ -22,6 +22,7 @@ from ...schedule.steps import (
     ComputeAt,
     ComputeInline,
     CreateGroup,
+    Distribute,
     DoubleBuffer,
     ExactSplit,
     Fuse,
@@ -214,6 +215,10 @@ def _materialize(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step | Non
     return Materialize(stage.id, draw(st.integers(0, 3)))
 
 
+def _distribute(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step | None:
+    return Distribute(stage.id)
+
+
 def _rfactor(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step | None:
     loops = [axis for axis in stage.leaf if stage.is_reduction(axis)]
     return RFactor(stage.id, _pick(draw, loops), _pick(draw, (0, -1, 1))) if loops else None
@@ -307,6 +312,7 @@ _PROPOSALS = (
     _cache_write,
     _cache_read,
     _materialize,
+    _distribute,
     _rfactor,
     _transform_layout,
     _skip_padding,

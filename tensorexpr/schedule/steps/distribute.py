@@ -1,0 +1,98 @@
+"""The step that distributes a reduction over the terms of what it adds up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ...te.operation import ComputeOp, Operation
+from ...tir.attrs import EMPTY
+from ...tir.expr import Add, IntImm, IterVar, PrimExpr, ProducerLoad, Reduce, Sub, Var
+from ...tir.reduction_laws import operator_of
+from ...tir.rewriting import substitute
+from ..attachment import check_nothing_inside
+from ..naming import PythonNames
+from ..tree import ScheduleTree, initial_stage
+from .base import StageStep, check_not_inlined, stage_of
+from .caching import check_unscheduled, recomputed
+
+
+def terms_of(op: Operation) -> list[tuple[bool, PrimExpr]]:
+    """The terms that a sum adds up in each step, and whether each is taken away; none for what is no sum that starts from zero.
+
+    Example:
+        sum over k of A[i, k] * B[k, j] - (D[i, k] * E[k, j] - F[k]): the first product, the second one taken away, F[k].
+    """
+    body = op.body[0] if isinstance(op, ComputeOp) and len(op.body) == 1 else None
+    if not isinstance(body, Reduce) or body.init or operator_of(body.combiner) is not Add or not _is_always(body):
+        return []
+    return _terms(body.source[0], False)
+
+
+def _is_always(body: Reduce) -> bool:
+    return isinstance(body.condition, IntImm) and body.condition.value == 1
+
+
+def _terms(expr: PrimExpr, negative: bool) -> list[tuple[bool, PrimExpr]]:
+    if not isinstance(expr, (Add, Sub)):
+        return [(negative, expr)]
+    return _terms(expr.a, negative) + _terms(expr.b, negative ^ isinstance(expr, Sub))
+
+
+@dataclass(frozen=True)
+class Distribute(StageStep):
+    """Each term of a sum is summed by a stage of its own, and the stage adds up their results.
+
+    for i, j, k: C[i, j] += A[i, k] * B[k, j] - D[i, k] * E[k, j]    ->    for i, j, k: C.term0[i, j] += A[i, k] * B[k, j]
+                                                                            for i, j, k: C.term1[i, j] += D[i, k] * E[k, j]
+                                                                            for i, j: C[i, j] = C.term0[i, j] - C.term1[i, j]
+
+    As all that gives a sum another order, this rounds otherwise; where terms cancel each other in each step, sums of each may be larger
+    than theirs.
+    """
+
+    code: ClassVar[str] = "distribute"
+
+    def apply(self, tree: ScheduleTree) -> ScheduleTree:
+        """The stage reads the results of new stages before it, one for each of `terms_of` it.
+
+        Raises:
+            ScheduleError: if the stage is inlined or scheduled already, holds other stages, or is no sum of several terms.
+        """
+        stage = stage_of(tree, self.stage, "distribute")
+        check_not_inlined(stage, "distribute")
+        check_unscheduled(stage, "distribute")
+        check_nothing_inside(tree, stage, "; distribute comes before compute_at")
+        terms, op = terms_of(stage.op), stage.compute
+        if len(terms) < 2:
+            raise stage.refused("distribute, which takes a sum over reduce axes of two terms or more: te.sum(a + b, axis=k)")
+        total: PrimExpr | None = None
+        made = []
+        for number, (negative, term) in enumerate(terms):
+            name = tree.unique_name(f"{stage.name}.term{number}")
+            one = _sum_of(op, term, name)
+            made.append(one)
+            read = ProducerLoad(one.output(0), tuple(axis.var for axis in op.axis))
+            # the first term is never one that is taken away
+            total = read if total is None else Sub(total, read) if negative else Add(total, read)
+        assert total is not None
+        tree = tree.with_stage(recomputed(stage, ComputeOp(op.name, op.tag, op.attrs, op.axis, (), (total,))))
+        for one in made:
+            tree = tree.with_new_stage(initial_stage(len(tree.stages), one.name, one), before=stage.id)
+        return tree
+
+    def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
+        stage, new = after[self.stage], after.stages[len(before.stages) :]
+        listed = ", ".join(names.name_stage(one) for one in new)
+        lines = [line for one in new for line in names.axis_lines(one)]
+        return [f"{listed} = s.distribute({names.stage(stage)})", *lines]
+
+
+def _sum_of(op: ComputeOp, term: PrimExpr, name: str) -> ComputeOp:
+    """The sum of one term, with axes of its own."""
+    (body,) = op.body
+    assert isinstance(body, Reduce)
+    axes, summed = (tuple(IterVar(a.dom, Var(f"{a.name}.t", a.dtype), a.iter_type) for a in some) for some in (op.axis, op.reduce_axis))
+    renamed = {old.var: new.var for old, new in zip((*op.axis, *op.reduce_axis), (*axes, *summed), strict=True)}
+    reduce = Reduce(body.combiner, (substitute(term, renamed),), summed, body.condition, 0)
+    return ComputeOp(name, "", EMPTY, axes, summed, (reduce,))

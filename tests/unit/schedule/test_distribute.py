@@ -1,0 +1,84 @@
+"""Sums of several terms as several sums."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tensorexpr as tvm
+from tensorexpr import te
+from tensorexpr.errors import ScheduleError
+from tensorexpr.schedule import create_schedule
+from tensorexpr.schedule.steps import Distribute
+from tensorexpr.schedule.steps.distribute import terms_of
+from tensorexpr.spaces.default import default_schedule
+from tensorexpr.te.tensor import Tensor
+from tensorexpr.testing.check import assert_schedule_correct
+
+A, B = te.placeholder((16, 19), name="A"), te.placeholder((19, 24), name="B")
+D, E, F = te.placeholder((16, 19), name="D"), te.placeholder((19, 24), name="E"), te.placeholder((19,), name="F")
+
+
+def of_terms(first: int = 0) -> Tensor:
+    k = te.reduce_axis((first, 19), name="k")
+    return te.compute((16, 24), lambda i, j: te.sum(A[i, k] * B[k, j] - (D[i, k] * E[k, j] - F[k]), axis=k), name="C")
+
+
+def test_terms_are_what_each_step_adds_or_takes_away() -> None:
+    assert [(negative, str(term)) for negative, term in terms_of(of_terms().op)] == [
+        (False, "A[i, k] * B[k, j]"),
+        (True, "D[i, k] * E[k, j]"),
+        (False, "F[k]"),
+    ]
+    k = te.reduce_axis((0, 19), name="k")
+    assert terms_of(te.compute((16,), lambda i: te.max(A[i, k] + F[k], axis=k)).op) == []
+    assert terms_of(te.compute((16,), lambda i: te.sum(A[i, k] + F[k], axis=k, where=k < i)).op) == []
+
+
+@pytest.mark.parametrize("first", [0, 3])
+def test_they_add_up_to_the_same(first: int) -> None:
+    c = of_terms(first)
+    s = create_schedule(c.op)
+    one, two, three = s.distribute(c)
+    s[two].compute_at(s[c], c.op.axis[0])
+    s[one].split(s[one].op.axis[1], factor=5)
+    assert three.op.name == "C.term2"
+    assert_schedule_correct(s, [A, B, D, E, F, c])
+    again = create_schedule(c.op)
+    for step in type(s.trace).from_json(s.trace.to_json()):
+        again.apply_step(step)
+    assert str(again) == str(s) and "C_term0, C_term1, C_term2 = s.distribute(C)" in s.as_python()
+
+
+def test_what_has_one_term_is_refused() -> None:
+    k = te.reduce_axis((0, 19), name="k")
+    c = te.compute((16, 24), lambda i, j: te.sum(A[i, k] * B[k, j], axis=k), name="C")
+    s = create_schedule(c.op)
+    with pytest.raises(ScheduleError, match=r"distribute, which takes a sum .* te.sum\(a \+ b, axis=k\)"):
+        s.distribute(c)
+    s = create_schedule(of_terms().op)
+    s[s.outputs[0].output(0)].split(s.outputs[0].axis[0], factor=2)
+    with pytest.raises(ScheduleError, match="distribute comes before split"):
+        s.distribute(s.outputs[0].output(0))
+
+
+def complex_product(rows: int, columns: int, terms: int) -> list[Tensor]:
+    parts = [te.placeholder(shape, name=name) for name, shape in zip("abcd", [(rows, terms)] * 2 + [(terms, columns)] * 2, strict=True)]
+    a, b, c, d = parts
+    k, m = te.reduce_axis((0, terms), "k"), te.reduce_axis((0, terms), "m")
+    real = te.compute((rows, columns), lambda i, j: te.sum(a[i, k] * c[k, j] - b[i, k] * d[k, j], axis=k), name="re")
+    return [*parts, real, te.compute((rows, columns), lambda i, j: te.sum(a[i, m] * d[m, j] + b[i, m] * c[m, j], axis=m), name="im")]
+
+
+@pytest.mark.parametrize(("shape", "apart"), [((17, 24, 19), 2), ((1, 256, 64), 0), ((64, 64, 4), 0)], ids=str)
+def test_complex_products_are_products(shape: tuple[int, int, int], apart: int) -> None:
+    """One register tile for both took 20.9 ms for 512 x 512 x 512, with rows of the second operand along the sum 42.8; 9 to 10 since."""
+    tensors = complex_product(*shape)
+    s = default_schedule(tensors, "llvm")
+    assert sum(isinstance(step, Distribute) for step in s.trace) == apart
+    rng = np.random.default_rng(0)
+    a, b, c, d = (rng.standard_normal([int(size) for size in tensor.shape]).astype("float32") for tensor in tensors[:4])
+    found = np.empty((2, *shape[:2]), "float32")
+    tvm.build(s, tensors)(a, b, c, d, *found)
+    wanted = (a + 1j * b) @ (c + 1j * d)
+    np.testing.assert_allclose(found, [wanted.real, wanted.imag], rtol=1e-4, atol=1e-4)
