@@ -244,7 +244,11 @@ class Tiles:
         if windows is None or (plan.is_transposed and windows.size(*windows.channels) > FEW_SUMMED):
             summed.sort(key=lambda index: depths[index])
         group, on_all_cores = 1 if plan.dot is None else plan.dot.group, plan.pack is Pack.ROOT and plan.parallel
-        pack(s, panel, columns, summed, (plan.tile.vectors, plan.lanes), plan.is_transposed, on_all_cores, group)
+        # Columns with gaps between them, of every other element, are read as they lie: 300 x 412 x 517 of complex numbers that lie in
+        # pairs 9.6 -> 5.4 ms (two cores of Zen 3).
+        nearest = min((right.step(axis) for axis in self.contraction.summed if right.step(axis)), default=0)
+        transposed = plan.is_transposed and nearest < right.step(self.contraction.column)
+        pack(s, panel, columns, summed, (plan.tile.vectors, plan.lanes), transposed, on_all_cores, group)
         if plan.pack is Pack.GIVEN:
             s.apply_step(PreTransformed(s[panel].id))
         return panel

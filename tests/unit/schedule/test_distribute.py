@@ -11,6 +11,7 @@ from tensorexpr.errors import ScheduleError
 from tensorexpr.schedule import create_schedule
 from tensorexpr.schedule.steps import Distribute
 from tensorexpr.schedule.steps.distribute import terms_of
+from tensorexpr.schedule.tree import LoopKind
 from tensorexpr.spaces.default import default_schedule
 from tensorexpr.te.tensor import Tensor
 from tensorexpr.testing.check import assert_schedule_correct
@@ -82,3 +83,14 @@ def test_complex_products_are_products(shape: tuple[int, int, int], apart: int) 
     tvm.build(s, tensors)(a, b, c, d, *found)
     wanted = (a + 1j * b) @ (c + 1j * d)
     np.testing.assert_allclose(found, [wanted.real, wanted.imag], rtol=1e-4, atol=1e-4)
+
+
+def test_pairs_are_copied_along_rows() -> None:
+    """Columns of complex numbers that lie in pairs are two elements apart: nearer than terms are, so nothing is transposed."""
+    a, b = te.placeholder((17, 19, 2), name="a"), te.placeholder((19, 24, 2), name="b")
+    k = te.reduce_axis((0, 19), "k")
+    real = te.compute((17, 24), lambda i, j: te.sum(a[i, k, 0] * b[k, j, 0] - a[i, k, 1] * b[k, j, 1], axis=k), name="re")
+    s = default_schedule([a, b, real], "llvm")
+    copies = [stage for stage in s.tree.stages if stage.name.startswith("b.")]
+    assert len(copies) == 2 and not any(mark.kind is LoopKind.UNROLL for copy in copies for mark in copy.marks.values())
+    assert_schedule_correct(s, [a, b, real])
