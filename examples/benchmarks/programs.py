@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from programs_of_fields import PROGRAMS
+from programs_of_pieces import PROGRAMS
 from programs_of_users import Draw
 from turns import in_turn
 

@@ -33,7 +33,7 @@ from .access import bordered, bytes_of, element_bytes, flat_access, is_streamed
 from .convolutions import convolution_of
 from .machine import is_parallel, lanes_of
 from .sizes import decided, registers, written_rows
-from .stages import constant_extents, extents_of, is_untouched, result_of
+from .stages import constant_extents, extents_of, is_untouched, tiled_result
 
 # Terms of one window that are written out, and of all windows of a tile: code that is lowered and compiled up to nine times, once
 # for each combination of borders.
@@ -126,7 +126,7 @@ def _schedule(s: Schedule, stage: StageNode, target: Target) -> None:
     op = stage.compute
     _inline_paddings(s, stage)
     window = stage.origin.output(0)
-    result = result_of(s, stage)
+    result = tiled_result(s, stage)
     if result is window:
         window = s.cache_write(result, "local")
     else:

@@ -209,7 +209,9 @@ def window_cases() -> dict[str, Tensors]:
     line, image, last, box = data(2, 3, 17), data(1, 6, 9, 18), data(1, 7, 9, 20), data(1, 2, 5, 6, 18)
     small = data(1, 2, 9, 18, dtype="int8")
     pooled = topi.nn.pool2d(image, (3, 3), (1, 1), (1, 1), (1, 1, 1, 1), "max")
+    means = topi.nn.pool2d(image, (3, 3), (1, 1), (1, 1), (1, 1, 1, 1), "avg")
     return {
+        "two of one result": [image, topi.divide(pooled, means)],
         "one axis": [line, topi.nn.pool1d(line, 3, 2, 1, 1, "max")],
         "three axes": [box, topi.nn.pool3d(box, (2, 3, 2), (1, 2, 2), (1, 1, 1), (0, 1, 0), "max")],
         "channels last": [last, topi.nn.pool2d(last, (3, 3), (2, 2), (1, 1), (1, 1, 1, 1), "max", layout="NHWC")],
