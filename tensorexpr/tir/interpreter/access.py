@@ -72,10 +72,9 @@ def memory_of(machine: Machine, buffer: Buffer) -> Callable[[], Storage]:
 
 def scalar_address(machine: Machine, buffer: Buffer, indices: tuple[PrimExpr, ...]) -> Callable[[], tuple[Storage, int]]:
     """The storage and checked offset of one element."""
-    if len(indices) == 1 and buffer not in machine.boxed and isinstance(buffer.shape[0], IntImm) and not buffer.strides:
-        return _flat_address(machine, buffer, buffer.shape[0].value, indices[0])
-    if buffer not in machine.boxed and all(isinstance(one, IntImm) for one in (*buffer.shape, *buffer.strides, buffer.elem_offset)):
-        return _constant_address(machine, buffer, indices)
+    if buffer in machine.boxed or all(isinstance(one, IntImm) for one in (*buffer.shape, *buffer.strides, buffer.elem_offset)):
+        is_flat = len(indices) == 1 and buffer not in machine.boxed and not buffer.strides
+        return _flat_address(machine, buffer, indices[0]) if is_flat else _settled_address(machine, buffer, indices)
     memory, layout = memory_of(machine, buffer), element_layout(machine, buffer)
     thunks = [machine.compile(index) for index in indices]
 
@@ -95,37 +94,54 @@ def scalar_address(machine: Machine, buffer: Buffer, indices: tuple[PrimExpr, ..
     return address
 
 
-def _constant_address(machine: Machine, buffer: Buffer, indices: tuple[PrimExpr, ...]) -> Callable[[], tuple[Storage, int]]:
-    """`scalar_address` where the extents and strides of each dimension stand beside its index from the start."""
-    extents = tuple(as_int(extent) or 0 for extent in buffer.shape)
-    strides = tuple(as_int(stride) or 0 for stride in buffer.strides) or compact_strides(extents)
-    memory, offset = memory_of(machine, buffer), as_int(buffer.elem_offset) or 0
+def _settled_address(machine: Machine, buffer: Buffer, indices: tuple[PrimExpr, ...]) -> Callable[[], tuple[Storage, int]]:
+    """`scalar_address` where the layout is the storage's alone: what stands beside each index is found once for each storage."""
+    memory, layout = memory_of(machine, buffer), element_layout(machine, buffer)
     thunks = [machine.compile(index) for index in indices]
-    places = list(zip(thunks, extents, strides, strict=True))
+    slot, cells = machine.slot(buffer.data), machine.cells
+    known: Any = None
+    first, size, places = 0, 0, list[tuple[Thunk, int, int, int]]()
 
     def address() -> tuple[Storage, int]:
-        storage = memory()
-        at = offset - storage.origin
-        for thunk, extent, stride in places:
-            value = thunk()
+        nonlocal known, first, size, places
+        storage = cells[slot]
+        if storage is not known:
+            known = storage = memory()
+            mins, extents, strides, first = layout(storage)
+            size, places = len(storage.array), list(zip(thunks, mins, extents, strides, strict=True))
+        at = first
+        for thunk, low, extent, stride in places:
+            value = thunk() - low
             if not 0 <= value < extent:
-                _outside(buffer, [int(one()) for one in thunks], (0,) * len(extents), extents)
+                fail()
             at += value * stride
-        if not 0 <= at < len(storage.array):
-            _outside(buffer, [int(one()) for one in thunks], (0,) * len(extents), extents)
+        # Strides may lead out of the memory while every index is inside its extent.
+        if not 0 <= at < size:
+            fail()
         return storage, at
+
+    def fail() -> NoReturn:
+        mins, extents, _, _ = layout(known)
+        _outside(buffer, [int(thunk()) for thunk in thunks], mins, extents)
 
     return address
 
 
-def _flat_address(machine: Machine, buffer: Buffer, extent: int, index: PrimExpr) -> Callable[[], tuple[Storage, int]]:
-    """`scalar_address` of what lowered programs consist of: flat, compact, of constant size."""
-    memory, thunk, offset = memory_of(machine, buffer), machine.compile(index), machine.compile(buffer.elem_offset)
+def _flat_address(machine: Machine, buffer: Buffer, index: PrimExpr) -> Callable[[], tuple[Storage, int]]:
+    """`_settled_address` of what lowered programs consist of: flat, compact, of constant size."""
+    memory, thunk, slot, cells = memory_of(machine, buffer), machine.compile(index), machine.slot(buffer.data), machine.cells
+    (extent,), offset = (as_int(one) or 0 for one in buffer.shape), as_int(buffer.elem_offset) or 0
+    known: Any = None
+    first, size = 0, 0
 
     def address() -> tuple[Storage, int]:
-        storage, value = memory(), thunk()
-        at = value + offset() - storage.origin
-        if not (0 <= value < extent and 0 <= at < len(storage.array)):
+        nonlocal known, first, size
+        storage, value = cells[slot], thunk()
+        if storage is not known:
+            known = storage = memory()
+            first, size = offset - storage.origin, len(storage.array)
+        at = value + first
+        if not (0 <= value < extent and 0 <= at < size):
             _outside(buffer, [value], (0,), (extent,))
         return storage, at
 

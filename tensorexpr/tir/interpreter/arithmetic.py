@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,71 @@ def wrapped(op: Callable[[Any, Any], int], a: Thunk, b: Thunk, dtype: str) -> Th
 
     def run() -> int:
         value = op(a(), b())
+        return value if low <= value <= high else wrap_int(value, dtype)
+
+    return run
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """constant + sum of coefficient * value, the values in cells or computed by closures: an index, as nearly all of them are.
+
+    Sums and multiples wrap once, at the end: modulo a power of two that gives what wrapping at each step does.
+    """
+
+    constant: int
+    cells: tuple[tuple[int, int], ...] = ()  # of a slot, its coefficient
+    thunks: tuple[tuple[Thunk, int], ...] = ()
+
+    def scaled(self, by: int) -> Linear:
+        """The form times a number."""
+        return Linear(self.constant * by, tuple((s, c * by) for s, c in self.cells), tuple((t, c * by) for t, c in self.thunks))
+
+    def plus(self, other: Linear) -> Linear:
+        """The sum of two forms; terms of the same cell or closure are one."""
+        cells, thunks = dict(self.cells), dict(self.thunks)
+        for slot, coefficient in other.cells:
+            cells[slot] = cells.get(slot, 0) + coefficient
+        for thunk, coefficient in other.thunks:
+            thunks[thunk] = thunks.get(thunk, 0) + coefficient
+        return Linear(self.constant + other.constant, tuple(cells.items()), tuple(thunks.items()))
+
+
+def linear(form: Linear, cells: list[Any], dtype: str) -> Thunk:
+    """The closure of a linear form, with code of its own for few terms, which is what most have."""
+    low, high = int_limits(dtype)
+    constant, terms, thunks = form.constant, form.cells, form.thunks
+    if len(terms) == 1 and not thunks:
+        ((slot, scale),) = terms
+
+        def one() -> int:
+            value: int = constant + scale * cells[slot]
+            return value if low <= value <= high else wrap_int(value, dtype)
+
+        return one
+    if len(terms) == 2 and not thunks:
+        (slot, scale), (slot_b, scale_b) = terms
+
+        def two() -> int:
+            value: int = constant + scale * cells[slot] + scale_b * cells[slot_b]
+            return value if low <= value <= high else wrap_int(value, dtype)
+
+        return two
+    if len(terms) == 3 and not thunks:
+        (slot, scale), (slot_b, scale_b), (slot_c, scale_c) = terms
+
+        def three() -> int:
+            value: int = constant + scale * cells[slot] + scale_b * cells[slot_b] + scale_c * cells[slot_c]
+            return value if low <= value <= high else wrap_int(value, dtype)
+
+        return three
+
+    def run() -> int:
+        value = constant
+        for slot, scale in terms:
+            value += scale * cells[slot]
+        for thunk, scale in thunks:
+            value += scale * thunk()
         return value if low <= value <= high else wrap_int(value, dtype)
 
     return run

@@ -12,13 +12,27 @@ from ..dtype import parse_dtype, scalar_dtype, to_numpy
 from ..foreign import LIBM_FUNCTIONS
 from ..intrin import INTRINSICS
 from .access import load
-from .arithmetic import FLOAT_DIVISIONS, LANE_INT_DIVISIONS, LANE_OPS, SCALAR_INT_DIVISIONS, SCALAR_OPS, Thunk, converted, wrapped
+from .arithmetic import (
+    FLOAT_DIVISIONS,
+    LANE_INT_DIVISIONS,
+    LANE_OPS,
+    SCALAR_INT_DIVISIONS,
+    SCALAR_OPS,
+    Linear,
+    Thunk,
+    converted,
+    linear,
+    wrapped,
+)
 from .calls import access_ptr, address_of, llvm_call, type_annotation
 from .kernels import SHUFFLES, shuffle
 from .machine import Machine
 from .memory_calls import assume, atomic_add, isnullptr, undef
 from .packed import call_packed, call_trace, make_array, make_shape
 from .storage import InterpreterError
+
+# Terms of a linear form: a sum of thousands is a chain of closures, as the forms of all its parts would take time by the square.
+_MOST_TERMS = 8
 
 
 def _constant(machine: Machine, node: ir.IntImm | ir.StringImm) -> Thunk:
@@ -42,7 +56,38 @@ def _arithmetic(machine: Machine, node: ir.BinaryExpr) -> Thunk:
         lane_op = LANE_OPS[type(node)]
         return lambda: lane_op(a(), b())
     op = SCALAR_OPS[type(node)]
-    return wrapped(op, a, b, node.dtype) if dtype.is_int else lambda: op(a(), b())
+    if not dtype.is_int:
+        return lambda: op(a(), b())
+    form = _linear_of(machine, node)
+    if form is None:
+        return wrapped(op, a, b, node.dtype)
+    machine.linear[node] = form
+    return linear(form, machine.cells, node.dtype)
+
+
+def _linear_of(machine: Machine, node: ir.BinaryExpr) -> Linear | None:
+    """A sum, a difference or a multiple as one form of all the variables in it; None for what isn't linear."""
+    a, b = _term(machine, node.a), _term(machine, node.b)
+    if len(a.cells) + len(a.thunks) + len(b.cells) + len(b.thunks) > _MOST_TERMS:
+        return None
+    match node:
+        case ir.Add():
+            return a.plus(b)
+        case ir.Sub():
+            return a.plus(b.scaled(-1))
+        case ir.Mul() if isinstance(node.b, ir.IntImm):
+            return a.scaled(node.b.value)
+        case ir.Mul() if isinstance(node.a, ir.IntImm):
+            return b.scaled(node.a.value)
+    return None
+
+
+def _term(machine: Machine, node: ir.PrimExpr) -> Linear:
+    if isinstance(node, ir.IntImm):
+        return Linear(node.value)
+    if isinstance(node, ir.Var):
+        return Linear(0, ((machine.slot(node), 1),))
+    return machine.linear.get(node) or Linear(0, (), ((machine.compile(node), 1),))
 
 
 def _compare(machine: Machine, node: ir.CmpExpr) -> Thunk:

@@ -11,7 +11,7 @@ from ..buffer import Buffer
 from ..expr import PrimExpr, Var
 from ..rewriting import children
 from ..stmt import Stmt
-from .arithmetic import Thunk
+from .arithmetic import Linear, Thunk
 from .storage import InterpreterError, IterationLimitError, Lanes, RaceWatch, Storage
 from .thread_watch import ThreadWatch
 
@@ -48,6 +48,7 @@ class Machine:
         self.max_iterations = max_iterations
         self._left = float("inf") if max_iterations is None else max_iterations
         self.order = _ORDERS[parallel_order]
+        self.linear: dict[PrimExpr, Linear] = {}  # what the closures of integers compute, where that is linear
         self._slots: dict[Var, int] = {}
         self._thunks: dict[PrimExpr, Thunk] = {}
 

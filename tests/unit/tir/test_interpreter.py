@@ -186,6 +186,31 @@ def test_extern_functions() -> None:
     fails(func([c], body), [z], "'half' can't be interpreted.*given: none")
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int32", "uint16"])
+def test_linear_forms_wrap_as_their_steps_do(dtype: str) -> None:
+    """Sums and multiples are one form for the interpreter, which wraps once where the machine does at each step."""
+    kinds = {"add": (tir.Add, np.add), "sub": (tir.Sub, np.subtract), "mul": (tir.Mul, np.multiply)}
+    names, top = [tir.Var(name, dtype) for name in "abc"], int(np.iinfo(dtype).max)
+    for values in [(1, 2, 3), (top, top - 1, top), (top // 2, 0, 5), (0, top, top)]:
+        expr: tir.PrimExpr = names[0]
+        wanted = np.array([values[0]], dtype)
+        for kind, operand in [
+            ("mul", 7),
+            ("sub", 1),
+            ("mul", 90),
+            ("add", 2),
+            ("mul", 3),
+            ("sub", 0),
+            ("add", 11),
+            ("mul", 101),
+            ("sub", 2),
+        ]:
+            node, step = kinds[kind]
+            expr = node(expr, tir.const(operand, dtype) if kind == "mul" or operand > 2 else names[operand])
+            wanted = step(wanted, np.array([operand if kind == "mul" or operand > 2 else values[operand]], dtype))
+        assert evaluate(expr, *zip(names, values, strict=True)) == wanted[0]
+
+
 def test_deep_expressions_and_statements() -> None:
     c = tir.decl_buffer((1,), "int32", "C")
     deep: tir.PrimExpr = n
@@ -200,7 +225,7 @@ def test_deep_expressions_and_statements() -> None:
     interpret(func([c], body, n), [z, 2])
     assert z[0] == 6_002
     for _ in range(30_000):
-        deep = tir.Add(deep, n)
+        deep = tir.Max(deep, n)  # sums are one form, however deep they are
     fails(func([c], store(c, deep, 0), n), [z, 2], "nests deeper than")
 
 
