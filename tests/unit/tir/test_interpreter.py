@@ -205,9 +205,9 @@ def test_linear_forms_wrap_as_their_steps_do(dtype: str) -> None:
             ("mul", 101),
             ("sub", 2),
         ]:
-            node, step = kinds[kind]
+            node, computed = kinds[kind]
             expr = node(expr, tir.const(operand, dtype) if kind == "mul" or operand > 2 else names[operand])
-            wanted = step(wanted, np.array([operand if kind == "mul" or operand > 2 else values[operand]], dtype))
+            wanted = computed(wanted, np.array([operand if kind == "mul" or operand > 2 else values[operand]], dtype))
         assert evaluate(expr, *zip(names, values, strict=True)) == wanted[0]
 
 

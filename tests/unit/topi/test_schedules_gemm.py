@@ -151,7 +151,7 @@ def test_sums_in_blocks(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-@pytest.mark.parametrize("m, n, k", [(33, 19, 7), (48, 40, 9)])
+@pytest.mark.parametrize("m, n, k", [(33, 19, 7), (17, 40, 9)])
 def test_blocks_of_the_sum_around_all_tiles(name: str, m: int, n: int, k: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """As if a row were a page and two of them were translated at once: 3 or 4 blocks, of which the last one is shorter."""
     monkeypatch.setattr(machine, "machine_of", lambda target, cores: replace(machine_of(target, cores), page_bytes=1, translations=2))
