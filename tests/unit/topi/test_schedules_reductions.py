@@ -7,6 +7,7 @@ import pytest
 
 import tensorexpr as tvm
 from tensorexpr import te, tir, topi
+from tensorexpr.schedule.tree import LoopKind
 from tensorexpr.spaces.reduction import contiguous_axis
 from tensorexpr.target import Target
 from tensorexpr.te.operation import ComputeOp
@@ -75,3 +76,24 @@ def test_operands_that_are_read_once_are_not_copied() -> None:
     q, v, k = te.placeholder((6, 40), name="Q"), te.placeholder((6, 50, 40), name="K"), te.reduce_axis((0, 40), "k")
     scores = te.compute((6, 50), lambda h, j: te.sum(q[h, k] * v[h, j, k], axis=k))
     assert all("global" not in stage.op.name for stage in default_schedule([q, v, scores], NARROW).stages)
+
+
+@pytest.mark.parametrize(("lags", "lanes_are_results"), [(3, False), (13, True)])
+def test_correlations_have_lags_in_the_lanes_where_these_fill_some(lags: int, lanes_are_results: bool) -> None:
+    x, k = te.placeholder((2, 30 + lags), name="X"), te.reduce_axis((0, 30), "k")
+    out = te.compute((2, lags), lambda i, j: te.sum(x[i, k] * x[i, k + j], axis=k), name="Y")
+    assert isinstance(out.op, ComputeOp) and (contiguous_axis(out.op, 4) is out.op.axis[1]) is lanes_are_results
+    assert_schedule_correct(default_schedule([x, out], NARROW), [x, out], phases=(2,))
+
+
+@pytest.mark.parametrize("offsets", [3, 20])
+def test_rows_that_share_a_vector_go_on_side_by_side(offsets: int) -> None:
+    """Of each step A is read once for up to as many offsets as sums hide the latency of an addition."""
+    a, b = te.placeholder((9, 4, 11), name="A"), te.placeholder((9, 4, 10 + offsets), name="B")
+    k = te.reduce_axis((0, 9), "k")
+    out = te.compute((offsets, 4, 11), lambda v, y, x: te.sum(a[k, y, x] * b[k, y, x + v], axis=k), name="Y")
+    s = default_schedule([a, b, out], NARROW)
+    node = s.tree[s[out].id]
+    unrolled = [node.axes[axis].name for axis, mark in node.marks.items() if mark.kind is LoopKind.UNROLL]
+    assert unrolled == ["v.inner"]
+    assert_schedule_correct(s, [a, b, out], phases=(2,))
