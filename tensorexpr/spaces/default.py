@@ -26,7 +26,7 @@ from .recurrence import schedule_steps
 from .reduction import contiguous_axis, is_regrouped, schedule_root_reduction
 from .rows import common_rows, has_known_rows, schedule_rows
 from .stages import constant_extents, is_untouched, reads_elementwise, result_of
-from .turned import turn_operands
+from .turned import turn_operands, turn_tables
 from .window import schedule_sums_of_windows, schedule_windows
 
 
@@ -64,6 +64,7 @@ def scheduled_by_plans(s: Schedule, target: Target, alternative: int = 0, wanted
     materialize_parts(s, target)
     schedule_steps(s, target)
     scheduled_contractions(s, target, alternative)
+    turn_tables(s, target)
     left = untouched_stages(s)
     # Last, as rows are for whatever is left: a softmax behind a product shares no loop with the product's tiles.
     rows = rows_of_program(s, left, target)

@@ -1,9 +1,12 @@
-"""Sums whose results could be lanes but for one operand that lies along the sum: it is copied with the axes of results innermost.
+"""Stages whose results could be lanes but for an operand that lies across them: it is copied with the axes of results innermost.
 
     Y[i, j] = sum over k of A[i, k] * B[i + j, k]        a band of A @ B.T: nothing uses a vector of B twice, so it is no product in tiles
     T[k, n] = B[n, k];  Y[i, j] = sum over k of A[i, k] * T[k, i + j]
 
-Each element of B is read for many results, so that the copy costs less than a sum over lanes for each of them.
+    Y[i, j] = |A[i, 0] - B[j, 0]| + |A[i, 1] - B[j, 1]|          distances of pairs: the lanes j are two elements apart
+    T[c, j] = B[j, c];  Y[i, j] = |A[i, 0] - T[0, j]| + |A[i, 1] - T[1, j]|
+
+Each element of B is read for many results, so that the copy costs less than a sum over lanes, or gathering them, for each of them.
 """
 
 from __future__ import annotations
@@ -11,11 +14,14 @@ from __future__ import annotations
 from math import prod
 
 from ..schedule.te_schedule import Schedule
-from ..schedule.tree import StageNode
+from ..schedule.tree import Root, StageNode
 from ..target import Target
-from ..te.operation import ComputeOp
+from ..te.affine_access import Access
+from ..te.operation import ComputeOp, loads
+from ..te.tensor import Tensor
 from ..tir.arithmetic import as_int
 from ..tir.expr import Reduce, Var
+from .access import flat_access
 from .contractions import Operand, Refused, contraction_of, operands_of
 from .machine import is_parallel, lanes_of
 from .stages import constant_extents, extents_of, is_untouched
@@ -30,7 +36,38 @@ def turn_operands(s: Schedule, target: Target) -> None:
         node = s.tree[stage.id]
         found = _turned(s, node, target) if is_untouched(node) and isinstance(node.op, ComputeOp) and node.op.reduce_axis else None
         if found is not None:
-            _copy(s, node, *found, target)
+            right, along, across = found
+            _copy(s, node, right.tensor, along, across, target)
+
+
+def turn_tables(s: Schedule, target: Target) -> None:
+    """Give stages without sums copies of what they read again and again across the lanes, and nothing else: points of pairs, say."""
+    for stage in list(s.tree.in_order()):
+        node = s.tree[stage.id]
+        if is_untouched(node) and isinstance(node.op, ComputeOp) and not node.op.reduce_axis and node.op.axis:
+            for tensor, across in _tables(s, node, target).items():
+                _copy(s, node, tensor, len(tensor.shape) - 1, across, target)
+
+
+def _tables(s: Schedule, stage: StageNode, target: Target) -> dict[Tensor, int]:
+    """What is worth a copy for a stage, and which of its indices has the lanes."""
+    op, extents = stage.compute, constant_extents(stage.compute.axis)
+    lane, lanes = op.axis[-1].var, lanes_of(target, stage.origin.output_dtype(0))
+    if extents is None or extents[-1] < lanes:
+        return {}
+    reads: dict[Tensor, list[Access[Var]]] = {}
+    for load in loads(op):
+        if isinstance(load.producer, Tensor) and isinstance(s.tree.producer(load).attach, Root):
+            reads.setdefault(load.producer, []).append(flat_access(load))
+    found = {}
+    for tensor, accesses in reads.items():
+        size = prod(as_int(extent) or 0 for extent in tensor.shape)
+        places = {access.index_of(lane) for access in accesses}
+        across = places.pop() if len(places) == 1 else None
+        is_apart = across is not None and across < len(tensor.shape) - 1 and all(access.is_affine for access in accesses)
+        if is_apart and across is not None and size and prod(extents) >= _READS * size:
+            found[tensor] = across
+    return found
 
 
 def _turned(s: Schedule, stage: StageNode, target: Target) -> tuple[Operand, int, int] | None:
@@ -60,10 +97,10 @@ def _turned(s: Schedule, stage: StageNode, target: Target) -> tuple[Operand, int
     return right, along, across[0]
 
 
-def _copy(s: Schedule, stage: StageNode, right: Operand, along: int, across: int, target: Target) -> None:
+def _copy(s: Schedule, stage: StageNode, tensor: Tensor, along: int, across: int, target: Target) -> None:
     """The copy, in blocks that are transposed in registers."""
-    lanes = lanes_of(target, right.load.dtype)
-    copy = s.cache_read(right.tensor, "global", [stage.origin.output(0)])
+    lanes = lanes_of(target, tensor.dtype)
+    copy = s.cache_read(tensor, "global", [stage.origin.output(0)])
 
     def layout(*i: Var) -> list[Var]:
         order = [*range(len(i))]
@@ -73,7 +110,7 @@ def _copy(s: Schedule, stage: StageNode, right: Operand, along: int, across: int
     axes = s[copy].transform_layout(layout)
     term, result = axes[across], axes[along]
     outer, lane = s[copy].split(result, factor=lanes)
-    blocks, step = s[copy].split(term, factor=lanes)
+    blocks, step = s[copy].split(term, factor=min(lanes, prod(extents_of((term,)))))
     s[copy].reorder(*axes[:across], outer, *axes[along + 1 :], blocks, step, lane)
     s[copy].unroll(step)
     s[copy].vectorize(lane)
