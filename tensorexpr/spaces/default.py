@@ -20,6 +20,7 @@ from .dot_tiles import schedule_dots
 from .gpu import Tiling, alone_on_gpu, is_gpu, scheduled_for_gpu
 from .injective import schedule_injective
 from .machine import is_parallel, operations
+from .pairs import schedule_pairs
 from .parts import MANY_READS, WORTH_A_LOOP, distribute_sums, materialize_parts
 from .products import schedule_contractions, schedule_convolutions
 from .recurrence import schedule_steps
@@ -78,6 +79,7 @@ def scheduled_by_plans(s: Schedule, target: Target, alternative: int = 0, wanted
 def scheduled_contractions(s: Schedule, target: Target, alternative: int = 0) -> None:
     """Schedule what a rule for sums of products or windows takes, with what it reads and what reads it."""
     # From the most special rule on: each takes only what those before it left untouched.
+    schedule_pairs(s, target)
     schedule_contractions(s, target, alternative, by_dots=True)
     schedule_windows(s, target)
     schedule_sums_of_windows(s, target)

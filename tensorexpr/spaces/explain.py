@@ -15,6 +15,8 @@ from .convolutions import convolution_of
 from .default import inline_cheap_stages, rows_of_program, scheduled_contractions, untouched_stages
 from .dot_tiles import dot_tile
 from .gpu import is_gpu, seen_on_gpu
+from .pairs import row_of_pairs
+from .parts import distribute_sums
 from .products import planned, plans_of
 from .window import is_sum_of_windows, is_window
 
@@ -29,6 +31,8 @@ def explain_default(tensors: Sequence[Tensor], target: TargetLike | None = None)
     chosen = Target.target_or_current(target)
     s = Schedule(tuple(tensor.op for tensor in tensors if not isinstance(tensor.op, PlaceholderOp)))
     inline_cheap_stages(s, chosen)
+    if not is_gpu(chosen):
+        distribute_sums(s, chosen)
     return "\n".join(_lines(s, chosen)) or "nothing is reduced: loops over the results, in vectors and in parallel"
 
 
@@ -49,6 +53,9 @@ def _lines(s: Schedule, target: Target) -> Iterator[str]:
 
 def _seen(s: Schedule, stage: StageNode, op: ComputeOp, target: Target) -> str:
     """What the first rule that takes a stage makes of it, in the order of `scheduled_by_plans`."""
+    row = row_of_pairs(s.tree, stage, target)
+    if row is not None:
+        return f"a sum over pairs: {op.axis[row].name} in the lanes, each term for all of them"
     if planned(s, stage, target, by_dots=True):
         return "a contraction by instructions that sum groups of small numbers"
     if is_window(s, stage):

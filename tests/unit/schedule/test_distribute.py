@@ -78,7 +78,7 @@ def test_complex_products_are_products(shape: tuple[int, int, int], apart: int) 
     s = default_schedule(tensors, "llvm")
     assert sum(isinstance(step, Distribute) for step in s.trace) == apart
     rng = np.random.default_rng(0)
-    a, b, c, d = (rng.standard_normal([int(size) for size in tensor.shape]).astype("float32") for tensor in tensors[:4])
+    a, b, c, d = (rng.standard_normal([int(str(size)) for size in tensor.shape]).astype("float32") for tensor in tensors[:4])
     found = np.empty((2, *shape[:2]), "float32")
     tvm.build(s, tensors)(a, b, c, d, *found)
     wanted = (a + 1j * b) @ (c + 1j * d)
