@@ -48,11 +48,37 @@ def _rows(s: Schedule, tensor: Tensor, loops: list[Loop], target: Target) -> lis
 
     The loop over vectors stays serial if there are enough rows: what only the row decides is then computed once for each.
     """
+    if (place := _before_components(loops, lanes_of(target, tensor.dtype))) is not None:
+        return _components(s, tensor, loops, place, target)
     last = loops[-1]
     outer, inner = s[tensor].split(last.axis, factor=vector_of(s[tensor], last.axis, last.extent, target))
     s[tensor].vectorize(inner)
     rows = [loop.axis for loop in loops[:-1]]
     return rows if prod([loop.extent for loop in loops[:-1]]) >= 8 * target.num_cores else [*rows, outer]
+
+
+def _before_components(loops: list[Loop], lanes: int) -> int | None:
+    """The loop to have in the lanes where what is inside of it would leave half of them empty; None if the last one fills more.
+
+    Example:
+        the inverses of n matrices of 2 x 2 side by side: n (18304 of them 0.041 -> 0.024 ms; results of 7 components 0.74 of the speed).
+    """
+    place = len(loops) - 1
+    while place and 2 * prod([loop.extent for loop in loops[place:]]) <= lanes:
+        place -= 1
+    return place if place < len(loops) - 1 and loops[place].extent >= 2 * lanes else None
+
+
+def _components(s: Schedule, tensor: Tensor, loops: list[Loop], place: int, target: Target) -> list[IterVar]:
+    """Vectors along a loop outside of short ones, which are written out; returns the loops to run in parallel."""
+    stage, row = s[tensor], loops[place]
+    outer, inner = stage.split(row.axis, factor=lanes_of(target, tensor.dtype))
+    short = [loop.axis for loop in loops[place + 1 :]]
+    stage.reorder(*[loop.axis for loop in loops[:place]], outer, *short, inner)
+    for axis in short:
+        stage.unroll(axis)
+    stage.vectorize(inner)
+    return [*[loop.axis for loop in loops[:place]], outer]
 
 
 def _symbolic(s: Schedule, tensor: Tensor, target: Target) -> None:

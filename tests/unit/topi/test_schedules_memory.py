@@ -8,6 +8,8 @@ import pytest
 
 import tensorexpr as tvm
 from tensorexpr import te, topi
+from tensorexpr.schedule.tree import LoopKind
+from tensorexpr.target import Target
 from tensorexpr.testing import assert_schedule_correct
 from tensorexpr.testing.machine_code import assembly, hot_loop
 from tensorexpr.topi.schedules import default_schedule
@@ -404,3 +406,15 @@ def test_columns_are_no_rows(name: str) -> None:
     loop = hot_loop(assembly(default_schedule(args, target), args, target))
     assert loop is not None
     assert loop.bits == 256
+
+
+@pytest.mark.parametrize(("components", "dtype"), [((2, 2), "float32"), ((3,), "float32"), ((2,), "int16"), ((2,), "float64")])
+def test_short_last_axes_leave_the_lanes_to_others(components: tuple[int, ...], dtype: str) -> None:
+    x = te.placeholder((5, 37, *components), dtype, name="x")
+    out = te.compute(x.shape, lambda b, i, *c: x(b, i, *c[:-1], (c[-1] + 1) % components[-1]) + x(b, i, *c), name="y")
+    wide = Target("llvm -num-cores=2 -vector-width=256")
+    s = default_schedule([x, out], wide)
+    node = s.tree[s[out].id]
+    (lane,) = (node.axes[axis].name for axis, mark in node.marks.items() if mark.kind is LoopKind.VECTORIZE)
+    assert lane.startswith("i")
+    assert_schedule_correct(s, [x, out], phases=(2,))
