@@ -24,7 +24,7 @@ from ..tir.stmt import For, ForKind, SeqStmt, Stmt
 from ..tir.structural import structural_equal
 from ..tir.structural_digest import structural_hash
 from .expr import Constant, PrimValue, RelaxExpr, Tuple, TupleGetItem
-from .struct_info import ShapeExpr, StructInfo, TensorStructInfo, TupleStructInfo
+from .struct_info import PrimStructInfo, ShapeExpr, StructInfo, TensorStructInfo, TupleStructInfo
 
 _MOST_MADE = 4096
 
@@ -147,7 +147,7 @@ class _Inputs:
     """Placeholders for the tensors among the arguments of a function on tensors."""
 
     def __init__(self, sizes: Sizes) -> None:
-        self.given: list[tuple[Any, Tensor]] = []
+        self.given: list[tuple[Any, Tensor | Symbol]] = []
         self._sizes = sizes
 
     def __call__(self, value: Any) -> Any:
@@ -168,7 +168,8 @@ class _Inputs:
         info = value.struct_info
         if isinstance(info, TupleStructInfo):
             return [self(TupleGetItem(value, n)) for n in range(len(info.fields))]
-        if not isinstance(info, TensorStructInfo) or info.extents is None or not info.dtype:
+        is_number = isinstance(info, PrimStructInfo) and bool(info.dtype)
+        if not is_number and (not isinstance(info, TensorStructInfo) or info.extents is None or not info.dtype):
             raise DeclarationError(
                 f"{value} is {info}: a tensor computation needs the shape and dtype of its operands; match_cast it first"
             )
@@ -176,7 +177,8 @@ class _Inputs:
         known = next((made for given, made in self.given if given is value), None)
         if known is None:
             name = getattr(value, "name_hint", "const" if isinstance(value, Constant) else "x")
-            known = te.placeholder([self._sizes.extent(one) for one in info.extents], info.dtype, name)
+            extents = [] if is_number else [self._sizes.extent(one) for one in info.extents]
+            known = Symbol(name, info.dtype) if is_number else te.placeholder(extents, info.dtype, name)
             self.given.append((value, known))
         return known
 
@@ -224,12 +226,13 @@ def tensor_function(func: Callable[..., Any], args: Sequence[Any], kwargs: Mappi
         sizes = Sizes([*shapes, tuple(lost)])
         inputs = _Inputs(sizes)
         outputs = _computed(func, inputs, args, kwargs)
-    tensors = [made for _, made in inputs.given]
+    inside = [made for _, made in inputs.given]
+    tensors = [made for made in inside if isinstance(made, Tensor)]
     infos = tuple(TensorStructInfo(one.shape, one.dtype) for one in outputs)
     arguments = {one for made in tensors for one in made.shape if isinstance(one, Symbol)}
     used = {var for made in tensors for extent in made.shape for var in variables(extent)} | Sizes(()).unknown(outputs)
-    free = tuple(sorted(used - arguments, key=lambda var: var.name))
-    made = function_of_tensors(tensors, outputs, free)
+    free = tuple(sorted(used - arguments - {*inside}, key=lambda var: var.name))
+    made = function_of_tensors(inside, outputs, free)
     result = infos[0] if len(infos) == 1 else TupleStructInfo(infos)
     return TensorFunction(made, [given for given, _ in inputs.given], free, sizes.outside(result))
 
@@ -244,13 +247,15 @@ def _computed(func: Callable[..., Any], inputs: _Inputs, args: Sequence[Any], kw
     return outputs
 
 
-def function_of_tensors(inputs: Sequence[Tensor], outputs: Sequence[Tensor], symbols: Sequence[Symbol] = ()) -> PrimFunc:
+def function_of_tensors(inputs: Sequence[Tensor | Symbol], outputs: Sequence[Tensor], symbols: Sequence[Symbol] = ()) -> PrimFunc:
     """The tensor function that computes tensors, which `plain_tensors` gives back."""
     # Each result is a buffer of its own, which some stage has to write.
     results = [_copied(one) if isinstance(one.op, PlaceholderOp) or one in outputs[:n] else one for n, one in enumerate(outputs)]
-    made = create_prim_func([*inputs, *results, *symbols]).without_attr("global_symbol").with_attr("tir.noalias", True)
-    if not symbols:  # a size among the arguments has no place among tensors
-        _made.keep(made, [*inputs, *results])
+    # Sizes of a graph are int64, and so its functions are read and printed; the tensors, of which kernels are made, count in int32.
+    made = create_prim_func([*inputs, *results, *symbols], "int64").without_attr("global_symbol").with_attr("tir.noalias", True)
+    tensors = [one for one in (*inputs, *results, *symbols) if isinstance(one, Tensor)]
+    if len(tensors) == len(made.params):  # a number among the arguments has no place among tensors
+        _made.keep(made, tensors)
     return made
 
 

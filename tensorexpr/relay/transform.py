@@ -425,7 +425,7 @@ def ConvertLayout(desired_layouts: Mapping[str, Sequence[str]]) -> ModulePass:
 def FuseOps(fuse_opt_level: int = -1) -> ModulePass:
     """Operators that become one kernel as functions of their own; see `relax.transform.FuseOps`."""
     before = on_graphs.Normalize(), on_graphs.LegalizeOps(), on_graphs.AnnotateTIROpPattern()
-    return _on_graph("FuseOps", 0, *before, on_graphs.FuseOps(fuse_opt_level))
+    return _on_graph("FuseOps", 0, *before, on_graphs.FuseOps(fuse_opt_level, bind_numbers=True))
 
 
 def CombineParallelDense(min_num_branches: int = 3, to_batch: bool = True) -> ModulePass:

@@ -16,9 +16,9 @@ from ...tir.arithmetic import cast, const
 from ...tir.dtype import parse_dtype, to_numpy
 from ...tir.expr import IntImm, PrimExpr
 from ...topi.math import elementwise as of_elements
-from ..expr import Call
+from ..expr import Call, Var
 from ..relations import same_extents
-from ..struct_info import StructInfo, TensorStructInfo
+from ..struct_info import PrimStructInfo, StructInfo, TensorStructInfo
 from . import reference
 from .row import Expr, Operand, Pattern, Prim, operator, tensor
 
@@ -107,6 +107,17 @@ def broadcast(a: Sequence[PrimExpr], b: Sequence[PrimExpr], name: str) -> list[P
     return found
 
 
+def _as_tensors(operands: Sequence[Any]) -> Sequence[Any]:
+    """Operands with variables of rank 0 for numbers (`R.Prim`) where one at least is a tensor."""
+    infos = [getattr(operand, "struct_info", None) for operand in operands]
+    if not any(isinstance(info, TensorStructInfo) for info in infos):
+        return operands
+    return [
+        Var("number", TensorStructInfo((), info.dtype)) if isinstance(info, PrimStructInfo) else operand
+        for operand, info in zip(operands, infos, strict=True)
+    ]
+
+
 def broadcast_info(operands: Sequence[Any], name: str, dtype: str | None = None) -> TensorStructInfo:
     """The tensor that operands broadcast to.
 
@@ -114,7 +125,7 @@ def broadcast_info(operands: Sequence[Any], name: str, dtype: str | None = None)
         DeclarationError: if their shapes don't broadcast.
         TypeMismatchError: if their dtypes differ.
     """
-    found = [tensor(operand, f"operand {number} of {name}") for number, operand in enumerate(operands)]
+    found = [tensor(operand, f"operand {number} of {name}") for number, operand in enumerate(_as_tensors(operands))]
     dtypes = {operand.dtype for operand in found if operand.dtype}
     if dtype is None and len(dtypes) > 1:
         raise TypeMismatchError(f"relax.op.{name}: operands of {' and '.join(sorted(dtypes))}; bring them to one dtype with astype")

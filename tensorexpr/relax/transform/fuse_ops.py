@@ -328,11 +328,12 @@ def join(one: Group, other: Group) -> None:
         b.pattern = max(a.pattern, b.pattern)
 
 
-def FuseOps(fuse_opt_level: int = -1) -> ModulePass:
+def FuseOps(fuse_opt_level: int = -1, bind_numbers: bool = False) -> ModulePass:
     """A pass: values that one kernel can compute become private functions with the attribute "Primitive".
 
     Args:
         fuse_opt_level: 0 for none; else as the page says. -1 for the level of the current context.
+        bind_numbers: whether constants of one element stay in the functions, where they become code; else all constants are arguments.
 
     Their size is limited by "relax.FuseOps.max_depth" of the context's configuration: 256 calls.
     """
@@ -343,13 +344,16 @@ def FuseOps(fuse_opt_level: int = -1) -> ModulePass:
         if level == 0:
             return mod
         most = next((int(context.config[name]) for name in _MAX_DEPTH if name in context.config), _MOST_NODES)
-        return fused(mod, lambda block, made, leaves: Partition(block, made, leaves, most).run())
+        return fused(mod, lambda block, made, leaves: Partition(block, made, leaves, most).run(), bind_numbers=bind_numbers)
 
     return graph_pass("FuseOps", run)
 
 
 def fused(
-    mod: IRModule, partition: Callable[[DataflowBlock, IRModule, set[Var]], Sequence[Any]], names: Collection[str] | None = None
+    mod: IRModule,
+    partition: Callable[[DataflowBlock, IRModule, set[Var]], Sequence[Any]],
+    names: Collection[str] | None = None,
+    bind_numbers: bool = False,
 ) -> IRModule:
     """A module with the groups of each dataflow block as functions; what is in a group already stays.
 
@@ -357,11 +361,12 @@ def fused(
         mod: the module.
         partition: from a block, the module and the variables used outside of the block to what says of each binding which group it is in.
         names: of the functions to look into; all if None.
+        bind_numbers: as of `FuseOps`.
     """
     made = mod.clone()
     for var, func in mod.functions_items():
         if isinstance(func, Function) and "Primitive" not in func.attrs and (names is None or var.name_hint in names):
-            new: Any = _Fuser(made, partition).function(Plain(barriers=True).function(func))
+            new: Any = _Fuser(made, partition, bind_numbers).function(Plain(barriers=True).function(func))
             if new is not func:
                 made.update_func(var, new)
     return made
@@ -370,9 +375,9 @@ def fused(
 class _Fuser(Mutator):
     """Rewrites the blocks of one function."""
 
-    def __init__(self, mod: IRModule, partition: Callable[[DataflowBlock, IRModule, set[Var]], Sequence[Any]]) -> None:
+    def __init__(self, mod: IRModule, partition: Callable[[DataflowBlock, IRModule, set[Var]], Sequence[Any]], bind_numbers: bool) -> None:
         super().__init__()
-        self._mod, self._partition = mod, partition
+        self._mod, self._partition, self._bind_numbers = mod, partition, bind_numbers
 
     def block(self, block: Any) -> Any:
         """The block with calls of functions in place of groups."""
@@ -380,4 +385,4 @@ class _Fuser(Mutator):
             return super().block(block)
         # A DataflowVar, which is a Var too, ends with its block.
         leaves = {binding.var for binding in block.bindings if type(binding.var) is Var}
-        return super().block(grouped(block, self._partition(block, self._mod, leaves), self._mod))
+        return super().block(grouped(block, self._partition(block, self._mod, leaves), self._mod, self._bind_numbers))

@@ -6,7 +6,8 @@ elementwise behind it is one computation of two stages. Constants of one element
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import replace
 from typing import Any
 
 from ...errors import DeclarationError
@@ -15,19 +16,21 @@ from ...te.declare import placeholder
 from ...te.substitution import substituted
 from ...te.tensor import Tensor
 from ...tir.arithmetic import const as number
+from ...tir.attrs import FrozenMap
 from ...tir.expr import PrimExpr
 from ...tir.expr import Var as Symbol
 from ...tir.function import GlobalVar, IRModule, PrimFunc
 from ...tir.op_registry import Op
 from ...tir.structural import structural_equal
 from ..expr import Call, Constant, Function, Tuple, TupleGetItem, Var
-from ..struct_info import ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
+from ..struct_info import ShapeStructInfo, TensorStructInfo
 from ..tensor_function import Sizes, function_of_tensors, outline, plain_tensors
 from ..visitor import Mutator
 from .fused_functions import PRIMITIVE
 from .moves import written_in_place
 from .passes import graph_pass
-from .rewriting import Rewriter
+from .signatures import ExpandTupleArguments, RemoveUnusedParameters
+from .simple import DeadCodeElimination
 
 
 def composed(func: Function, mod: IRModule) -> tuple[list[Tensor], list[Tensor]]:
@@ -38,20 +41,14 @@ def composed(func: Function, mod: IRModule) -> tuple[list[Tensor], list[Tensor]]
     """
     values: dict[Any, Any] = {}
     params = [param for param in func.params if not isinstance(param.struct_info, ShapeStructInfo)]
-    infos = [one for param in params for one in _flat(param.struct_info)]
-    sizes = Sizes([info.extents for info in infos if isinstance(info, TensorStructInfo) and info.extents is not None])
+    sizes = Sizes([one.struct_info.extents for one in params if isinstance(one.struct_info, TensorStructInfo) and one.struct_info.extents])
     inputs: list[Tensor] = []
-
-    def given(info: StructInfo, name: str) -> Any:
-        """Placeholders for a parameter: one for each tensor in a tuple."""
-        if isinstance(info, TupleStructInfo):
-            return [given(one, f"{name}_{place}") for place, one in enumerate(info.fields)]
+    for param in params:
+        info = param.struct_info
         if not isinstance(info, TensorStructInfo) or info.extents is None or not info.dtype:
-            raise DeclarationError(f"FuseTIR: {name} is {info}, not a tensor of known shape and dtype")
-        inputs.append(placeholder([sizes.extent(one) for one in info.extents], info.dtype, name))
-        return inputs[-1]
-
-    values.update({param: given(param.struct_info, param.name_hint) for param in params})
+            raise DeclarationError(f"FuseTIR: {param.name_hint} is {info}, not a tensor of known shape and dtype")
+        values[param] = placeholder([sizes.extent(one) for one in info.extents], info.dtype, param.name_hint)
+        inputs.append(values[param])
 
     def value(expr: Any) -> Any:
         match expr:
@@ -73,23 +70,6 @@ def composed(func: Function, mod: IRModule) -> tuple[list[Tensor], list[Tensor]]
         values[binding.var] = value(binding.value)
     result = value(func.body.body)
     return inputs, written_in_place(result if isinstance(result, list) else [result])
-
-
-def _flat(info: StructInfo) -> Iterator[StructInfo]:
-    """What a value is made of: itself, or the fields of a tuple, in order."""
-    if not isinstance(info, TupleStructInfo):
-        yield info
-    for one in info.fields if isinstance(info, TupleStructInfo) else ():
-        yield from _flat(one)
-
-
-def _elements(value: Any) -> Iterator[Any]:
-    """The same of a value."""
-    info = value.struct_info
-    if not isinstance(info, TupleStructInfo):
-        yield value
-    for place in range(len(info.fields) if isinstance(info, TupleStructInfo) else 0):
-        yield from _elements(value.fields[place] if isinstance(value, Tuple) else TupleGetItem(value, place))
 
 
 def _applied(tensors: Sequence[Tensor], args: Sequence[Tensor | PrimExpr]) -> list[Tensor]:
@@ -116,7 +96,7 @@ class _Caller(Mutator):
         if not isinstance(expr, Call) or not isinstance(expr.op, GlobalVar) or expr.op.name_hint not in self._made:
             return expr
         # Sizes that the graph's function is told aren't asked for by the kernel.
-        given = tuple(one for arg in expr.args if not isinstance(arg.struct_info, ShapeStructInfo) for one in _elements(arg))
+        given = tuple(arg for arg in expr.args if not isinstance(arg.struct_info, ShapeStructInfo))
         return Call(Op.of("relax.call_tir"), (self._made[expr.op.name_hint], Tuple(given)), None, expr.struct_info)
 
 
@@ -138,42 +118,43 @@ class _Distinct:
 
 
 def FuseTIR() -> ModulePass:
-    """A pass: functions with the attribute "Primitive" become tensor functions; equal ones become one.
+    """A pass: functions with the attribute "Primitive" become private tensor functions; equal ones become one, and what nothing uses goes.
 
-    Tensor functions that nothing calls any more go, unless they have a "global_symbol".
+    They take the elements of tuples one by one, and nothing that they don't use.
     """
 
     def run(mod: IRModule) -> IRModule:
-        fused: dict[str, Any] = {
-            var.name_hint: func for var, func in mod.functions_items() if isinstance(func, Function) and func.attrs.get(PRIMITIVE)
-        }
-        if not fused:
-            return mod
-        graphs, kernels = _Distinct(), _Distinct()
-        callees: dict[str, GlobalVar] = {}
-        new: dict[str, PrimFunc] = {}
-        for name, func in fused.items():
-            same = graphs.seen(func, name)
-            if same != name:  # before it is composed: that takes longer
-                callees[name] = callees[same]
-                continue
-            inputs, outputs = composed(func, mod)
-            made = function_of_tensors(inputs, outputs).with_attr({k: v for k, v in func.attrs.items() if k != PRIMITIVE} or {})
-            # Graphs that differ may compute the same, which shows once they are composed.
-            first = kernels.seen(made, name)
-            callees[name] = GlobalVar(first)
-            new.setdefault(first, made)
-        caller, whole = _Caller(callees), IRModule(attrs=mod.attrs, global_infos=mod.global_infos)
-        has_tuples = any(isinstance(param.struct_info, TupleStructInfo) for func in fused.values() for param in func.params)
-        for var, other in mod.functions_items():
-            if isinstance(other, Function) and var.name_hint not in fused:
-                called = caller.function(other)
-                # Elements of tuples that calls take get variables of their own.
-                whole.update_func(var, Rewriter({}).function(called) if has_tuples else called)
-            elif var.name_hint in new:
-                whole.update_func(var, new[var.name_hint])
-            elif var.name_hint not in fused:
-                whole.update_func(var, other)
-        return whole
+        names = {var.name_hint for var, func in mod.functions_items() if isinstance(func, Function) and func.attrs.get(PRIMITIVE)}
+        private = mod.clone()
+        for name in names:
+            func: Any = mod[name]
+            private.update_func(name, replace(func, attrs=FrozenMap({k: v for k, v in func.attrs.items() if k != "global_symbol"})))
+        return DeadCodeElimination()(_fused(RemoveUnusedParameters()(ExpandTupleArguments()(private)), names) if names else mod)
 
     return graph_pass("FuseTIR", run)
+
+
+def _fused(mod: IRModule, names: Set[str]) -> IRModule:
+    """Functions of these names as tensor functions."""
+    graphs, kernels = _Distinct(), _Distinct()
+    callees: dict[str, GlobalVar] = {}
+    new: dict[str, PrimFunc] = {}
+    for name in (var.name_hint for var, _ in mod.functions_items() if var.name_hint in names):
+        func: Any = mod[name]
+        same = graphs.seen(func, name)
+        if same != name:  # before it is composed: that takes longer
+            callees[name] = callees[same]
+            continue
+        inputs, outputs = composed(func, mod)
+        made = function_of_tensors(inputs, outputs).with_attr({k: v for k, v in func.attrs.items() if k != PRIMITIVE} or {})
+        # Graphs that differ may compute the same, which shows once they are composed.
+        first = kernels.seen(made, name)
+        callees[name] = GlobalVar(first)
+        new.setdefault(first, made)
+    caller, whole = _Caller(callees), IRModule(attrs=mod.attrs, global_infos=mod.global_infos)
+    for var, other in mod.functions_items():
+        if var.name_hint in new:
+            whole.update_func(var, new[var.name_hint])
+        elif var.name_hint not in names:
+            whole.update_func(var, caller.function(other) if isinstance(other, Function) else other)
+    return whole

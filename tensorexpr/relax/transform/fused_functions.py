@@ -35,13 +35,14 @@ class Composite:
     suffix: str = ""
 
 
-def grouped(block: DataflowBlock, groups: Sequence[Any], mod: IRModule) -> DataflowBlock:
+def grouped(block: DataflowBlock, groups: Sequence[Any], mod: IRModule, bind_numbers: bool) -> DataflowBlock:
     """A block with calls of functions in place of groups of two or more bindings; the functions are added to the module.
 
     Args:
         block: of bindings.
         groups: of each binding the group that it is in.
         mod: where functions are added.
+        bind_numbers: whether constants of one element stand in the functions.
 
     Raises:
         DeclarationError: if a group reads what is made of its own results outside of it.
@@ -62,7 +63,7 @@ def grouped(block: DataflowBlock, groups: Sequence[Any], mod: IRModule) -> Dataf
         within = set(unit)
         # What bindings outside of the group read, and what outlives the block.
         elsewhere = {b.var for b in members if not isinstance(b.var, DataflowVar) or not readers.get(b.var, within) <= within}
-        found = _function(members, elsewhere, mod, group) if len(unit) > 1 or group is not None else None
+        found = _function(members, elsewhere, mod, group, bind_numbers) if len(unit) > 1 or group is not None else None
         made += members if found is None else found
     return DataflowBlock(tuple(made))
 
@@ -99,7 +100,9 @@ def _variables(expr: Any) -> Iterable[Var]:
     return (node for node in walk(expr) if isinstance(node, Var))
 
 
-def _function(members: Sequence[Binding], elsewhere: set[Var], mod: IRModule, group: Composite | None = None) -> list[Binding] | None:
+def _function(
+    members: Sequence[Binding], elsewhere: set[Var], mod: IRModule, group: Composite | None, bind_numbers: bool
+) -> list[Binding] | None:
     """Bindings that call a new function of the members; None for members that no function can hold."""
     own = {binding.var for binding in members}
     outputs = [binding.var for binding in members if binding.var in elsewhere]
@@ -110,8 +113,8 @@ def _function(members: Sequence[Binding], elsewhere: set[Var], mod: IRModule, gr
                 continue
             if isinstance(node, Var):
                 inputs[node] = Var(node.name_hint, node.struct_info)
-            # Numbers stay inside and become code; weights are parameters, so that layers of one shape share a kernel.
-            elif isinstance(node, Constant) and node.data.ndim > 0 and not (group is not None and group.bind_constants):
+            # Weights are parameters, so that layers of one shape share a kernel.
+            elif isinstance(node, Constant) and not (group.bind_constants if group else bind_numbers and node.data.ndim == 0):
                 inputs[node] = Var(f"param_{len(inputs)}", node.struct_info)
     known = {extent for param in inputs.values() for extent in _extents(param.struct_info) if isinstance(extent, Symbol)}
     used = {symbol for binding in members for symbol in symbols_of(binding.var.struct_info)}

@@ -8,10 +8,12 @@ from typing import Any
 from ...errors import DeclarationError
 from ...lower.passes import ModulePass
 from ...tir.arithmetic import as_int
+from ...tir.arithmetic import const as number
+from ...tir.expr import PrimExpr
 from ...tir.function import IRModule
 from ..block_builder import BlockBuilder
 from ..expr import Call, Constant, Function, Tuple, Var
-from ..ops.row import ROWS, Row, row_of
+from ..ops.row import ROWS, Pattern, Row, row_of
 from ..struct_info import TensorStructInfo, TupleStructInfo, symbols_of
 from ..visitor import Mutator
 from .gradient_marks import plain_call
@@ -49,21 +51,32 @@ class _Legalizer(Mutator):
 
     def _called(self, row: Row, call: Call) -> Call:
         """A call of the operator's tensor function. One of an earlier call is taken again where all that counts is the same."""
-        tensors = [arg for arg in call.args if isinstance(arg, (Var, Constant))]
-        infos = [arg.struct_info if isinstance(arg, (Var, Constant)) else arg for arg in call.args]
+        numbers = _numbers(row, call)
+        tensors = [arg for n, arg in enumerate(call.args) if isinstance(arg, (Var, Constant)) and n not in numbers]
+        infos = [numbers.get(n, arg.struct_info if isinstance(arg, (Var, Constant)) else arg) for n, arg in enumerate(call.args)]
+        names = list(row.arguments)
+        given = {**row.bound(call), **{names[n]: value for n, value in numbers.items()}}
         # f(x, x) has one argument, so its tensor function isn't that of f(x, y).
         plain = len({id(one) for one in tensors}) == len(tensors) and not any(isinstance(arg, Tuple) for arg in call.args)
         if not plain or any(not isinstance(one, TensorStructInfo) or symbols_of(one) for one in (arg.struct_info for arg in tensors)):
-            return self._builder.call_te(computation(row), **row.bound(call), primfunc_name_hint=row.kernel)
+            return self._builder.call_te(computation(row), **given, primfunc_name_hint=row.kernel)
         key = call.op, str(call.attrs), tuple(map(str, infos)), tuple(isinstance(one, Constant) for one in tensors)
         known = self._made.get(key)
         if known is None:
-            known = self._made[key] = self._builder.call_te(computation(row), **row.bound(call), primfunc_name_hint=row.kernel)
+            known = self._made[key] = self._builder.call_te(computation(row), **given, primfunc_name_hint=row.kernel)
             # Operands that the computation left out or put in another order can't be replaced by place.
             if len(known.args) != 2 or [*known.args[1].fields] != tensors:
                 del self._made[key]
             return known
         return Call(known.op, (known.args[0], Tuple(tuple(tensors))), known.attrs, known.sinfo_args)
+
+
+def _numbers(row: Row, call: Call) -> dict[int, PrimExpr]:
+    """By place the constants of one element that stand in the code of an operator on two tensors, beside one that is read."""
+    if row.pattern != Pattern.BROADCAST or len(call.args) != 2:
+        return {}
+    found = {n: arg for n, arg in enumerate(call.args) if isinstance(arg, Constant) and arg.data.ndim == 0}
+    return {n: number(arg.view().item(), str(arg.data.dtype)) for n, arg in found.items()} if len(found) == 1 else {}
 
 
 def computation(row: Row) -> Callable[..., Any]:

@@ -112,9 +112,8 @@ PHASES: Mapping[int, Phase] = {
             LegalizeOps(),
             RewriteDataflowReshape(),  # before groups are made: a view costs nothing, but computed in a group it does
             AnnotateTIROpPattern(),  # before groups are made, which go by it
-            FuseOps(),
+            FuseOps(bind_numbers=True),
             FuseTIR(),
-            DeadCodeElimination(),  # last: what was fused is used no more by itself
         ),
         _operators_with_computations,
     ),
@@ -160,7 +159,7 @@ def _in_order(*passes: Pipeline) -> Pipeline:
     return run
 
 
-_ZERO = (LegalizeOps(), AnnotateTIROpPattern(), FoldConstant(), FuseOps(), FuseTIR(), DeadCodeElimination())
+_ZERO = (LegalizeOps(), AnnotateTIROpPattern(), FoldConstant(), FuseOps(bind_numbers=True), FuseTIR())
 
 
 def _static_shape_tuning(

@@ -12,9 +12,9 @@ from typing import Any
 
 from ...lower.passes import ModulePass
 from ...tir.function import GlobalVar, IRModule
-from ..analysis import remove_all_unused
+from ..analysis import definable_tir_vars_in_struct_info, free_symbolic_vars, remove_all_unused
 from ..expr import Call, Function, SeqExpr, Tuple, TupleGetItem, Var
-from ..struct_info import TupleStructInfo, symbols_of
+from ..struct_info import TupleStructInfo
 from ..visitor import Mutator, walk
 from .canonicalize import canonical
 from .passes import graph_pass
@@ -116,10 +116,9 @@ def _expanded(mod: IRModule, func: Function, name: str) -> _Change | None:
 
 def _without_unused(mod: IRModule, func: Function, name: str) -> _Change | None:
     used = {node for node in walk(func.body) if isinstance(node, Var)}
-    settled = {s for param in func.params if param in used for s in symbols_of(param.struct_info)}
-    wanted = set(symbols_of(func.ret_struct_info)) | {s for node in used for s in symbols_of(node.struct_info)}
+    wanted = set(free_symbolic_vars(replace(func, params=tuple(param for param in func.params if param in used))))
     # A tensor that nobody reads stays if its shape alone gives a symbol its value.
-    kept = [n for n, p in enumerate(func.params) if p in used or not settled.issuperset(wanted & set(symbols_of(p.struct_info)))]
+    kept = [n for n, p in enumerate(func.params) if p in used or not wanted.isdisjoint(definable_tir_vars_in_struct_info(p.struct_info))]
     if len(kept) == len(func.params):
         return None
     return _Change(replace(func, params=tuple(func.params[n] for n in kept)), lambda args: [args[n] for n in kept])
