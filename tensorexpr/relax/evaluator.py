@@ -89,6 +89,8 @@ def matched(value: Any, info: StructInfo, symbols: dict[Symbol, int], what: str)
                 _match_extents(value, info.values, info, symbols, what)
         case PrimStructInfo() if info.value is not None:
             _match_extents((int(value),), (info.value,), info, symbols, what)
+        case PrimStructInfo(dtype) if dtype not in ("", "handle") and not isinstance(value, (bool, int, float, np.generic)):
+            raise ArgumentError(f"{what} is a {type(value).__name__}, where a number, {info}, is expected")
         case TupleStructInfo(fields):
             if len(value) != len(fields):
                 raise ArgumentError(f"{what} has {len(value)} elements, where {info} is expected")
@@ -353,4 +355,6 @@ def _typed(found: Any, info: StructInfo) -> Any:
         return np.asarray(found).astype(to_numpy(info.dtype), copy=False)
     if isinstance(info, TupleStructInfo) and isinstance(found, (tuple, list)):
         return tuple(_typed(one, field) for one, field in zip(found, info.fields, strict=True))
+    if isinstance(info, PrimStructInfo) and isinstance(found, (np.ndarray, np.generic)):
+        return found.astype(to_numpy(info.dtype)).item()
     return found

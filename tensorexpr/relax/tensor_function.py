@@ -229,7 +229,8 @@ def tensor_function(func: Callable[..., Any], args: Sequence[Any], kwargs: Mappi
     inside = [made for _, made in inputs.given]
     tensors = [made for made in inside if isinstance(made, Tensor)]
     infos = tuple(TensorStructInfo(one.shape, one.dtype) for one in outputs)
-    arguments = {one for made in tensors for one in made.shape if isinstance(one, Symbol)}
+    # An array that is written tells its extents as one that is read does.
+    arguments = {one for made in (*tensors, *outputs) for one in made.shape if isinstance(one, Symbol)}
     used = {var for made in tensors for extent in made.shape for var in variables(extent)} | Sizes(()).unknown(outputs)
     free = tuple(sorted(used - arguments - {*inside}, key=lambda var: var.name))
     made = function_of_tensors(inside, outputs, free)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ..tir.arithmetic import binary, cast, compare
 from ..tir.dtype import parse_dtype
-from ..tir.expr import BinaryExpr, BufferLoad, Cast, CmpExpr, PrimExpr, ProducerLoad, Select, Var
+from ..tir.expr import BinaryExpr, BufferLoad, Call, Cast, CmpExpr, PrimExpr, ProducerLoad, Select, Var
 from ..tir.rewriting import children, map_children
 
 
@@ -51,6 +51,11 @@ class _Retyping:
                 # perhaps only one of the arms has a replaced variable in it
                 wide = self._dtype if self._dtype in (done[yes].dtype, done[no].dtype) else node.dtype
                 return Select(done[condition], cast(done[yes], wide), cast(done[no], wide))
+            case Cast(value=value) if done[value] is not value:
+                return cast(done[value], node.dtype)
+            case Call(op="tir.if_then_else", args=(condition, yes, no)):
+                wide = self._dtype if self._dtype in (done[yes].dtype, done[no].dtype) else node.dtype
+                return replace(node, dtype=wide, args=(done[condition], cast(done[yes], wide), cast(done[no], wide)))
             case BufferLoad() | ProducerLoad():
                 return replace(node, indices=tuple(_widened(done[index], self._dtype) for index in node.indices))
         # other nodes keep the dtypes of their operands: an intrinsic of int32 isn't one of int64

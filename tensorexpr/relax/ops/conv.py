@@ -11,7 +11,7 @@ import numpy as np
 
 from ... import topi
 from ...arith.analyzer import Analyzer
-from ...errors import DeclarationError
+from ...errors import DeclarationError, TypeMismatchError
 from ...tir.arithmetic import as_int
 from ...tir.dtype import to_numpy
 from ...tir.expr import PrimExpr
@@ -71,6 +71,10 @@ class Conv:
         check_layout(self.where, self.data_layout, "NC" + self.plane, data)
         check_layout(self.where, self.kernel_layout, "OI" + self.plane, weight, "io")
         check_layout(self.where, self.result_layout, "NC" + self.plane)
+        if not self.out_dtype and data.dtype and weight.dtype and data.dtype != weight.dtype:
+            raise TypeMismatchError(
+                f"relax.op.{self.where}: data of {data.dtype}, weights of {weight.dtype}: state out_dtype or use astype"
+            )
         if data.extents is None or weight.extents is None:
             return None
         d, w = whole(self.data_layout, data.extents), whole(self.kernel_layout, weight.extents)
@@ -81,8 +85,7 @@ class Conv:
                 f"{'' if transposed else f' in each of {self.groups} groups'}: {data.info}, {weight.info}"
             )
         for what, count in (("channels", d["C"]), ("results", outputs)):
-            known = as_int(count)
-            if self.groups < 1 or (known is not None and known % self.groups):
+            if self.groups < 1 or as_int(Analyzer().simplify(count % self.groups)):
                 raise DeclarationError(f"relax.op.{self.where}: {count} {what} can't be cut in {self.groups} groups")
         found: dict[str, PrimExpr] = {"N": d["N"], "C": Analyzer().simplify(outputs)}
         for letter, stride, dilation, front, back, more in self.along():

@@ -9,7 +9,7 @@ import numpy as np
 from ... import te, topi
 from ...arith.analyzer import Analyzer
 from ...errors import DeclarationError, TypeMismatchError
-from ...tir.arithmetic import as_int
+from ...tir.arithmetic import as_int, cast
 from ...tir.dtype import parse_dtype, to_numpy
 from ...tir.expr import IntImm, PrimExpr, Var
 from ..expr import PrimValue, const
@@ -17,15 +17,19 @@ from ..struct_info import RelaxExpr, StructInfo, TensorStructInfo, extent
 from .row import Expr, Operand, Pattern, Prim, Shape, operator, tensor
 
 
+def _te_full(shape: Any, fill_value: Any, dtype: str) -> Any:
+    return te.compute(shape, lambda *_: cast(fill_value() if isinstance(fill_value, te.Tensor) else fill_value, dtype), name="T_full")
+
+
 def _np_full(shape: Any, fill_value: Any, dtype: str) -> Any:
     return np.full(shape, fill_value, to_numpy(dtype))
 
 
-@operator(
-    "full", Pattern.INJECTIVE, te=lambda shape, fill_value, dtype: topi.cast(topi.broadcast_to(fill_value, shape), dtype), numpy=_np_full
-)
+@operator("full", Pattern.INJECTIVE, te=_te_full, numpy=_np_full)
 def _full(shape: Shape, fill_value: Expr, dtype: str) -> StructInfo:
     """A tensor of one value."""
+    if tensor(fill_value, "fill_value").ndim not in (0, -1):
+        raise DeclarationError(f"one value is a tensor without axes, not {fill_value.struct_info}")
     return TensorStructInfo(shape, dtype)
 
 
@@ -37,6 +41,8 @@ def full(shape: Any, fill_value: Any, dtype: str | None = None) -> Any:
 
 def _filled(name: str, value: int) -> Any:
     def rule(shape: Shape, dtype: str) -> StructInfo:
+        if not dtype:
+            raise DeclarationError(f"relax.op.{name} has to know its dtype, such as float32")
         return TensorStructInfo(shape, dtype)
 
     def made(shape: Any, dtype: str) -> Any:
@@ -76,7 +82,7 @@ def full_like(x: Any, fill_value: Any, dtype: str | None = None) -> Any:
 @operator(
     "full_like",
     Pattern.INJECTIVE,
-    te=lambda x, fill_value, dtype: topi.cast(topi.broadcast_to(fill_value, x.shape), dtype or x.dtype),
+    te=lambda x, fill_value, dtype: _te_full(x.shape, fill_value, dtype or x.dtype),
     numpy=lambda x, fill_value, dtype: np.full(x.shape, fill_value, x.dtype if dtype is None else to_numpy(dtype)),
 )
 def _full_like(x: Expr, fill_value: Expr, dtype: str | None = None) -> StructInfo:

@@ -107,15 +107,10 @@ def broadcast(a: Sequence[PrimExpr], b: Sequence[PrimExpr], name: str) -> list[P
     return found
 
 
-def _as_tensors(operands: Sequence[Any]) -> Sequence[Any]:
-    """Operands with variables of rank 0 for numbers (`R.Prim`) where one at least is a tensor."""
-    infos = [getattr(operand, "struct_info", None) for operand in operands]
-    if not any(isinstance(info, TensorStructInfo) for info in infos):
-        return operands
-    return [
-        Var("number", TensorStructInfo((), info.dtype)) if isinstance(info, PrimStructInfo) else operand
-        for operand, info in zip(operands, infos, strict=True)
-    ]
+def of_rank_0(operand: Any) -> Any:
+    """A variable of rank 0 for a number (`R.Prim`), for rules on tensors; other operands as they are."""
+    info = getattr(operand, "struct_info", None)
+    return Var("number", TensorStructInfo((), info.dtype)) if isinstance(info, PrimStructInfo) else operand
 
 
 def broadcast_info(operands: Sequence[Any], name: str, dtype: str | None = None) -> TensorStructInfo:
@@ -125,7 +120,7 @@ def broadcast_info(operands: Sequence[Any], name: str, dtype: str | None = None)
         DeclarationError: if their shapes don't broadcast.
         TypeMismatchError: if their dtypes differ.
     """
-    found = [tensor(operand, f"operand {number} of {name}") for number, operand in enumerate(_as_tensors(operands))]
+    found = [tensor(operand, f"operand {number} of {name}") for number, operand in enumerate(map(of_rank_0, operands))]
     dtypes = {operand.dtype for operand in found if operand.dtype}
     if dtype is None and len(dtypes) > 1:
         raise TypeMismatchError(f"relax.op.{name}: operands of {' and '.join(sorted(dtypes))}; bring them to one dtype with astype")
@@ -144,6 +139,8 @@ def _binary(name: str, computed: Any, numpy: Any, result: str | None = None) -> 
 
     def rule(x1: Expr, x2: Expr) -> StructInfo:
         info = broadcast_info([x1, x2], name)
+        if all(isinstance(one.struct_info, PrimStructInfo) for one in (x1, x2)):
+            return PrimStructInfo(result or info.dtype)
         return info if result is None else TensorStructInfo(info.shape, result, info.vdevice, info.ndim)
 
     rule.__doc__ = f"`{name}` of each pair of elements; shapes broadcast as NumPy's do."
@@ -185,7 +182,7 @@ right_shift = _binary("right_shift", topi.right_shift, np.right_shift)
 subtract = _binary("subtract", topi.subtract, np.subtract)
 
 
-@operator("astype", Pattern.ELEMENTWISE, te=topi.cast, numpy=lambda x, dtype: reference.cast(x, dtype))
+@operator("astype", Pattern.ELEMENTWISE, te=topi.cast, numpy=lambda x, dtype: reference.cast(x, dtype), kernel="cast")
 def astype(x: Expr, dtype: str) -> StructInfo:
     """Each element in another dtype."""
     operand = tensor(x, "x")

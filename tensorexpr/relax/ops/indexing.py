@@ -9,26 +9,14 @@ import numpy as np
 from ... import te, topi
 from ...errors import DeclarationError, TypeMismatchError
 from ...tir.arithmetic import as_int
-from ...tir.dtype import parse_dtype, to_numpy
+from ...tir.dtype import to_numpy
 from ...tir.expr import IntImm, PrimExpr
 from ..expr import PrimValue
 from ..relations import same_extents
 from ..struct_info import StructInfo, TensorStructInfo
-from .row import Expr, Operand, Pattern, Prim, operator, tensor
+from .row import Expr, Operand, Pattern, Prim, indices_of, operator, tensor
 
 REDUCTIONS = ("update", "add", "mul", "min", "max", "mean")
-
-
-def indices_of(expr: Any, name: str = "indices") -> Operand:
-    """A tensor of integers.
-
-    Raises:
-        TypeMismatchError: for another one.
-    """
-    found = tensor(expr, name)
-    if found.dtype and not parse_dtype(found.dtype).is_int:
-        raise TypeMismatchError(f"{name} are integers, not {found.info}; use astype first")
-    return found
 
 
 def _counted(indices: Any, extent: Any) -> Any:
@@ -233,7 +221,9 @@ def one_hot(indices: Expr, on_value: Prim, off_value: Prim, depth: int, axis: in
     places = indices_of(indices)
     if depth < 0:
         raise DeclarationError(f"relax.op.one_hot: a depth of {depth}")
-    dtype = _dtype_of(on_value.value if isinstance(on_value, PrimValue) else tensor(on_value, "on_value"))
+    dtype, other = (_dtype_of(one.value if isinstance(one, PrimValue) else tensor(one, "a value")) for one in (on_value, off_value))
+    if dtype != other:
+        raise TypeMismatchError(f"relax.op.one_hot: values of {dtype} and {other}; give both in one dtype")
     if places.extents is None:
         return places.like(None, dtype, -1 if places.ndim == -1 else places.ndim + 1)
     at = places.axis(axis, 1)

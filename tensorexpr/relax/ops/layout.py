@@ -9,8 +9,9 @@ import numpy as np
 
 from ... import te, topi
 from ...arith.index_map import IndexMap
-from ...errors import DeclarationError
+from ...errors import DeclarationError, TypeMismatchError
 from ...tir.arithmetic import as_int
+from ...tir.dtype import parse_dtype
 from ...tir.expr import PrimExpr
 from ...tir.global_info import VDevice
 from ...tir.rewriting import substitute
@@ -55,6 +56,8 @@ def _layout_transform(
     operand = tensor(x, "x")
     if operand.ndim not in (-1, len(index_map.initial_indices)):
         raise DeclarationError(f"relax.op.layout_transform: {index_map} for {operand.info}")
+    if isinstance(pad_value, float) and operand.dtype and parse_dtype(operand.dtype).is_int:
+        raise TypeMismatchError(f"relax.op.layout_transform: {pad_value} is no {operand.dtype} to pad {operand.info} with")
     ndim = len(index_map.final_indices)
     return operand.like(None if operand.extents is None else index_map.map_shape(operand.extents), ndim=ndim)
 
@@ -95,7 +98,7 @@ def _np_collapse(data: Any, shape: Sequence[int]) -> Any:
     return np.sum(data, axes, dtype=data.dtype).reshape(shape)
 
 
-@operator("collapse_sum_to", Pattern.REDUCTION, te=topi.collapse_sum, numpy=_np_collapse)
+@operator("collapse_sum_to", Pattern.REDUCTION, te=topi.collapse_sum, numpy=_np_collapse, kernel="collapse_sum")
 def collapse_sum_to(data: Expr, shape: Shape) -> StructInfo:
     """The sum over all that a broadcast from a shape to that of the tensor repeats."""
     return _collapsed(data, extents_of(shape), "collapse_sum_to")

@@ -9,9 +9,10 @@ import numpy as np
 from ... import topi
 from ...errors import DeclarationError
 from ...tir.arithmetic import cast
+from ..relations import same_extents
 from ..struct_info import StructInfo
 from .elementwise import broadcast_info
-from .row import Expr, Pattern, operator, tensor
+from .row import Expr, Pattern, indices_of, operator, tensor
 
 
 def _te_nll(predictions: Any, targets: Any, weights: Any = None, *, reduction: str, ignore_index: int) -> Any:
@@ -39,11 +40,15 @@ def nll_loss(
     predictions: Expr, targets: Expr, weights: Expr | None = None, reduction: str = "mean", ignore_index: int = -100
 ) -> StructInfo:
     """The negative log likelihood of classes; see `topi.nn.nll_loss`. Without weights each class counts 1."""
-    p, t = tensor(predictions, "predictions"), tensor(targets, "targets")
+    p, t = tensor(predictions, "predictions"), indices_of(targets, "targets")
     if reduction not in ("none", "sum", "mean"):
         raise DeclarationError(f"relax.op.nn.nll_loss: no reduction {reduction!r}; there are none, sum and mean")
     if -1 not in (p.ndim, t.ndim) and p.ndim != t.ndim + 1:
         raise DeclarationError(f"relax.op.nn.nll_loss: predictions have one axis more than targets, not {p.info} and {t.info}")
+    if p.extents is not None and t.extents is not None:
+        rows = p.extents[:1] * (p.ndim - 1) + p.extents[2:]
+        if any(same_extents(a, b) is False for a, b in zip(rows, t.extents, strict=True)):
+            raise DeclarationError(f"relax.op.nn.nll_loss: targets have the axes of predictions without classes: {p.info}, {t.info}")
     return p.like(t.info.shape, ndim=t.ndim) if reduction == "none" else p.like([])
 
 
@@ -61,4 +66,7 @@ def _np_cross_entropy(predictions: Any, labels: Any) -> Any:
 def cross_entropy_with_logits(predictions: Expr, labels: Expr) -> StructInfo:
     """Minus the sum of products of logits and labels, by the number of rows where there are several."""
     broadcast_info([predictions, labels], "nn.cross_entropy_with_logits")
-    return tensor(predictions, "predictions").like([])
+    p, known = tensor(predictions, "predictions"), tensor(labels, "labels")
+    if -1 not in (p.ndim, known.ndim) and p.ndim != known.ndim:
+        raise DeclarationError(f"relax.op.nn.cross_entropy_with_logits: labels have the axes of predictions: {p.info}, {known.info}")
+    return p.like([])

@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from ... import topi
+from ... import te, topi
 from ...arith.analyzer import Analyzer
 from ...errors import DeclarationError
-from ...tir.arithmetic import as_int, convert
+from ...tir.arithmetic import as_int, cast, convert
 from ...tir.expr import IntImm, PrimExpr
 from ..expr import Expr as AnyExpr
 from ..expr import PrimValue, Tuple
 from ..relations import same_extents
 from ..struct_info import RelaxExpr, ShapeStructInfo, StructInfo, TupleStructInfo
-from .elementwise import broadcast
-from .row import Expr, Exprs, Pattern, Shape, listed, operator, tensor
+from .elementwise import broadcast, of_rank_0
+from .row import Expr, Exprs, Pattern, Shape, indices_of, listed, operator, tensor
 
 
 def extents_of(shape: Any) -> tuple[PrimExpr, ...] | None:
@@ -60,6 +60,8 @@ def resolved(given: Sequence[PrimExpr], old: Sequence[PrimExpr] | None) -> list[
     free = [number for number, one in enumerate(new) if as_int(one) == -1]
     if len(free) > 1:
         raise DeclarationError(f"only one extent of a shape can be -1: {list(given)}")
+    if any((as_int(one) or 0) < -1 for one in new):
+        raise DeclarationError(f"an extent is at least 0, or -1 for what is left: {list(given)}")
     if old is None:
         return None if free else new
     if free:
@@ -104,6 +106,8 @@ def reshape(x: AnyExpr, shape: Any) -> Any:
 def broadcast_to(x: Expr, shape: Shape) -> StructInfo:
     """Elements repeated along new axes, and along those of extent 1."""
     operand, extents = tensor(x, "x"), extents_of(shape)
+    if -1 < shape.struct_info.ndim < operand.ndim:
+        raise DeclarationError(f"relax.op.broadcast_to: {operand.info} has more axes than {shape.struct_info}")
     if extents is not None and operand.extents is not None:
         found = broadcast(operand.extents, extents, "broadcast_to")
         if found is not None and (
@@ -181,6 +185,7 @@ def flatten(x: Expr) -> StructInfo:
     Pattern.INJECTIVE,
     te=lambda tensors, axis: topi.concatenate(tensors, axis or 0),
     numpy=lambda tensors, axis: np.concatenate(tensors, axis or 0),
+    kernel="concatenate",
 )
 def concat(tensors: Exprs, axis: int | None = 0) -> StructInfo:
     """Tensors one after the other along an axis."""
@@ -192,6 +197,8 @@ def concat(tensors: Exprs, axis: int | None = 0) -> StructInfo:
     # A variable that is a tuple has no fields to look at: its struct info says what they are.
     found = found or [tensor(_Known(info)) for info in infos.fields]
     first, place = found[0], found[0].axis(axis or 0)
+    if axis is None and first.ndim > 1:
+        raise DeclarationError(f"relax.op.concat: tensors such as {first.info} are joined along an axis: axis=")
     if len({one.ndim for one in found}) > 1 or len({one.dtype for one in found}) > 1:
         raise DeclarationError(
             f"relax.op.concat: tensors of one dtype and number of axes are joined, not {', '.join(str(o.info) for o in found)}"
@@ -307,6 +314,7 @@ def strided_slice(x: Expr, axes: Exprs, begin: Exprs, end: Exprs, strides: Exprs
     steps = [1] * len(places or ()) if strides is None else _constants(strides)
     if places is None or not len(places) == len(axes) == len(begin) == len(end):
         raise DeclarationError("relax.op.strided_slice: as many constant axes as there are begins, ends and strides")
+    operand.axes(places)  # each once
     if operand.extents is None:
         return operand.like(None, ndim=operand.ndim)
     new = list(operand.extents)
@@ -367,15 +375,23 @@ def flip(data: Expr, axis: int) -> StructInfo:
     return operand.info
 
 
+def _te_take(x: Any, indices: Any, axis: int | None) -> Any:
+    if isinstance(indices, te.Tensor):
+        return topi.take(x, indices, axis, mode="clip")
+    at = (axis or 0) % x.ndim
+    place = te.max(te.min(cast(indices, "int64"), x.shape[at] - 1), 0)
+    return te.compute((*x.shape[:at], *x.shape[at + 1 :]), lambda *index: x[(*index[:at], place, *index[at:])], name="T_take")
+
+
 @operator(
     "take",
     Pattern.INJECTIVE,
-    te=lambda x, indices, axis: topi.take(x, indices, axis, mode="clip"),
+    te=_te_take,
     numpy=lambda x, indices, axis: np.take(x, indices, axis, mode="clip"),
 )
 def take(x: Expr, indices: Expr, axis: int | None = None) -> StructInfo:
     """Elements or parts of `x` by their indices along an axis; those beyond its ends are the ones there."""
-    operand, places = tensor(x, "x"), tensor(indices, "indices")
+    operand, places = tensor(x, "x"), indices_of(of_rank_0(indices), "indices")
     if axis is None and operand.ndim not in (1, -1):
         raise DeclarationError(f"relax.op.take: a tensor of {operand.ndim} axes needs to know along which: axis=")
     if operand.extents is None or places.extents is None:

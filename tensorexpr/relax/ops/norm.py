@@ -13,13 +13,13 @@ from ...tir.arithmetic import as_int
 from ..relations import same_extents
 from ..struct_info import StructInfo, TupleStructInfo
 from . import reference
-from .row import Expr, Operand, Pattern, listed, operator, tensor
+from .row import Expr, Operand, Pattern, floats, listed, operator, tensor
 
 
 @operator("nn.softmax", Pattern.OUT_FUSABLE, te=topi.nn.softmax, numpy=reference.softmax)
 def softmax(data: Expr, axis: int = -1) -> StructInfo:
     """Exponentials by their sum along an axis."""
-    operand = tensor(data, "data")
+    operand = floats(data)
     operand.axis(axis)
     return operand.info
 
@@ -27,7 +27,7 @@ def softmax(data: Expr, axis: int = -1) -> StructInfo:
 @operator("nn.log_softmax", Pattern.OUT_FUSABLE, te=topi.nn.log_softmax, numpy=reference.log_softmax)
 def log_softmax(data: Expr, axis: int = -1) -> StructInfo:
     """The logarithm of the softmax along an axis."""
-    operand = tensor(data, "data")
+    operand = floats(data)
     operand.axis(axis)
     return operand.info
 
@@ -75,7 +75,7 @@ def layer_norm(
     data: Expr, gamma: Expr, beta: Expr, axes: int | Sequence[int] = -1, epsilon: float = 1e-5, center: bool = True, scale: bool = True
 ) -> StructInfo:
     """Rows with a mean of 0 and a variance of 1, scaled and shifted (Ba et al. 2016)."""
-    operand = tensor(data, "data")
+    operand = floats(data)
     along = operand.axes(axes)
     # Sorted, as the kernel takes them: the scale's axes stand as those of the data do.
     _checked("nn.layer_norm", {"gamma": gamma, "beta": beta}, operand, None if along is None else sorted(along))
@@ -184,7 +184,7 @@ def batch_norm(
     center: bool = True, scale: bool = True, momentum: float = 0.1,
 ) -> StructInfo:  # fmt: skip
     """Channels by their moving mean and variance, scaled and shifted (Ioffe and Szegedy 2015); with these two as they are."""
-    operand = tensor(data, "data")
+    operand = floats(data)
     place = operand.axis(axis)
     vectors = {"gamma": gamma, "beta": beta, "moving_mean": moving_mean, "moving_var": moving_var}
     _checked("nn.batch_norm", vectors, operand, None if operand.ndim == -1 else [place])

@@ -18,6 +18,7 @@ from enum import IntEnum
 from typing import Any, TypeAlias
 
 from ...errors import DeclarationError, TypeMismatchError
+from ...tir.dtype import parse_dtype
 from ...tir.expr import PrimExpr
 from ...tir.function import GlobalVar
 from ...tir.op_registry import Op
@@ -300,4 +301,28 @@ def tensor(expr: Any, name: str = "the operand") -> Operand:
     return Operand(name, info)
 
 
-__all__ = ["ROWS", "Constant", "Operand", "Pattern", "Row", "operator", "result_of", "row_of", "tensor"]
+def floats(expr: Any, name: str = "data") -> Operand:
+    """An argument that has to be a tensor of floating-point numbers.
+
+    Raises:
+        TypeMismatchError: if it is something else.
+    """
+    found = tensor(expr, name)
+    if found.dtype and not parse_dtype(found.dtype).is_float:
+        raise TypeMismatchError(f"{name} are floating-point numbers, not {found.info}; use astype first")
+    return found
+
+
+def indices_of(expr: Any, name: str = "indices") -> Operand:
+    """A tensor of integers.
+
+    Raises:
+        TypeMismatchError: for another one.
+    """
+    found = tensor(expr, name)
+    if found.dtype and not parse_dtype(found.dtype).is_int:
+        raise TypeMismatchError(f"{name} are integers, not {found.info}; use astype first")
+    return found
+
+
+__all__ = ["ROWS", "Constant", "Operand", "Pattern", "Row", "floats", "indices_of", "operator", "result_of", "row_of", "tensor"]

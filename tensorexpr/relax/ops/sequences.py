@@ -14,8 +14,7 @@ from ...errors import ArgumentError, DeclarationError
 from ...tir.arithmetic import as_int
 from ..relations import struct_info_lca
 from ..struct_info import ObjectStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
-from .indexing import indices_of
-from .row import Expr, Exprs, operator, tensor
+from .row import Expr, Exprs, indices_of, operator, tensor
 
 
 def elements_of(sequence: Any, name: str) -> tuple[StructInfo, ...] | None:

@@ -9,8 +9,7 @@ import numpy as np
 
 from ...errors import DeclarationError
 from ..struct_info import StructInfo, TensorStructInfo, TupleStructInfo
-from .indexing import indices_of
-from .row import Expr, Operand, operator, tensor
+from .row import Expr, Operand, indices_of, operator, tensor
 
 
 def _places(name: str, sparse_indices: Expr, *shapes: tuple[str, Expr]) -> Operand:

@@ -23,7 +23,7 @@ from ...tir.function import GlobalVar, IRModule, PrimFunc
 from ...tir.op_registry import Op
 from ...tir.structural import structural_equal
 from ..expr import Call, Constant, Function, Tuple, TupleGetItem, Var
-from ..struct_info import ShapeStructInfo, TensorStructInfo
+from ..struct_info import ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
 from ..tensor_function import Sizes, function_of_tensors, outline, plain_tensors
 from ..visitor import Mutator
 from .fused_functions import PRIMITIVE
@@ -62,7 +62,7 @@ def composed(func: Function, mod: IRModule) -> tuple[list[Tensor], list[Tensor]]
                 return number(expr.view().item(), str(expr.data.dtype))
             case Call() if isinstance(expr.op, Op) and expr.op == "relax.call_tir" and len(expr.args) == 2:
                 callee: Any = mod[expr.args[0]]
-                found = _applied(plain_tensors(callee), value(expr.args[1]))
+                found = _applied(plain_tensors(callee), value(expr.args[1]), expr.struct_info)
                 return found[0] if len(found) == 1 else found
         raise DeclarationError(f"FuseTIR: {expr} is no call of a tensor function")
 
@@ -72,13 +72,16 @@ def composed(func: Function, mod: IRModule) -> tuple[list[Tensor], list[Tensor]]
     return inputs, written_in_place(result if isinstance(result, list) else [result])
 
 
-def _applied(tensors: Sequence[Tensor], args: Sequence[Tensor | PrimExpr]) -> list[Tensor]:
-    """The results of a computation for arguments, of which tensors come first."""
+def _applied(tensors: Sequence[Tensor], args: Sequence[Tensor | PrimExpr], result: StructInfo) -> list[Tensor]:
+    """The results of a computation for arguments, which come first among its tensors; `result` gives symbols values, too."""
     placeholders, outputs = tensors[: len(args)], tensors[len(args) :]
     symbols: dict[Symbol, PrimExpr] = {}
-    for given, arg in zip(placeholders, args, strict=True):
-        # An argument that is a number has no extents, and gives no symbol a value.
-        for own, extent in zip(given.shape, arg.shape if isinstance(arg, Tensor) else (), strict=False):
+    infos = result.fields if isinstance(result, TupleStructInfo) else [result]
+    stated = [info.extents if isinstance(info, TensorStructInfo) else None for info in infos]
+    # An argument that is a number has no extents, and gives no symbol a value.
+    extents = [arg.shape if isinstance(arg, Tensor) else None for arg in args]
+    for given, known in zip((*outputs, *placeholders), (*stated, *extents), strict=True):
+        for own, extent in zip(given.shape, known or (), strict=False):
             if isinstance(own, Symbol) and own is not extent:
                 symbols[own] = extent
     return substituted(outputs, dict(zip(placeholders, args, strict=True)), symbols)

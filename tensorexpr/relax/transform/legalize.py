@@ -11,14 +11,16 @@ from ...tir.arithmetic import as_int
 from ...tir.arithmetic import const as number
 from ...tir.expr import PrimExpr
 from ...tir.function import IRModule
+from ...tir.op_registry import Op
 from ..block_builder import BlockBuilder
 from ..expr import Call, Constant, Function, Tuple, Var
 from ..ops.row import ROWS, Pattern, Row, row_of
-from ..struct_info import TensorStructInfo, TupleStructInfo, symbols_of
+from ..struct_info import PrimStructInfo, ShapeExpr, TensorStructInfo, TupleStructInfo, symbols_of
 from ..visitor import Mutator
 from .gradient_marks import plain_call
 from .passes import each_function
 
+_BY_SHAPE = ("relax.ones_like", "relax.zeros_like", "relax.full_like", "relax.flatten", "relax.collapse_sum_like")
 Legalization = Callable[[BlockBuilder, Call], Any]
 
 
@@ -44,7 +46,8 @@ class _Legalizer(Mutator):
             return plain
         if row.te is None or not has_known_shapes(expr):
             return expr
-        made = self._called(row, expr)
+        plain = _spelled_out(expr)
+        made = self._called(ROWS[plain.op], plain)
         # A split into one part is a tuple of one, and its tensor function returns no tuple.
         is_tuple = isinstance(expr.struct_info, TupleStructInfo)
         return made if is_tuple == isinstance(made.struct_info, TupleStructInfo) else Tuple((self._builder.normalize(made),))
@@ -73,10 +76,24 @@ class _Legalizer(Mutator):
 
 def _numbers(row: Row, call: Call) -> dict[int, PrimExpr]:
     """By place the constants of one element that stand in the code of an operator on two tensors, beside one that is read."""
-    if row.pattern != Pattern.BROADCAST or len(call.args) != 2:
+    if len(call.args) != 2 or (row.pattern != Pattern.BROADCAST and row.name != "full"):
         return {}
     found = {n: arg for n, arg in enumerate(call.args) if isinstance(arg, Constant) and arg.data.ndim == 0}
     return {n: number(arg.view().item(), str(arg.data.dtype)) for n, arg in found.items()} if len(found) == 1 else {}
+
+
+def _spelled_out(call: Call) -> Call:
+    """A call that reads no tensor of which only the shape counts, in place of one of an operator that does."""
+    info = call.args[0].struct_info if call.args else None
+    if call.op not in _BY_SHAPE or not isinstance(info, TensorStructInfo) or not isinstance(call.struct_info, TensorStructInfo):
+        return call
+    shape, dtype = ShapeExpr(call.struct_info.extents or ()), call.struct_info.dtype
+    match call.op.name:
+        case "relax.ones_like" | "relax.zeros_like":
+            return Call(Op.of(call.op.name.removesuffix("_like")), (shape,), {"dtype": dtype})
+        case "relax.full_like":
+            return Call(Op.of("relax.full"), (shape, call.args[1]), {"dtype": dtype})
+    return Call(Op.of("relax.reshape" if call.op == "relax.flatten" else "relax.collapse_sum_to"), (call.args[0], shape))
 
 
 def computation(row: Row) -> Callable[..., Any]:
@@ -93,6 +110,8 @@ def computation(row: Row) -> Callable[..., Any]:
 
 def has_known_shapes(call: Call) -> bool:
     """Whether shapes and dtypes of all tensors around a call are known, and none is without elements: of these NumPy says what is what."""
+    if isinstance(call.struct_info, PrimStructInfo):  # of numbers alone
+        return False
     infos = [arg.struct_info for arg in call.args] + [call.struct_info]
     while infos:
         info = infos.pop()
