@@ -46,7 +46,7 @@ def nll_loss(
     if -1 not in (p.ndim, t.ndim) and p.ndim != t.ndim + 1:
         raise DeclarationError(f"relax.op.nn.nll_loss: predictions have one axis more than targets, not {p.info} and {t.info}")
     if p.extents is not None and t.extents is not None:
-        rows = p.extents[:1] * (p.ndim - 1) + p.extents[2:]
+        rows = (*p.extents[:1], *p.extents[2:]) if p.ndim > 1 else ()
         if any(same_extents(a, b) is False for a, b in zip(rows, t.extents, strict=True)):
             raise DeclarationError(f"relax.op.nn.nll_loss: targets have the axes of predictions without classes: {p.info}, {t.info}")
     return p.like(t.info.shape, ndim=t.ndim) if reduction == "none" else p.like([])

@@ -131,11 +131,11 @@ def permute_dims(x: Expr, axes: Sequence[int] | None = None) -> StructInfo:
 
 
 def _te_expand(x: Any, axis: Any) -> Any:
-    ndim = len(x.shape) + (1 if isinstance(axis, int) else len(axis))
-    # From the front on: places count in the result, whose axes in front are there by then.
-    for one in sorted(n % ndim for n in ([axis] if isinstance(axis, int) else axis)):
-        x = topi.expand_dims(x, one)
-    return x
+    new = [axis] if isinstance(axis, int) else list(axis)
+    ndim = x.ndim + len(new)
+    kept, extents = [n for n in range(ndim) if n not in {one % ndim for one in new}], iter(x.shape)
+    shape = [next(extents) if n in kept else 1 for n in range(ndim)]
+    return te.compute(shape, lambda *index: x(*(index[n] for n in kept)), name="expand_dims", tag=topi.tag.INJECTIVE)
 
 
 @operator("expand_dims", Pattern.INJECTIVE, te=_te_expand, numpy=lambda x, axis: np.expand_dims(x, tuple(axis)), settled=listed("axis"))
