@@ -1,11 +1,17 @@
-"""CanonicalizeBindings: variables that are others go, elements of known tuples are these, outputs that nobody needs are none."""
+"""CanonicalizeBindings: variables that are others go, elements of known tuples are these, outputs that nobody needs are none.
+
+y: R.Tensor((a, 4)) = R.match_cast(x, R.Tensor((a, 4)))    with x of (n, 4): y is x, and a is n
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ...errors import DeclarationError
 from ...lower.passes import ModulePass
+from ...tir.expr import PrimExpr
+from ...tir.expr import Var as Symbol
 from ..expr import (
     Binding,
     BindingBlock,
@@ -20,7 +26,9 @@ from ..expr import (
     Var,
     VarBinding,
 )
-from ..struct_info import RelaxExpr, StructInfo, TupleStructInfo
+from ..extents import readable
+from ..relations import same_extents
+from ..struct_info import PrimStructInfo, RelaxExpr, ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo, symbols_of
 from ..visitor import Mutator, operands, walk
 from .passes import each_function
 
@@ -60,7 +68,28 @@ class _Canonical(Mutator):
         super().__init__()
         self._outside = used_outside(func)
         self._bound: dict[Var, Any] = {}
+        self._constants: dict[Var, Constant] = {}
+        self._is_operand = False
+        self._defined: set[Symbol] = set()
         self._is_dataflow = False
+
+    def function(self, func: Function) -> Function:
+        """The function; symbols of its parameters have values."""
+        self._defined.update(symbol for param in func.params for symbol in symbols_of(param.struct_info))
+        return super().function(func)
+
+    def visit(self, expr: Any) -> Any:
+        """An expression; operands that are constants are these, and results keep their variables."""
+        if isinstance(expr, Var):
+            return self._constants[expr] if self._is_operand and expr in self._constants else super().visit(expr)
+        if not isinstance(expr, SeqExpr):
+            return super().visit(expr)
+        # What a branch says of its symbols is for itself.
+        outer = self._is_operand, self._symbols, self._defined
+        self._is_operand, self._symbols, self._defined = False, dict(self._symbols), set(self._defined)
+        made = super().visit(expr)
+        self._is_operand, self._symbols, self._defined = outer
+        return made
 
     def rewrite(self, expr: Any) -> Any:
         """Elements of known tuples, and a tuple that is made of all elements of another one."""
@@ -84,17 +113,44 @@ class _Canonical(Mutator):
 
     def binding(self, binding: Binding) -> list[Binding]:
         """The binding, or none if its variable is another one."""
+        self._is_operand = True
+        if isinstance(binding, MatchCast):
+            self._learn(binding.struct_info, self.visit(binding.value).struct_info)
         (made,) = super().binding(binding)
+        self._is_operand = False
         # A cast that says something new is a check, and stays.
         is_sure = not isinstance(made, MatchCast) or made.struct_info == made.value.struct_info
         if is_sure and isinstance(made.value, Var) and (isinstance(made.var, DataflowVar) or not isinstance(made.value, DataflowVar)):
             self._variables[binding.var] = made.value
             return []
-        # Readers get the constant itself; the binding stays until the unused ones go, as it may be an output.
+        made = VarBinding(made.var, made.value) if is_sure else made
+        # Readers get the constant itself; a variable that outlives its block may be a result.
         if is_sure and isinstance(made.value, Constant):
-            self._variables[binding.var] = made.value
+            self._constants[binding.var] = made.value
+            if isinstance(made.var, DataflowVar):
+                return []
         self._bound[made.var] = made.value
         return [made]
+
+    def _learn(self, stated: StructInfo, known: StructInfo) -> None:
+        """Take the extents of a value for symbols that a match_cast gives their values.
+
+        Raises:
+            DeclarationError: if two casts say that a symbol is two numbers.
+        """
+        if isinstance(stated, TupleStructInfo) and isinstance(known, TupleStructInfo):
+            for one, other in zip(stated.fields, known.fields, strict=False):
+                self._learn(one, other)
+            return
+        for own, extent in zip(_extents(stated), _extents(known), strict=False):
+            if not isinstance(own, Symbol):
+                continue
+            if own in self._symbols and same_extents(self._symbols[own], extent) is False:
+                raise DeclarationError(readable(f"{own} is {self._symbols[own]} by one match_cast and {extent} by another"))
+            if own not in self._defined and own is not extent:
+                self._symbols[own] = extent
+        # Without a known extent, the call that gives it does.
+        self._defined.update(symbols_of(stated))
 
     def block(self, block: BindingBlock) -> BindingBlock:
         """A block; variables that are outputs under another name are these outputs."""
@@ -124,6 +180,17 @@ class _Canonical(Mutator):
                 new.append(MatchCast(var, value, binding.struct_info) if isinstance(binding, MatchCast) else VarBinding(var, value))
                 self._bound[var] = value
         return type(block)(tuple(new))
+
+
+def _extents(info: StructInfo) -> Sequence[PrimExpr]:
+    match info:
+        case TensorStructInfo():
+            return info.extents or ()
+        case ShapeStructInfo():
+            return info.values or ()
+        case PrimStructInfo():
+            return () if info.value is None else (info.value,)
+    return ()
 
 
 def canonical(func: Function) -> Function:

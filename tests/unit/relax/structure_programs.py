@@ -123,7 +123,6 @@ class Canonical:
         with R.dataflow():
             a: R.Tensor((4,), "float32") = R.add(x, x)
             t: R.Tuple(R.Tensor((4,), "float32"), R.Tensor((4,), "float32")) = (a, x)
-            k: R.Tensor((), "float32") = R.const(2.0, "float32")
             gv: R.Tensor((4,), "float32") = R.add(a, R.const(2.0, "float32"))
             u: R.Tensor((4,), "float32") = R.exp(x)
             R.output(gv)

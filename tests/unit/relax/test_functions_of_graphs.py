@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from tensorexpr import build, relax, topi
-from tensorexpr.errors import ArgumentError
+from tensorexpr.errors import ArgumentError, DeclarationError
 from tensorexpr.lower import lower
 from tensorexpr.relax import op
 from tensorexpr.relax.evaluator import Evaluator
 from tensorexpr.relax.tensor_function import plain_tensors, tensors_of
-from tensorexpr.relax.transform import AnnotateTIROpPattern, FuseOps, FuseTIR, LegalizeOps, RemoveUnusedParameters
+from tensorexpr.relax.transform import AnnotateTIROpPattern, CanonicalizeBindings, FuseOps, FuseTIR, LegalizeOps, RemoveUnusedParameters
 from tensorexpr.script import ir as I
 from tensorexpr.script import relax as R
 from tensorexpr.script import tir as T
@@ -158,3 +158,40 @@ def test_a_parameter_that_alone_tells_a_symbol_stays() -> None:
         bb.emit_func_output(bb.emit(relax.Call(bb.get().get_global_var("inner"), [a, relax.ShapeExpr((3,)), b])))
     made = RemoveUnusedParameters()(bb.get())
     assert relax.analysis.well_formed(made)
+
+
+@I.ir_module
+class Casts:
+    @R.function
+    def main(x: R.Tensor(("n", 4), "float32"), y: R.Tensor(("k",), "float32")):  # type: ignore[no-untyped-def,valid-type]
+        n, a, b = T.int64(), T.int64(), T.int64()
+        with R.dataflow():
+            z = R.match_cast(x, R.Tensor((a, b), "float32"))
+            w = R.match_cast(y, R.Tensor((n,), "float32"))
+            s = R.const(2.0, "float32")
+            c = R.const(3.0, "float32")
+            out = R.add(R.multiply(R.reshape(z, (a * b,)), s), R.sum(w))
+            R.output(out, c)
+        return (out, c)
+
+
+def test_symbols_of_casts_are_the_extents_that_are_known() -> None:
+    made = CanonicalizeBindings()(Casts)
+    text = made.script()
+    assert text.count("match_cast") == 1, "y has k elements, and n is the extent of another tensor: that is a check"
+    assert "n * 4" in text and "T.int64()\n        a" not in text
+    assert "return (out, c)" in text and "s: R.Tensor" not in text, "a result keeps its variable, what is only read is the constant"
+    x, y = np.ones((2, 4), "float32"), np.ones(2, "float32")
+    np.testing.assert_array_equal(Evaluator(made)("main", x, y)[0], Evaluator(Casts)("main", x, y)[0])
+    with pytest.raises(ArgumentError):
+        Evaluator(made)("main", x, np.ones(3, "float32"))
+
+
+def test_casts_that_contradict_are_refused() -> None:
+    x, y = relax.Var("x", tensor(16)), relax.Var("y", tensor(32))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x, y]):
+        a, b = (bb.match_cast(one, tensor(N)) for one in (x, y))
+        bb.emit_func_output(bb.emit(op.add(a, b)))
+    with pytest.raises(DeclarationError, match="n is 16 by one match_cast and 32 by another"):
+        CanonicalizeBindings()(bb.get())
