@@ -25,7 +25,7 @@ from .kernel_tasks import weights_of
 from .kernels import BuiltKernel, constant_arguments, recorded_of
 from .stated_layouts import with_stated_layouts
 from .streaming import ask_ahead
-from .tensor_function import plain_tensors
+from .tensor_function import Argument, plain_arguments
 
 _logger = logging.getLogger(__name__)
 
@@ -70,9 +70,12 @@ def kernel_of(func: PrimFunc, name: str, target: Target, constants: Sequence[int
     if func.attrs.get("tir.is_scheduled"):
         return Kernel(func.with_attr("global_symbol", name), str(func.attrs.get("schedule.origin", "as given: it is scheduled")))
     try:
-        tensors = plain_tensors(func)
+        args = plain_arguments(func)
     except DeclarationError as error:
         return Kernel(func.with_attr("global_symbol", name), f"as given: {error}")
+    tensors = [one for one in args if isinstance(one, Tensor)]
+    if len(tensors) < len(args):  # numbers, of which neither layouts nor records know
+        return _lowered(default_schedule(tensors, target), args, (), name, target, "rule")
     tensors, stated = with_stated_layouts(tensors, constants)
     if stated:
         made = _lowered(default_schedule(tensors, target), tensors, (), name, target, "rule")
@@ -93,10 +96,11 @@ def kernel_of(func: PrimFunc, name: str, target: Target, constants: Sequence[int
         return Kernel(func.with_attr("global_symbol", name), f"as given: {error}")
 
 
-def _lowered(s: Schedule, tensors: Sequence[Tensor], weights: Sequence[int], name: str, target: Target, origin: str) -> Kernel:
-    args, layouts = list(tensors), dict[int, IndexMap]()
+def _lowered(s: Schedule, given: Sequence[Argument], weights: Sequence[int], name: str, target: Target, origin: str) -> Kernel:
+    args, layouts = list(given), dict[int, IndexMap]()
     if weights:
-        s, args, layouts = _packed(s, tensors, weights)
+        s, tensors, layouts = _packed(s, [one for one in given if isinstance(one, Tensor)], weights)
+        args = [*tensors]
     # Behind packing, which changes how loops go through a weight's lines.
     ask_ahead(s, target)
     with target:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from .. import te
 from ..arith.analyzer import Analyzer
@@ -27,6 +27,7 @@ from .expr import Constant, PrimValue, RelaxExpr, Tuple, TupleGetItem
 from .struct_info import PrimStructInfo, ShapeExpr, StructInfo, TensorStructInfo, TupleStructInfo
 
 _MOST_MADE = 4096
+Argument: TypeAlias = Tensor | Symbol
 
 
 class _Made:
@@ -37,11 +38,11 @@ class _Made:
     """
 
     def __init__(self) -> None:
-        self._by_body: OrderedDict[int, tuple[PrimFunc, list[Tensor]]] = OrderedDict()
-        self._by_structure: OrderedDict[int, tuple[PrimFunc, list[Tensor]]] = OrderedDict()
-        self._unhashed: list[tuple[PrimFunc, list[Tensor]]] = []
+        self._by_body: OrderedDict[int, tuple[PrimFunc, list[Argument]]] = OrderedDict()
+        self._by_structure: OrderedDict[int, tuple[PrimFunc, list[Argument]]] = OrderedDict()
+        self._unhashed: list[tuple[PrimFunc, list[Argument]]] = []
 
-    def keep(self, func: PrimFunc, tensors: list[Tensor]) -> None:
+    def keep(self, func: PrimFunc, tensors: list[Argument]) -> None:
         """Remember what a function computes."""
         bare = func.with_attrs({})
         # The function is kept with them, so that no other body gets its id.
@@ -52,7 +53,7 @@ class _Made:
         if len(self._unhashed) > _MOST_MADE:
             self._unhashed.pop(0)
 
-    def find(self, func: PrimFunc) -> list[Tensor] | None:
+    def find(self, func: PrimFunc) -> list[Argument] | None:
         """The tensors of a function that is the same but for names and attributes."""
         made, tensors = self._by_body.get(id(func.body), (None, []))
         if made is not None and made.params == func.params and dict(made.buffer_map) == dict(func.buffer_map):
@@ -147,7 +148,7 @@ class _Inputs:
     """Placeholders for the tensors among the arguments of a function on tensors."""
 
     def __init__(self, sizes: Sizes) -> None:
-        self.given: list[tuple[Any, Tensor | Symbol]] = []
+        self.given: list[tuple[Any, Argument]] = []
         self._sizes = sizes
 
     def __call__(self, value: Any) -> Any:
@@ -248,20 +249,32 @@ def _computed(func: Callable[..., Any], inputs: _Inputs, args: Sequence[Any], kw
     return outputs
 
 
-def function_of_tensors(inputs: Sequence[Tensor | Symbol], outputs: Sequence[Tensor], symbols: Sequence[Symbol] = ()) -> PrimFunc:
+def function_of_tensors(inputs: Sequence[Argument], outputs: Sequence[Tensor], symbols: Sequence[Symbol] = ()) -> PrimFunc:
     """The tensor function that computes tensors, which `plain_tensors` gives back."""
     # Each result is a buffer of its own, which some stage has to write.
     results = [_copied(one) if isinstance(one.op, PlaceholderOp) or one in outputs[:n] else one for n, one in enumerate(outputs)]
     # Sizes of a graph are int64, and so its functions are read and printed; the tensors, of which kernels are made, count in int32.
     made = create_prim_func([*inputs, *results, *symbols], "int64").without_attr("global_symbol").with_attr("tir.noalias", True)
-    tensors = [one for one in (*inputs, *results, *symbols) if isinstance(one, Tensor)]
-    if len(tensors) == len(made.params):  # a number among the arguments has no place among tensors
-        _made.keep(made, tensors)
+    if not symbols:  # a size among the arguments has no place among tensors
+        _made.keep(made, [*inputs, *results])
     return made
 
 
 def plain_tensors(func: PrimFunc) -> list[Tensor]:
-    """The tensors of a function whose loops nobody has changed: they are those that its computation has by itself.
+    """The tensors of a function of tensors alone; see `plain_arguments`.
+
+    Raises:
+        DeclarationError: as there, and if it takes numbers.
+    """
+    found = plain_arguments(func)
+    tensors = [one for one in found if isinstance(one, Tensor)]
+    if len(tensors) < len(found):
+        raise DeclarationError("it takes a number, which has no place among tensors")
+    return tensors
+
+
+def plain_arguments(func: PrimFunc) -> list[Argument]:
+    """The tensors and numbers of a function whose loops nobody has changed: they are those that its computation has by itself.
 
     Raises:
         DeclarationError: if it is no computation of tensors, or its loops were scheduled; the message says which.
@@ -275,8 +288,9 @@ def plain_tensors(func: PrimFunc) -> list[Tensor]:
         raise DeclarationError(f"it is no computation of tensors: {error}") from None
     if not _has_plain_loops(func):
         raise DeclarationError("its loops were scheduled by hand")
-    _made.keep(func, tensors)
-    return tensors
+    found: list[Argument] = [*tensors]
+    _made.keep(func, found)
+    return found
 
 
 def _has_plain_loops(func: PrimFunc) -> bool:
