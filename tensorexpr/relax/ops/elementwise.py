@@ -100,7 +100,7 @@ def broadcast(a: Sequence[PrimExpr], b: Sequence[PrimExpr], name: str) -> list[P
             found.append(y)
         elif same is None and (isinstance(x, IntImm) or isinstance(y, IntImm)):
             found.append(x if isinstance(x, IntImm) else y)  # the other one is as long, or 1
-        elif same is None:  # two symbols, each of which may be 1
+        elif same is None or not (isinstance(x, IntImm) and isinstance(y, IntImm)):  # of n and n + 2 the first may be 1
             return None
         else:
             raise DeclarationError(f"relax.op.{name}: shapes {list(a)} and {list(b)} don't broadcast: {x} and {y} differ and neither is 1")

@@ -312,7 +312,7 @@ def strided_slice(x: Expr, axes: Exprs, begin: Exprs, end: Exprs, strides: Exprs
     operand = tensor(x, "x")
     places, low, high = _constants(axes), _bounds(begin), _bounds(end)
     steps = [1] * len(places or ()) if strides is None else _constants(strides)
-    if places is None or not len(places) == len(axes) == len(begin) == len(end):
+    if places is None or not len(places) == len(axes) == len(begin) == len(end) == len(places if steps is None else steps):
         raise DeclarationError("relax.op.strided_slice: as many constant axes as there are begins, ends and strides")
     operand.axes(places)  # each once
     if operand.extents is None:
