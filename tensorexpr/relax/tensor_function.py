@@ -169,8 +169,8 @@ class _Inputs:
         info = value.struct_info
         if isinstance(info, TupleStructInfo):
             return [self(TupleGetItem(value, n)) for n in range(len(info.fields))]
-        is_number = isinstance(info, PrimStructInfo) and bool(info.dtype)
-        if not is_number and (not isinstance(info, TensorStructInfo) or info.extents is None or not info.dtype):
+        extents = info.extents if isinstance(info, TensorStructInfo) else () if isinstance(info, PrimStructInfo) else None
+        if not isinstance(info, (TensorStructInfo, PrimStructInfo)) or extents is None or not info.dtype:
             raise DeclarationError(
                 f"{value} is {info}: a tensor computation needs the shape and dtype of its operands; match_cast it first"
             )
@@ -178,8 +178,8 @@ class _Inputs:
         known = next((made for given, made in self.given if given is value), None)
         if known is None:
             name = getattr(value, "name_hint", "const" if isinstance(value, Constant) else "x")
-            extents = [] if is_number else [self._sizes.extent(one) for one in info.extents]
-            known = Symbol(name, info.dtype) if is_number else te.placeholder(extents, info.dtype, name)
+            is_number = isinstance(info, PrimStructInfo)
+            known = Symbol(name, info.dtype) if is_number else te.placeholder(list(map(self._sizes.extent, extents)), info.dtype, name)
             self.given.append((value, known))
         return known
 

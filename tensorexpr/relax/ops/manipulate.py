@@ -380,7 +380,7 @@ def _te_take(x: Any, indices: Any, axis: int | None) -> Any:
         return topi.take(x, indices, axis, mode="clip")
     at = (axis or 0) % x.ndim
     place = te.max(te.min(cast(indices, "int64"), x.shape[at] - 1), 0)
-    return te.compute((*x.shape[:at], *x.shape[at + 1 :]), lambda *index: x[(*index[:at], place, *index[at:])], name="T_take")
+    return te.compute((*x.shape[:at], *x.shape[at + 1 :]), lambda *index: x(*index[:at], place, *index[at:]), name="T_take")
 
 
 @operator(

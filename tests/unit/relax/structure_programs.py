@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from tensorexpr.script import ir as I
 from tensorexpr.script import relax as R
+from tensorexpr.script import tir as T
 
 
 @I.ir_module
@@ -318,3 +319,47 @@ class Lifted:
         z: R.Tensor((4,), "float32") = cls.main_inner(x, y)
         w: R.Tensor((4,), "float32") = cls.main_plain(z)
         return w
+
+
+@I.ir_module
+class Numbers:
+    @R.function
+    def main(x: R.Tensor((4, "n"), "float32"), a: R.Prim("float32"), i: R.Prim("int64")):
+        n = T.int64()
+        row = R.take(x, i, axis=0)
+        twice = R.add(a, a)
+        return (R.multiply(R.maximum(x, a), twice), row, R.zeros((n, 2), "float32"))
+
+
+@I.ir_module
+class Groups:
+    @T.prim_func(private=True)
+    def scaled(x: T.Buffer((4,), "float32"), c: T.Buffer((), "float32"), y: T.Buffer((4,), "float32")):
+        for i in range(4):
+            with T.block("y"):
+                vi = T.axis.spatial(4, i)
+                y[vi] = x[vi] * c[()]
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32")):
+        cls = Groups
+        with R.dataflow():
+            a = R.call_tir(cls.scaled, (x, R.const(2.0, "float32")), R.Tensor((4,), "float32"))
+            b = R.call_tir(cls.scaled, (a, R.const(3.0, "float32")), R.Tensor((4,), "float32"))
+            R.output(b)
+        return b
+
+
+@I.ir_module
+class Casts:
+    @R.function
+    def main(x: R.Tensor(("n", 4), "float32"), y: R.Tensor(("k",), "float32")):
+        n, a, b = T.int64(), T.int64(), T.int64()
+        with R.dataflow():
+            z = R.match_cast(x, R.Tensor((a, b), "float32"))
+            w = R.match_cast(y, R.Tensor((n,), "float32"))
+            s = R.const(2.0, "float32")
+            c = R.const(3.0, "float32")
+            out = R.add(R.multiply(R.reshape(z, (a * b,)), s), R.sum(w))
+            R.output(out, c)
+        return (out, c)

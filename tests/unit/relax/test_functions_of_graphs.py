@@ -12,16 +12,17 @@ from tensorexpr.errors import ArgumentError, DeclarationError
 from tensorexpr.lower import lower
 from tensorexpr.relax import op
 from tensorexpr.relax.evaluator import Evaluator
-from tensorexpr.relax.tensor_function import plain_tensors, tensors_of
+from tensorexpr.relax.tensor_function import plain_tensors
 from tensorexpr.relax.transform import AnnotateTIROpPattern, CanonicalizeBindings, FuseOps, FuseTIR, LegalizeOps, RemoveUnusedParameters
-from tensorexpr.script import ir as I
-from tensorexpr.script import relax as R
-from tensorexpr.script import tir as T
 from tensorexpr.spaces import default_schedule
 from tensorexpr.target import Target
-from tensorexpr.tir.expr import Var
+from tensorexpr.te.from_prim_func import tensors_of
+from tensorexpr.tir.expr import IntImm, Var
 from tensorexpr.tir.function import PrimFunc
 
+from . import structure_programs
+
+programs: Any = structure_programs
 N = Var("n", "int64")
 
 
@@ -84,49 +85,20 @@ def test_a_group_gets_the_symbols_that_only_a_result_tells() -> None:
     np.testing.assert_array_equal(relax.VirtualMachine(relax.build(bb.get()))["main"](*given).numpy(), given[0] ** 2 + given[1])
 
 
-@I.ir_module
-class Numbers:
-    @R.function
-    def main(x: R.Tensor((4, "n"), "float32"), a: R.Prim("float32"), i: R.Prim("int64")):  # type: ignore[no-untyped-def,valid-type]
-        n = T.int64()
-        row = R.take(x, i, axis=0)
-        twice = R.add(a, a)
-        return (R.multiply(R.maximum(x, a), twice), row, R.zeros((n, 2), "float32"))
-
-
 def test_numbers_are_operands() -> None:
     x = np.linspace(-1, 1, 12, dtype="float32").reshape(4, 3)
-    run = relax.VirtualMachine(relax.build(Numbers))["main"]
-    for found in (run(x, 0.25, 2), Evaluator(Numbers)("main", x, 0.25, 2)):
+    run = relax.VirtualMachine(relax.build(programs.Numbers))["main"]
+    for found in (run(x, 0.25, 2), Evaluator(programs.Numbers)("main", x, 0.25, 2)):
         for value, wanted in zip(found, (np.maximum(x, np.float32(0.25)) * np.float32(0.5), x[2], np.zeros((3, 2))), strict=True):
             np.testing.assert_array_equal(value.numpy() if hasattr(value, "numpy") else value, wanted)
     with pytest.raises(ArgumentError, match=r"argument \d .a. of main is a str, where a number"):
         run(x, "0.25", 2)
 
 
-@I.ir_module
-class Groups:
-    @T.prim_func(private=True)
-    def scaled(x: T.Buffer((4,), "float32"), c: T.Buffer((), "float32"), y: T.Buffer((4,), "float32")):  # type: ignore[no-untyped-def,valid-type]
-        for i in range(4):
-            with T.block("y"):
-                vi = T.axis.spatial(4, i)
-                y[vi] = x[vi] * c[()]
-
-    @R.function
-    def main(x: R.Tensor((4,), "float32")):  # type: ignore[no-untyped-def,valid-type]
-        cls = Groups
-        with R.dataflow():
-            a = R.call_tir(cls.scaled, (x, R.const(2.0, "float32")), R.Tensor((4,), "float32"))
-            b = R.call_tir(cls.scaled, (a, R.const(3.0, "float32")), R.Tensor((4,), "float32"))
-            R.output(b)
-        return b
-
-
 def test_numbers_of_groups_are_arguments_or_become_code() -> None:
     x = np.arange(4, dtype="float32")
     for bind, count in ((False, 4), (True, 2)):
-        groups = FuseOps(bind_numbers=bind)(AnnotateTIROpPattern()(Groups))
+        groups = FuseOps(bind_numbers=bind)(AnnotateTIROpPattern()(programs.Groups))
         made = FuseTIR()(groups)
         # What nothing uses any more is gone.
         assert [len(func.params) for func in functions(made).values()] == [count]
@@ -155,34 +127,19 @@ def test_a_parameter_that_alone_tells_a_symbol_stays() -> None:
         bb.emit_func_output(bb.emit(op.add(y, op.zeros((N - 1,), "float32"))))
     a, b = relax.Var("a", tensor(3)), relax.Var("b", tensor(2))
     with bb.function("main", [a, b]):
-        bb.emit_func_output(bb.emit(relax.Call(bb.get().get_global_var("inner"), [a, relax.ShapeExpr((3,)), b])))
+        bb.emit_func_output(bb.emit(relax.Call(bb.get().get_global_var("inner"), [a, relax.ShapeExpr((IntImm("int64", 3),)), b])))
     made = RemoveUnusedParameters()(bb.get())
     assert relax.analysis.well_formed(made)
 
 
-@I.ir_module
-class Casts:
-    @R.function
-    def main(x: R.Tensor(("n", 4), "float32"), y: R.Tensor(("k",), "float32")):  # type: ignore[no-untyped-def,valid-type]
-        n, a, b = T.int64(), T.int64(), T.int64()
-        with R.dataflow():
-            z = R.match_cast(x, R.Tensor((a, b), "float32"))
-            w = R.match_cast(y, R.Tensor((n,), "float32"))
-            s = R.const(2.0, "float32")
-            c = R.const(3.0, "float32")
-            out = R.add(R.multiply(R.reshape(z, (a * b,)), s), R.sum(w))
-            R.output(out, c)
-        return (out, c)
-
-
 def test_symbols_of_casts_are_the_extents_that_are_known() -> None:
-    made = CanonicalizeBindings()(Casts)
+    made = CanonicalizeBindings()(programs.Casts)
     text = made.script()
     assert text.count("match_cast") == 1, "y has k elements, and n is the extent of another tensor: that is a check"
     assert "n * 4" in text and "T.int64()\n        a" not in text
     assert "return (out, c)" in text and "s: R.Tensor" not in text, "a result keeps its variable, what is only read is the constant"
     x, y = np.ones((2, 4), "float32"), np.ones(2, "float32")
-    np.testing.assert_array_equal(Evaluator(made)("main", x, y)[0], Evaluator(Casts)("main", x, y)[0])
+    np.testing.assert_array_equal(Evaluator(made)("main", x, y)[0], Evaluator(programs.Casts)("main", x, y)[0])
     with pytest.raises(ArgumentError):
         Evaluator(made)("main", x, np.ones(3, "float32"))
 

@@ -214,7 +214,7 @@ def tensor(*shape: Any, dtype: str = F) -> Var:
         (lambda: op.concat((tensor(2, 3), tensor(2, 3)), None), "joined along an axis"),
         (lambda: op.strided_slice(tensor(2, 3), [0, -2], [0, 0], [1, 1]), "named twice"),
         (lambda: op.layout_transform(tensor(4, dtype="int32"), lambda i: (i // 3, i % 3), 1.5), "no int32 to pad"),
-        (lambda: op.one_hot(tensor(2, dtype="int32"), relax.PrimValue(1.0), relax.PrimValue(0), 4), "values of float32 and int64"),
+        (lambda: op.one_hot(tensor(2, dtype="int32"), relax.const(1.0), relax.const(0), 4), "values of float32 and int32"),
     ],
 )
 def test_what_does_not_fit_is_refused_with_the_reason(call: Callable[[], Any], message: str) -> None:
