@@ -60,10 +60,12 @@ def _finished(kernels: IRModule) -> IRModule:
     from ..lower import transform
     from ..lower.device.async_queues import LowerAsyncQueues
     from ..lower.device.bulk_copies import LowerBulkCopies
+    from ..lower.device.lone_units import LoneUnits
     from ..lower.device.proxy_fences import ProxyFences
 
     # Merged before barriers are put: what shares a place needs one between.
     for one in (
+        LoneUnits(),  # on memory of warps: what a thread fills or stores of it is known from its places
         transform.LowerWarpMemory(),
         transform.MergeSharedMemoryAllocations(),
         transform.ThreadSync("shared"),

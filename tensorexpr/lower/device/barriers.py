@@ -8,7 +8,8 @@ from ...tir.expr import BufferLoad, Call, PrimExpr, StringImm, Var
 from ...tir.intrin import INTRINSICS
 from ...tir.rewriting import walk
 from ...tir.stmt import AssertStmt, BufferStore, Evaluate, For, IfThenElse, Stmt, While
-from ..rebuild import own_expressions, sub_statements
+from ...tir.warp_units import together
+from ..rebuild import own_expressions, sub_statements, walk_statements
 
 SYNC = "tir.tvm_storage_sync"
 SHUFFLES = ("tir.tvm_warp_shuffle", "tir.tvm_warp_shuffle_up", "tir.tvm_warp_shuffle_down")
@@ -40,14 +41,14 @@ class Meetings:
         self._alive: list[Stmt] = []  # keeps the ids unique
 
     def first(self, stmt: Stmt) -> Stmt | None:
-        """The first barrier or exchange in a statement, or None."""
+        """The first barrier, exchange or matrix instruction in a statement, or None."""
         if id(stmt) not in self._known:
             self._alive.append(stmt)
             self._known[id(stmt)] = self._search(stmt)
         return self._known[id(stmt)]
 
     def _search(self, stmt: Stmt) -> Stmt | None:
-        if barrier_scope(stmt) is not None or shuffles_of(stmt):
+        if barrier_scope(stmt) is not None or together(stmt) is not None or shuffles_of(stmt):
             return stmt
         return next((found for inner in sub_statements(stmt) if (found := self.first(inner)) is not None), None)
 
@@ -96,3 +97,14 @@ def mentions_itself(stmt: Stmt, pointer: Var) -> bool:
 def mentions(stmt: Stmt, pointer: Var) -> bool:
     """Whether memory is read, written or passed on in a statement."""
     return mentions_itself(stmt, pointer) or any(mentions(inner, pointer) for inner in sub_statements(stmt))
+
+
+def has_address(stmt: Stmt, pointer: Var) -> bool:
+    """Whether memory is passed on by an address in a statement, other than to what a warp does together."""
+    for inner in walk_statements(stmt):
+        for expr in () if together(inner) is not None else own_expressions(inner):
+            for node in walk(expr):
+                addressed = isinstance(node, Call) and node.op == "tir.address_of" and isinstance(node.args[0], BufferLoad)
+                if node is pointer or (addressed and node.args[0].buffer.data is pointer):  # type: ignore[union-attr]
+                    return True
+    return False

@@ -8,6 +8,7 @@ from ..context import PassContext
 from ..transform.lower_thread_allreduce import lower_thread_allreduce
 from ..transform.thread_sync import thread_sync
 from .launches import has_threads
+from .lone_units import lone_units
 
 _SHARED_SCOPES = ("shared", "shared.dyn", "warp")
 
@@ -20,6 +21,7 @@ def barriers_on_cpu(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     """
     if not has_threads(func):
         return func
+    func = lone_units(func)  # copies are stores, which wait for other threads
     # Of a device without warps: a tree in shared memory, whose steps are loops over threads without exchanges.
     func = lower_thread_allreduce(func, Target("opencl"))
     for scope in _SHARED_SCOPES:

@@ -13,7 +13,8 @@ with T.launch_thread("blockIdx.x", 4) as bx:             for bx in T.parallel(4)
         B[bx * 8 + tx] = acc[0]
 
 A piece without barrier gets loops over the threads that it mentions; loops and conditions around a barrier, on which the threads
-agree, stay outside of these. What one thread keeps across a barrier has a copy for each of them (`thread_memory`).
+agree, stay outside of these. What one thread keeps across a barrier has a copy for each of them (`thread_memory`). What the threads of
+a warp do together, as matrix units do, is pieces, too (`tir.warp_units`).
 """
 
 from __future__ import annotations
@@ -49,17 +50,18 @@ from ...tir.stmt import (
     statements_of,
 )
 from ...tir.stmt_functor import Renaming
+from ...tir.warp_units import WARP, WarpUnits, is_fragment, together
 from ..context import PassContext
 from ..copies import has_effect
 from ..rebuild import Copier, map_stmt, own_expressions, pointer_like, pointer_scope, walk_statements
 from ..register_file import RegisterFile
-from .barriers import SHUFFLES, Meetings, Uniformity, barrier_scope, controls, mentions, shuffles_of
+from .barriers import SHUFFLES, Meetings, Uniformity, barrier_scope, controls, has_address, mentions, shuffles_of
 from .launches import launched_tag
 from .limits import check_block
+from .lone_units import SLOWEST_FIRST, linear, warps_of
 from .thread_memory import Copied, ThreadMemory, is_one, product
 
 _FEWEST_LANES = 4
-_SLOWEST_FIRST = ("threadIdx.z", "threadIdx.y", "threadIdx.x")
 TRUE, ZERO = IntImm("bool", 1), IntImm("int32", 0)
 
 
@@ -99,8 +101,9 @@ class _Kernel:
             launch = launch.body
         self._blocks = [axis for axis in axes if axis.tag.startswith("blockIdx")]
         by_tag = {axis.tag: axis for axis in axes}
-        self._threads = [by_tag[tag] for tag in _SLOWEST_FIRST if tag in by_tag]
+        self._threads = [by_tag[tag] for tag in SLOWEST_FIRST if tag in by_tag]
         self._shared: list[Allocate] = []
+        self._units, self._warps = WarpUnits(), warps_of([(axis.var, axis.extent) for axis in self._threads])
         self._body = self._taken_out(launch)
         check_block(name, func, [axis.extent for axis in self._threads], self._shared)
         self._x = by_tag.get("threadIdx.x")
@@ -135,6 +138,8 @@ class _Kernel:
         if isinstance(result, Allocate) and pointer_scope(result.buffer_var).split(".")[0] == "shared":
             self._shared.append(result)
             return result.body
+        if (call := together(stmt)) is not None:
+            self._units.note(call)
         return result
 
     def _vector_lanes(self) -> int:
@@ -179,7 +184,8 @@ class _Kernel:
                 body = self._collective(stmt.body)
                 return body if isinstance(stmt.node, (Var, IterVar)) else replace(stmt, body=body)
             case BufferStore() | Evaluate():
-                return self._exchange(stmt)
+                call = together(stmt)
+                return self._exchange(stmt) if call is None else self._as_warps(call)
         raise LoweringError(f"In {self._name}: a {type(stmt).__name__} around {_shown(meeting)} has no form on a CPU")
 
     def _parts(self, stmt: Stmt) -> Iterator[Stmt]:
@@ -249,13 +255,18 @@ class _Kernel:
         scope = pointer_scope(stmt.buffer_var)
         if scope == "global":  # nothing says that it is a thread's own
             return replace(stmt, body=self._collective(stmt.body))
-        if scope != "warp":
+        size, own = product(*(cast(extent, "int32") for extent in stmt.extents)), pointer_like(stmt.buffer_var, "local", stmt.dtype)
+        if scope == "warp" or is_fragment(scope):
+            copied = self._copies(own, size, by_x=False) if scope == "warp" else self._of_warps(own, size)
+        else:
             self._uniform.private.add(stmt.buffer_var)
             if self._is_for_one_piece(stmt):
                 self._inside[stmt.buffer_var] = replace(stmt, body=NOP)
                 return self._collective(stmt.body)
-        size = product(*(cast(extent, "int32") for extent in stmt.extents))
-        copied = self._copies(pointer_like(stmt.buffer_var, "local", stmt.dtype), size, by_x=scope != "warp")
+            number, count = self._linear(self._threads)
+            # An address leads to elements side by side.
+            by_address = has_address(stmt.body, stmt.buffer_var)
+            copied = Copied(own, size, 1, number, None, count) if by_address else self._copies(own, size, by_x=True)
         self._memory.add(stmt.buffer_var, copied)
         body = self._collective(stmt.body)
         return replace(stmt, buffer_var=copied.data, extents=(copied.total,), body=body)
@@ -271,14 +282,7 @@ class _Kernel:
         return Copied(data, size, self._lanes, binary(Add, binary(Mul, group, outer), self._outer), self._lane, product(groups, outer))
 
     def _linear(self, axes: Sequence[_Axis]) -> tuple[PrimExpr, PrimExpr]:
-        """The number of a thread among those along some axes, the last one fastest, and how many there are."""
-        number: PrimExpr = ZERO
-        count: PrimExpr = const(1, "int32")
-        for axis in axes:
-            extent = cast(axis.extent, "int32")
-            number = binary(Add, binary(Mul, number, extent), cast(axis.var, "int32"))
-            count = binary(Mul, count, extent)
-        return number, count
+        return linear([(axis.var, axis.extent) for axis in axes])
 
     def _per_thread(self, name: str, dtype: str) -> tuple[Buffer, PrimExpr, Callable[[Stmt], Stmt]]:
         """A value for each thread: where it is stored, the load of it, and what puts its storage around a statement."""
@@ -315,6 +319,26 @@ class _Kernel:
             yield from self._pieces(part, looping)
 
     # Exchanges within a warp
+
+    def _of_warps(self, data: Var, size: PrimExpr) -> Copied:
+        """An array with a copy for each warp."""
+        return Copied(data, size, 1, self._warps.number, None, const(self._warps.count or 1, "int32"))
+
+    def _as_warps(self, call: Call) -> Stmt:
+        """What the threads of a warp do together, in pieces; memory that they have for it lies around these."""
+        if self._warps.count is None:
+            extents = " x ".join(str(axis.extent) for axis in self._threads)
+            raise LoweringError(
+                f"In {self._name}: {call.op} is run by warps of {WARP} threads, and a block has {extents or 1}; launch whole warps"
+            )
+        taken = self._units.steps(call, self._warps.lane)
+        storage = {buffer: self._of_warps(pointer_like(buffer.data, "local", buffer.dtype), buffer.shape[0]) for buffer in taken.memory}
+        for buffer, copied in storage.items():
+            self._memory.add(buffer.data, copied)
+        result = seq(*(self._piece(step) for step in taken.steps))
+        for buffer, copied in storage.items():
+            result = Allocate(copied.data, buffer.dtype, (copied.total,), TRUE, result)
+        return result
 
     def _exchange(self, stmt: Stmt) -> Stmt:
         """A statement with shuffles: first every thread offers its value, then it takes what another one offered."""

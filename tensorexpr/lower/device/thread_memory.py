@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ...errors import LoweringError
 from ...tir.arithmetic import as_int, binary, const
-from ...tir.buffer import Buffer
-from ...tir.expr import Add, BufferLoad, IntImm, Mul, PrimExpr, Ramp, Var
+from ...tir.buffer import Buffer, decl_buffer
+from ...tir.expr import Add, BufferLoad, Call, IntImm, Mul, PrimExpr, Ramp, Var
+from ...tir.pointers import address_of
 from ...tir.stmt import BufferStore, Stmt
 from ..lanes import lane_binary
 from ..rebuild import map_expr, map_stmt
@@ -82,16 +82,22 @@ class ThreadMemory:
         found = self._known.get(expr)
         if found is None:
             if isinstance(expr, Var) and expr in self.arrays:
-                raise LoweringError(
-                    f"{expr.name} belongs to one thread, outlives a barrier and is passed on by its address; on a CPU each thread has a "
-                    "copy that only loads and stores find: allocate it between two barriers"
-                )
+                expr = self._address(expr)
+            elif isinstance(expr, Call) and expr.op == "tir.tvm_access_ptr" and expr.args[1] in self.arrays:
+                element, data, offset, *rest = expr.args
+                copied = self.arrays[data]  # type: ignore[index]
+                return replace(expr, args=(element, copied.data, copied.place(self.expr(offset)), *map(self.expr, rest)))
             found = map_expr(expr, self.expr)
             if isinstance(found, BufferLoad) and found.buffer.data in self.arrays:
                 index = self.arrays[found.buffer.data].place(found.indices[0])
                 found = BufferLoad(self.buffer(found.buffer), (index,), found.predicate)
             self._known[expr] = found
         return found
+
+    def _address(self, pointer: Var) -> PrimExpr:
+        """The address of the thread's own copy."""
+        element = pointer.type_annotation.element_type.dtype if pointer.type_annotation is not None else ""
+        return address_of(BufferLoad(decl_buffer((1,), element, pointer.name, data=pointer), (const(0, "int32"),)))
 
     def buffer(self, buffer: Buffer) -> Buffer:
         """The flat buffer of all copies."""

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arithmetic import as_int
 from ..dtype import parse_dtype, scalar_dtype, to_numpy
 from ..expr import BufferLoad, Call, IterVar, PrimExpr, StringImm, Var
 from ..pointers import pointer_scope
@@ -35,6 +36,7 @@ from ..stmt import (
     While,
 )
 from ..thread import HARDWARE_TAGS, bound_tag
+from ..warp_units import ALONE, TOGETHER, WARP, WarpUnits, alone, is_fragment, together
 from .arithmetic import Thunk
 from .machine import Machine
 from .storage import InterpreterError, RaceWatch, Storage
@@ -69,7 +71,7 @@ def _calls(stmt: Stmt, names: Sequence[str]) -> list[Call]:
 
 def meets(stmt: Stmt) -> bool:
     """Whether threads meet in a statement: at a barrier, a reduction or an exchange of values."""
-    return any(_calls(inner, (SYNC, ALLREDUCE, *SHUFFLES)) for inner in _inner(stmt))
+    return any(_calls(inner, (SYNC, ALLREDUCE, *SHUFFLES, *TOGETHER)) for inner in _inner(stmt))
 
 
 def _shared(kernel: Stmt) -> set[Var]:
@@ -91,7 +93,8 @@ class Kernel:
     """One kernel: made by `run_kernel` at its outermost launch."""
 
     def __init__(self, machine: Machine, stmt: Stmt) -> None:
-        self._machine = machine
+        self._machine, self._units, self._lane = machine, WarpUnits(), Var("lane", "int32")
+        stmt = alone(stmt, self._lane)
         self._slots: dict[str, list[int]] = {}
         self._extents: dict[str, Thunk] = {}
         for inner in _inner(stmt):
@@ -99,6 +102,8 @@ class Kernel:
             if launch is not None:
                 self._slots.setdefault(launch[0], []).append(machine.slot(launch[1]))
                 self._extents.setdefault(launch[0], machine.compile(launch[2]))
+            if (call := together(inner)) is not None:
+                self._units.note(call)
         self._tag_of = {slot: tag for tag, slots in self._slots.items() for slot in slots}
         self._planned = any(_calls(inner, (SYNC,)) for inner in _inner(stmt))
         self._shared = _shared(stmt)
@@ -107,9 +112,11 @@ class Kernel:
         self._current = 0
         self._cells: list[list[Any]] = []  # of each thread
         self._places: list[tuple[int, ...]] = []
+        self._numbers: list[int] = []  # of each thread in its block, x fastest
         self._tags = [tag for tag in HARDWARE_TAGS if tag in self._extents]
         self._watch = ThreadWatch(self._name)
         self._offers: dict[Call, dict[int, Any]] = {}
+        machine.slot(self._lane)
         machine.kernel = self
         self._action = self._made(stmt)
         machine.kernel = None
@@ -147,15 +154,18 @@ class Kernel:
 
     def _begin(self, outside: list[Any]) -> None:
         """The cells of each thread of a block: its numbers, and memory that was allocated outside for what is inside."""
+        sizes, lane = [max(place[n] for place in self._places) + 1 for n in range(len(self._tags))], self._machine.slot(self._lane)
+        self._numbers = [self._number(thread, sizes) for thread in range(len(self._places))]
         for thread, place in enumerate(self._places):
+            self._cells[thread][lane] = self._numbers[thread] % WARP
             for tag, number in zip(self._tags, place, strict=True):
                 for slot in self._slots[tag]:
                     self._cells[thread][slot] = number
         for slot, storage in enumerate(outside):
             # What was stored there before is handed on to the kernel.
             if isinstance(storage, Storage) and storage.scope != "global" and not any(storage.written or b"\1"):
-                sizes = dict.fromkeys(range(len(self._places)), len(storage.array))
-                self._provide(slot, sizes, storage.name, storage.array.dtype, storage.scope)
+                elements = dict.fromkeys(range(len(self._places)), len(storage.array))
+                self._provide(slot, elements, storage.name, storage.array.dtype, storage.scope)
 
     def _provide(self, slot: int, sizes: dict[int, int], name: str, dtype: Any, scope: str, boxes: Boxes | None = None) -> None:
         """Fresh memory of `sizes` elements for each thread, those that a scope joins having one piece of it.
@@ -167,6 +177,8 @@ class Kernel:
         made: dict[Any, Storage] = {}
         for thread, size in sizes.items():
             key = None if for_block else self._others(thread, {"threadIdx.x"}) if for_warp else thread
+            if is_fragment(scope):  # nobody watches it: only what all threads of a warp do together goes to it
+                key = self._numbers[thread] // WARP
             if key not in made:
                 mins, extents = ((), (size,)) if boxes is None else boxes[thread]
                 made[key] = Storage(np.zeros(size, dtype), name, extents, mins)
@@ -225,7 +237,8 @@ class Kernel:
             case DeclBuffer() | AssertStmt():
                 return self._made(stmt.body)
             case BufferStore() | Evaluate():
-                return self._exchange(stmt)
+                call = together(stmt)
+                return self._exchange(stmt) if call is None else self._together(call)
         raise InterpreterError(f"threads meet inside a {type(stmt).__name__}, which has no order of threads yet; lower the function first")
 
     def _waits(self, stmt: Stmt) -> bool:
@@ -399,10 +412,10 @@ class Kernel:
     def _offered(self, call: Call, operands: Sequence[Thunk], active: Sequence[int]) -> dict[int, Any]:
         """What each thread gets of the values that the threads offer, by the lane and width that it names."""
         values, lanes, widths = (self._each(active, thunk) for thunk in operands)
-        numbers = {self._number(thread): thread for thread in active}
+        numbers = {self._numbers[thread]: thread for thread in active}
         found = {}
         for thread in active:
-            number, size, step = self._number(thread), int(widths[thread]), int(lanes[thread])
+            number, size, step = self._numbers[thread], int(widths[thread]), int(lanes[thread])
             here = number % size
             there = {SHUFFLES[0]: step % size, SHUFFLES[1]: here - step, SHUFFLES[2]: here + step}[call.op]
             source = numbers.get(number - here + (there if 0 <= there < size else here))
@@ -410,16 +423,40 @@ class Kernel:
             found[thread] = values[thread] if source is None else values[source]
         return found
 
-    def _number(self, thread: int) -> int:
+    def _number(self, thread: int, sizes: Sequence[int]) -> int:
         """The number of a thread in its block, x fastest."""
         # Threads are numbered in the order of the tags, in which x comes first, and so is slowest.
-        sizes = [max(place[n] for place in self._places) + 1 for n in range(len(self._tags))]
         number = 0
         for tag in ("threadIdx.z", "threadIdx.y", "threadIdx.x"):
             if tag in self._tags:
                 at = self._tags.index(tag)
                 number = number * sizes[at] + self._places[thread][at]
         return number
+
+    def _together(self, call: Call) -> Action:
+        """What the threads of warps do together: each step for all of them."""
+        taken, machine = self._units.steps(call, self._lane), self._machine
+        steps = [machine.run(step) for step in taken.steps]
+        memory = [(machine.slot(buffer.data), int(as_int(buffer.shape[0]) or 0), buffer) for buffer in taken.memory]
+
+        def run(active: Sequence[int]) -> None:
+            here: dict[int, int] = {}
+            for thread in active:
+                warp = self._numbers[thread] // WARP
+                here[warp] = here.get(warp, 0) + 1
+            part = next((warp for warp, count in here.items() if count != WARP), None)
+            if part is not None:
+                raise InterpreterError(
+                    f"{call.op}: {here[part]} of the {WARP} threads of warp {part} come to {call}, which all of them run together"
+                )
+            for slot, size, buffer in memory:
+                self._provide(slot, dict.fromkeys(active, size), buffer.name, to_numpy(buffer.dtype), buffer.scope())
+            for step in steps:
+                self._each(active, step)
+            if not self._planned:
+                self._watch.barrier()
+
+        return run
 
     def _exchange(self, stmt: Stmt) -> Action:
         offers, piece = self._offering(stmt), self._piece(stmt)
@@ -474,7 +511,8 @@ def run_kernel(machine: Machine, stmt: Stmt) -> Thunk | None:
     """
     if machine.kernel is not None or launch_of(stmt) is None:
         return None
-    return Kernel(machine, stmt).run if meets(stmt) or (isinstance(stmt, AttrStmt) and _shared(stmt)) else None
+    runs_together = meets(stmt) or (isinstance(stmt, AttrStmt) and _shared(stmt)) or any(_calls(inner, ALONE) for inner in _inner(stmt))
+    return Kernel(machine, stmt).run if runs_together else None
 
 
 def shuffle(machine: Machine, node: Call) -> Thunk:
