@@ -426,7 +426,7 @@ class _Kernel:
     def _has_vector_form(self, stmt: Stmt) -> bool:
         """Whether the threads of a vector store side by side, and nothing is a vector already."""
         own = {inner.buffer_var for inner in walk_statements(stmt) if isinstance(inner, Allocate)}
-        own |= {copied.data for copied in self._memory.arrays.values()}
+        own |= {copied.data for copied in self._memory.arrays.values() if copied.lane is not None}
         for inner in walk_statements(stmt):
             if isinstance(inner, (While, Evaluate)) or (isinstance(inner, For) and inner.kind is ForKind.VECTORIZED):
                 return False
