@@ -90,7 +90,8 @@ def register_product(shape: str, kinds: tuple[str, str, str], dtypes: tuple[str,
     ]
     head = ", ".join(f'{name}: T.Buffer(({size},), "{dtype}")' for name, size, dtype in zip("ABC", sizes, dtypes, strict=True))
     memory = [
-        f'    {name}_ = T.allocate([{count}], "{dtype}", "local")\n    {name} = T.Buffer(({count},), "{dtype}", data={name}_, scope="local")'
+        f'    {name}_ = T.allocate([{count}], "{dtype}", "local")\n'
+        f'    {name} = T.Buffer(({count},), "{dtype}", data={name}_, scope="local")'
         for name, count, dtype in zip("abc", each, dtypes, strict=True)
     ]
     words = ", ".join(f'"{word}"' for word in (dtypes[2], shape, "row", "col", *kinds))

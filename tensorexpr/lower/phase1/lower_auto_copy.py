@@ -5,7 +5,8 @@ for ax0, ax1 in T.grid(16, 32):                for f_0 in range(2):
                                            ->          for f_2 in T.thread_binding(4, "threadIdx.x"):
                                                            for f_3 in T.vectorized(4): S[f // 32 % 16, f % 32] = ..
 
-Neighbouring threads access neighbouring elements; the annotation `vector_bytes` says how many bytes a thread moves at once.
+Neighbouring threads access neighbouring elements; the annotation `vector_bytes` says how many bytes a thread moves at once. Sums in the
+registers of a warp (scope m16n8k8.matrixC) are stored by the threads that hold them.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
+from ...errors import LoweringError
 from ...tir.arithmetic import as_int, const
 from ...tir.block import Block, BlockRealize
 from ...tir.buffer import Buffer
@@ -29,11 +31,16 @@ from ..rebuild import map_stmt, walk_statements, with_values
 from .blocks import has_blocks
 
 AUTO_COPY, VECTOR_BYTES = "auto_copy", "vector_bytes"
+_SUMS, _WARP = "m16n8k8.matrixC", 32
 _OF_BLOCK = tuple(tag for tag in reversed(HARDWARE_TAGS) if tag.startswith("threadIdx"))  # z, y, x: x is innermost
 
 
 def lower_auto_copy(func: PrimFunc, ctx: PassContext) -> PrimFunc:
-    """`func` with marked copies shared out to threads; where a kernel has none, and what is no plain copy, stays."""
+    """`func` with marked copies shared out to threads; where a kernel has none, and what is no plain copy, stays.
+
+    Raises:
+        LoweringError: for sums of `mma` in a kernel whose blocks haven't 32 threads along x.
+    """
     return func.with_body(_Sharing().stmt(func.body)) if has_blocks(func) else func
 
 
@@ -60,7 +67,7 @@ class _Sharing:
         self.apart = outer.apart
         if not is_reached or not isinstance(result, Block) or not result.annotations.get(AUTO_COPY):
             return result
-        body = _shared_out(result, outer.threads or {})
+        body = _from_registers(result.body, outer.threads or {}) or _shared_out(result, outer.threads or {})
         return result if body is None else replace(result, body=body)
 
 
@@ -103,7 +110,7 @@ class _Copy:
         return [as_int(loop.extent) or 0 for loop in self.loops]
 
 
-def _plain_copy(stmt: Stmt) -> _Copy | None:
+def _plain_copy(stmt: Stmt, registers: bool = False) -> _Copy | None:
     found = _Copy()
     while isinstance(stmt, For):
         if stmt.kind is not ForKind.SERIAL or as_int(stmt.extent) is None or as_int(stmt.min) != 0:
@@ -112,7 +119,8 @@ def _plain_copy(stmt: Stmt) -> _Copy | None:
         stmt = stmt.body
     if not isinstance(stmt, BufferStore) or not isinstance(stmt.value, BufferLoad) or not found.loops:
         return None
-    if sorted(map(_kind, (stmt.buffer, stmt.value.buffer))) != ["global", "shared"]:
+    kinds = [_kind(stmt.buffer), _kind(stmt.value.buffer)]
+    if kinds[0] not in ("global", "shared") or (stmt.value.buffer.scope() != _SUMS if registers else sorted(kinds) != ["global", "shared"]):
         return None
     found.store = stmt
     return found
@@ -120,6 +128,35 @@ def _plain_copy(stmt: Stmt) -> _Copy | None:
 
 def _kind(buffer: Buffer) -> str:
     return (buffer.scope() or "global").split(".")[0]
+
+
+def _from_registers(stmt: Stmt, threads: Mapping[str, int]) -> Stmt | None:
+    """Sums of tiles of 16 x 8 to memory, by the threads of the warp that hold them; None for other copies."""
+    copy = _plain_copy(stmt, registers=True)
+    if copy is None or copy.store is None or len(copy.loops) < 2 or copy.sizes[-2] % 16 or copy.sizes[-1] % 8:
+        return None
+    if threads.get("threadIdx.x") != _WARP:
+        raise LoweringError(
+            f"{copy.store.value} of scope {_SUMS} is held by {_WARP} threads along threadIdx.x, which a block has: {dict(threads)}"
+        )
+    *others, rows, columns = copy.loops
+    dtype = rows.loop_var.dtype
+    tile, eight, lane, two = (Var(f"{rows.loop_var.name}_{name}", dtype) for name in ("tile", "eight", "lane", "two"))
+    across = copy.sizes[-1] // 8
+    values: dict[PrimExpr, PrimExpr] = {
+        rows.loop_var: tile // across * 16 + eight * 8 + lane // 4,
+        columns.loop_var: tile % across * 8 + lane % 4 * 2 + two,
+    }
+
+    def loop(var: Var, extent: int, kind: ForKind, body: Stmt, binding: IterVar | None = None) -> Stmt:
+        return For(var, const(0, dtype), const(extent, dtype), kind, body, binding)
+
+    body = loop(two, 2, ForKind.VECTORIZED, with_values(copy.store, values))
+    body = loop(tile, copy.sizes[-2] // 16 * across, ForKind.SERIAL, loop(eight, 2, ForKind.SERIAL, body))
+    body = loop(lane, _WARP, ForKind.THREAD_BINDING, body, IterVar(None, Var("", dtype), IterVar.THREAD_INDEX, "threadIdx.x"))
+    for outer in reversed(others):
+        body = replace(outer, body=body)
+    return body
 
 
 def _shared_out(block: Block, threads: Mapping[str, int]) -> Stmt | None:

@@ -87,6 +87,7 @@ PASSES: dict[str, str] = {
     "RemoveAssume": "remove_assume",
     "RemoveStoreUndef": "remove_store_undef",
     "RewriteUnsafeSelect": "rewrite_unsafe_select",
+    "TransformMmaBufferLayout": "transform_mma_buffer_layout",
     "UnifyThreadBinding": "unify_thread_binding",
     "VectorizeLoop": "vectorize_loop",
 }  # fmt: skip

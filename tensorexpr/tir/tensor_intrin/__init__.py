@@ -17,7 +17,7 @@ from ..buffer import Buffer
 from ..function import PrimFunc
 
 # Modules that tell of intrinsics by `built_in`, loaded when a name isn't known.
-_FAMILIES = ("wmma", "mma", "mfma", "metal", "dot_product_common", "group_dots")
+_FAMILIES = ("wmma", "mma", "mma_tiles", "mfma", "metal", "dot_product_common", "group_dots")
 
 
 @dataclass(frozen=True, eq=False)
