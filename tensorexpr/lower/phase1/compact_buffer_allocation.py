@@ -46,7 +46,8 @@ def _alignments(body: Stmt) -> dict[Buffer, FrozenMap]:
     stack = [body]
     while stack:
         stmt = stack.pop()
-        if isinstance(stmt, Block):
+        # Rows whose columns are permuted meet all banks; ldmatrix counts them without gaps.
+        if isinstance(stmt, Block) and not stmt.annotations.get("permuted_layout"):
             for number, *triple in stmt.annotations.get("buffer_dim_align", ()):
                 found.setdefault(stmt.writes[number].buffer, []).append((triple[0], triple[1], triple[2]))
         stack += parts(stmt).bodies

@@ -3,7 +3,7 @@
 In blocks annotated `permuted_layout`, element (row, column) of a buffer in shared memory is kept at
 
     row, (column // 8 ^ row % 8) * 8 + column % 8               rows of a multiple of 64 elements
-    row, (column // 8 ^ row % 8 // 2) * 8 + column % 8          rows of 32
+    row, (column // 8 ^ row % 8 // 2) * 8 + column % 8          rows of 32; of 16 with row % 8 // 4, of 8 as they are
 
 The accesses of a buffer are all permuted or none is: else one would not find what another left.
 """
@@ -35,8 +35,8 @@ def InjectPermutedLayout() -> Pass:
     """The buffers in shared memory of blocks annotated `permuted_layout` in a layout without bank conflicts.
 
     Raises:
-        LoweringError: when it runs, for rows that are neither of 32 nor of a multiple of 64 elements, and for a buffer of which
-            some accesses only stand in annotated blocks.
+        LoweringError: when it runs, for rows that are neither of 8, 16 or 32 nor of a multiple of 64 elements, and for a buffer of
+            which some accesses only stand in annotated blocks.
     """
     return Pass("tir.InjectPermutedLayout", lambda func, ctx: _Permuter().function(func))
 
@@ -108,7 +108,7 @@ class _Permuter:
         """Where an element stands in its row."""
         size = _row_size(buffer)
         # A row of 64 elements of 16 bits fills all banks, so each of 8 rows has its turn; of rows of 32, two fill them together.
-        turn = floormod(row, _WIDTH) if size % 64 == 0 else floordiv(floormod(row, _WIDTH), 2)
+        turn = floormod(row, _WIDTH) if size % 64 == 0 else floordiv(floormod(row, _WIDTH), 64 // size)
         simplify = self._analyzer.simplify
         # An exclusive or is its own inverse and stays within the row, so no two elements meet.
         group = bitwise_xor(simplify(floordiv(column, _WIDTH)), simplify(turn))
@@ -139,8 +139,8 @@ def _asks(block: Block) -> bool:
 
 def _row_size(buffer: Buffer) -> int:
     size = as_int(buffer.shape[-1])
-    if size is None or (size != 32 and size % 64):
+    if size is None or (size not in (8, 16, 32) and size % 64):
         raise LoweringError(
-            f"InjectPermutedLayout: the rows of {buffer.name} have {buffer.shape[-1]} elements; 32 or a multiple of 64 are permuted"
+            f"InjectPermutedLayout: the rows of {buffer.name} have {buffer.shape[-1]} elements; 8, 16, 32 or a multiple of 64 are permuted"
         )
     return size

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...tir.tensor_intrin.cuda import get_wmma_intrin_group
+from ...tir.tensor_intrin.cuda import get_mma_tiles_intrin_group, get_wmma_intrin_group
 from .add_rfactor import AddRFactor
 from .apply_custom_rule import ApplyCustomRule
 from .auto_bind import AutoBind
@@ -89,17 +89,21 @@ def _tensor_core_rules() -> list[ScheduleRule]:
     groups = [
         get_wmma_intrin_group("shared.dyn", "shared.dyn", operands, sums, trans) for operands, sums in _FRAGMENTS for trans in (False, True)
     ]
-    tiles = MultiLevelTilingTensorCore(
-        groups,
-        "SSSRRSRS",
-        tile_binds=["blockIdx.y", "blockIdx.x", "threadIdx.y"],
-        max_innermost_factor=4,  # 64 x 64 results of a warp at most, in fragments of 16 x 16
-        vector_load_lens=[1, 2, 3, 4, 8, 16],
-        reuse_read=ReuseType(req="must", levels=[4], scope="shared.dyn"),
-        reuse_write=ReuseType(req="must", levels=[2], scope="shared.dyn"),
-    )
+
+    def tiles(groups: list[dict[str, str]], write: str, ahead: bool) -> ScheduleRule:
+        return MultiLevelTilingTensorCore(
+            groups,
+            "SSSRRSRS",
+            tile_binds=["blockIdx.y", "blockIdx.x", "threadIdx.y"],
+            max_innermost_factor=4,  # 64 x 64 results of a warp at most, in fragments of 16 x 16
+            vector_load_lens=[1, 2, 3, 4, 8, 16],
+            reuse_read=ReuseType(req="must", levels=[4], scope="shared.dyn"),
+            reuse_write=ReuseType(req=write, levels=[2], scope="shared.dyn"),
+            use_software_pipeline=ahead,
+        )
+
     custom, *others = _gpu_rules()
-    return [custom, tiles, *others]
+    return [custom, tiles(groups, "must", False), tiles([get_mma_tiles_intrin_group(out) for out in ("f16", "f32")], "no", True), *others]
 
 
 ScheduleRule.kinds.update(

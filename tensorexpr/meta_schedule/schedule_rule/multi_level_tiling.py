@@ -91,13 +91,14 @@ class MultiLevelTiling(PyScheduleRule):
         self.filter_fn = filter_fn
         self._threads: tuple[int, int] | None = None
         self._stages: tuple[int, ...] = ()
+        self._is_known = False  # whether a task has said what its target is
 
     def initialize_with_tune_context(self, context: TuneContext) -> None:
         """Take the threads of a warp and of a block of the task's target, and whether it loads asynchronously."""
         attrs = context.target.attrs
         if "max_threads_per_block" in attrs and "thread_warp_size" in attrs:
             self._threads = int(attrs["thread_warp_size"]), int(attrs["max_threads_per_block"])
-        self._stages = stages_of(str(attrs.get("arch", "")))
+        self._stages, self._is_known = stages_of(str(attrs.get("arch", ""))), "arch" in attrs
 
     def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
         """The schedules that tiling makes: with caches at each of their levels, and without where they may be left out."""
@@ -115,8 +116,17 @@ class MultiLevelTiling(PyScheduleRule):
         tiled = self.tile(sch, block)
         return [made.sch for wrote in self._write_reused(tiled) for read in self._read_reused(wrote) for made in self._pipelined(read)]
 
-    def tile(self, sch: Schedule, block: BlockRV) -> Tiled:
-        """Split the loops of a block into levels, and bind the first of them."""
+    @property
+    def copies_asynchronously(self) -> bool:
+        """Whether the task's target fills shared memory while it computes; where no task says otherwise, it does."""
+        return bool(self._stages) or not self._is_known
+
+    def tile(self, sch: Schedule, block: BlockRV, multiples: Sequence[int] = ()) -> Tiled:
+        """Split the loops of a block into levels, and bind the first of them.
+
+        Args:
+            multiples: of spatial loops in their order what the levels inside of threads multiply to a multiple of.
+        """
         sizes: list[tuple[str, list[Any]]] = []
         levels: list[list[LoopRV]] = [[] for _ in self.structure]
         loops = bound_loops(sch, block) or []
@@ -129,7 +139,12 @@ class MultiLevelTiling(PyScheduleRule):
                 raise TuningError(f"the structure {self.structure} has no level for a loop of kind {loop.kind}")
             parts = [loop.loop]
             if len(places) > 1:
-                factors = sch.sample_perfect_tile(loop.loop, n=len(places), max_innermost_factor=self.max_innermost_factor or -1)
+                if loop.kind == SPATIAL and multiples:
+                    done = sum(kind == SPATIAL for kind, _ in sizes)
+                    within = self.structure[: len(self.tile_binds)].count(SPATIAL)
+                    factors = sch.sample_partitioned_tile(loop.loop, len(places), within, multiples[done])
+                else:
+                    factors = sch.sample_perfect_tile(loop.loop, n=len(places), max_innermost_factor=self.max_innermost_factor or -1)
                 parts = sch.split(loop.loop, factors)
                 sizes.append((loop.kind, list(factors)))
             for place, part in zip(places, parts, strict=True):

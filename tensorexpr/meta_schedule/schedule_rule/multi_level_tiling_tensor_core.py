@@ -5,6 +5,8 @@ blocks of the grid, warps:
         the threads copy parts of both operands into shared memory
         for each step: operands into fragments (load_a, load_b), then products of fragments (compute)
     sums from fragments into shared memory (store), from there to the result by all threads
+
+Groups of `mma_sync` intrinsics are tiled by `tiles_of_mma`.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from .cooperative import WARP_EXECUTION, load_together
 from .multi_level_tiling import MultiLevelTiling, ReuseType, Tiled
 from .multi_level_tiling_with_intrin import AUTO_TENSORIZE, AUTO_TENSORIZE_INIT, extents_of, split_off
 from .schedule_rule import PyScheduleRule
+from .tiles_of_mma import MULTIPLES, tiles_of_mma
 
 _PARTS = ("init", "load_a", "load_b", "compute", "store")
 _FRAGMENTS = ("wmma.matrix_a", "wmma.matrix_b")
@@ -47,8 +50,8 @@ class MultiLevelTilingTensorCore(PyScheduleRule):
         use_software_pipeline: loads run ahead of what is computed.
 
     Raises:
-        TuningError: for a group that lacks a name or has another one, and without shared memory for what is read and written: threads
-            meet fragments there.
+        TuningError: for a group that lacks a name or has another one, and without shared memory for what is read and, of fragments,
+            written: threads meet fragments there.
     """
 
     def __init__(
@@ -65,7 +68,9 @@ class MultiLevelTilingTensorCore(PyScheduleRule):
         for group in intrin_groups:
             if set(group) != set(_PARTS):
                 raise TuningError(f"a group of intrinsics names {', '.join(_PARTS)}, not {', '.join(group)}")
-        for name, reuse in (("reuse_read", reuse_read), ("reuse_write", reuse_write)):
+        # Sums of `mma` go from registers to the result.
+        writes = [("reuse_write", reuse_write)] if any(not _is_mma(group) for group in intrin_groups) else []
+        for name, reuse in (("reuse_read", reuse_read), *writes):
             if reuse is None or reuse.req != "must" or not reuse.scope.startswith("shared"):
                 raise TuningError(f'{name} is {reuse!r}; tensor cores want ReuseType(req="must", levels=[...], scope="shared.dyn")')
         self.intrin_groups = [dict(group) for group in intrin_groups]
@@ -99,8 +104,13 @@ class MultiLevelTilingTensorCore(PyScheduleRule):
         sch.annotate(outer, AUTO_TENSORIZE, group["compute"])
         sch.annotate(outer, AUTO_TENSORIZE_INIT, group["init"])
         sch.annotate(outer, WARP_EXECUTION, 1)
-        state = self._tiling.tile(sch, outer)
         write, read = self._tiling.reuse_write, self._tiling.reuse_read
+        if _is_mma(group) and read is not None:
+            if len(sch.get(outer).iter_vars) != 3:
+                raise ScheduleError("tiles of mma have rows, columns and products")
+            tiles_of_mma(self._tiling.tile(sch, outer, MULTIPLES), self._tiling, read, group, copy, self.use_software_pipeline)
+            return sch
+        state = self._tiling.tile(sch, outer)
         assert write is not None and read is not None
         _in_tiles(state, self._tiling, group)
         self._written(state, write, group, copy)
@@ -154,6 +164,11 @@ class MultiLevelTilingTensorCore(PyScheduleRule):
         parts = [sch.split(loop, [None, size]) for loop, size in zip(sch.get_loops(cache)[-len(sizes) :], sizes, strict=True)]
         sch.reorder(*(outer for outer, _ in parts), *(inner for _, inner in parts))
         sch.annotate(sch.blockize(parts[0][1]), AUTO_TENSORIZE, intrin_name)
+
+
+def _is_mma(group: Mapping[str, str]) -> bool:
+    """Whether intrinsics are those of `mma`, whose operands are registers, not fragments."""
+    return group["compute"].startswith("mma_sync")
 
 
 def _as_product(sch: Schedule, block: BlockRV, mapping: AutoTensorizeMappingInfo) -> list[BlockRV]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ...later import computed
 from ..function import PrimFunc
-from . import TensorIntrin, mma, wmma
+from . import TensorIntrin, mma, mma_tiles, wmma
 from .dot_product_common import DP4A_S8S8S32_INTRIN, DP4A_S8U8S32_INTRIN, DP4A_U8S8S32_INTRIN, DP4A_U8U8U32_INTRIN
 from .mma import (
     M_DIM,
@@ -30,9 +30,14 @@ __all__ = [
     "WARP_SIZE",
     "get_ldmatrix_intrin",
     "get_mma_fill_intrin",
+    "get_mma_init_intrin",
     "get_mma_intrin",
     "get_mma_intrin_group",
+    "get_mma_load_intrin",
+    "get_mma_store_dummy_intrin",
     "get_mma_store_intrin",
+    "get_mma_sync_intrin",
+    "get_mma_tiles_intrin_group",
     "get_wmma_fill_intrin",
     "get_wmma_intrin_group",
     "get_wmma_load_intrin",
@@ -192,6 +197,66 @@ def get_mma_store_intrin(dtype: str, local_size: int, scope: str = "global", use
     """What storing an accumulator of `mma` does, and how; a thread holds `local_size` (8) of its elements."""
     _check_registers(local_size)
     return _pair(mma.store(dtype, scope, use_mma_store_intrinic))
+
+
+def get_mma_init_intrin(m_dim: int, n_dim: int, k_dim: int, dtype: str) -> Pair:
+    """What zeroing a tile of sums of `mma` does, and how; of 16 x 8 x 8 float16 or float32."""
+    _check_tile(m_dim, n_dim, k_dim, dtype)
+    return _pair(mma_tiles.init(dtype))
+
+
+def get_mma_load_intrin(m_dim: int, n_dim: int, k_dim: int, dtype: str, shared_scope: str, is_b: bool, is_col_major: bool) -> Pair:
+    """What `ldmatrix` does of 32 x 8 halves of a left operand, or 8 x 32 of a right one, and how.
+
+    Args:
+        m_dim, n_dim: rows of the left operand and columns of the right one: 32.
+        k_dim: products: 8.
+        dtype: "float16".
+        shared_scope: "shared" or "shared.dyn".
+        is_b: of the right operand.
+        is_col_major: False; operands stand by rows.
+
+    Raises:
+        ValueError: for other tiles.
+    """
+    if (m_dim, n_dim, k_dim, dtype, is_col_major) != (mma_tiles.TOGETHER, mma_tiles.TOGETHER, 8, "float16", False):
+        raise ValueError(f"ldmatrix loads 32 x 8 and 8 x 32 float16 by rows, not {m_dim} x {k_dim} and {k_dim} x {n_dim} {dtype}")
+    return _pair(mma_tiles.load(dtype, "B" if is_b else "A", shared_scope))
+
+
+def get_mma_sync_intrin(m_dim: int, n_dim: int, k_dim: int, in_dtype: str, out_dtype: str, b_transposed: bool) -> Pair:
+    """What a product of tiles by `mma` does, and how; of 16 x 8 x 8 float16, summed in float16 or float32.
+
+    Raises:
+        ValueError: for other tiles, and for a right operand by columns.
+    """
+    _check_tile(m_dim, n_dim, k_dim, out_dtype)
+    if in_dtype != "float16" or b_transposed:
+        raise ValueError(f"mma of tiles multiplies float16 by float16 that stands by rows, not {in_dtype}, b_transposed={b_transposed}")
+    return _pair(mma_tiles.sync(in_dtype, out_dtype))
+
+
+def get_mma_store_dummy_intrin(m_dim: int, n_dim: int, k_dim: int, dtype: str) -> Pair:
+    """What storing a tile of sums of `mma` to shared memory does, and how: each thread stores what it holds."""
+    _check_tile(m_dim, n_dim, k_dim, dtype)
+    return _pair(mma_tiles.store(dtype, "shared.dyn"))
+
+
+def get_mma_tiles_intrin_group(out: str) -> dict[str, str]:
+    """The names of the intrinsics of tiles of 16 x 8 x 8 whose sums are "f16" or "f32", under init, load_a, load_b, compute and store."""
+    found = {
+        "init": f"mma_init_m16n8k8_{out}",
+        "load_a": "mma_load_m16n8k8_f16_A_shared_dyn",
+        "load_b": "mma_load_m16n8k8_f16_B_shared_dyn",
+        "compute": f"mma_sync_m16n8k8_f16f16{out}",
+        "store": f"mma_store_m16n8k8_{out}_global",
+    }
+    return _known(found, mma_tiles.NAMES)
+
+
+def _check_tile(m_dim: int, n_dim: int, k_dim: int, dtype: str) -> None:
+    if (m_dim, n_dim, k_dim) != mma_tiles.SHAPE or dtype not in mma_tiles.SHORT:
+        raise ValueError(f"mma sums tiles of 16 x 8 x 8 as float16 or float32, not {m_dim} x {n_dim} x {k_dim} as {dtype}")
 
 
 def _check_registers(local_size: int) -> None:

@@ -18,9 +18,9 @@ from ....tir.arithmetic import all as all_of
 from ....tir.arithmetic import is_const_int
 from ....tir.block import BlockRealize
 from ....tir.buffer import Buffer
-from ....tir.expr import BufferLoad, PrimExpr, Var
+from ....tir.expr import BufferLoad, PrimExpr, Range, Var
 from ....tir.rewriting import post_order_rewrite, substitute, walk
-from ....tir.stmt import BufferStore
+from ....tir.stmt import BufferStore, For, ForKind, IfThenElse, Stmt
 from ..bindings import bound_values, is_true, simplified
 from ..buffers import stated_pointers
 from ..coverage import reads_inside, why_not_covered
@@ -88,7 +88,12 @@ def _producer(program: BlockProgram, scope: Scope, realize: BlockRealize) -> tup
 
 
 def _producing_store(producer: BlockRealize, buffer: Buffer) -> BufferStore:
-    store = single_store(producer, NAME)
+    """The producer's only store, which may stand in loops, as that of `write_at` does."""
+    body = producer.block.body
+    while isinstance(body, For) and body.kind is ForKind.SERIAL:
+        body = body.body
+    bare = producer if body is producer.block.body else replace(producer, block=replace(producer.block, body=body))
+    store = single_store(bare, NAME)
     assert store.buffer is buffer
     return store
 
@@ -127,13 +132,22 @@ def _shown(axes: Sequence[Any], indices: Sequence[PrimExpr]) -> str:
 def _with_store(program: BlockProgram, producer: BlockRealize, store: BufferStore, valid: PrimExpr) -> BlockRealize:
     """The producer with another store, where there is something to store."""
     block = producer.block
-    inside = Analyzer({axis.var: axis.dom for axis in block.iter_vars if axis.dom is not None})
+    nest: list[For] = []
+    inner = block.body
+    while isinstance(inner, For):
+        nest.append(inner)
+        inner = inner.body
+    ranges = {axis.var: axis.dom for axis in block.iter_vars if axis.dom is not None}
+    inside = Analyzer({**ranges, **{loop.loop_var: Range.from_min_extent(loop.min, loop.extent) for loop in nest}})
     store = replace(store, indices=tuple(index if isinstance(index, Var) else inside.simplify(index) for index in store.indices))
-    bare = replace(block, body=store, reads=(), writes=())
+    holds, predicate = inside.simplify(valid), producer.predicate
+    body: Stmt = store if is_true(holds) or not nest else IfThenElse(holds, store)
+    for loop in reversed(nest):
+        body = replace(loop, body=body)
+    bare = replace(block, body=body, reads=(), writes=())
     reads, writes = get_block_read_write_region(bare, stated_pointers(block))
-    condition = substitute(inside.simplify(valid), bound_values(producer))
-    predicate = producer.predicate
-    if not is_true(condition):
+    condition = substitute(holds, bound_values(producer))
+    if not is_true(condition) and not nest:
         loops = program.loops_above(program.node_of(producer))
         predicate = simplified(condition if is_true(predicate) else all_of(predicate, condition), loops)
     return replace(producer, predicate=predicate, block=replace(bare, reads=tuple(reads), writes=tuple(writes)))
