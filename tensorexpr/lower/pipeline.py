@@ -19,7 +19,7 @@ from ..tir.function import IRModule, PrimFunc
 from .context import PassContext, argument_list
 from .device.cross_thread_reductions import cross_thread_reductions
 from .device.launches import has_threads
-from .device.matrix_memory import matrix_memory
+from .device.matrix_memory import matrix_memory, pipeline_memory
 from .passes import Pass, deep_recursion, run_pass
 from .phase1.compact_buffer_allocation import compact_buffer_allocation
 from .phase1.convert_blocks_to_opaque import convert_blocks_to_opaque
@@ -77,6 +77,7 @@ PHASES: dict[int, tuple[Pass, ...]] = {
         Pass("tir.LowerInitBlock", lower_init_block),  # first of the others: it asks which axes are reductions
         Pass("tir.PlanAndUpdateBufferAllocationLocation", plan_and_update_buffer_allocation_location),  # it too, about writes
         Pass("tir.ConvertBlocksToOpaque", convert_blocks_to_opaque),  # now everything is in terms of loops
+        Pass("tir.ManifestSharedMemoryLocalStage", pipeline_memory),  # versions are of what an iteration needs
         Pass("tir.InjectSoftwarePipeline", inject_software_pipeline),  # while blocks say which buffers an iteration has for itself
         Pass("tir.TransformMmaBufferLayout", matrix_memory),  # after buffers have their versions, while blocks hold them
         Pass("tir.CompactBufferAllocation", compact_buffer_allocation),  # after buffers have found their place

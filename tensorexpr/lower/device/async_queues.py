@@ -48,5 +48,6 @@ def _instructions(stmt: Stmt) -> Stmt:
         count = as_int(inner.value) if isinstance(inner, AttrStmt) and inner.attr_key == COUNT else None
         if count is None or not isinstance(inner, AttrStmt):
             raise LoweringError(f"the number of groups that a wait leaves under way is a constant on a device, not that of\n{stmt}")
-        return seq(Evaluate(device_call("ptx_wait_group", count)), _instructions(inner.body))
+        # Where nothing is committed any more, fewer than none may be left under way.
+        return seq(Evaluate(device_call("ptx_wait_group", max(count, 0))), _instructions(inner.body))
     return map_stmt(stmt, _instructions)

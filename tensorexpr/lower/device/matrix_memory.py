@@ -1,11 +1,27 @@
-"""Memory that `ldmatrix` and `mma` work on, where blocks ask for it: rows without bank conflicts, and registers."""
+"""Memory of pipelines and of `ldmatrix` and `mma`, where blocks ask for it: boxes of one iteration, rows without conflicts, registers."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from ...tir.attrs import FrozenMap
 from ...tir.block import Block
 from ...tir.function import PrimFunc
+from ...tir.stmt import Stmt
 from ..context import PassContext
-from ..rebuild import walk_statements
+from ..phase1.blocks import has_blocks, is_pipeline
+from ..rebuild import map_stmt, walk_statements
+
+
+def pipeline_memory(func: PrimFunc, ctx: PassContext) -> PrimFunc:
+    """`func` with buffers of the size that one iteration of a pipeline needs, which then get versions; itself without pipelines.
+
+    Raises:
+        ScheduleError: as `ManifestSharedMemoryLocalStage`.
+    """
+    if not has_blocks(func) or not any(map(is_pipeline, walk_statements(func.body))):
+        return func
+    return _run(func, ctx, "ManifestSharedMemoryLocalStage", "CompactBufferAllocation")
 
 
 def matrix_memory(func: PrimFunc, ctx: PassContext) -> PrimFunc:
@@ -17,9 +33,22 @@ def matrix_memory(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     blocks = [stmt for stmt in walk_statements(func.body) if isinstance(stmt, Block)]
     if not any("permuted_layout" in one.annotations or any(b.scope().startswith("m16n8k8.") for b in one.alloc_buffers) for one in blocks):
         return func
-    from .. import transform  # few programs have any
-
     # Instructions state strides, so that buffers have their size, and views are gone, before these are permuted and registers.
-    for one in ("CompactBufferAllocation", "LowerAutoCopy", "LowerMatchBuffer", "InjectPermutedLayout", "TransformMmaBufferLayout"):
-        func = transform.factory(one)().run(func, ctx)
-    return func
+    names = ("CompactBufferAllocation", "LowerAutoCopy", "LowerMatchBuffer", "InjectPermutedLayout", "TransformMmaBufferLayout")
+    return _run(func, ctx, *names)
+
+
+def _run(func: PrimFunc, ctx: PassContext, *names: str) -> PrimFunc:
+    from .. import transform  # few programs need any
+
+    for name in names:
+        func = transform.factory(name)().run(func, ctx)
+    return func.with_body(_aligned(func.body))
+
+
+def _aligned(stmt: Stmt) -> Stmt:
+    """Without wishes for strides, which buffers have by now; their dimensions may be other ones later."""
+    result = map_stmt(stmt, _aligned)
+    if not isinstance(result, Block) or "buffer_dim_align" not in result.annotations:
+        return result
+    return replace(result, annotations=FrozenMap({key: value for key, value in result.annotations.items() if key != "buffer_dim_align"}))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from ...arith.index_analyzer import Analyzer
 from ...tir.arithmetic import compare
-from ...tir.block import Block
+from ...tir.block import Block, BlockRealize
 from ...tir.buffer import Buffer
 from ...tir.expr import GE, IntImm, PrimExpr, Var
 from ...tir.intrin import if_then_else
@@ -127,7 +127,7 @@ class Queues:
 
     def _marked(self, steps: Sequence[Step], analyzer: Analyzer, queues: Mapping[int, _Queue], buffers: Mapping[Var, Buffer]) -> list[Step]:
         bodies: list[Stmt] = [
-            AttrStmt(_ZERO, "async_scope", IntImm("int32", 1), step.block.body) if step.is_async else step.block.body for step in steps
+            AttrStmt(_ZERO, "async_scope", IntImm("int32", 1), _kept(step.block)) if step.is_async else step.block.body for step in steps
         ]
         for stage, queue in queues.items():
             if queue.wait is not None:
@@ -149,6 +149,11 @@ class Queues:
                 result.append(step if bodies[number] is step.block.body else replace(step, block=replace(step.block, body=bodies[number])))
             together = group
         return result
+
+
+def _kept(block: Block) -> Stmt:
+    """What a block does, still under its annotations, which say how."""
+    return BlockRealize((), IntImm("bool", 1), replace(block, alloc_buffers=())) if block.annotations else block.body
 
 
 def _commit(step: Step, buffers: Mapping[Var, Buffer]) -> Step:

@@ -103,7 +103,8 @@ class VersionUse:
                 return BufferStore(new, node.value, (self._turn(new), *node.indices), node.predicate)
             case Block():
                 reads, writes = tuple(map(self._region, node.reads)), tuple(map(self._region, node.writes))
-                views = tuple(replace(match, source=self._region(match.source)) for match in node.match_buffers)
+                # A view is of what its block works on, whatever the block states.
+                views = tuple(replace(match, source=self._region(match.source, whole=False)) for match in node.match_buffers)
                 return replace(node, reads=reads, writes=writes, match_buffers=views)
             case Call() if node.op == "tir.tvm_access_ptr":
                 return self._pointer(node)
@@ -114,12 +115,13 @@ class VersionUse:
     def _turn(self, buffer: Buffer) -> PrimExpr:
         return floormod(self.iteration, buffer.shape[0])
 
-    def _region(self, region: BufferRegion) -> BufferRegion:
+    def _region(self, region: BufferRegion, whole: bool | None = None) -> BufferRegion:
         new = self.moved.get(region.buffer)
         if new is None:
             return region
         one = const(1, new.shape[0].dtype)
-        which = Range.from_min_extent(const(0, one.dtype), new.shape[0]) if self.whole else Range.from_min_extent(self._turn(new), one)
+        all_of_them = self.whole if whole is None else whole
+        which = Range.from_min_extent(const(0, one.dtype), new.shape[0]) if all_of_them else Range.from_min_extent(self._turn(new), one)
         return BufferRegion(new, (which, *region.region))
 
     def _old(self, pointer: PrimExpr) -> Buffer | None:

@@ -18,6 +18,7 @@ from ...arith import detect_linear_equation
 from ...arith.index_analyzer import Analyzer
 from ...tir.arithmetic import as_int, nested_operands
 from ...tir.expr import EQ, LT, Add, And, BufferLoad, Call, FloorDiv, FloorMod, IntImm, IterVar, Mul, PrimExpr, Ramp, Sub, Var
+from ...tir.intrin import INTRINSICS
 from ...tir.rewriting import Node, post_order_rewrite, substitute, variables, walk
 from ...tir.scopes import parts
 from ...tir.stmt import AttrStmt, For, Stmt
@@ -191,7 +192,13 @@ class Kernel:
     def is_uniform(self, condition: PrimExpr) -> bool:
         """Whether all threads that share memory find the same: `bx < 3` or `k > 0` of a constant loop k, not `tx < 3` or `n[0] > 2`."""
         varying = self.threads.keys() | self.others
-        return not any(isinstance(node, (BufferLoad, Call)) or (isinstance(node, Var) and node in varying) for node in walk(condition))
+
+        def differs(node: Node) -> bool:
+            if isinstance(node, Call):
+                return node.op not in INTRINSICS or not INTRINSICS[node.op].pure
+            return isinstance(node, BufferLoad) or (isinstance(node, Var) and node in varying)
+
+        return not any(map(differs, walk(condition)))
 
     def meet(self, one: Access, other: Access, later: Mapping[Var, PrimExpr] | None) -> bool:
         """Whether different threads may come to one place by two accesses, also to elements of different sizes behind one pointer.

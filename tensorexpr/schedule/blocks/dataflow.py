@@ -17,9 +17,9 @@ from ...tir.arithmetic import all as all_of
 from ...tir.arithmetic import as_int, floordiv, is_const_int
 from ...tir.block import Block, BlockRealize
 from ...tir.buffer import BufferRegion
-from ...tir.expr import FloorDiv, FloorMod, IntImm, IterVar, PrimExpr, Range, Var
+from ...tir.expr import BufferLoad, FloorDiv, FloorMod, IntImm, IterVar, PrimExpr, Range, Var
 from ...tir.rewriting import substitute, variables
-from ...tir.stmt import For, ForKind, SeqStmt
+from ...tir.stmt import BufferStore, For, ForKind, SeqStmt
 from ...tir.thread import bound_tag
 from .bindings import bound_values, is_true, ranges_of
 from .buffers import stated_pointers
@@ -59,10 +59,20 @@ def _reasons_of_neighbours(program: BlockProgram, scope: Scope, node: Node) -> I
         # In a loop of both, the producer may write an element again between two reads of it; without one it is done before.
         if shared_loops(program, above, node):
             ambiguous = why_ambiguous(producer.block)
-            if ambiguous is not None:
+            if ambiguous is not None and not _copies_what_stays(scope, producer.block):
                 yield f"what it reads changes on the way: {ambiguous}"
     for consumer in scope.consumers(realize.block):
         yield from partial_sums(program, node, program.node_of(consumer))
+
+
+def _copies_what_stays(scope: Scope, block: Block) -> bool:
+    """Whether a block copies elements to the same places of another buffer, as `read_at` makes it: each time it writes the same."""
+    body = block.body
+    while isinstance(body, For):
+        body = body.body
+    if not isinstance(body, BufferStore) or not isinstance(body.value, BufferLoad) or body.value.indices != body.indices:
+        return False
+    return all(why_ambiguous(producer.block) is None for producer in scope.producers(block))
 
 
 def odd_surroundings(node: Node) -> str | None:
