@@ -1,7 +1,7 @@
 """Calls of devices and of the runtime's own code: matrix units, asynchronous copies, barriers, warps, stacks of arguments.
 
-They are built, printed, read, compared and stored as any call. No target here has the instructions, so code
-generation and the interpreter refuse them by name.
+They are built, printed, read, compared and stored as any call. Code for NVIDIA's devices has the instructions of theirs; what these
+compute on CPUs and in the interpreter is in `warp_units`. Others are refused by name there.
 """
 
 from __future__ import annotations
@@ -187,5 +187,5 @@ def builder(name: str) -> Callable[..., PrimExpr]:
         shown.append(inspect.Parameter("dtype", inspect.Parameter.KEYWORD_ONLY, default=None))
     vars(build)["__signature__"] = inspect.Signature(shown)
     build.__name__ = build.__qualname__ = name
-    build.__doc__ = f"The call of `{name}`, which no target here can run."
+    build.__doc__ = f"The call of `{name}`, for targets that have it."
     return build

@@ -1,6 +1,6 @@
 """The intrinsics for NVIDIA GPUs by name: `WMMA_SYNC_16x16x16_f16f16f32_INTRIN`, `MMA_f16f16f32_INTRIN`, `DP4A_S8S8S32_INTRIN` and so on.
 
-They describe and print; a machine with a GPU runs them.
+A GPU runs them, and so do the threads of blocks on a CPU.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Tensor cores of NVIDIA by `mma` and `ldmatrix` (PTX ISA, "Warp-level matrix fragment": m16n8k16 and m16n8k32).
 
-Two instructions make a tile of 16 x 16. Tensorized functions print and are analysed; a GPU runs them.
+Two instructions make a tile of 16 x 16. Threads of blocks on a CPU compute the same (`tir.warp_units`).
 """
 
 from __future__ import annotations
