@@ -24,9 +24,8 @@ from .dtype import parse_dtype
 from .expr import BufferLoad, Call, IntImm, PrimExpr, StringImm, Var
 from .intrin import max_value, min_value
 from .pointers import pointer_scope
-from .rewriting import post_order_rewrite
+from .rewriting import Node, post_order_rewrite
 from .stmt import NOP, BufferStore, Evaluate, For, ForKind, IfThenElse, Stmt, seq
-from .stmt_functor import Node
 
 WARP = 32
 _ALL = 2**31 - 1  # how many elements a pointer leads to is not for the call to say

@@ -12,6 +12,8 @@ from ..context import PassContext
 from ..phase1.blocks import has_blocks, is_pipeline
 from ..rebuild import map_stmt, walk_statements
 
+_LOCAL_STAGE = "tir.manifest_shared_memory_local_stage"
+
 
 def pipeline_memory(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     """`func` with buffers of the size that one iteration of a pipeline needs, which then get versions; itself without pipelines.
@@ -21,7 +23,10 @@ def pipeline_memory(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     """
     if not has_blocks(func) or not any(map(is_pipeline, walk_statements(func.body))):
         return func
-    return _run(func, ctx, "ManifestSharedMemoryLocalStage", "CompactBufferAllocation")
+    if any(isinstance(stmt, Block) and _LOCAL_STAGE in stmt.annotations for stmt in walk_statements(func.body)):
+        # Registers are counted by loops, of which those over threads are outside then.
+        func = _run(func, ctx, "LiftThreadBinding", "ManifestSharedMemoryLocalStage")
+    return _run(func, ctx, "CompactBufferAllocation")
 
 
 def matrix_memory(func: PrimFunc, ctx: PassContext) -> PrimFunc:
@@ -43,7 +48,7 @@ def _run(func: PrimFunc, ctx: PassContext, *names: str) -> PrimFunc:
 
     for name in names:
         func = transform.factory(name)().run(func, ctx)
-    return func.with_body(_aligned(func.body))
+    return func.with_body(_aligned(func.body)) if "CompactBufferAllocation" in names else func
 
 
 def _aligned(stmt: Stmt) -> Stmt:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 from ...arith.index_analyzer import Analyzer
 from ...errors import LoweringError
@@ -86,7 +87,7 @@ class _Layout:
     def _block(self, block: Block) -> Block:
         own = tuple(self._made(buffer) if buffer.scope() in _PARTS else buffer for buffer in block.alloc_buffers)
         # What a block accesses of registers is its threads' own: all of them.
-        sides = {
+        sides: dict[str, Any] = {
             side: tuple(
                 BufferRegion.full_region(self._registers[region.buffer]) if region.buffer in self._registers else region
                 for region in getattr(block, side)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...schedule.blocks import BlockRV
+from ...schedule.blocks import BlockRV, LoopRV
 from ...tir.arithmetic import as_int
 from ...tir.dtype import parse_dtype
 from .analysis import REDUCE
@@ -57,7 +57,7 @@ def tiles_of_mma(state: Tiled, tiling: MultiLevelTiling, read: ReuseType, group:
         _ahead(state, tiling, shared, sums)
 
 
-def _in_registers(state: Tiled, place: int, side: str, intrin_name: str, sums: list[list[object]]) -> None:
+def _in_registers(state: Tiled, place: int, side: str, intrin_name: str, sums: list[list[LoopRV]]) -> None:
     sch = state.sch
     cache = sch.cache_read(state.block, place, f"m16n8k8.matrix{side}")
     sch.compute_at(cache, sums[min(1, len(sums) - 1)][-1], preserve_unit_loops=True)
@@ -69,7 +69,7 @@ def _in_registers(state: Tiled, place: int, side: str, intrin_name: str, sums: l
     sch.annotate(tile, PERMUTED, f"s2l_{side}")
 
 
-def _ahead(state: Tiled, tiling: MultiLevelTiling, shared: list[BlockRV], sums: list[list[object]]) -> None:
+def _ahead(state: Tiled, tiling: MultiLevelTiling, shared: list[BlockRV], sums: list[list[LoopRV]]) -> None:
     """Shared memory is filled parts ahead, registers a step; of the outer loop's five statements three are the inner one's pipeline."""
     sch = state.sch
     for cache in shared:

@@ -14,6 +14,7 @@ from tensorexpr.lower.device.on_cpu import with_barriers
 from tensorexpr.script import from_source
 from tensorexpr.testing.ptx import emulator
 from tensorexpr.tir import IRModule, PrimFunc
+from tensorexpr.tir.arithmetic import as_int
 from tensorexpr.tir.interpreter import InterpreterError, interpret
 from tests.warp_programs import WMMA, Array, fetched_rows, fragment_arrays, fragment_product, numbers, register_product
 
@@ -30,7 +31,7 @@ def agree(functions: dict[str, PrimFunc]) -> None:
     here, there, rng = built(functions), built(functions, "cuda -arch=sm_80"), np.random.default_rng(2)
     for name, func in functions.items():
         buffers = [func.buffer_map[param] for param in func.params]
-        arrays = [numbers(rng, [int(extent) for extent in buffer.shape], buffer.dtype) for buffer in buffers]
+        arrays = [numbers(rng, [as_int(extent) or 1 for extent in buffer.shape], buffer.dtype) for buffer in buffers]
         device = emulator()
         copies = [tvm.nd.array(array, device) for array in arrays]
         there[name](*copies)
@@ -74,7 +75,7 @@ def test_products_and_rows_in_the_interpreter() -> None:
         fetched_rows(2, True, "float16"),
     ):
         rng = np.random.default_rng(4)
-        arrays = [numbers(rng, [int(e) for e in func.buffer_map[p].shape], func.buffer_map[p].dtype) for p in func.params]
+        arrays = [numbers(rng, [as_int(e) or 1 for e in func.buffer_map[p].shape], func.buffer_map[p].dtype) for p in func.params]
         made = [array.copy() for array in arrays]
         tvm.build(func, target="llvm")(*made)
         interpret(func, arrays)

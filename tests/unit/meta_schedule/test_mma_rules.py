@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -18,7 +20,7 @@ from .test_tensor_core_rules import product, rule
 
 TARGET = Target("cuda -arch=sm_80 -max_threads_per_block=1024 -thread_warp_size=32 -max_shared_memory_per_block=49152")
 GROUPS = [get_mma_tiles_intrin_group(out) for out in ("f16", "f32")]
-DECISIONS = [[1, 1, 2, 1, 2], [1, 1, 1, 2, 4], [4, 2, 1]]  # two warps of 32 x 64 results, four parts of the sum
+DECISIONS = [[1, 1, 1, 1, 2], [1, 1, 1, 1, 4], [4, 2, 1]]  # a warp of 32 x 32 results, four parts of the sum
 
 
 def mma_rule() -> MultiLevelTilingTensorCore:
@@ -26,40 +28,58 @@ def mma_rule() -> MultiLevelTilingTensorCore:
     return rule(intrin_groups=GROUPS, reuse_write=write, use_software_pipeline=True)
 
 
-def context(target: Target = TARGET) -> ms.TuneContext:
-    generator = ms.space_generator.PostOrderApply(sch_rules=[mma_rule()], postprocs=ms.Postproc.create("cuda-tensorcore"), mutator_probs={})
-    return ms.TuneContext(product(64, 64, 64), target=target, space_generator=generator, rand_state=1)
+def context(by: MultiLevelTilingTensorCore, target: Target = TARGET) -> ms.TuneContext:
+    generator = ms.space_generator.PostOrderApply(sch_rules=[by], postprocs=ms.Postproc.create("cuda-tensorcore"), mutator_probs={})
+    return ms.TuneContext(product(32, 32, 64), target=target, space_generator=generator, rand_state=1)
 
 
-def test_a_program_of_the_space_computes_the_product() -> None:
-    task = context()
+def program(by: MultiLevelTilingTensorCore, decisions: list[Any]) -> tuple[tvm.IRModule, list[str]]:
+    """A program of the rule's space after the postprocessors, and which samples it takes."""
+    task = context(by)
     (space,) = task.generate_design_space()
-    assert isinstance(space, Schedule) and space.trace is not None and task.space_generator is not None
-    samples = [inst for inst in space.trace.insts if inst.kind.name.startswith("Sample")]
-    assert [inst.kind.name for inst in samples] == ["SamplePartitionedTile", "SamplePartitionedTile", "SamplePerfectTile"]
+    assert isinstance(space, Schedule) and space.trace is not None and task.space_generator is not None and task.mod is not None
+    samples = [inst for inst in space.trace.insts if inst.kind.startswith("Sample")]
     sch = Schedule(task.mod)
-    Trace(space.trace.insts, dict(zip(samples, DECISIONS, strict=True))).apply_to_schedule(sch, remove_postproc=False)
+    Trace(space.trace.insts, dict(zip(samples, decisions, strict=True))).apply_to_schedule(sch, remove_postproc=False)
     for postproc in task.space_generator.postprocs:
         postproc.initialize_with_tune_context(task)
         assert postproc.apply(sch)
+    return sch.mod, [str(inst.kind) for inst in samples]
+
+
+def check(mod: tvm.IRModule) -> tuple[Any, Any]:
+    """The product by a CPU, and by the emulator: its module and what was counted."""
     rng = np.random.default_rng(0)
-    x, y = (rng.integers(-3, 4, (64, 64)).astype("float16") for _ in range(2))
-    found = np.zeros((64, 64), np.float32)
-    tvm.build(sch.mod, target="llvm")(x, y, found)
+    x, y = (rng.integers(-3, 4, shape).astype("float16") for shape in ((32, 64), (64, 32)))
+    found = np.zeros((32, 32), np.float32)
+    tvm.build(mod, target="llvm")(x, y, found)
     np.testing.assert_array_equal(found, x.astype("float32") @ y.astype("float32"))
     device = emulator()
-    result = tvm.nd.empty((64, 64), "float32", device)
-    module = tvm.build(sch.mod, target=TARGET)
+    module: Any = tvm.build(mod, target=TARGET)
+    result = tvm.nd.empty((32, 32), "float32", device)
     module(tvm.nd.array(x, device), tvm.nd.array(y, device), result)
     np.testing.assert_array_equal(result.numpy(), found)
-    assert device.counters.bank_conflicts == 0 and device.counters.by_name["cp"]  # fetched ahead, into permuted rows
-    # Three versions of 64 x 16 and 16 x 64 halves: what an iteration needs, not whole operands.
-    assert max(info.dynamic_shared for info in module.code.kernels.values()) == 3 * 2 * 64 * 16 * 2
+    return module, device.counters
+
+
+def test_a_program_of_the_space_computes_the_product() -> None:
+    mod, samples = program(mma_rule(), DECISIONS)
+    assert samples == ["SamplePartitionedTile", "SamplePartitionedTile", "SamplePerfectTile"]
+    module, counters = check(mod)
+    assert counters.bank_conflicts == 0 and counters.by_name["cp"]  # fetched ahead, into permuted rows
+    # Three versions of 32 x 16 and 16 x 32 halves: what an iteration needs, not whole operands.
+    assert max(info.dynamic_shared for info in module.code.kernels.values()) == 3 * 2 * 32 * 16 * 2
+
+
+def test_fragments_of_a_pipeline_through_registers() -> None:
+    by = rule(intrin_groups=rule().intrin_groups[:1], use_software_pipeline=True)
+    mod, _ = program(by, [[1, 1, 1, 1, 2], [1, 1, 1, 1, 2], [2, 2, 1], 2, 2, 2])
+    check(mod)
 
 
 def test_chips_without_asynchronous_copies_fetch_an_iteration_ahead() -> None:
     old = Target("cuda -arch=sm_75 -max_threads_per_block=1024 -thread_warp_size=32 -max_shared_memory_per_block=49152")
-    (sch,) = context(old).generate_design_space()
+    (sch,) = context(mma_rule(), old).generate_design_space()
     text = sch.mod.script()  # type: ignore[union-attr]
     assert "software_pipeline_async_stages" not in text and '"software_pipeline_stage": [0, 0, 0, 1, 1]' in text
 
