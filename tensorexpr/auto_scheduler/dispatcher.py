@@ -109,6 +109,12 @@ class ApplyHistoryBest(DispatchContext):
         self._include_compatible = include_compatible
         self.load(records, n_lines)
 
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __bool__(self) -> bool:
+        return True
+
     def load(self, records: Records | Sequence[str | Path], n_lines: int | None = None) -> None:
         """Take up more records.
 

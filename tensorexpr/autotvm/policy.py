@@ -21,7 +21,7 @@ from .template_space import TemplateSpace
 _POPULATION, _SHARE = 192, 8
 
 
-class _Relaid(TemplateSpace):
+class RelaidSpace(TemplateSpace):
     """A template's configurations with free layouts of inputs as a task wants them: copied by the program, or passed packed."""
 
     def __init__(self, template: Task, searched: SearchedTask) -> None:
@@ -68,7 +68,7 @@ class TemplatePolicy(SketchPolicy):
         init_search_callbacks: Sequence[Any] | None = None,
     ) -> None:
         super().__init__(task, program_cost_model, params, seed, verbose, init_search_callbacks)
-        self._space = _Relaid(template, task)
+        self._space = RelaidSpace(template, task)
         if dag_key(self._space.example.args) != task.compute_dag.hash_key():
             raise TuningError(
                 f"the template {template.name!r} computes something else of {template.args} than the task {task.workload_key}"

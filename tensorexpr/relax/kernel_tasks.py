@@ -24,7 +24,7 @@ from ..te.tensor import Tensor
 if TYPE_CHECKING:
     from ..schedule.trace import Trace
 
-_CONTEXTS = "tensorexpr.auto_scheduler.dispatcher"
+_CONTEXTS, _TEMPLATES = "tensorexpr.auto_scheduler.dispatcher", "tensorexpr.autotvm.task.dispatcher"
 
 
 def weights_of(tensors: Sequence[Tensor], constants: Sequence[int]) -> tuple[int, ...]:
@@ -52,13 +52,18 @@ def with_free_layouts(tensors: Sequence[Tensor], weights: Sequence[int]) -> list
 
 
 def recorded_program(tensors: Sequence[Tensor], weights: Sequence[int], target: Target) -> Trace | None:
-    """The program that the contexts in scope (`auto_scheduler.ApplyHistoryBest`) have for a tensor function; None without one.
+    """The program that the contexts in scope have for a tensor function: `auto_scheduler.ApplyHistoryBest` of itself, else those of
+    AutoTVM of its operator. None without one.
 
     Args:
         tensors: of its computation.
         weights: arguments that are passed packed.
         target: what it will run on.
     """
+    return _searched(tensors, weights, target) or _by_template(tensors, weights, target)
+
+
+def _searched(tensors: Sequence[Tensor], weights: Sequence[int], target: Target) -> Trace | None:
     # A context that was entered has loaded its module; a build without one doesn't load the search.
     contexts: Any = sys.modules.get(_CONTEXTS)
     if contexts is None or not contexts.is_auto_scheduler_enabled():
@@ -71,3 +76,12 @@ def recorded_program(tensors: Sequence[Tensor], weights: Sequence[int], target: 
     found: Trace | None = asked(target, workload_key(tensors, weights), dag)
     # Else what was tuned without packing: it is packed then all the same, where the program copies weights or reads them in tiles.
     return asked(target, None, dag) if found is None and weights else found
+
+
+def _by_template(tensors: Sequence[Tensor], weights: Sequence[int], target: Target) -> Trace | None:
+    contexts: Any = sys.modules.get(_TEMPLATES)
+    if contexts is None or isinstance(contexts.DispatchContext.current, contexts.FallbackContext):
+        return None
+    from .template_records import program_by_template  # templates and their spaces, for builds in a context of AutoTVM alone
+
+    return program_by_template(tensors, weights, target)

@@ -11,7 +11,7 @@ from ..relax import transform as on_graphs
 from ..relax.struct_info import TensorStructInfo, TupleStructInfo
 from ..relax.transform.inline import inline_functions
 from ..tir.dtype import parse_dtype
-from ..tir.function import GlobalVar, IRModule
+from ..tir.function import GlobalVar, IRModule, PrimFunc
 from .adt import Match
 from .expr import Function, Tuple, TupleGetItem
 from .from_graph import function_from_graph
@@ -53,7 +53,7 @@ def gradient(expr: Any, mod: IRModule | None = None, mode: str = "higher_order")
 
     Args:
         expr: the function, or its name in the module.
-        mod: with functions that it calls.
+        mod: with functions that it calls. Derivatives that are tensor functions, of operators for which there is no rule, are added to it.
         mode: "higher_order" or "first_order"; both give functions that can be derived again.
 
     Raises:
@@ -87,6 +87,7 @@ def gradient(expr: Any, mod: IRModule | None = None, mode: str = "higher_order")
         made = one(made)
     adjoint: Any = made[f"{_MAIN}_adjoint"]
     derived: Any = function_from_graph(adjoint)
+    _keep_kernels(derived, made, mod)
     if isinstance(derived, graph.Function):
         raise DeclarationError(
             "gradient: the function's shapes are values; its derivatives are functions of graphs (relax.transform.Gradient)"
@@ -96,6 +97,23 @@ def gradient(expr: Any, mod: IRModule | None = None, mode: str = "higher_order")
     body = substitute(derived.body, params)
     results, derivatives = (_field(body, n) for n in (0, 1))
     return Function(expr.params, Tuple([_field(results, 1), derivatives]), None, (), expr.attrs)
+
+
+def _keep_kernels(derived: Any, made: IRModule, mod: IRModule | None) -> None:
+    """Tensor functions that a derivative calls, where whoever asked for it finds them.
+
+    Raises:
+        DeclarationError: without a module.
+    """
+    called = {node.name_hint: node for node in walk(derived) if isinstance(node, GlobalVar) and isinstance(made[node], PrimFunc)}
+    if called and mod is None:
+        raise DeclarationError(
+            f"gradient: {', '.join(called)} are tensor functions, which stand in a module: pass mod=, an IRModule that gets them, or use "
+            "relay.transform.FirstOrderGradient"
+        )
+    for name, var in called.items():
+        assert mod is not None
+        mod.update_func(GlobalVar(name), made[var])
 
 
 def _first_order(func: Function, mod: IRModule) -> Function:
@@ -126,7 +144,7 @@ def FirstOrderGradient() -> ModulePass:
         made = mod.clone()
         for var, func in mod.functions_items():
             if isinstance(func, Function):
-                made.update_func(var, gradient(func, mod, "first_order"))
+                made.update_func(var, gradient(func, made, "first_order"))
         return made
 
     return ModulePass("FirstOrderGradient", lambda func, ctx: func, 0, by_user=False, module_func=on_module)

@@ -47,6 +47,11 @@ class DispatchContext:
         # the outermost context knows every workload
         return next(found for found in answers if found is not None)
 
+    def recorded(self, target: Any, workload: Workload) -> Any:
+        """As `query`, without a configuration where no context has one of the workload: None. Builds of graphs ask, kernel by kernel."""
+        answers = (context._recorded_inside(target, workload) for context in inner_to_outer(self, lambda one: one._around))
+        return next((found for found in answers if found is not None), None)
+
     def update(self, target: Any, workload: Workload, cfg: ConfigSpace) -> None:
         """Let a workload have a configuration from now on.
 
@@ -57,6 +62,9 @@ class DispatchContext:
 
     def _query_inside(self, target: Any, workload: Workload) -> ConfigSpace | None:
         raise NotImplementedError
+
+    def _recorded_inside(self, target: Any, workload: Workload) -> ConfigSpace | None:
+        return self._query_inside(target, workload)
 
     def __enter__(self) -> DispatchContext:
         self._entered_within.append(DispatchContext.current)
@@ -143,6 +151,12 @@ class ApplyHistoryBest(DispatchContext):
         if records is not None:
             self.load(records)
 
+    def __len__(self) -> int:
+        return len({workload for _, workload in self.best_by_targetkey})
+
+    def __bool__(self) -> bool:
+        return True
+
     def load(self, records: Records) -> None:
         """Take up the records of a log too; see the class."""
         counter = 0
@@ -221,6 +235,9 @@ class FallbackContext(DispatchContext):
         """Let a workload have a configuration from now on."""
         self.memory[(str(target), workload)] = cfg
 
+    def _recorded_inside(self, target: Any, workload: Workload) -> ConfigSpace | None:
+        return None
+
     def clear_cache(self, target: Any, workload: Workload) -> None:
         """Forget the configuration of a workload."""
         self.memory.pop((str(target), workload), None)
@@ -250,6 +267,10 @@ class ApplyGraphBest(DispatchContext):
         if key not in self._global_cfg_dict:
             self._global_cfg_dict[key] = FallbackConfigEntity()
         return self._global_cfg_dict[key]
+
+    def _recorded_inside(self, target: Any, workload: Workload) -> ConfigSpace | None:
+        """That of the first node of this workload: kernels are asked for in an order of their own, each once."""
+        return next((made.config for made, _ in self._records if made.task.workload == workload), None)
 
     def update(self, target: Any, workload: Workload, cfg: ConfigSpace) -> None:
         """Let a workload have a configuration when the list is used up."""

@@ -194,6 +194,9 @@ class ConfigSpace:
             raise KnobError(f"this configuration has no knob {name!r}; it has: {known}")
         return found
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._entity_map
+
     @property
     def dims(self) -> list[int]:
         """The number of candidates of each knob."""

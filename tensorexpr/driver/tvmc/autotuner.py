@@ -208,8 +208,7 @@ def tune_model(
         target: what for.
         tuning_records: the log; one that is there is continued. By default in a folder for temporary files.
         prior_records: another log, whose records are taken over first.
-        enable_autoscheduler: by the auto-scheduler, whose records builds of networks follow; False for AutoTVM's templates, whose
-            records they don't.
+        enable_autoscheduler: by the auto-scheduler, each kernel with what is fused in it; False for AutoTVM's templates of operators.
         rpc_key, hostname, port: of the devices to measure on, and of their tracker; none measures here.
         trials: programs that are measured in all, by AutoTVM for each task; as many as there is time for under a budget, else 10,000.
         target_host: the target's host.
@@ -369,7 +368,7 @@ def add_tune_parser(subparsers: Any, _: Any = None, json_params: Any = None) -> 
     """The subcommand `tune`."""
     parser: argparse.ArgumentParser = subparsers.add_parser("tune", help="tune the kernels of a model")
     add_model_args(parser)
-    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="the records; a log that is there is continued")
+    parser.add_argument("-o", "--output", metavar="FILE", help="the records; a log that is there is continued")
     parser.add_argument("--budget", type=float, metavar="SECONDS", help="seconds in all; without --trials as many as there is time for")
     parser.add_argument("-i", "--inputs", metavar="FILE", help="inputs by name, .npz, that the network is run on under a budget")
     parser.add_argument("--trials", type=int, help="programs that are measured in all; 1000 without a budget")
@@ -386,7 +385,7 @@ def add_tune_parser(subparsers: Any, _: Any = None, json_params: Any = None) -> 
     parser.add_argument("--by", choices=STYLES, help="what finds programs of kernels; auto_scheduler")
     parser.add_argument("--include-simple-tasks", action="store_true", help="pools and elementwise chains, too")
     parser.add_argument("--log-estimated-latency", action="store_true", help="the expected time, to total_latency.tsv")
-    parser.add_argument("--tuner", choices=TUNERS, help="AutoTVM's templates, by this tuner; builds don't follow its records")
+    parser.add_argument("--tuner", choices=TUNERS, help="AutoTVM's templates of operators, by this tuner")
     parser.add_argument("--rpc-key", help="of the devices of a tracker to measure on")
     parser.add_argument("--rpc-tracker", metavar="HOST:PORT", help="the tracker: python -m tensorexpr rpc_tracker, or a Dask scheduler")
     parser.add_argument("--target-host", help="the target's host")
@@ -405,6 +404,9 @@ def drive_tune(args: argparse.Namespace) -> int:
     model = load_model(args.FILE, args.model_format, args.input_shapes)
     host, port = tracker_host_port_from_cli(args.rpc_tracker)
     numbers = {name: getattr(args, name) for name in _HARDWARE if getattr(args, name) is not None}
+    is_list = "list" in args.tasks or "help" in args.tasks
+    if args.output is None and not is_list:
+        raise TVMCException("tune writes records: -o FILE says where; --tasks list shows what there is to tune, and writes none")
     if args.enable_autoscheduler and args.tuner:
         raise TVMCException("--tuner is AutoTVM's; leave out --enable-autoscheduler, or the tuner")
     if args.enable_autoscheduler and args.by not in (None, STYLES[0]):
@@ -419,10 +421,10 @@ def drive_tune(args: argparse.Namespace) -> int:
             **parse_graph_transform_args(args),
         )  # fmt: skip
     except KeyboardInterrupt:
-        count = len(Path(args.output).read_text().splitlines()) if os.path.exists(args.output) else 0
+        count = len(Path(args.output).read_text().splitlines()) if os.path.exists(args.output or "") else 0
         print(f"\ninterrupted: {count} records in {args.output}; the same command goes on from there")
         return 130
-    if "list" not in args.tasks and "help" not in args.tasks:
+    if not is_list:
         print(f"{log}: {_next_command(args, log)}")
     return 0
 

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from ... import auto_scheduler
+from ... import auto_scheduler, autotvm
 from ...errors import RecordError
 from ...lower.context import PassContext
 from ...lower.instruments import PassPrintingInstrument, PassTimingInstrument
@@ -29,6 +29,7 @@ from ...relay.text import module_text
 from ...target import Target, TargetLike
 from ...tir.function import IRModule
 from ...tir.op_registry import Op
+from ...tune.records.v02 import parse_v02
 from .model import FORMATS, TVMCException, TVMCModel, TVMCPackage
 
 _DUMPS = ("ll", "asm", "relay", "tir")
@@ -203,17 +204,38 @@ def build(
 
 
 def _records(path: str | os.PathLike[str]) -> Any:
-    """The context in which a build finds the programs of a log.
+    """The context in which a build finds the programs of a log: of the auto-scheduler, or of AutoTVM's tuners.
 
     Raises:
-        TVMCException: for a log that isn't there, or isn't one of the auto-scheduler.
+        TVMCException: for a log that isn't there, or is neither.
     """
     if not os.path.exists(path):
         raise TVMCException(f"{path}: there are no such tuning records; tvmc.tune writes some")
     try:
+        with open(path, encoding="utf-8") as log:
+            parse_v02(next((line.strip() for line in log if line.strip()), ""))
+        return autotvm.apply_history_best(os.fspath(path))
+    except (RecordError, UnicodeDecodeError):
+        pass  # none of AutoTVM's
+    try:
         return auto_scheduler.ApplyHistoryBest(os.fspath(path))
     except RecordError as error:
-        raise TVMCException(f"{path}: kernels of networks follow records of the auto-scheduler, and this holds others: {error}") from None
+        raise TVMCException(f"{path}: kernels of networks follow records of the auto-scheduler or of AutoTVM: {error}") from None
+
+
+def _check_followed(path: str | os.PathLike[str], known: Any, built: Executable) -> None:
+    """Refuse records none of which is of the network that was built. A log without any is of one whose kernels by rules are the fastest.
+
+    Raises:
+        TVMCException: for these; it says what would fit.
+    """
+    origins = getattr(built, "origins", {})
+    count = len(known)
+    if count and origins and "record" not in origins.values():
+        raise TVMCException(
+            f"{path}: none of its {count} workloads is a kernel of this network, such as {', '.join(list(origins)[:3])}: they are of "
+            "another network, other shapes (--input-shapes), another precision or another target; tensorexpr tune writes those of this one"
+        )
 
 
 def _names(given: Any) -> list[str]:
@@ -276,8 +298,10 @@ def compile_model(
     with ExitStack() as stack:
         stack.enter_context(PassContext(opt_level, disabled_pass=_names(disabled_pass), config=config, instruments=watching))
         if tuning_records is not None:
-            stack.enter_context(_records(tuning_records))
+            known = stack.enter_context(_records(tuning_records))
         built = build(mod, chosen, executor, runtime, tvmc_model.params, use_vm, mod_name or "default", workspace_pools)
+        if tuning_records is not None:
+            _check_followed(tuning_records, known, built.module)
         if print_pass_times:
             print(timing.render())
     if dump_offloads:

@@ -7,12 +7,13 @@ from html import escape
 from ...relax.runtime.machine import Report
 
 _STYLE = """
-body { font: 14px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem; color: #111; background: #fff; }
+body { font: 14px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 90rem; padding: 0 1rem; color: #111; background: #fff; }
 h1 { font-size: 1.5rem; } p { color: #6b7280; } div { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; } th { text-align: left; color: #6b7280; font-weight: normal; }
 th, td { padding: .15rem .8rem .15rem 0; border-bottom: 1px solid #e5e7eb; vertical-align: top; }
 td.number, th.number { text-align: right; white-space: nowrap; } td.text { overflow-wrap: anywhere; font-size: .85rem; }
-.bar { background: #2563eb; height: .7rem; min-width: 1px; margin-top: .35rem; } td.wide { width: 18rem; }
+.bar { background: #2563eb; height: .7rem; min-width: 1px; margin-top: .35rem; } td.wide { width: 9rem; min-width: 5rem; }
+td.name { overflow-wrap: anywhere; min-width: 13rem; max-width: 22rem; } td.shapes { min-width: 22rem; }
 @media (prefers-color-scheme: dark) {
   body { background: #111; color: #eee; } th, td { border-color: #374151; } .bar { background: #93c5fd; }
 }
@@ -33,10 +34,10 @@ def page(report: Report, title: str) -> str:
     inside = sum(seconds for _, seconds, _ in report.calls)
     most = max((sum(times) for _, times in rows), default=0.0) or 1.0
     lines = [
-        f'<tr><td>{escape(name)}</td><td class="number">{len(times)}</td><td class="number">{sum(times) * 1e6:,.1f}</td>'
+        f'<tr><td class="name">{escape(name)}</td><td class="number">{len(times)}</td><td class="number">{sum(times) * 1e6:,.1f}</td>'
         f'<td class="number">{100 * sum(times) / report.total:.1f} %</td>'
         f'<td class="wide"><div class="bar" style="width:{100 * sum(times) / most:.1f}%"></div></td>'
-        f'<td class="text">{escape(shapes)}</td><td class="text">{escape(report.schedules.get(name, ""))}</td></tr>'
+        f'<td class="text shapes">{escape(shapes)}</td><td class="text">{escape(report.schedules.get(name, ""))}</td></tr>'
         for (name, shapes), times in rows
     ]
     heads = ("kernel", "calls", "&micro;s", "of the run", "", "arguments", "schedule")

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
+from ... import topi
 from ...errors import DeclarationError
 from ...tir.arithmetic import as_int
 from ...tir.expr import IntImm, PrimExpr
@@ -229,6 +230,39 @@ def _taken_parts(call: Call, result: Any, adjoint: Any) -> Sequence[Any]:
     return [op.reshape(op.scatter_elements(whole, spread, op.reshape(adjoint, each), 1, "add"), own)]
 
 
+def _gathered(call: Call, result: Any, adjoint: Any) -> Sequence[Any]:
+    """Each adjoint goes back to where its tuple of indices points; to the sum of them if several do."""
+    data, indices = call.args
+    if int(call.attrs["batch_dims"]):
+        raise DeclarationError(
+            f"Gradient: gather_nd with common axes has no derivative here: {call}; gather_elements, or take, in place of it"
+        )
+    return [op.scatter_nd(op.zeros_like(data), indices, adjoint, "add")]
+
+
+def _sliced(call: Call, result: Any, adjoint: Any) -> Sequence[Any]:
+    """The adjoint with zeros around, and between what a stride left out."""
+    x, places, begins, ends = (arg.fields if isinstance(arg, Tuple) else arg for arg in call.args[:4])
+    steps = call.attrs["strides"] or [1] * len(places)
+    own, found = [as_int(extent) for extent in extents(x)], adjoint
+    if None in own:
+        raise DeclarationError(f"Gradient: how many elements are taken from isn't known: {call}")
+    borders = [[0, 0] for _ in own]
+    for place, begin, end, step in zip(places, begins, ends, map(int, steps), strict=True):
+        axis, size = int(place.value) % len(own), own[int(place.value)] or 0
+        first, count = topi.utils.taken(size, begin.value, end.value, step)  # type: ignore[misc]
+        if step < 0:
+            found, first = op.flip(found, axis), first + (count - 1) * step
+        shape, gap = extents(found), abs(step)
+        if gap > 1:
+            wide = [0, 0] * len(own)
+            found = op.reshape(found, [*shape[: axis + 1], 1, *shape[axis + 1 :]])
+            found = op.nn.pad(found, [*wide[: 2 * axis + 2], 0, gap - 1, *wide[2 * axis + 2 :]])
+            found = op.reshape(found, [*shape[:axis], count * gap, *shape[axis + 1 :]])
+        borders[axis] = [first, size - first - count * gap]  # less than 0 behind the last one: zeros of its own gap are cut off
+    return [op.nn.pad(found, [width for pair in borders for width in pair])]
+
+
 def _of_x(make: Callable[[Any, Any], Any]) -> Adjoint:
     """For an operator on each element: from the operand and the result to the derivative."""
     return lambda call, result, adjoint: [op.multiply(adjoint, make(call.args[0], result))]
@@ -294,6 +328,8 @@ TABLE: dict[str, Adjoint] = {
     "broadcast_to": lambda c, r, g: [collapsed(g, c.args[0])],
     "concat": _concat,
     "take": _taken_parts,
+    "gather_nd": _gathered,
+    "strided_slice": _sliced,
     **dict.fromkeys(("ceil", "floor", "round", "sign", "ones_like", "zeros_like"), lambda c, r, g: [None]),
     "nn.gelu": _of_x(_gelu),
     "variance": _variance,

@@ -87,7 +87,7 @@ class NetworkTuning:
             f"{one.before_s * 1e3:10.3f} {one.after_s * 1e3:10.3f} {one.gain:>6} {one.calls:6d} {one.trials:7d}  {one.name} ({one.origin})"
             for one in self.tasks
         ]
-        words = "interrupted after" if self.is_interrupted else "in"
+        words = ", interrupted after" if self.is_interrupted else "in"
         last = (
             f"network: {self.untuned_s * 1e3:.3f} ms untuned, {self.tuned_s * 1e3:.3f} ms tuned, {self.speedup:.2f}x; "
             f"{self.trials} programs measured {words} {self.seconds:.0f} s"

@@ -251,6 +251,8 @@ def take(data: Expr, indices: Expr, axis: int | None = None, batch_dims: int = 0
 
     Indices past the ends: "clip" takes the last or first element, "wrap" counts on, "fast" trusts that there are none.
     """
+    if mode == "clip" and axis is not None and not batch_dims:
+        return graph_op.take(data, indices, axis)
     return Computed(topi.take, (data, indices), {"axis": axis, "batch_dims": batch_dims, "mode": mode}, "take")
 
 
@@ -263,7 +265,8 @@ def gather(data: Expr, axis: int, indices: Expr) -> Meaning:
 @operator("gather_nd")
 def gather_nd(data: Expr, indices: Expr, batch_dims: int = 0, index_rank: int | None = None) -> Meaning:
     """Elements by indices whose first axis is the place in the indices."""
-    return Computed(topi.gather_nd, (data, indices), {"batch_dims": batch_dims}, "gather_nd")
+    ndim = indices.struct_info.ndim
+    return graph_op.gather_nd(data, graph_op.permute_dims(indices, [*range(1, ndim), 0]), batch_dims)
 
 
 @operator("scatter_elements")

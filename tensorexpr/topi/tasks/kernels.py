@@ -46,7 +46,7 @@ def kernel(computation: str) -> tuple[Schedule, list[Tensor]]:
         return in_tiles(cfg, found), tensors
     layout = _layout(found)
     channels = found.operands[0].shape[layout.index("C")]
-    define_knobs(cfg, channels, found.product, layout, 0)
+    define_knobs(cfg, channels, found.product, layout, 0, policy="verbose")  # as the tasks, whose records are followed
     if layout == "NCHW":
         return copied_in_blocks(cfg, found, layout), tensors
     copies_at_root(found.s, found.operands)

@@ -207,11 +207,3 @@ def test_runners_measure_on_the_inputs_given() -> None:
     runner.ref_input = runner.ref_input[:2]
     with pytest.raises(TuningError, match="2 arrays for the 3 arguments table, rows, out"):
         autotvm.tuner.GridSearchTuner(task).tune(1, option)
-
-
-def test_tuners_of_layouts_say_what_to_use_instead() -> None:
-    from tensorexpr.autotvm.graph_tuner import DPTuner, PBQPTuner
-
-    for tuner in (DPTuner, PBQPTuner):
-        with pytest.raises(TuningError, match=rf"{tuner.__name__} chooses layouts .* relax\.tune_network"):
-            tuner(None, {"data": (1, 3, 8, 8)}, "records.log", [], "llvm")

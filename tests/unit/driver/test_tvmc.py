@@ -106,6 +106,7 @@ def test_a_wrong_result_is_found(folder: Path, capsys: pytest.CaptureFixture[str
         (["compile", "junk.onnx"], 4, "junk.onnx: it is no model of ONNX"),
         (["run", "saved.tar"], 4, "it has no mod.so; it is a saved model: compile it first"),
         (["run", "net.so", "--print-time", "--repeat", "0"], 4, "--repeat 0 --number 1: there is one measurement of one run at least"),
+        (["tune", "net.relay", "--budget", "3"], 4, "-o FILE says where; --tasks list shows"),
         (["tune", "net.relay", "-o", "r.json", "--budget", "0"], 4, "--budget 0: it is a positive number of seconds"),
         (["tune", "net.relay", "-o", "r.json", "--tuner", "ga", "--budget", "3"], 4, "a budget of seconds is for the auto-scheduler"),
         (["tune", "net.relay", "-o", "r.json", "--tuner", "ga", "--by", "autotvm"], 4, "AutoTVM's tuners search operators"),

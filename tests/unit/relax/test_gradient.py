@@ -78,6 +78,8 @@ CASES: dict[str, Any] = {
     "clip": (lambda a: op.clip(a * a, 0.25, 1.0), A),
     "nn.leakyrelu": (lambda a: op.nn.leakyrelu(a, 0.2), A),
     "take": (lambda a: op.take(a * a, const(np.array([[0, 2, 9], [2, -5, 1]])), 1), (2, 4, 3)),
+    "gather_nd": (lambda a: op.gather_nd(a * a, const(np.array([[0, 1], [2, 3], [0, 1]]))), (3, 4, 2)),
+    "strided_slice": (lambda a: op.strided_slice(op.strided_slice(a * a, [0, -1], [-1, 1], [-9, 8], [-2, 3]), [1], [0], [1]), (4, 6)),
     "nn.conv2d": (lambda a, b: op.nn.conv2d(a, b, 2, (1, 0, 2, 1)) * op.nn.conv2d(a, b, 2, (1, 0, 2, 1)), (2, 2, 6, 5), (3, 2, 3, 2)),
     "nn.avg_pool2d": (lambda a: op.nn.avg_pool2d(a * a, (2, 3), 2, (1, 0, 0, 1), ceil_mode=True), (1, 2, 5, 4)),
     "nn.max_pool2d": (lambda a: op.nn.max_pool2d(a * a, 3, 2, 1), (1, 2, 5, 4)),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -66,6 +68,12 @@ def test_the_network_runs_what_was_found(searched: dict[str, Any], tmp_path: Pat
     np.testing.assert_allclose(relax.VirtualMachine(found.executable)["main"](x).numpy(), Evaluator(mod)("main", x), rtol=1e-4)
     with found.best():
         assert relax.build(mod, TARGET).origins == found.executable.origins
+    found.executable.export_library(str(tmp_path / "net.so"))
+    np.save(tmp_path / "x.npy", x)
+    script = "import sys, numpy; from tensorexpr import runtime; print(runtime.load(sys.argv[1])(numpy.load(sys.argv[2]))[0].tobytes().hex())"
+    words = [sys.executable, "-c", script, str(tmp_path / "net.so"), str(tmp_path / "x.npy")]
+    elsewhere = subprocess.run(words, capture_output=True, text=True, check=True, timeout=100)
+    assert bytes.fromhex(elsewhere.stdout) == relax.VirtualMachine(found.executable)["main"](x).numpy().tobytes()
 
 
 def test_what_is_slower_within_the_network_is_not_chosen(searched: dict[str, Any], tmp_path: Path) -> None:

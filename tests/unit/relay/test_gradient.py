@@ -147,3 +147,27 @@ def test_of_references_and_functions_that_call_themselves() -> None:
     """)
     with pytest.raises(DeclarationError, match="what a reference holds isn't known before the function runs"):
         transform.gradient(open_one["main"])
+
+
+def test_of_parts() -> None:
+    x = relay.var("x", shape=(4, 6), dtype=D)
+    places, columns = relay.const(np.array([[0, 3, 0], [1, 2, 1]])), relay.const(np.array([1, 1, 5]))
+    for y in (
+        relay.strided_slice(x, [3, 1], [0, 6], [-2, 3]),
+        relay.gather_nd(x, places),
+        relay.take(x, columns, 1),
+    ):
+        check_grad(run_infer_type(relay.Function([x], y * y)))
+
+
+def test_of_operators_without_a_rule() -> None:
+    x, g, b = relay.var("x", shape=(4, 6), dtype=D), *(relay.var(name, shape=(6,), dtype=D) for name in "gb")
+    func = relay.Function([x, g, b], relay.nn.layer_norm(x, g, b))
+    with pytest.raises(DeclarationError, match=r"layer_norm\w* are tensor functions, which stand in a module: pass mod="):
+        transform.gradient(func)
+    made = transform.FirstOrderGradient()(tvm.IRModule.from_expr(func))
+    array = np.random.default_rng(0).standard_normal((4, 6))
+    _, (_, by_g, by_b) = Evaluator(to_graph(made))("main", array, np.ones(6), np.zeros(6))
+    normal = (array - array.mean(1, keepdims=True)) / np.sqrt(array.var(1, keepdims=True) + 1e-5)
+    np.testing.assert_allclose(by_g, normal.sum(0), atol=1e-9)
+    np.testing.assert_allclose(by_b, np.full(6, 4.0))
