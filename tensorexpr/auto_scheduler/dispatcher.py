@@ -110,7 +110,7 @@ class ApplyHistoryBest(DispatchContext):
         self.load(records, n_lines)
 
     def __len__(self) -> int:
-        return len(self._records)
+        return sum(any(one.is_success for one in records) for records in self._records.values())
 
     def __bool__(self) -> bool:
         return True

@@ -70,7 +70,7 @@ def test_the_network_runs_what_was_found(searched: dict[str, Any], tmp_path: Pat
         assert relax.build(mod, TARGET).origins == found.executable.origins
     found.executable.export_library(str(tmp_path / "net.so"))
     np.save(tmp_path / "x.npy", x)
-    script = "import sys, numpy; from tensorexpr import runtime; print(runtime.load(sys.argv[1])(numpy.load(sys.argv[2]))[0].tobytes().hex())"
+    script = "import sys, numpy, tensorexpr.runtime as r; print(r.load(sys.argv[1])(numpy.load(sys.argv[2]))[0].tobytes().hex())"
     words = [sys.executable, "-c", script, str(tmp_path / "net.so"), str(tmp_path / "x.npy")]
     elsewhere = subprocess.run(words, capture_output=True, text=True, check=True, timeout=100)
     assert bytes.fromhex(elsewhere.stdout) == relax.VirtualMachine(found.executable)["main"](x).numpy().tobytes()
