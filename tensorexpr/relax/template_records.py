@@ -92,7 +92,8 @@ def workloads_of(tensors: Sequence[Tensor]) -> Iterator[Workload]:
     """
     found = opened([tensor for tensor in tensors if not isinstance(tensor.op, PlaceholderOp)])
     product = found.product.op
-    loads = list(loads_of(product)) if isinstance(product, ComputeOp) else []
+    assert isinstance(product, ComputeOp)  # `opened` finds no other sums
+    loads = list(loads_of(product))
     if len(loads) != 2 or any(as_int(extent) is None for load in loads for extent in load.producer.shape):
         return
     if len(product.reduce_axis) == 1:
@@ -166,6 +167,7 @@ class _Windows:
         if not by_channel and data.indices[deep] is not channel:
             return None  # channels in groups
         order = [next(n for n in places if n != deep), deep, first, second]
+        assert isinstance(data.producer, Tensor)
         source, fronts = _unpadded(data.producer, order)
         whole = [int(as_int(extent) or 0) for extent in data.producer.shape]
         given = [int(as_int(source.shape[n]) or 0) for n in order]
@@ -201,6 +203,7 @@ def _unpadded(data: Tensor, order: Sequence[int]) -> tuple[Tensor, list[int]]:
     loads = list(loads_of(op)) if isinstance(op, ComputeOp) and not op.reduce_axis else []
     if len(loads) == 1 and isinstance(op, ComputeOp) and loads[0].producer.shape != data.shape and len(loads[0].indices) == len(op.axis):
         forms = [linear_form(index) for index in loads[0].indices]
-        if all(form.coefficient_of(axis.var) == 1 for form, axis in zip(forms, op.axis, strict=True)):
-            return loads[0].producer, [-forms[n].constant for n in order]
+        source = loads[0].producer
+        if isinstance(source, Tensor) and all(form.coefficient_of(axis.var) == 1 for form, axis in zip(forms, op.axis, strict=True)):
+            return source, [-forms[n].constant for n in order]
     return data, [0] * len(order)

@@ -60,6 +60,11 @@ def gradient(expr: Any, mod: IRModule | None = None, mode: str = "higher_order")
         DeclarationError: for another mode, and operators without a derivative.
         TypeMismatchError: for what is no function of Relay, or returns no floats there.
     """
+    return _derived(expr, mod, mode, mod)
+
+
+def _derived(expr: Any, mod: IRModule | None, mode: str, kept: IRModule | None) -> Any:
+    """See `gradient`; tensor functions go to `kept`, whose own keep their names."""
     if mode not in _MODES:
         raise DeclarationError(f"gradient: mode {mode!r}; there are {', '.join(_MODES)}")
     if isinstance(expr, GlobalVar) and mod is not None:
@@ -67,6 +72,9 @@ def gradient(expr: Any, mod: IRModule | None = None, mode: str = "higher_order")
     if not isinstance(expr, Function):
         raise TypeMismatchError(f"gradient takes a function, not a {type(expr).__name__}")
     whole: Any = IRModule() if mod is None else mod.clone()
+    for var, func in () if kept is None else kept.functions_items():
+        if isinstance(func, PrimFunc):
+            whole.update_func(var, func)
     expr = _first_order(expr, whole)
     whole.update_func(GlobalVar(_MAIN), expr)
     # What functions of the module return, and what Lets bind, is known to the graph alone.
@@ -87,7 +95,7 @@ def gradient(expr: Any, mod: IRModule | None = None, mode: str = "higher_order")
         made = one(made)
     adjoint: Any = made[f"{_MAIN}_adjoint"]
     derived: Any = function_from_graph(adjoint)
-    _keep_kernels(derived, made, mod)
+    _keep_kernels(derived, made, kept)
     if isinstance(derived, graph.Function):
         raise DeclarationError(
             "gradient: the function's shapes are values; its derivatives are functions of graphs (relax.transform.Gradient)"
@@ -144,7 +152,7 @@ def FirstOrderGradient() -> ModulePass:
         made = mod.clone()
         for var, func in mod.functions_items():
             if isinstance(func, Function):
-                made.update_func(var, gradient(func, made, "first_order"))
+                made.update_func(var, _derived(func, mod, "first_order", made))
         return made
 
     return ModulePass("FirstOrderGradient", lambda func, ctx: func, 0, by_user=False, module_func=on_module)

@@ -265,8 +265,8 @@ def gather(data: Expr, axis: int, indices: Expr) -> Meaning:
 @operator("gather_nd")
 def gather_nd(data: Expr, indices: Expr, batch_dims: int = 0, index_rank: int | None = None) -> Meaning:
     """Elements by indices whose first axis is the place in the indices."""
-    ndim = indices.struct_info.ndim
-    return graph_op.gather_nd(data, graph_op.permute_dims(indices, [*range(1, ndim), 0]), batch_dims)
+    places: Any = indices.struct_info
+    return graph_op.gather_nd(data, graph_op.permute_dims(indices, [*range(1, places.ndim), 0]), batch_dims)
 
 
 @operator("scatter_elements")

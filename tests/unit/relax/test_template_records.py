@@ -18,7 +18,7 @@ from tensorexpr.driver.tvmc import compiler
 from tensorexpr.driver.tvmc.model import TVMCException, TVMCModel
 from tensorexpr.errors import TuningError
 from tensorexpr.relax.evaluator import Evaluator
-from tensorexpr.relax.network_tasks import fused_graph
+from tensorexpr.relax.network_tasks import fused_graph, network_graph
 from tensorexpr.relax.template_records import workloads_of
 from tensorexpr.relax.tensor_function import plain_tensors
 from tensorexpr.tir.function import PrimFunc
@@ -39,7 +39,7 @@ def network() -> Any:
     y = relay.nn.relu(relay.nn.conv2d(y, weight(24, 16, 1, 1)))
     y = relay.nn.conv2d(y, weight(8, 24, 3, 3), padding=(2, 2), dilation=(2, 2))
     y = relay.nn.dense(relay.nn.batch_flatten(relay.nn.global_avg_pool2d(y)), weight(12, 8))
-    return tvm.IRModule.from_expr(relay.Function([x], relay.tanh(y)))
+    return tvm.IRModule.from_expr(relay.Function((x,), relay.tanh(y)))
 
 
 MOD = network()
@@ -61,7 +61,7 @@ def records(**sizes: int) -> list[Any]:
 
 def run(executable: Any) -> Any:
     x = np.random.default_rng(1).standard_normal((1, 8, 9, 7)).astype("float32")
-    return relax.VirtualMachine(executable)["main"](x).numpy(), Evaluator(MOD["main"].module_to_graph(MOD))("main", x)
+    return relax.VirtualMachine(executable)["main"](x).numpy(), Evaluator(network_graph(MOD))("main", x)
 
 
 def test_kernels_are_the_tasks_of_the_graph() -> None:
@@ -77,11 +77,12 @@ def test_kernels_are_the_tasks_of_the_graph() -> None:
 
 @pytest.mark.parametrize("layout", [[], [relay.transform.ConvertLayout({"nn.conv2d": ["NHWC", "HWIO"]})]])
 def test_kernels_follow_records_in_any_layout(layout: list[Any]) -> None:
-    mod = tvm.transform.Sequential(layout)(MOD)
+    mod: Any = tvm.transform.Sequential(layout)(MOD)
     with autotvm.apply_history_best(records(tile_oc=8, tile_ow=2, tile_ic=4, tile_x=4)):
-        executable = relax.build(mod["main"].module_to_graph(mod), TARGET)
+        executable = relax.build(network_graph(mod), TARGET)
     assert sum(origin == "record" for origin in executable.origins.values()) == 5
-    np.testing.assert_allclose(*run(executable), rtol=1e-4, atol=1e-4)
+    found, expected = run(executable)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
 
 
 def test_tuners_of_layouts_choose_the_best_records(tmp_path: Path) -> None:
@@ -94,7 +95,7 @@ def test_tuners_of_layouts_choose_the_best_records(tmp_path: Path) -> None:
         assert [str(one.config) for one, _ in tuner.get_optimal_records()] == [str(one.config) for one, _ in fast[:4]]
     tuner.write_opt_sch2record_file(str(tmp_path / "graph.log"))
     with autotvm.apply_graph_best(str(tmp_path / "graph.log")):
-        executable = relax.build(MOD["main"].module_to_graph(MOD), TARGET)
+        executable = relax.build(network_graph(MOD), TARGET)
     assert sum(origin == "record" for origin in executable.origins.values()) == 4
     with pytest.raises(TuningError, match="no input 'data'; it has x"):
         DPTuner(MOD["main"], {"data": (1, 8, 9, 7)}, pairs, ["nn.conv2d"], TARGET)
@@ -105,14 +106,14 @@ def test_tuners_of_layouts_choose_the_best_records(tmp_path: Path) -> None:
 def test_what_does_not_fit_is_said_and_left_out(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
     config = autotvm.task.space.ConfigEntity(0, None, {"tile_oc": autotvm.task.space.SplitEntity([-1, 999])})
     with autotvm.task.ApplyConfig(config), caplog.at_level(logging.WARNING):
-        executable = relax.build(MOD["main"].module_to_graph(MOD), TARGET)
+        executable = relax.build(network_graph(MOD), TARGET)
     assert "tile_oc is [-1, 999] in the log, which isn't among the kernel's" in caplog.text
     assert set(executable.origins.values()) == {"rule"}
     with open(tmp_path / "autotvm.log", "w") as log:
         log.writelines(autotvm.record.encode(*pair) + "\n" for pair in records())
     assert len(compiler._records(tmp_path / "autotvm.log")) == len(TASKS)
     x = relay.var("x", shape=(3, 5))
-    other = TVMCModel(tvm.IRModule.from_expr(relay.Function([x], relay.nn.dense(x, weight(2, 5)))))
+    other = TVMCModel(tvm.IRModule.from_expr(relay.Function((x,), relay.nn.dense(x, weight(2, 5)))))
     with pytest.raises(TVMCException, match=r"autotvm.log: none of its 6 workloads is a kernel of this network, such as .*matmul"):
         tvmc.compile(other, TARGET, tuning_records=tmp_path / "autotvm.log", package_path=tmp_path / "other.so")
     (tmp_path / "other.log").write_bytes(b"\xff neither")

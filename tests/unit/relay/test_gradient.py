@@ -157,17 +157,20 @@ def test_of_parts() -> None:
         relay.gather_nd(x, places),
         relay.take(x, columns, 1),
     ):
-        check_grad(run_infer_type(relay.Function([x], y * y)))
+        check_grad(run_infer_type(relay.Function((x,), y * y)))
 
 
 def test_of_operators_without_a_rule() -> None:
     x, g, b = relay.var("x", shape=(4, 6), dtype=D), *(relay.var(name, shape=(6,), dtype=D) for name in "gb")
-    func = relay.Function([x, g, b], relay.nn.layer_norm(x, g, b))
+    func = relay.Function((x, g, b), relay.nn.layer_norm(x, g, b))
     with pytest.raises(DeclarationError, match=r"layer_norm\w* are tensor functions, which stand in a module: pass mod="):
         transform.gradient(func)
-    made = transform.FirstOrderGradient()(tvm.IRModule.from_expr(func))
+    short = relay.var("x", shape=(3, 6), dtype=D)
+    other = relay.Function((short, g, b), relay.nn.layer_norm(short, g, b))
+    made = transform.FirstOrderGradient()(tvm.IRModule({"main": func, "other": other}))
     array = np.random.default_rng(0).standard_normal((4, 6))
     _, (_, by_g, by_b) = Evaluator(to_graph(made))("main", array, np.ones(6), np.zeros(6))
     normal = (array - array.mean(1, keepdims=True)) / np.sqrt(array.var(1, keepdims=True) + 1e-5)
     np.testing.assert_allclose(by_g, normal.sum(0), atol=1e-9)
     np.testing.assert_allclose(by_b, np.full(6, 4.0))
+    np.testing.assert_allclose(Evaluator(to_graph(made))("other", array[:3], np.ones(6), np.zeros(6))[1][2], np.full(6, 3.0))
