@@ -166,8 +166,8 @@ def test_of_operators_without_a_rule() -> None:
     with pytest.raises(DeclarationError, match=r"layer_norm\w* are tensor functions, which stand in a module: pass mod="):
         transform.gradient(func)
     short = relay.var("x", shape=(3, 6), dtype=D)
-    other = relay.Function((short, g, b), relay.nn.layer_norm(short, g, b))
-    made = transform.FirstOrderGradient()(tvm.IRModule({"main": func, "other": other}))
+    functions: dict[Any, Any] = {"main": func, "other": relay.Function((short, g, b), relay.nn.layer_norm(short, g, b))}
+    made = transform.FirstOrderGradient()(tvm.IRModule(functions))
     array = np.random.default_rng(0).standard_normal((4, 6))
     _, (_, by_g, by_b) = Evaluator(to_graph(made))("main", array, np.ones(6), np.zeros(6))
     normal = (array - array.mean(1, keepdims=True)) / np.sqrt(array.var(1, keepdims=True) + 1e-5)
