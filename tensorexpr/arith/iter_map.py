@@ -214,17 +214,33 @@ def detect_iter_map(
             inner.facts = analyzer.facts
             for var, dom in input_iters.items():
                 inner.bind(var, dom, allow_override=True)
-        detector = _Detector(inner, marks)
-        if predicate is not None:
-            detector.add_predicate(inner.simplify(predicate))
-        try:
-            sums = detector.sums([inner.simplify(index) for index in indices])
-        except _NoMap:
-            # (i*1024 + j) % 40 is (i*24 + j) % 40, which hides the sum that it is a digit of.
-            sums = detector.sums(indices)
+        plain, simple = None if predicate is None else inner.simplify(predicate), [inner.simplify(index) for index in indices]
+        detector, sums = _detected(inner, marks, [(simple, plain), (indices, predicate), (indices, plain)])
     except _NoMap as reason:
         return IterMapResult((), (str(reason),))
     return IterMapResult(sums, trivial=tuple(mark for mark in detector.marks.values() if mark.extent == 1))
+
+
+def _detected(
+    analyzer: Analyzer, marks: Mapping[Var, IterMark], ways: Sequence[tuple[Sequence[PrimExpr], PrimExpr | None]]
+) -> tuple[_Detector, tuple[IterSumExpr, ...]]:
+    """The splits of indices under a predicate, and what found them: of the first of several ways to write both that shows them.
+
+    Simplified, (i*1024 + j) % 40 is (i*24 + j) % 40, and i*3 + j < 30 with j < 3 is i < 10, which hide the sum that is cut.
+
+    Raises:
+        _NoMap: with the reason of the last way.
+    """
+    for number, (indices, predicate) in enumerate(ways, 1):
+        detector = _Detector(analyzer, dict(marks))
+        try:
+            if predicate is not None:
+                detector.add_predicate(predicate)
+            return detector, detector.sums(indices)
+        except _NoMap:
+            if number == len(ways):
+                raise
+    raise _NoMap("no indices are given")
 
 
 def _mark(var: Var, dom: Range) -> IterMark:

@@ -9,6 +9,7 @@ from ...lower import transform
 from ...schedule.blocks import Schedule
 from ...schedule.blocks.program import inner_statements
 from ...schedule.blocks.thread_binding import THREADS, is_bound
+from ...target import Target
 from ...tir.analysis.gpu_code import verify_gpu_code
 from ...tir.arithmetic import as_int
 from ...tir.block import Block
@@ -51,7 +52,12 @@ _ATTRS = {
     "max_shared_memory_per_block": "max_shared_memory_per_block",
     "max_local_memory_per_block": "max_local_memory_per_block",
 }
-_MOST_VTHREADS, _VECTOR_BYTES = 8, 16
+MOST_VTHREADS, _VECTOR_BYTES = 8, 16
+
+
+def limits_of(target: Target) -> dict[str, int]:
+    """The limits that a target's attributes state, by the names of `verify_gpu_code`."""
+    return {limit: int(target.attrs[name]) for name, limit in _ATTRS.items() if name in target.attrs}
 
 
 class VerifyGPUCode(PyPostproc):
@@ -66,10 +72,8 @@ class VerifyGPUCode(PyPostproc):
 
     def initialize_with_tune_context(self, context: TuneContext) -> None:
         """Take the limits of the task's target."""
-        attrs = context.target.attrs
-        self._limits = {limit: int(attrs[name]) for name, limit in _ATTRS.items() if name in attrs}
-        self._warp = int(attrs.get("thread_warp_size", 1))
-        self._limits |= {"max_vthread": _MOST_VTHREADS, "max_vector_bytes": _VECTOR_BYTES}
+        self._warp = int(context.target.attrs.get("thread_warp_size", 1))
+        self._limits = limits_of(context.target) | {"max_vthread": MOST_VTHREADS, "max_vector_bytes": _VECTOR_BYTES}
 
     def apply(self, sch: Schedule) -> bool:
         """True if all kernels keep within the limits; a program that can't be lowered has none that do."""

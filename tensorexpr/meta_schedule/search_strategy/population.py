@@ -17,6 +17,7 @@ from ..mutator.mutator import Mutator, mutated
 from ..postproc.postproc import Postproc
 from ..tune_context import TuneContext
 from ..utils import fork_seed
+from .grid_limits import GridLimits, grid_limits, sampling
 
 logger = logging.getLogger(__name__)
 _MUTATION_ATTEMPTS = 3
@@ -25,9 +26,10 @@ _REASONS = 3  # why programs fail: the most frequent, which messages name
 
 @dataclass(eq=False)
 class Individual:
-    """A program with all decisions made, and what it is known by."""
+    """A program with all decisions made, and what it is known by; the limits of its design space, where that is known."""
 
     sch: Schedule
+    limits: GridLimits | None = None
 
     @property
     def trace(self) -> Trace:
@@ -70,23 +72,29 @@ class Programs:
         # errors are counted by their first line: drawing the program around each of them would cost more than the draw
         self._base = Schedule(context.mod, seed=self.rng.randrange(1, 1 << 31), error_render_level="none")
         self.failures: dict[str, int] = {}
-        self._name = context.task_name
+        self._name, self._target = context.task_name, context.target
+        self._limits: dict[int, tuple[Schedule, GridLimits]] = {}  # by identity; the spaces are kept, so that none is used again
 
     def drawn_of(self, spaces: Sequence[Schedule]) -> Individual | None:
         """A program of one of several design spaces, with every decision drawn."""
         return self.drawn(self.rng.choice(spaces))
 
     def drawn(self, space: Schedule) -> Individual | None:
-        """A program of a design space, with every decision drawn."""
+        """A program of a design space, with every decision drawn; tiles of a grid within the target's limits."""
         trace = Individual(space).trace
-        return self._made(trace, {inst for inst in trace.kept(True) if inst.primitive.is_sampling})
+        if id(space) not in self._limits:
+            self._limits[id(space)] = space, grid_limits(space, self._target)
+        limits, sampled = self._limits[id(space)][1], sampling(trace)
+        tilings = limits.drawn(self.rng)
+        drawn = Trace(trace.insts, {**trace.decisions, **{sampled[number]: list(tiling) for number, tiling in tilings.items()}})
+        return self._made(drawn, {inst for number, inst in sampled.items() if number not in tilings}, limits)
 
     def replayed(self, trace: Trace) -> Individual | None:
         """The program of a trace, as it was decided."""
         return self._made(trace, set())
 
     def varied(self, parent: Individual) -> Individual | None:
-        """A program that differs from another one in a decision."""
+        """A program that differs from another one in a decision; what its limits don't allow is not tried."""
         for _ in range(_MUTATION_ATTEMPTS):
             if not self._mutators:
                 return self._redrawn(parent)
@@ -97,17 +105,16 @@ class Programs:
                 self.refused(f"{type(mutator).__name__}: {error}")
                 return None
             # None: this mutator found nothing to vary, another one may
-            if trace is not None:
-                return self._made(trace, set())
+            if trace is not None and (parent.limits is None or parent.limits.allow_trace(trace)):
+                return self._made(trace, set(), parent.limits)
         return self._redrawn(parent)
 
     def _redrawn(self, parent: Individual) -> Individual | None:
         """A program with one decision drawn anew."""
-        kept = parent.trace.kept(True)
-        sampling = [inst for inst in kept if inst.primitive.is_sampling]
-        return self._made(parent.trace, {self.rng.choice(sampling)}) if sampling else None
+        choices = list(sampling(parent.trace).values())
+        return self._made(parent.trace, {self.rng.choice(choices)}, parent.limits) if choices else None
 
-    def finished(self, sch: Schedule) -> Individual | None:
+    def finished(self, sch: Schedule, limits: GridLimits | None = None) -> Individual | None:
         """A program whose decisions are made, after postprocessing; None if it is rejected."""
         # what a program is known by ends here
         sch.enter_postproc()
@@ -120,9 +127,9 @@ class Programs:
             if not accepted:
                 self.refused(type(postproc).__name__)
                 return None
-        return Individual(sch)
+        return Individual(sch, limits)
 
-    def _made(self, trace: Trace, open_decisions: set[Instruction]) -> Individual | None:
+    def _made(self, trace: Trace, open_decisions: set[Instruction], limits: GridLimits | None = None) -> Individual | None:
         sch = self._base.copy()
 
         def decide(inst: Instruction, inputs: list[Any], attrs: list[Any], decision: Any) -> Any:
@@ -134,7 +141,7 @@ class Programs:
         except TensorExprError as error:
             self.refused(str(error))
             return None
-        return self.finished(sch)
+        return self.finished(sch, limits)
 
     def refused(self, reason: str) -> None:
         """Count a program that could not be made."""

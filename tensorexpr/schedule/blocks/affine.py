@@ -13,7 +13,7 @@ from ...tir.block import BlockRealize
 from ...tir.expr import FloorDiv, FloorMod, IntImm, IterVar, PrimExpr, Range, Var
 from ...tir.rewriting import substitute, variables, walk
 from ...tir.stmt import For
-from .bindings import is_true
+from .bindings import conditions, conjunction, is_true
 from .dataflow import is_symbolic_split
 from .diagnostics import PrimitiveError
 
@@ -52,12 +52,13 @@ def _why_not_affine(realize: BlockRealize, loops: tuple[tuple[Var, PrimExpr, Pri
 def tells_apart(realize: BlockRealize, loops: Sequence[For]) -> bool:
     """Whether different iterations of these inner loops have different axes, those around them standing still.
 
-    More than `why_not_affine` can tell: an axis may begin anywhere, and conditions don't count.
+    More than `why_not_affine` can tell: an axis may begin anywhere. Of conditions those on these loops alone count, where they help.
     """
     domain = {loop.loop_var: Range.from_min_extent(loop.min, loop.extent) for loop in loops}
     divisors = {as_int(node.b) or 1 for value in realize.iter_values for node in walk(value) if isinstance(node, (FloorDiv, FloorMod))}
     ranges = {var: _long(dom, lcm(*divisors)) if as_int(dom.extent) is None else dom for var, dom in domain.items()}
-    return bool(detect_iter_map(realize.iter_values, ranges).indices)
+    own = [condition for condition in conditions(realize.predicate) if variables(condition) <= set(ranges)]
+    return any(detect_iter_map(realize.iter_values, ranges, where).indices for where in (None, *([conjunction(own)] if own else ())))
 
 
 def _long(dom: Range, divisor: int = 1) -> Range:

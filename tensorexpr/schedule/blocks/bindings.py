@@ -77,7 +77,8 @@ class Ranges:
             return made
         total = self.simplify(substitute(made.a, {var: inner for inner, var in sums.items()}))
         if not isinstance(total, (Add, Sub)) or len(variables(total)) < 2:
-            return type(made)(total, made.b)
+            # sums below it, as in (i * 336 + j) % 180 // 30, stay unknowns: 336 is no multiple of j's extent modulo 180
+            return type(made)(self._over_iterators(total, sums), made.b)
         if total not in sums:
             # One unknown for the whole sum, as the simplifier would spread the quotient over its terms.
             sums[total] = Var("total", total.dtype)

@@ -9,8 +9,11 @@ poison     values that nobody may use
 units      what matrix units see of memory and registers
 parser     PTX text as instructions
 faults     what is found wrong, one class for each kind
+assembler  registers and spills by the vendor's assembler
+loops      instructions of a text's loops
 """
 
+from .assembler import Usage, assembled, ptxas
 from .emulator import Emulator, emulator
 from .faults import (
     BarrierMisuse,
@@ -27,6 +30,7 @@ from .faults import (
     UninitialisedRead,
     UnknownInstruction,
 )
+from .loops import longest_loop
 from .memory import Counters
 
 __all__ = [
@@ -45,5 +49,9 @@ __all__ = [
     "UnfinishedProduct",
     "UninitialisedRead",
     "UnknownInstruction",
+    "Usage",
+    "assembled",
     "emulator",
+    "longest_loop",
+    "ptxas",
 ]

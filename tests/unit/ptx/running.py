@@ -7,15 +7,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pytest
 
 import tensorexpr as tvm
 from tensorexpr.runtime.device_module import DeviceModule
-from tensorexpr.testing.ptx import Emulator, emulator
+from tensorexpr.testing.ptx import Emulator, emulator, ptxas
 
 from . import programs
 
 Array = np.ndarray[Any, np.dtype[Any]]
 TARGET = "cuda -arch=sm_80"
+needs_ptxas = pytest.mark.skipif(ptxas() is None, reason="no ptxas here; the extra cuda-dev brings it")
 
 
 @dataclass(frozen=True)

@@ -25,12 +25,12 @@ from tensorexpr.testing.ptx import (
     PtxFault,
     UnfinishedCopy,
     UnfinishedProduct,
+    assembled,
     emulator,
+    longest_loop,
 )
 
-from .assembling import assembled, needs_ptxas
-from .loops import loop_of
-from .running import with_text
+from .running import needs_ptxas, with_text
 from .test_matrix_units import Case, product
 
 HOPPER = "cuda -arch=sm_90a"
@@ -302,7 +302,7 @@ def test_rows_that_are_taken_for_plain_ones_give_another_product() -> None:
 @needs_ptxas
 def test_large_products_wait_one_part_behind() -> None:
     module = Case("bfloat16", [(4096, 4096), (4096, 4096)], product, np.matmul).build(HOPPER)
-    loop = loop_of(module.code.assembly)
+    loop = longest_loop(module.code.assembly)
     assert loop["wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16"] == 4 and loop["bar.sync"] == 1
     assert sum(loop.values()) <= 58 and re.search(r"wgmma\.wait_group\.sync\.aligned\s+1;", module.code.assembly)
     used = assembled(module.code.assembly, "sm_90a")

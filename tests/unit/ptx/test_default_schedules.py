@@ -17,11 +17,10 @@ from tensorexpr.runtime.device_module import DeviceModule
 from tensorexpr.spaces.default import default_schedule
 from tensorexpr.spaces.explain import explain_default
 from tensorexpr.te.tensor import Tensor
-from tensorexpr.testing.ptx import emulator
+from tensorexpr.testing.ptx import assembled, emulator, longest_loop
 from tensorexpr.testing.ptx.memory import Counters
 
-from .assembling import assembled, needs_ptxas
-from .loops import loop_of
+from .running import needs_ptxas
 
 Array = np.ndarray[Any, np.dtype[Any]]
 TARGET = "cuda -arch=sm_80"
@@ -214,7 +213,7 @@ def large_product(name: str) -> DeviceModule:
 @pytest.mark.parametrize("name", LARGE)
 def test_a_large_product_multiplies_and_adds(name: str) -> None:
     text = large_product(name).code.assembly
-    loop = loop_of(text)
+    loop = longest_loop(text)
     assert loop["fma.rn.f32"] == 1024
     assert loop["fma.rn.f32"] >= 0.88 * loop.total()
     assert loop["bar.sync"] == 1
@@ -234,7 +233,7 @@ def test_without_asynchronous_copies_two_barriers_do() -> None:
     tensors = [a, b, topi.matmul(a, b)]
     old = "cuda -arch=sm_75"
     text = tvm.build(topi.schedules.default_schedule(tensors, old), tensors, target=old).imported_modules[0].get_source("ptx")
-    assert loop_of(text)["bar.sync"] == 2
+    assert longest_loop(text)["bar.sync"] == 2
 
 
 def test_reasons_are_told() -> None:

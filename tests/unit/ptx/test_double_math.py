@@ -12,9 +12,9 @@ import pytest
 
 import tensorexpr as tvm
 from tensorexpr import te, tir
-from tensorexpr.testing.ptx import emulator
+from tensorexpr.testing.ptx import assembled, emulator
 
-from .assembling import assembled, needs_ptxas
+from .running import needs_ptxas
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 

@@ -22,12 +22,12 @@ from tensorexpr.spaces.gpu.reduction import short_rows
 from tensorexpr.target import Target
 from tensorexpr.te.combiner_laws import depends_on_order
 from tensorexpr.te.tensor import Tensor
-from tensorexpr.testing.ptx import emulator
+from tensorexpr.testing.ptx import assembled, emulator
 from tensorexpr.testing.ptx.memory import Counters
 from tensorexpr.tir.arithmetic import as_int
 from tensorexpr.tir.expr import Reduce
 
-from .assembling import assembled, needs_ptxas
+from .running import needs_ptxas
 
 Array = np.ndarray[Any, np.dtype[Any]]
 TARGET = Target("cuda -arch=sm_80")

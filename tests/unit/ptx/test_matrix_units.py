@@ -20,13 +20,11 @@ from tensorexpr.runtime.device_module import DeviceModule
 from tensorexpr.schedule.trace import Trace
 from tensorexpr.spaces.explain import explain_default
 from tensorexpr.te.tensor import Tensor
-from tensorexpr.testing.ptx import DataRace, UnfinishedCopy, UninitialisedRead, emulator
+from tensorexpr.testing.ptx import DataRace, UnfinishedCopy, UninitialisedRead, assembled, emulator, longest_loop
 from tensorexpr.testing.ptx.memory import Counters
 from tensorexpr.tir.arithmetic import as_int
 
-from .assembling import assembled, needs_ptxas
-from .loops import loop_of
-from .running import with_text
+from .running import needs_ptxas, with_text
 
 Array = np.ndarray[Any, np.dtype[Any]]
 TARGET = "cuda -arch=sm_80"
@@ -168,7 +166,7 @@ def large() -> DeviceModule:
 
 
 def test_a_large_product_is_instructions_of_the_units() -> None:
-    loop = loop_of(large().code.assembly)
+    loop = longest_loop(large().code.assembly)
     units = sum(count for name, count in loop.items() if name.startswith("mma.sync"))
     assert units == 64
     assert loop.total() <= 2.1 * units

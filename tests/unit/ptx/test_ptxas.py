@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import tensorexpr as tvm
+from tensorexpr.testing.ptx import assembled
 
-from .assembling import assembled, needs_ptxas
-from .running import CASES
+from .running import CASES, needs_ptxas
 
 # Registers that each kernel may take: more say that a fragment or a tile has left them.
 _REGISTERS = {"elementwise": 24, "reverse": 16, "reduction": 24, "softmax": 32, "gemm": 128, "tensor_cores": 40}

@@ -15,11 +15,9 @@ from tensorexpr.runtime.device_module import DeviceModule
 from tensorexpr.script import from_source
 from tensorexpr.spaces.gpu import block
 from tensorexpr.target.chips import Rates
-from tensorexpr.testing.ptx import DataRace, MissingFence, UnfinishedCopy, UnfinishedProduct, UninitialisedRead
+from tensorexpr.testing.ptx import DataRace, MissingFence, UnfinishedCopy, UnfinishedProduct, UninitialisedRead, assembled, longest_loop
 
-from .assembling import assembled, needs_ptxas
-from .loops import loop_of
-from .running import with_text
+from .running import needs_ptxas, with_text
 from .test_matrix_units import TARGET, Case, product
 
 HOPPER = "cuda -arch=sm_90a"
@@ -100,7 +98,7 @@ def test_a_turned_operand_that_is_taken_for_a_plain_one() -> None:
 @needs_ptxas
 def test_the_assembler_puts_no_waits_between_large_products() -> None:
     module = Case("bfloat16", [(4096, 4096), (4096, 4096)], product, np.matmul).build(HOPPER)
-    loop = loop_of(module.code.assembly)
+    loop = longest_loop(module.code.assembly)
     assert loop["wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16"] == 4 and loop["bar.sync"] == 1
     used = assembled(module.code.assembly, "sm_90a")
     assert used.registers <= 168 and used.spilled == 0

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import tensorexpr as tvm
-from tensorexpr.testing.ptx import OutOfBounds, emulator
+from tensorexpr.testing.ptx import OutOfBounds, assembled, emulator
 from tests.warp_programs import WMMA, fragment_arrays, fragment_product
 
-from .assembling import assembled, needs_ptxas
+from .running import needs_ptxas
 
 TARGET = "cuda -arch=sm_80"
 
