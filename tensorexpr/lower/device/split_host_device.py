@@ -5,7 +5,8 @@ for bx in T.thread_binding(4, "blockIdx.x"):            kernel(A, B): with T.lau
         B[bx * 8 + tx] = A[bx * 8 + tx]                                       B[bx * 8 + tx] = A[bx * 8 + tx]
                                                         host: launch kernel(A, B), grid (4, 1, 1), block (8, 1, 1)
 
-Memory of a kernel's own (shared, local) that is allocated around it moves into it; global memory that several kernels use is the host's.
+Memory of a kernel's own (shared, local) that is allocated around it moves into it; global memory that several kernels use is the host's,
+and so is shared memory that several use, which ends with each of them: it is global memory then.
 A loop of the host around launches hands its variable to their kernels. Its range, and conditions, are numbers that the host knows: it can't
 look into arrays of the device.
 """
@@ -30,7 +31,7 @@ from ...tir.stmt import Allocate, AttrStmt, BufferStore, DeclBuffer, Evaluate, F
 from ...tir.stmt_functor import renew_defs
 from ...tir.thread import HARDWARE_TAGS
 from ..context import PassContext
-from ..rebuild import pointer_scope, walk_statements
+from ..rebuild import Copier, pointer_like, pointer_scope, walk_statements
 from ..transform.lower_device_kernel_launch import launch_of
 from ..transform.split_host_device import kernel_parameters
 from .launch_threads import launch_threads
@@ -38,6 +39,7 @@ from .launches import has_threads, launched_tag
 from .tensor_maps import MapSpec, hoist_maps
 
 _LIMITS = {"threadIdx.x": 1024, "threadIdx.y": 1024, "threadIdx.z": 64, "blockIdx.x": 2**31 - 1, "blockIdx.y": 65535, "blockIdx.z": 65535}
+_SHARED = ("shared", "shared.dyn")
 KERNEL = 2
 """The calling convention of kernels."""
 
@@ -139,8 +141,7 @@ class _Splitter:
             case Allocate() if is_no_op(stmt.body):
                 return ()  # nothing uses it
             case Allocate():
-                self._workspace(stmt)
-                return self.host(stmt.body)
+                return self.host(self._workspace(stmt))
             case AttrStmt() | DeclBuffer():
                 return self.host(stmt.body)
             case Evaluate(IntImm()):
@@ -165,9 +166,10 @@ class _Splitter:
             f"compute it in a function of its own\n{stmt}"
         )
 
-    def _workspace(self, stmt: Allocate) -> None:
+    def _workspace(self, stmt: Allocate) -> Stmt:
+        """Let the host allocate memory; what uses it."""
         scope = pointer_scope(stmt.buffer_var)
-        if scope != "global":
+        if scope not in ("global", *_SHARED):
             raise LoweringError(
                 f"{self.name}: {stmt.buffer_var.name} of scope {scope!r} is used by several kernels, or outside of them; "
                 'compute its stage at a loop of the kernel that reads it, or give it the scope "global"'
@@ -179,7 +181,9 @@ class _Splitter:
                 f"{self.name}: the size of {stmt.buffer_var.name} depends on {varying[0]}, a loop of the host around kernels; allocate "
                 "as much as its largest value takes, outside of the loop"
             )
-        self.workspaces.append(Workspace(stmt.buffer_var, stmt.dtype, stmt.extents))
+        pointer = pointer_like(stmt.buffer_var, "global", stmt.dtype) if scope in _SHARED else stmt.buffer_var
+        self.workspaces.append(Workspace(pointer, stmt.dtype, stmt.extents))
+        return stmt.body if pointer is stmt.buffer_var else Copier({stmt.buffer_var: pointer}).stmt(stmt.body)
 
     def _check_known(self, stmt: Stmt, *controls: PrimExpr) -> None:
         """Refuse what the host can't know without the device's memory."""

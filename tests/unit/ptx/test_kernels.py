@@ -106,6 +106,15 @@ def test_several_kernels_share_memory_of_the_host() -> None:
     np.testing.assert_array_equal(out.numpy(), (x[::-1] + 1) * 2)
 
 
+def test_shared_memory_of_two_kernels_is_global() -> None:
+    """It would end with the first of them."""
+    module, device = tvm.build(_script(_HANDED_ON.replace("local", "shared")), target=TARGET), emulator()
+    assert module.get_source().count(".entry") == 2 and ".shared" not in module.get_source()
+    x, out = np.arange(1024, dtype="float32"), tvm.nd.array(np.zeros(1024, "float32"), device)
+    module(tvm.nd.array(x, device), out)
+    np.testing.assert_array_equal(out.numpy()[:32], x[31::-1])
+
+
 def _script(body: str) -> Any:
     head = "from tensorexpr.script import tir as T\n@T.prim_func\n"
     return from_source(head + 'def main(A: T.Buffer((1024,), "float32"), B: T.Buffer((1024,), "float32")):\n' + body)
@@ -124,7 +133,7 @@ _GROWING = (
     '            for tx in T.thread_binding(i + 1, "threadIdx.x"):\n                B[tx] = A[bx]\n'
 )
 _HANDED_ON = (
-    '    S = T.allocate([32], "float32", "shared")\n    Sb = T.Buffer((32,), "float32", data=S, scope="shared")\n'
+    '    S = T.allocate([32], "float32", "local")\n    Sb = T.Buffer((32,), "float32", data=S, scope="local")\n'
     '    for tx in T.thread_binding(32, "threadIdx.x"):\n        Sb[tx] = A[tx]\n'
     '    for tx in T.thread_binding(32, "threadIdx.x"):\n        B[tx] = Sb[31 - tx]\n'
 )
@@ -146,7 +155,7 @@ _TWO = (
         (_CALL, CodegenError, "call_extern sinf: a kernel can call no function of the host"),
         (_HOST, LoweringError, "nothing of it is bound to threads|a statement that is in no kernel"),
         (_GROWING, LoweringError, "the extent of threadIdx.x depends on i, which is known in its kernel only"),
-        (_HANDED_ON, LoweringError, "S of scope 'shared' is used by several kernels, or outside of them"),
+        (_HANDED_ON, LoweringError, "S of scope 'local' is used by several kernels, or outside of them"),
         (_TWO, LoweringError, "threadIdx.x is bound with extent 32 and with 16"),
     ],
 )
