@@ -13,8 +13,13 @@ from collections.abc import Callable, Mapping
 from .lanes import Lanes
 from .vector_math_exp import _EXP, cosh, exp, sinh
 from .vector_math_log import _LOG_DOUBLE, _bounded, _split_any, acosh, asinh, atanh, log1p_double
+from .vector_math_power import with_sign
 from .vector_math_trig import _HALF_PI, acos, asin, atan, atan2
 
+_LN2_IN_TWO = (0.6931471805598903, 5.497923018708371e-14)  # the first in 42 bits, so that its product with an exponent is exact
+_LOGARITHMS = (-746.0, 710.0)  # beyond those of all doubles
+_THIRD = (1 / 3, 1.850371707708594e-17)
+_ATANH = tuple(1 / n for n in range(5, 27, 2))  # (atanh(s)/s - 1) / s**2 - 1/3 over s**2, of s**2 <= 0.0295: what is left out is 2**-64
 _LN2, _LN10 = math.log(2.0), math.log(10.0)
 _LOG2_E = (1.4426950408889634, 2.0355273740931033e-17)
 _LOG10_E = (0.4342944819032518, 1.098319650216765e-17)
@@ -143,7 +148,60 @@ def erf(x: Lanes) -> Lanes:
     return size.compare("olt", 1.0).choose(near, (1.0 - tail).signed_as(x))
 
 
+def _two_sum(large: Lanes, small: Lanes) -> tuple[Lanes, Lanes]:
+    """The sum and what it leaves out, of numbers of which the first is the larger, or 0."""
+    total = large + small
+    return total, (large - total) + small
+
+
+def _two_product(a: Lanes, b: Lanes) -> tuple[Lanes, Lanes]:
+    """The product and what it leaves out."""
+    product = a * b
+    return product, a.fma(b, -product)
+
+
+def _log_in_two(x: Lanes) -> tuple[Lanes, Lanes]:
+    """ln(x) of a positive finite number in two parts, which a factor of 1000 leaves exact to a double.
+
+    x = m 2**e, ln(m) = 2 s (1 + s**2 (1/3 + s**2/5 + ...)) with s = (m - 1) / (m + 1).
+    """
+    f, e = _split_any(x)
+    below, lost = _two_sum(x.constant(2.0), f)
+    s = f / below
+    s_low = ((-s).fma(below, f) - s * lost) / below
+    square, square_low = _two_product(s, s)
+    square_low = square_low + s * s_low * 2.0
+    series, series_low = _two_sum(x.constant(_THIRD[0]), square * square.polynomial(_ATANH))
+    series_low = series_low + _THIRD[1]
+    ratio, ratio_low = _two_product(square, series)
+    ratio_low = ratio_low + square.fma(series_low, square_low * series)
+    cubic, cubic_low = _two_product(s, ratio)
+    cubic_low = cubic_low + s.fma(ratio_low, s_low * ratio)
+    within, within_low = _two_sum(s, cubic)
+    within_low = within_low + (s_low + cubic_low)
+    total, total_low = _two_sum(e * _LN2_IN_TWO[0], within * 2.0)
+    return total, total_low + e.fma(_LN2_IN_TWO[1], within_low * 2.0)
+
+
+def pow_(x: Lanes, y: Lanes) -> Lanes:
+    """x**y by C's rules, within 2 ulp: e**(y ln(x)), with logarithm and product in two parts."""
+    base = x.abs()
+    high, low = _log_in_two(base)
+    # The split is meaningless at 0, infinity and NaN; an infinite logarithm has the right limits.
+    ordinary = base.compare("ogt", 0.0) & base.compare("olt", math.inf)
+    limit = base.compare("oeq", 0.0).choose(x.constant(-math.inf), base)
+    high, low = ordinary.choose(high, limit), ordinary.choose(low, 0.0)
+    product, rest = _two_product(high, y)
+    rest = rest + low * y
+    least, most = _LOGARITHMS
+    inside = product.compare("ogt", least) & product.compare("olt", most)
+    product, rest = product.at_most(most).at_least(least), inside.choose(rest, 0.0)
+    n, exponent = product.rounded(_LOG2_E[0])
+    r = n.fma(-_LN2_IN_TWO[0], product) + n.fma(-_LN2_IN_TWO[1], rest)
+    return with_sign(x, y, _power(r, n, exponent))
+
+
 FORMULAS: Mapping[str, Callable[..., Lanes]] = {
     f"tir.{one.__name__}": one
     for one in (exp2, exp10, sinh, cosh, log2, log10, asinh, acosh, atanh, sin, cos, tan, asin, acos, atan, atan2, hypot, erf)
-} | {"tir.log1p": log1p_double}
+} | {"tir.log1p": log1p_double, "tir.pow": pow_}

@@ -59,14 +59,15 @@ def pow_(x: Lanes, y: Lanes) -> Lanes:
     n, number = product.rounded()
     r = product - n
     magnitude = (r.fma(r.polynomial(_EXP2), 1.0) * number.power_of_two()).converted("float")
-    return _with_sign(x, y, magnitude)
+    return with_sign(x, y, magnitude)
 
 
-def _with_sign(x: Lanes, y: Lanes, magnitude: Lanes) -> Lanes:
+def with_sign(x: Lanes, y: Lanes, magnitude: Lanes) -> Lanes:
     """The sign and the exceptions of x**y."""
     half = y * 0.5
     integral = y.floor().compare("oeq", y)
-    odd = integral & half.floor().compare("one", half) & y.abs().compare("olt", 2.0**24)  # from 2**24 on all floats are even
+    even_from = 2.0**24 if x.kind == "float" else 2.0**53  # all floats from there on are
+    odd = integral & half.floor().compare("one", half) & y.abs().compare("olt", even_from)
     signed = odd.choose(magnitude.flipped_by(x), magnitude)
     # Finite negative bases have no real power of a fraction; those of infinity and -0.0 are limits.
     invalid = x.compare("olt", 0.0) & x.compare("ogt", -math.inf) & y.floor().compare("one", y)

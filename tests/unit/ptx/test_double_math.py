@@ -88,9 +88,8 @@ def test_errors(name: str) -> None:
     assert float(errors[worst]) <= most, (float(x[worst]), float(errors[worst]))
 
 
-@pytest.mark.parametrize(("name", "most"), [("atan2", 3.0), ("hypot", 2.0)])
-def test_errors_of_two_arguments(name: str, most: float) -> None:
-    x, y = _both(-1e3, 1e3), np.random.default_rng(5).permutation(_both(-1e3, 1e3))
+def computed_of_two(name: str, x: Array, y: Array) -> Array:
+    """What a function of two arguments gives."""
     n, device = te.var("n"), emulator()
     a, b = te.placeholder((n,), "float64", name="A"), te.placeholder((n,), "float64", name="B")
     c = te.compute((n,), lambda i: getattr(tir, name)(a[i], b[i]), name="C")
@@ -100,11 +99,36 @@ def test_errors_of_two_arguments(name: str, most: float) -> None:
     s[c].bind(thread, te.thread_axis("threadIdx.x"))
     out = tvm.nd.empty(x.shape, "float64", device)
     tvm.build(s, [a, b, c], target="cuda -arch=sm_80")(tvm.nd.array(x, device), tvm.nd.array(y, device), out)
+    return np.asarray(out.numpy())
+
+
+_SIDES = (_both(-1e3, 1e3), np.random.default_rng(5).permutation(_both(-1e3, 1e3)))
+# ordinary powers, large exponents of bases near 1, and results near the ends of the range
+_RNG = np.random.default_rng(7)
+_BASES = np.concatenate([_RNG.uniform(0, 50, 400), 1 + _RNG.uniform(-1e-3, 1e-3, 200), 10.0 ** _RNG.uniform(-300, 300, 200), [5e-324, 2.0]])
+_EXPONENTS = np.concatenate(
+    [_RNG.uniform(-80, 80, 400), _RNG.uniform(-6e5, 6e5, 200), _RNG.uniform(-1, 1, 200), [0.5, -1023.5]],
+)
+
+
+@pytest.mark.parametrize(("name", "x", "y", "most"), [("atan2", *_SIDES, 3.0), ("hypot", *_SIDES, 2.0), ("pow", _BASES, _EXPONENTS, 2.0)])
+def test_errors_of_two_arguments(name: str, x: Array, y: Array, most: float) -> None:
+    exact = {"pow": mpmath.power}.get(name) or getattr(mpmath, name)
     with mpmath.workdps(40):
-        for first, second, got in zip(x, y, out.numpy(), strict=True):
-            wanted = getattr(mpmath, name)(mpmath.mpf(float(first)), mpmath.mpf(float(second)))
+        for first, second, got in zip(x, y, computed_of_two(name, x, y), strict=True):
+            wanted = exact(mpmath.mpf(float(first)), mpmath.mpf(float(second)))
             error = float(abs(mpmath.mpf(float(got)) - wanted) / np.spacing(abs(float(wanted)) or 5e-324))
             assert error <= most, (first, second, error)
+
+
+def test_powers_at_the_ends() -> None:
+    ends = [0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5, np.inf, -np.inf, np.nan, 2.0**53 + 1, 3.0, -3.0, 1e308, -1e308]
+    x, y = (np.ravel(side) for side in np.meshgrid(ends, ends))
+    with np.errstate(all="ignore"):
+        wanted = np.float_power(x, y)
+    found = computed_of_two("pow", x, y)
+    np.testing.assert_allclose(found, wanted, rtol=3e-16)
+    assert np.array_equal(np.signbit(found[~np.isnan(wanted)]), np.signbit(wanted[~np.isnan(wanted)]))
 
 
 def test_powers_of_two_have_whole_logarithms() -> None:
