@@ -6,7 +6,7 @@ for bx in T.thread_binding(4, "blockIdx.x"):            kernel(A, B): with T.lau
                                                         host: launch kernel(A, B), grid (4, 1, 1), block (8, 1, 1)
 
 Memory of a kernel's own (shared, local) that is allocated around it moves into it; global memory that several kernels use is the host's,
-and so is shared memory that several use, which ends with each of them: it is global memory then.
+and so is shared or local memory that several use, which would end with each of them: it is global memory then.
 A loop of the host around launches hands its variable to their kernels. Its range, and conditions, are numbers that the host knows: it can't
 look into arrays of the device.
 """
@@ -39,7 +39,7 @@ from .launches import has_threads, launched_tag
 from .tensor_maps import MapSpec, hoist_maps
 
 _LIMITS = {"threadIdx.x": 1024, "threadIdx.y": 1024, "threadIdx.z": 64, "blockIdx.x": 2**31 - 1, "blockIdx.y": 65535, "blockIdx.z": 65535}
-_SHARED = ("shared", "shared.dyn")
+_ENDS = ("shared", "shared.dyn", "local")
 KERNEL = 2
 """The calling convention of kernels."""
 
@@ -169,7 +169,7 @@ class _Splitter:
     def _workspace(self, stmt: Allocate) -> Stmt:
         """Let the host allocate memory; what uses it."""
         scope = pointer_scope(stmt.buffer_var)
-        if scope not in ("global", *_SHARED):
+        if scope not in ("global", *_ENDS):
             raise LoweringError(
                 f"{self.name}: {stmt.buffer_var.name} of scope {scope!r} is used by several kernels, or outside of them; "
                 'compute its stage at a loop of the kernel that reads it, or give it the scope "global"'
@@ -181,7 +181,7 @@ class _Splitter:
                 f"{self.name}: the size of {stmt.buffer_var.name} depends on {varying[0]}, a loop of the host around kernels; allocate "
                 "as much as its largest value takes, outside of the loop"
             )
-        pointer = pointer_like(stmt.buffer_var, "global", stmt.dtype) if scope in _SHARED else stmt.buffer_var
+        pointer = pointer_like(stmt.buffer_var, "global", stmt.dtype) if scope in _ENDS else stmt.buffer_var
         self.workspaces.append(Workspace(pointer, stmt.dtype, stmt.extents))
         return stmt.body if pointer is stmt.buffer_var else Copier({stmt.buffer_var: pointer}).stmt(stmt.body)
 

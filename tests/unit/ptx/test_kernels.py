@@ -106,10 +106,11 @@ def test_several_kernels_share_memory_of_the_host() -> None:
     np.testing.assert_array_equal(out.numpy(), (x[::-1] + 1) * 2)
 
 
-def test_shared_memory_of_two_kernels_is_global() -> None:
+@pytest.mark.parametrize("scope", ["shared", "local"])
+def test_memory_of_two_kernels_is_global(scope: str) -> None:
     """It would end with the first of them."""
-    module, device = tvm.build(_script(_HANDED_ON.replace("local", "shared")), target=TARGET), emulator()
-    assert module.get_source().count(".entry") == 2 and ".shared" not in module.get_source()
+    module, device = tvm.build(_script(_HANDED_ON.replace("warp", scope)), target=TARGET), emulator()
+    assert module.get_source().count(".entry") == 2 and f".{scope}" not in module.get_source()
     x, out = np.arange(1024, dtype="float32"), tvm.nd.array(np.zeros(1024, "float32"), device)
     module(tvm.nd.array(x, device), out)
     np.testing.assert_array_equal(out.numpy()[:32], x[31::-1])
@@ -133,7 +134,7 @@ _GROWING = (
     '            for tx in T.thread_binding(i + 1, "threadIdx.x"):\n                B[tx] = A[bx]\n'
 )
 _HANDED_ON = (
-    '    S = T.allocate([32], "float32", "local")\n    Sb = T.Buffer((32,), "float32", data=S, scope="local")\n'
+    '    S = T.allocate([32], "float32", "warp")\n    Sb = T.Buffer((32,), "float32", data=S, scope="warp")\n'
     '    for tx in T.thread_binding(32, "threadIdx.x"):\n        Sb[tx] = A[tx]\n'
     '    for tx in T.thread_binding(32, "threadIdx.x"):\n        B[tx] = Sb[31 - tx]\n'
 )
@@ -155,7 +156,7 @@ _TWO = (
         (_CALL, CodegenError, "call_extern sinf: a kernel can call no function of the host"),
         (_HOST, LoweringError, "nothing of it is bound to threads|a statement that is in no kernel"),
         (_GROWING, LoweringError, "the extent of threadIdx.x depends on i, which is known in its kernel only"),
-        (_HANDED_ON, LoweringError, "S of scope 'local' is used by several kernels, or outside of them"),
+        (_HANDED_ON, LoweringError, "S of scope 'warp' is used by several kernels, or outside of them"),
         (_TWO, LoweringError, "threadIdx.x is bound with extent 32 and with 16"),
     ],
 )
