@@ -197,16 +197,22 @@ class SearchTask:
         return dag.apply_steps_from_state(record.trace, wanted)
 
     def print_best(self, log_file: str | Path, print_mode: str = "schedule") -> str:
-        """The best schedule of a log as Python lines.
+        """The best schedule of a log as Python lines, or for a task for GPUs, with "cuda", its kernels as PTX.
 
         Raises:
             RecordError: if the log has no record for this task.
-            TuningError: for another print mode than "schedule".
+            TuningError: for another print mode, or "cuda" for another target.
         """
-        if print_mode != "schedule":
-            raise TuningError(f'print_best knows the mode "schedule", not {print_mode!r}')
-        schedule, _ = self.apply_best(log_file)
-        return schedule.as_python()
+        if print_mode not in ("schedule", "cuda"):
+            raise TuningError(f'print_best knows the modes "schedule" and "cuda", not {print_mode!r}')
+        schedule, args = self.apply_best(log_file)
+        if print_mode == "schedule":
+            return schedule.as_python()
+        if self.target.kind.name != "cuda":
+            raise TuningError(f'print_best(print_mode="cuda") shows kernels for cuda, and this task is for {self.target}; use "schedule"')
+        from ..runtime.device_build import build_for_device  # not loaded for programs of CPUs
+
+        return build_for_device(schedule, args, self.target, "default_function", None).get_source("ptx")
 
     def __repr__(self) -> str:
         return f"SearchTask({self.workload_key}, {str(self.target)!r})"

@@ -85,6 +85,8 @@ def test_without_a_device_there_are_other_ways(tmp_path: Path) -> None:
     task.tune(auto_scheduler.TuningOptions(0, verbose=0))
     schedule, _ = task.apply_best(tmp_path / "none.json")
     assert schedule.as_python() == default_schedule(task.compute_dag.tensors, TARGET).as_python()
+    assert task.print_best(tmp_path / "none.json") == schedule.as_python()
+    assert ".visible .entry default_function_kernel" in task.print_best(tmp_path / "none.json", print_mode="cuda")
 
 
 def test_a_device_of_another_chip(monkeypatch: pytest.MonkeyPatch) -> None:
