@@ -133,6 +133,9 @@ class Network:
             version, plain = described["format"], described.get("network")
             if version != FORMAT:
                 raise TensorExprError(f"{name} has format {version}, and this version of tensorexpr reads {FORMAT}; export it again")
+            if "device" in described:
+                kind = str(described["target"].get("kind")) if isinstance(described["target"], dict) else "a device"
+                raise TensorExprError(f"{name} holds a network for {kind}, which the virtual machine runs: runtime.load_module")
             if plain is None:
                 raise TensorExprError(f"{name} has open shapes or control flow, so the virtual machine runs it: runtime.load_module")
             _check_cpu(name, str(plain["arch"]), list(plain["features"]))

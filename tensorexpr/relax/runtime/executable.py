@@ -250,29 +250,24 @@ class Executable:
 
         Args:
             file_name: such as "x.so"; "x.tar" is an archive of it.
-            fcompile: links instead of the system's C compiler; called as `fcompile(file_name, [files], **kwargs)`.
+            fcompile: links instead of the system's C compiler; called as `fcompile(file_name, [files], **kwargs)`. Kernels of a
+                device are written as text, which nobody links.
             kwargs: see `Module.export_library`.
 
         Raises:
             TensorExprError: if there is no C compiler, it fails, or a kernel calls a Python function.
             RecordError: for a graph with values that no file can hold.
-            TargetError: for a graph whose kernels run on a device.
         """
-        self._check_exported()
         from .library import export_executable  # which makes executables, too
 
         export_executable(self, os.fspath(file_name), fcompile, kwargs)
-
-    def _check_exported(self) -> None:
-        if self.is_for_device:
-            kind = self.target.kind.name
-            raise TargetError(f"a graph that is built for {kind} has no library form yet; lib.export_library('x.ptx') writes its kernels")
 
     def export_c(self, file_name: str | os.PathLike[str], name: str | None = None, options: Sequence[str] = ()) -> str:
         """Write a library or object for C programs, weights and all, with a header; see `c_export.export_c`."""
         from .c_export import export_c
 
-        self._check_exported()
+        if self.is_for_device:
+            raise TargetError(f"kernels for {self.target.kind.name} can't be called from C; export_library writes the graph for Python")
         return export_c(self, file_name, name, options)
 
 

@@ -1,6 +1,7 @@
 """Executables as one shared library: kernels, stretches, the functions of the graph as JSON, and the weights.
 
-    the library    packed entries of the kernels, stretches; what follows is behind the end that the system's loader sees
+    the library    packed entries of the kernels, stretches; what follows is behind the end that the system's loader sees. Nothing if
+                   the kernels run on a device: their text stands in the graph's description
     the graph      JSON: functions (`saved_graph`), signatures of kernels, target, where each constant lies
     the weights    each from a cache line on; they are mapped, so that processes share them and none reads what it doesn't use
     the end        a checksum of all this, places and sizes of graph and weights, and a mark
@@ -24,12 +25,13 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import ArgumentError, RecordError, TargetError, TensorExprError
-from ...runtime import engine, export, sidecar
+from ...runtime import device_export, engine, export, sidecar
 from ...runtime.code import LibraryCode
 from ...runtime.module import Module
 from ...runtime.ndarray import NDArray, wrapped
 from ...runtime.network import FORMAT, tail, write_end
 from ...target import Target
+from ...target.kinds import DEVICE_KINDS
 from ...tir.dtype import to_numpy
 from ...tir.function import IRModule
 from ..external import EXTERNAL, external_functions
@@ -91,20 +93,18 @@ def export_executable(executable: Executable, file_name: str, fcompile: Callable
         return
     if Path(file_name).suffix not in (".so", ".dylib"):
         raise ArgumentError(f"export_library: an executable becomes a shared library, x.so, or an archive of one, x.tar, not {file_name}")
+    if executable.is_for_device:
+        _write_with_text(executable, file_name)
+        return
     modules = [*([] if executable.kernels is None else [executable.kernels]), *_external_modules(executable, file_name)]
     signatures = {name: signature for one in modules for name, signature in one.signatures.items()}
     kernels = [code for one in modules for code in one.objects(file_name)]
     stretches = executable.all_stretches()
     constants = Constants()
-    functions = write_functions(executable.functions, constants.number)
     described = {
-        "format": FORMAT,
-        "target": executable.target.resolved().export(),
+        **_described(executable, constants),
         "kernels": sidecar.signatures_to_json(signatures),
-        "origins": executable.origins,
         "external": list(external_functions(executable.external)),
-        "graph": functions,
-        "constants": [[place, list(one.shape), one.dtype] for one, place in zip(constants.arrays, constants.places, strict=True)],
         # Stretches are planned again when it is loaded: the offsets in the machine code have to be those.
         "stretches": _digest(text_of(stretches, executable.target)),
     }
@@ -114,6 +114,41 @@ def export_executable(executable: Executable, file_name: str, fcompile: Callable
     with tempfile.TemporaryDirectory(prefix="tensorexpr-") as folder:
         objects = written_objects(executable, kernels, folder)
         export.link_objects(executable.target, objects, file_name, fcompile, options)
+    _append(file_name, described, constants)
+
+
+def _described(executable: Executable, constants: Constants) -> dict[str, Any]:
+    """What is written of a graph, wherever its kernels run."""
+    functions = write_functions(executable.functions, constants.number)
+    return {
+        "format": FORMAT,
+        "target": executable.target.resolved().export(),
+        "origins": executable.origins,
+        "graph": functions,
+        "constants": [[place, list(one.shape), one.dtype] for one, place in zip(constants.arrays, constants.places, strict=True)],
+    }
+
+
+def _write_with_text(executable: Executable, file_name: str) -> None:
+    """Write a graph whose kernels run on a device, with their text and what launches need.
+
+    Raises:
+        TensorExprError: for functions of a code generator, which have no text.
+    """
+    if executable.external:
+        names = ", ".join(external_functions(executable.external))
+        raise TensorExprError(f"{file_name}: the graph calls {names} of a code generator, which a library of kernels for a device can't hold")
+    constants = Constants()
+    described = _described(executable, constants)
+    if executable.kernels is not None:
+        text, parts = device_export.described_parts(executable.kernels)  # type: ignore[arg-type]  # kernels of a device
+        described["device"] = {"text": text, **parts}
+    Path(file_name).write_bytes(b"")
+    _append(file_name, described, constants)
+
+
+def _append(file_name: str, described: Mapping[str, Any], constants: Constants) -> None:
+    """Write the graph and the weights behind a library."""
     with open(file_name, "r+b") as file:
         graph = json.dumps(described).encode()
         places = [file.seek(0, os.SEEK_END)]
@@ -190,13 +225,17 @@ def load_executable(file_name: str) -> Executable | None:
         if version != FORMAT:
             raise TensorExprError(f"{file_name} has format {version}, and this version of tensorexpr reads {FORMAT}; export it again")
         target = Target(described["target"])
+        arrays = [_array(weights, int(place), tuple(shape), str(dtype)) for place, shape, dtype in described["constants"]]
+        functions = read_functions(described["graph"], arrays.__getitem__)
+        origins = {str(name): str(origin) for name, origin in described["origins"].items()}
+        if target.kind in DEVICE_KINDS:
+            parts = dict(described.get("device", {}))
+            device = device_export.from_parts(str(parts.pop("text")), parts, file_name) if parts else None
+            return Executable(IRModule(functions), device, target, origins)  # type: ignore[arg-type]
         engine.check_runs_here(target)
         signatures = sidecar.signatures_from_json(described["kernels"])
         # With a directory: the system would search its own places for a name without one.
         library = ctypes.CDLL(os.path.abspath(file_name))
-        arrays = [_array(weights, int(place), tuple(shape), str(dtype)) for place, shape, dtype in described["constants"]]
-        functions = read_functions(described["graph"], arrays.__getitem__)
-        origins = {str(name): str(origin) for name, origin in described["origins"].items()}
         digest = str(described["stretches"])
     except TargetError as error:  # a ValueError, too
         raise TargetError(f"{file_name}: {error}") from None

@@ -103,8 +103,8 @@ def make_seq(seq: tuple[Stmt, ...]) -> Stmt:
 
 
 def make_attr(node: Any, attr_key: str, value: PrimExpr, body: Stmt) -> Stmt:
-    """An attribute of a node that may have some."""
-    if not isinstance(node, (PrimExpr, IterVar, Buffer, str)):
+    """An attribute of a node that may have some: a reducer has that of threads which reduce together."""
+    if not isinstance(node, (PrimExpr, IterVar, Buffer, CommReducer, str)):
         raise RecordError(f"an attribute of {shown(node)}")
     return AttrStmt(node, attr_key, value, body)
 

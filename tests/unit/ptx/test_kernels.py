@@ -183,7 +183,7 @@ def test_arrays_of_the_host_are_refused() -> None:
 
 
 def test_a_module_is_written_and_read(tmp_path: Path) -> None:
-    case = CASES["reduction"]
+    case = CASES["softmax"]  # its threads reduce together
     case.build().export_library(tmp_path / "sums.ptx")
     read = load_module(tmp_path / "sums.ptx")
     assert case.is_right(case.run(read)) and read.get_source() == (tmp_path / "sums.ptx").read_text()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 import tensorexpr as tvm
 from tensorexpr import relax
-from tensorexpr.errors import ArgumentError, TargetError
+from tensorexpr.errors import ArgumentError, TargetError, TensorExprError
 from tensorexpr.relax import BlockBuilder, TensorStructInfo, Var, op
 from tensorexpr.testing.ptx import emulator
 
@@ -33,7 +34,7 @@ def network() -> Any:
     return bb.get()
 
 
-def test_a_network_runs_on_a_device() -> None:
+def test_a_network_runs_on_a_device(tmp_path: Path) -> None:
     mod, device = network(), emulator()
     x = np.random.default_rng(1).standard_normal((3, 2, 10, 10)).astype("float32")
     executable = relax.build(mod, TARGET)
@@ -46,8 +47,16 @@ def test_a_network_runs_on_a_device() -> None:
         assert all(one.device is device for one in found)
     for one, other in zip(found, wanted, strict=True):
         np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-4, atol=1e-5)
-    with pytest.raises(TargetError, match=r"built for cuda has no library form yet; lib.export_library\('x.ptx'\) writes its kernels"):
-        executable.export_library("x.so")
+    for file in (tmp_path / "net.so", tmp_path / "net.tar"):
+        executable.export_library(file)
+        read = tvm.runtime.load_module(file)
+        assert read.get_source("ptx") == executable.get_source("ptx")
+        for one, other in zip(relax.VirtualMachine(read, device)["main"](x), found, strict=True):
+            np.testing.assert_array_equal(one.numpy(), other.numpy())
+    with pytest.raises(TargetError, match="kernels for cuda can't be called from C; export_library"):
+        executable.export_c("net.o")
+    with pytest.raises(TensorExprError, match=r"net.so holds a network for cuda.*load_module"):
+        tvm.runtime.load(str(tmp_path / "net.so"))
     with pytest.raises(ArgumentError, match=r"built for cuda runs on cuda\(0\), not on \[cpu\(0\)\]"):
         relax.VirtualMachine(executable, tvm.cpu())
 
