@@ -137,7 +137,7 @@ def _write_with_text(executable: Executable, file_name: str) -> None:
     """
     if executable.external:
         names = ", ".join(external_functions(executable.external))
-        raise TensorExprError(f"{file_name}: the graph calls {names} of a code generator, which a library of kernels for a device can't hold")
+        raise TensorExprError(f"{file_name}: the graph calls {names} of a code generator, which a file of kernels for a device can't hold")
     constants = Constants()
     described = _described(executable, constants)
     if executable.kernels is not None:

@@ -87,7 +87,7 @@ def test_programs_without_threads_have_no_limits() -> None:
     )
     (space, *_) = [space for space in context.generate_design_space() if isinstance(space, tir.Schedule)]
     limits = grid_limits(space, context.target)
-    assert limits.allow_trace(space.trace) and not limits.drawn(random.Random(0))  # type: ignore[arg-type]
+    assert limits.allow_trace(space.trace) and not limits.drawn(random.Random(0))
 
 
 def test_copies_that_threads_do_not_divide_are_right() -> None:
