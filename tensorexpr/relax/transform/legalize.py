@@ -76,7 +76,9 @@ class _Legalizer(Mutator):
 
 def _numbers(row: Row, call: Call) -> dict[int, PrimExpr]:
     """By place the constants of one element that stand in the code of an operator on two tensors, beside one that is read."""
-    if len(call.args) != 2 or (row.pattern != Pattern.BROADCAST and row.name != "full"):
+    # Of broadcast_to(constant, shape) nothing else would be a tensor.
+    of_tensors = row.pattern == Pattern.BROADCAST and "Shape" not in row.arguments.values()
+    if len(call.args) != 2 or not (of_tensors or row.name == "full"):
         return {}
     found = {n: arg for n, arg in enumerate(call.args) if isinstance(arg, Constant) and arg.data.ndim == 0}
     return {n: number(arg.view().item(), str(arg.data.dtype)) for n, arg in found.items()} if len(found) == 1 else {}
