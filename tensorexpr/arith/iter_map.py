@@ -120,6 +120,8 @@ class _Detector:
             return IterSumExpr(whole if quotient else (), IntImm(dtype, base // divisor if quotient else 0))
         if divisor % split.scale:
             raise _NoMap(f"the divisor {divisor} is no multiple of the scale {split.scale}")
+        if not split.extent:
+            raise _NoMap("the predicate leaves no iteration")
         low = min(divisor // split.scale, split.extent)  # beyond the extent, the quotient is 0 and the remainder all
         # i // 4 of an extent 6: two blocks, the second half full, which no split says.
         if split.extent % low:

@@ -205,11 +205,11 @@ class SearchTask:
         """
         if print_mode not in ("schedule", "cuda"):
             raise TuningError(f'print_best knows the modes "schedule" and "cuda", not {print_mode!r}')
+        if print_mode == "cuda" and self.target.kind.name != "cuda":
+            raise TuningError(f'print_best(print_mode="cuda") shows kernels for cuda, and this task is for {self.target}; use "schedule"')
         schedule, args = self.apply_best(log_file)
         if print_mode == "schedule":
             return schedule.as_python()
-        if self.target.kind.name != "cuda":
-            raise TuningError(f'print_best(print_mode="cuda") shows kernels for cuda, and this task is for {self.target}; use "schedule"')
         from ..runtime.device_build import build_for_device  # not loaded for programs of CPUs
 
         return build_for_device(schedule, args, self.target, "default_function", None).get_source("ptx")

@@ -211,7 +211,7 @@ def _natural_reductions(stage: StageNode) -> list[int]:
         if isinstance(relation, SplitRelation):
             place = order.index(relation.parent)
             order[place : place + 1] = relation.parts
-        else:
+        elif relation.parts:  # of no axes fused is a loop of elements, with one iteration
             place = order.index(relation.parts[-1])
             order[place] = relation.fused
             order = [axis for axis in order if axis not in relation.parts]

@@ -23,6 +23,7 @@ tensor_intrin                what a few instructions compute, and the statements
 verify, block_rules, analysis     what must always hold, also of blocks; questions about functions
 stmt_functor, functor        visitors for user passes, by their customary names; the same as classes
 pointers, llvm_intrin        calls about machines: pointers into buffers, LLVM's own intrinsics
+warp_units                   what the threads of a warp do together, as statements of each
 serialize                    expressions as strict JSON
 interpreter                  the reference semantics of every phase
 transform, schedule, block_scope, block_dependence_info     passes, schedules of functions: in higher rows, loaded on first use

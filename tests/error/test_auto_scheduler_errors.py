@@ -65,7 +65,12 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "runner": (lambda: ans.TuningOptions(1, runner=3), TuningError, "runner is 3; it takes"),  # type: ignore[arg-type]
     "parameter": (lambda: ans.SketchPolicy(task(), params={"eps": 1}), TuningError, "has no parameter eps; it takes eps_greedy"),
     "missing log": (lambda: task().apply_best("/nowhere/log.json"), RecordError, "/nowhere/log.json"),
-    "print mode": (lambda: task().print_best("log", print_mode="cuda"), TuningError, 'knows the mode "schedule"'),
+    "print mode": (lambda: task().print_best("log", print_mode="c"), TuningError, 'knows the modes "schedule" and "cuda"'),
+    "print mode of another target": (
+        lambda: task().print_best("log", print_mode="cuda"),
+        TuningError,
+        "shows kernels for cuda, and this task",
+    ),
 }
 
 

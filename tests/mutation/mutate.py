@@ -385,7 +385,7 @@ MUTATIONS = (
     Mutation(f"{_P}/compute_at.py", "        if lacking is not None:", "        if False:", _PLACED),
     Mutation(f"{_P}/compute_inline.py", '    check_movable(program, node, "compute_inline")\n', "", _PLACED),
     Mutation(f"{_P}/reverse_compute_inline.py", "    if others:", "    if False:", _PLACED),
-    Mutation(f"{_P}/reverse_compute_inline.py", "    if not is_true(condition):", "    if False:", _PLACED),
+    Mutation(f"{_P}/reverse_compute_inline.py", "    if not is_true(condition) and not nest:", "    if False:", _PLACED),
     # Copies
     Mutation(f"{_P}/cache_read.py", "    _check_order(siblings, writer, readers, buffer)\n", "", _COPIED),
     Mutation(f"{_P}/cache_write.py", '    check_written_alone(program, node, region, "cache_write")\n', "", _COPIED),

@@ -40,6 +40,7 @@ PREDICATES = (
     divisor=st.integers(1, 4),
 )
 @example(extents=(7, 1), form=0, conditions=[(0, 5)], low=0, divisor=1)
+@example(extents=(2, 2), form=4, conditions=[(5, 0)], low=0, divisor=2)
 @example(extents=(4, 3), form=2, conditions=[(0, 3), (5, 7)], low=0, divisor=3)
 @settings(deadline=None, derandomize=True, max_examples=300)
 def test_detected_maps_are_one_to_one_where_the_predicate_holds(

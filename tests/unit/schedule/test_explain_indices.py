@@ -7,6 +7,7 @@ import pytest
 
 import tensorexpr as tvm
 from tensorexpr import te
+from tensorexpr.testing.check import assert_schedule_correct
 
 
 def test_data_dependent_indices_are_named_and_the_checked_build_finds_them() -> None:
@@ -23,3 +24,14 @@ def test_data_dependent_indices_are_named_and_the_checked_build_finds_them() -> 
     np.testing.assert_array_equal(out.numpy(), [3, 0, 1])
     with pytest.raises(tvm.TVMError):
         checked(tvm.nd.array(np.arange(4, dtype="float32")), tvm.nd.array(np.array([3, 9, 1], "int32")), out)
+
+
+def test_a_loop_of_no_axes_is_one_iteration() -> None:
+    """Of a tensor without axes nothing is fused to a loop of one iteration, beside which reductions stay as declared."""
+    x, k = te.placeholder((5,), name="X"), te.reduce_axis((0, 5), "k")
+    total = te.compute((), lambda: te.sum(x[k], axis=k), name="total")
+    s = te.create_schedule(total.op)
+    s[total].fuse()
+    s[total].split(k, factor=2)
+    assert "k.outer" in s.explain() and "singleton: serial" in s.explain()
+    assert_schedule_correct(s, [x, total])
