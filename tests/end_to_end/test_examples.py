@@ -80,7 +80,7 @@ FROM_TVM = {
     "tuple_inputs.py": ("places of the maxima", "products"),
     "tvmc_python.py": ("Execution time summary", "the same when it is loaded again"),
 }
-_SMALLER = {"opt_gemm.py": ("--size", "64"), "gpu_gemm.py": ("--size", "64"), "tune_network.py": ("--budget", "3")}
+_SMALLER = {"opt_gemm.py": ("--size", "64"), "gpu_gemm.py": ("--size", "64"), "tune_network.py": ("--budget", "3", "--trials", "3")}
 
 
 @pytest.mark.parametrize("example", sorted(FROM_TVM))
