@@ -50,26 +50,29 @@ def composed(func: Function, mod: IRModule) -> tuple[list[Tensor], list[Tensor]]
         values[param] = placeholder([sizes.extent(one) for one in info.extents], info.dtype, param.name_hint)
         inputs.append(values[param])
 
-    def value(expr: Any) -> Any:
-        match expr:
-            case Var():
-                return values[expr]
-            case Tuple(fields):
-                return [value(one) for one in fields]
-            case TupleGetItem(whole, index):
-                return value(whole)[index]
-            case Constant() if expr.data.ndim == 0:
-                return number(expr.view().item(), str(expr.data.dtype))
-            case Call() if isinstance(expr.op, Op) and expr.op == "relax.call_tir" and len(expr.args) == 2:
-                callee: Any = mod[expr.args[0]]
-                found = _applied(plain_tensors(callee), value(expr.args[1]), expr.struct_info)
-                return found[0] if len(found) == 1 else found
-        raise DeclarationError(f"FuseTIR: {expr} is no call of a tensor function")
-
     for binding in func.body.bindings():
-        values[binding.var] = value(binding.value)
-    result = value(func.body.body)
+        values[binding.var] = _value(binding.value, values, mod)
+    result = _value(func.body.body, values, mod)
     return inputs, written_in_place(result if isinstance(result, list) else [result])
+
+
+def _value(expr: Any, values: Mapping[Any, Any], mod: IRModule) -> Any:
+    """What an expression computes, of the values of variables. (A function inside of `composed` that calls itself would keep the module and
+    its weights, which nobody needs any more, until garbage is collected.)"""
+    match expr:
+        case Var():
+            return values[expr]
+        case Tuple(fields):
+            return [_value(one, values, mod) for one in fields]
+        case TupleGetItem(whole, index):
+            return _value(whole, values, mod)[index]
+        case Constant() if expr.data.ndim == 0:
+            return number(expr.view().item(), str(expr.data.dtype))
+        case Call() if isinstance(expr.op, Op) and expr.op == "relax.call_tir" and len(expr.args) == 2:
+            callee: Any = mod[expr.args[0]]
+            found = _applied(plain_tensors(callee), _value(expr.args[1], values, mod), expr.struct_info)
+            return found[0] if len(found) == 1 else found
+    raise DeclarationError(f"FuseTIR: {expr} is no call of a tensor function")
 
 
 def _applied(tensors: Sequence[Tensor], args: Sequence[Tensor | PrimExpr], result: StructInfo) -> list[Tensor]:
