@@ -85,8 +85,13 @@ def constant_of(graph: Rewriter, expr: Any) -> Any:
     """The array that an operand is, computed if it is one of constants; None for others."""
     found = graph.value(expr)
     if isinstance(found, Call):
-        args = [_computed(graph, arg) for arg in found.args]
-        found = None if None in args else folded(Call(found.op, args, found.attrs, found.sinfo_args))
+        args = []
+        for arg in found.args:
+            # At the first one that isn't known: with all of them, what branches share would be asked for again on each way to it.
+            if (known := _computed(graph, arg)) is None:
+                return None
+            args.append(known)
+        found = folded(Call(found.op, args, found.attrs, found.sinfo_args))
     return found.data.numpy() if isinstance(found, Constant) else None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from tensorexpr import relax
 from tensorexpr.lower.context import PassContext
 from tensorexpr.relax import TensorStructInfo, const, op, transform
 from tensorexpr.relax.evaluator import Evaluator
+from tensorexpr.relax.transform.fake_quantization import constant_of
 from tensorexpr.tir.arithmetic import as_int
 from tensorexpr.tir.function import PrimFunc
 
@@ -196,3 +198,21 @@ def test_few_weights_of_a_file_stay_integers() -> None:
     infos: list[Any] = [one.struct_info for one in convolutions]
     assert all(isinstance(info, TensorStructInfo) for info in infos)
     assert [info.dtype for info in infos] == ["int32"]
+
+
+def test_what_branches_share_is_looked_at_once() -> None:
+    """Whether an operand is one of constants was asked along each way to it: quantising a network of residual branches took no end."""
+    last = relax.Var("x", relax.TensorStructInfo((2,), "float32"))
+    bound: dict[Any, Any] = {}
+    for number in range(60):
+        var = relax.Var(f"v{number}", relax.TensorStructInfo((2,), "float32"))
+        bound[var] = op.add(last, last)
+        last = var
+    seen: list[Any] = []
+
+    def value(expr: Any) -> Any:
+        seen.append(expr)
+        return bound.get(expr, expr)
+
+    graph: Any = SimpleNamespace(value=value)
+    assert constant_of(graph, last) is None and len(seen) == 61
