@@ -41,6 +41,7 @@ _CONVERSION = 16
 # 0.83 of the time, 256 x 256 x 8 0.77, but 256 x 256 x 4 1.28 times as long.
 _WORTH_A_PRODUCT = 1 << 12
 _LONG_SUM = 8
+_MOST_PRODUCTS = 8  # each is a stage with code of its own
 
 
 def distribute_sums(s: Schedule, target: Target) -> None:
@@ -53,7 +54,12 @@ def distribute_sums(s: Schedule, target: Target) -> None:
 def _is_sum_of_products(tree: ScheduleTree, stage: StageNode) -> bool:
     """True if each of the terms is worth tiles of its own; the results of all but one are stored and read once more."""
     op, extents = stage.compute, constant_extents((*stage.compute.axis, *stage.compute.reduce_axis))
-    if extents is None or len(terms_of(op)) < 2 or prod(extents) < _WORTH_A_PRODUCT or prod(extents[len(op.axis) :]) < _LONG_SUM:
+    if (
+        extents is None
+        or not 2 <= len(terms_of(op)) <= _MOST_PRODUCTS
+        or prod(extents) < _WORTH_A_PRODUCT
+        or prod(extents[len(op.axis) :]) < _LONG_SUM
+    ):
         return False
     apart = Distribute(stage.id).apply(tree)
     return all(_is_product(apart, one) for one in apart.stages[len(tree.stages) :])

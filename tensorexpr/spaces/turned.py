@@ -57,7 +57,11 @@ def _tables(s: Schedule, stage: StageNode, target: Target) -> dict[Tensor, int]:
         return {}
     reads: dict[Tensor, list[Access[Var]]] = {}
     for load in loads(op):
-        if isinstance(load.producer, Tensor) and isinstance(s.tree.producer(load).attach, Root):
+        producer = s.tree.producer(load) if isinstance(load.producer, Tensor) else None
+        # What a recurrence carries is another one at each step, and several results of one stage have no copy.
+        if producer is None or producer.id in s.tree.carried or producer.origin.num_outputs != 1:
+            continue
+        if isinstance(load.producer, Tensor) and isinstance(producer.attach, Root):
             reads.setdefault(load.producer, []).append(flat_access(load))
     found = {}
     for tensor, accesses in reads.items():

@@ -26,17 +26,19 @@ def terms_of(op: Operation) -> list[tuple[bool, PrimExpr]]:
     body = op.body[0] if isinstance(op, ComputeOp) and len(op.body) == 1 else None
     if not isinstance(body, Reduce) or body.init or operator_of(body.combiner) is not Add or not _is_always(body):
         return []
-    return _terms(body.source[0], False)
+    found = []
+    waiting: list[tuple[bool, PrimExpr]] = [(False, body.source[0])]
+    while waiting:  # sums of thousands of terms are as deep
+        negative, expr = waiting.pop()
+        if isinstance(expr, (Add, Sub)):
+            waiting += [(negative ^ isinstance(expr, Sub), expr.b), (negative, expr.a)]
+        else:
+            found.append((negative, expr))
+    return found
 
 
 def _is_always(body: Reduce) -> bool:
     return isinstance(body.condition, IntImm) and body.condition.value == 1
-
-
-def _terms(expr: PrimExpr, negative: bool) -> list[tuple[bool, PrimExpr]]:
-    if not isinstance(expr, (Add, Sub)):
-        return [(negative, expr)]
-    return _terms(expr.a, negative) + _terms(expr.b, negative ^ isinstance(expr, Sub))
 
 
 @dataclass(frozen=True)

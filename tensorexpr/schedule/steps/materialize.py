@@ -31,13 +31,14 @@ def parts_of(op: Operation) -> list[PrimExpr]:
 
 
 def _parts(expr: PrimExpr) -> Iterator[PrimExpr]:
-    if isinstance(expr, ProducerLoad) or not any(isinstance(node, ProducerLoad) for node in walk(expr)):
-        return
-    yield expr
-    if not isinstance(expr, Select) and not (isinstance(expr, Call) and expr.op == "tir.if_then_else"):
-        for child in children(expr):
-            if isinstance(child, PrimExpr):
-                yield from _parts(child)
+    waiting = [expr]
+    while waiting:  # sums of thousands of terms are as deep
+        part = waiting.pop()
+        if isinstance(part, ProducerLoad) or not any(isinstance(node, ProducerLoad) for node in walk(part)):
+            continue
+        yield part
+        if not isinstance(part, Select) and not (isinstance(part, Call) and part.op == "tir.if_then_else"):
+            waiting += [child for child in reversed(tuple(children(part))) if isinstance(child, PrimExpr)]
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,13 @@ def test_terms_are_what_each_step_adds_or_takes_away() -> None:
     assert terms_of(te.compute((16,), lambda i: te.sum(A[i, k] + F[k], axis=k, where=k < i)).op) == []
 
 
+def test_sums_of_thousands_of_terms() -> None:
+    k = te.reduce_axis((0, 19), name="k")
+    c = te.compute((16, 24), lambda i, j: te.sum(sum((A[i, k] * float(n) for n in range(2, 1200)), B[k, j]), axis=k), name="C")
+    assert len(terms_of(c.op)) == 1199
+    assert not any(isinstance(step, Distribute) for step in default_schedule([A, B, c], "llvm").trace)
+
+
 @pytest.mark.parametrize("first", [0, 3])
 def test_they_add_up_to_the_same(first: int) -> None:
     c = of_terms(first)
