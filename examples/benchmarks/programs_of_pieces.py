@@ -18,7 +18,7 @@ from tensorexpr import te, tir, topi
 
 
 @program
-def rotary(draw: Draw) -> Program:
+def rotary_of_halves(draw: Draw) -> Program:
     n, h, d = draw(16, 1000), draw(2, 16), 2 * draw(8, 64)
     x, c, s = placed("X", n, h, d), placed("C", n, d // 2), placed("S", n, d // 2)
 
@@ -90,7 +90,7 @@ def norm_of_batch(draw: Draw) -> Program:
 
 
 @program
-def shuffled_pixels(draw: Draw) -> Program:
+def pixels_of_channels(draw: Draw) -> Program:
     n, c, h, r = draw(1, 2), draw(1, 16), draw(8, 128), draw.one_of(2, 3, 4)
     x = placed("X", n, c * r * r, h, h)
     out = te.compute((n, c, h * r, h * r), lambda b, i, y, z: x[b, i * r * r + y % r * r + z % r, y // r, z // r])
@@ -143,7 +143,7 @@ def biased_attention(draw: Draw) -> Program:
 
 
 @program
-def shared_heads(draw: Draw) -> Program:
+def heads_of_a_group(draw: Draw) -> Program:
     g, m, t, d = draw(1, 4), draw(2, 8), draw(16, 1500), draw(16, 128)
     q, k, r = placed("Q", g, m, d), placed("K", g, t, d), over(d)
     out = te.compute((g, m, t), lambda g, i, j: te.sum(q[g, i, r] * k[g, j, r], axis=r))

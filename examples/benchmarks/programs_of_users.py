@@ -47,7 +47,10 @@ PROGRAMS: dict[str, Callable[[Draw], Program]] = {}
 
 def program(make: Callable[[Draw], Program]) -> Callable[[Draw], Program]:
     """Put into the table."""
-    PROGRAMS[make.__name__.strip("_")] = make
+    name = make.__name__.strip("_")
+    if name in PROGRAMS:
+        raise ValueError(f"there is a program {name} already, which this one would hide")
+    PROGRAMS[name] = make
     return make
 
 
