@@ -84,6 +84,9 @@ def instruction_for(left: str, right: str, dtype: str, target: Target) -> DotPro
 
 
 def has_whole_groups(contraction: Contraction, group: int) -> bool:
-    """True if groups of neighbours can be read from the left operand where it lies; else it needs a copy with padded ones."""
-    last = contraction.summed[-1]
-    return contraction.size(last) % group == 0 and contraction.left[0].lies_along(last)
+    """True if groups of neighbours can be read from the left operand where it lies; else it needs a copy with padded ones.
+
+    An instruction's operand is a slice along the last index, so that weights [o, i, 1, 1] are copied, though their i are neighbours.
+    """
+    last, (left,) = contraction.summed[-1], contraction.left
+    return contraction.size(last) % group == 0 and left.lies_along(last) and left.index_of(last) == len(left.forms) - 1

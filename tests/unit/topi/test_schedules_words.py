@@ -98,6 +98,20 @@ def test_sums_are_exact_at_the_limits_of_bytes(tensors: Any, left: str) -> None:
     np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize("outputs, channels", [(4, 16), (9, 7)])
+@pytest.mark.parametrize("kind, cpu", [("uint8", "haswell"), ("int8", "skylake-avx512"), ("bfloat16", "cooperlake")])
+def test_pixels_in_the_lanes_by_weights_of_one_tap(kind: str, cpu: str, outputs: int, channels: int) -> None:
+    out, small = ("float32", "bfloat16") if kind == "bfloat16" else ("int32", "int8")
+    x, w = te.placeholder((1, channels, 6, 32), kind, name="X"), te.placeholder((outputs, channels, 1, 1), small, name="W")
+    args = [x, w, topi.nn.conv2d_nchw(x, w, 1, 0, 1, out)]
+    target = Target(f"llvm -mtriple=x86_64-unknown-linux-gnu -mcpu={cpu} -num-cores=2")
+    s = default_schedule(args, target)
+    # Neighbours along the sum are neighbours in memory, but not along the last index: the weights are copied.
+    assert "tensorize" in s.as_python() and any(stage.name == "W.global" for stage in s.tree.stages)
+    with target:
+        assert_schedule_correct(s, args, phases=(0,), compiled=target.runs_here)
+
+
 def converted(dtype: str = "uint8") -> tuple[Schedule, list[Tensor]]:
     """What reads its input by conversions alone."""
     a = te.placeholder((5, 7), dtype, name="A")
