@@ -12,7 +12,7 @@ diagonal         eye, trilu, matrix_set_diag;  signal: dft, stft;  fixed_point: 
 sparse           products of sparse and dense matrices; sparse_tensor: TensorFlow's sparse tensors
 random           random numbers by Threefry
 image            resizes, crops, morphological dilation; sampling: grids; layouts: helpers of both
-vision           boxes and regions;  detection: single-shot detectors, proposals, the best boxes of each class
+vision           boxes and regions;  detection: single-shot detectors, the best boxes of each class;  proposals: regions
 linalg           matmul, tensordot, einsum
 nn/              convolutions, dense layers, pooling, norms, softmax, activations
 utils            arguments: constants, axes, paddings

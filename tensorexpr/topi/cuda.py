@@ -64,7 +64,8 @@ __getattr__, __dir__ = later(
         ".signal": "dft",
         ".unique": "argwhere unique",
         ".vision": "get_valid_counts non_max_suppression",
-        ".detection": "all_class_non_max_suppression multibox_detection multibox_prior multibox_transform_loc proposal",
+        ".detection": "all_class_non_max_suppression multibox_detection multibox_prior multibox_transform_loc",
+        ".proposals": "proposal",
         # Arithmetic and libraries that only schedules know: the operator is the plain one.
         ".nn": "dense_int8=dense dense_tensorcore=dense conv2d_cudnn=conv2d conv2d_nchw_winograd=conv2d_winograd_nchw conv2d_NCHWc_int8 "
         "conv2d_nhwc_winograd_direct=conv2d_winograd_nhwc group_conv1d_ncw group_conv1d_nwc conv1d_ncw conv1d_nwc "

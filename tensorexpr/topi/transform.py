@@ -15,7 +15,7 @@ from ..tir.expr import PrimExpr, Var
 from ..tir.operators import ExprOp
 from . import tag
 from .math import axis_names
-from .utils import equal_const_int, extent_value, get_const_int, get_const_tuple, need_equal, positive_axis, shape_text, taken
+from .utils import equal_const_int, extent_value, get_const_int, get_const_tuple, need_equal, one_of, positive_axis, shape_text, taken
 
 
 def injective(shape: Sequence[Any], body: Callable[..., ExprOp], name: str, kind: str = tag.INJECTIVE) -> Tensor:
@@ -145,11 +145,7 @@ def unravel_index(indices: Tensor, shape: Sequence[Any]) -> Tensor:
 
     def body(*at: Var) -> PrimExpr:
         dimension, *i = at
-        rows = unravel(indices(*i), extents)
-        chosen = rows[-1]
-        for number in reversed(range(len(rows) - 1)):
-            chosen = intrin.select(arithmetic.convert(dimension == number), rows[number], chosen)
-        return arithmetic.convert(chosen)
+        return arithmetic.convert(one_of(unravel(indices(*i), extents), dimension))
 
     return injective((len(extents), *indices.shape), body, "T_unravel_index")
 

@@ -11,6 +11,7 @@ from ..target import Target
 from ..te.tensor import Tensor
 from ..tir.arithmetic import as_int, const, convert, floordiv, floormod
 from ..tir.expr import IntImm, PrimExpr, Range
+from ..tir.intrin import select
 from ..tir.rewriting import variables
 from .tag import is_injective
 
@@ -172,6 +173,14 @@ def is_zero(value: Any) -> bool:
 def one() -> IntImm:
     """The extent 1."""
     return IntImm("int32", 1)
+
+
+def one_of(values: Sequence[PrimExpr], place: PrimExpr) -> PrimExpr:
+    """The value at a place of few, by comparisons; of a place that isn't there the last one."""
+    found = values[-1]
+    for number in reversed(range(len(values) - 1)):
+        found = select(convert(place == number), values[number], found)
+    return found
 
 
 def index_map(axes: Sequence[PrimExpr], **fixed: PrimExpr) -> tuple[PrimExpr, ...]:

@@ -437,8 +437,9 @@ __getattr__, __dir__ = later(
     __name__,
     {
         # The modules that programs name: of single-shot detectors, and of regions, which are here.
-        ".detection": "ssd=. all_class_non_max_suppression multibox_detection multibox_prior multibox_transform_loc proposal "
+        ".detection": "ssd=. all_class_non_max_suppression multibox_detection multibox_prior multibox_transform_loc "
         "regular_non_max_suppression",
+        ".proposals": "proposal",
         ".vision": "rcnn=.",
     },
 )
