@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import tarfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -122,9 +123,13 @@ class RelayFrontend(Frontend):
         """As `relay.parse`; the text has the shapes.
 
         Raises:
-            TVMCException: for other shapes than those of the text.
+            TVMCException: for a file that is no text, or other shapes than those of the text.
         """
-        mod = parse(Path(path).read_text(), os.path.basename(path))
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise TVMCException(f"{path} is no text of Relay: {error}; name another format: --model-format, model_format=") from None
+        mod = parse(text, os.path.basename(path))
         _check_shapes(mod, {}, shape_dict, "the text has {}; change it there")
         return mod, {}
 
@@ -264,7 +269,7 @@ def load_model(path: str | os.PathLike[str], model_format: str | None = None, sh
     """A model of a file.
 
     Args:
-        path: the file; one that `TVMCModel.save` wrote is read without a format.
+        path: the file; one that `TVMCModel.save` wrote is read without a format, whatever its ending.
         model_format: "onnx", "pytorch", "relay"; by default by the file's ending.
         shape_dict: shapes of inputs by name.
         kwargs: for the importer.
@@ -277,7 +282,7 @@ def load_model(path: str | os.PathLike[str], model_format: str | None = None, sh
     name = os.fspath(path)
     if not os.path.exists(name):
         raise TVMCException(f"{name}: there is no such file")
-    if model_format is None and name.endswith(".tar"):
+    if model_format is None and (name.endswith(".tar") or (os.path.isfile(name) and tarfile.is_tarfile(name))):
         saved = TVMCModel(model_path=name)
         _check_shapes(saved.mod, saved.params, shape_dict, "the saved model has {}")
         return saved

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,7 @@ def test_a_wrong_result_is_found(folder: Path, capsys: pytest.CaptureFixture[str
         (["compile", "saved.tar", "--input-shapes", "nothing:[3,4]"], 4, r"the saved model has x: Tensor\[\(3, 4\), float32\]"),
         (["compile", "net.relay", "--target", "nowhere"], 4, "no target kind 'nowhere'"),
         (["compile", "junk.onnx"], 4, "junk.onnx: it is no model of ONNX"),
+        (["compile", "in.npz", "--model-format", "relay"], 4, "in.npz is no text of Relay"),
         (["run", "saved.tar"], 4, "it has no mod.so; it is a saved model: compile it first"),
         (["run", "net.so", "--print-time", "--repeat", "0"], 4, "--repeat 0 --number 1: there is one measurement of one run at least"),
         (["tune", "net.relay", "--budget", "3"], 4, "-o FILE says where; --tasks list shows"),
@@ -122,6 +124,11 @@ def test_what_does_not_fit(
     assert errors.startswith("error: ")
     with pytest.raises(RecordError, match=message):
         raise RecordError(errors)
+
+
+def test_a_saved_model_is_known_whatever_its_ending(folder: Path) -> None:
+    renamed = shutil.copy(folder / "saved.tar", folder / "renamed.relay")
+    assert tvm.ir.structural_equal(tvmc.load(renamed).mod, tvmc.load(folder / "saved.tar").mod)
 
 
 def test_inputs_that_do_not_fit(folder: Path) -> None:
