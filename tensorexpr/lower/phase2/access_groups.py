@@ -67,6 +67,11 @@ class Slot:
         defined = first.defined and _equal_guards(first.guard, guard)
         return Slot(self.index, first.predicate, guard, defined, self.stored or later.stored)
 
+    @property
+    def is_conditional(self) -> bool:
+        """Whether variables say when it is accessed."""
+        return self.predicate is not None or bool(self.guard)
+
     def unmasked(self) -> Slot:
         """The slot as part of one without a common mask."""
         return self if self.predicate is None else Slot(self.index, None, None, False, self.stored)
@@ -89,13 +94,14 @@ def _weaker(a: Guard, b: Guard) -> Guard:
 
 @dataclass(slots=True)
 class Group:
-    """The accesses to one buffer: the terms of their common base, and the slots around it."""
+    """The accesses to one buffer: the terms of their common base, the slots around it, and whether any access has a mask or conditions."""
 
     buffer: Buffer
     base: frozenset[tuple[PrimExpr, int]]
     base_vars: frozenset[Var]
     slots: dict[SlotKey, Slot] = field(default_factory=dict)
     in_loop: bool = False
+    conditional: bool = False
 
     def add(self, key: SlotKey, slot: Slot) -> bool:
         """Take in a later access; False if it doesn't fit."""
@@ -103,6 +109,7 @@ class Group:
         if known is None and len(self.slots) >= _MOST_SLOTS:
             return False
         self.slots[key] = slot if known is None else known.then(slot)
+        self.conditional = self.conditional or slot.is_conditional
         return True
 
     def join(self, later: Group) -> bool:
@@ -114,14 +121,14 @@ class Group:
 
     def copy(self) -> Group:
         """A group that can grow by itself."""
-        return Group(self.buffer, self.base, self.base_vars, dict(self.slots), self.in_loop)
+        return Group(self.buffer, self.base, self.base_vars, dict(self.slots), self.in_loop, self.conditional)
 
     def guarded(self, prefix: Guard) -> Group:
         """The group as seen from outside conditions; None stands for conditions that nobody outside can test."""
         if prefix == ():
             return self
         slots = {key: replace(s, guard=None if prefix is None or s.guard is None else prefix + s.guard) for key, s in self.slots.items()}
-        return Group(self.buffer, self.base, self.base_vars, slots, self.in_loop)
+        return Group(self.buffer, self.base, self.base_vars, slots, self.in_loop, True)
 
 
 Groups = dict[Var, Group | None]
@@ -205,9 +212,12 @@ class AccessGroups:
             if group is None or bound in group.base_vars:
                 result[data] = None
                 continue
-            slots = {key: self._slot_outside(slot, bound) for key, slot in group.slots.items()}
-            same = all(new is old for new, old in zip(slots.values(), group.slots.values(), strict=True))
-            result[data] = group if same else Group(group.buffer, group.base, group.base_vars, slots, group.in_loop)
+            result[data] = group
+            # Bindings stand in one another by thousands, and groups have hundreds of slots, most of which are always accessed.
+            if group.conditional:
+                slots = {key: self._slot_outside(slot, bound) for key, slot in group.slots.items()}
+                if any(slots[key] is not slot for key, slot in group.slots.items()):
+                    result[data] = replace(group, slots=slots)
         return result
 
     def _slot_outside(self, slot: Slot, bound: Var) -> Slot:
@@ -244,7 +254,7 @@ class AccessGroups:
         base, base_vars, key = place
         if slot.predicate is not None and self._free.touches_memory(slot.predicate):
             slot = slot.unmasked()
-        return {buffer.data: Group(buffer, base, base_vars, {key: slot})}
+        return {buffer.data: Group(buffer, base, base_vars, {key: slot}, conditional=slot.is_conditional)}
 
     def key(self, index: PrimExpr) -> SlotKey:
         """The slot of an index that was found to be part of a group."""
