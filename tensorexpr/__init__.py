@@ -84,6 +84,7 @@ _HOMES = {
     "tensorexpr.lower.transform": "transform=.",
     "tensorexpr.runtime": "convert",
     "tensorexpr.runtime.device": "cl context=device cpu cuda device ext_dev gpu hexagon metal mtl opencl rocm vpi vulkan webgpu",
+    "tensorexpr.runtime.module": "module=.",
     "tensorexpr.runtime.ndarray": "nd=. ndarray=.",
     "tensorexpr.runtime.object": "DataType DataTypeCode",
     "tensorexpr.runtime.registry": "get_global_func register_func register_global_func=register_func",
@@ -91,15 +92,15 @@ _HOMES = {
     "tensorexpr.tir.function": "IRModule",
     "tensorexpr.tir.node": "Object",
     # Names that programs of the releases up to 0.6 use at the top level.
-    "tensorexpr.early": "build_config",
+    "tensorexpr.early": "build_config register_intrin_rule",
     "tensorexpr.early.ir_pass": "ir_pass=.",
     "tensorexpr.early.make": "make=.",
     "tensorexpr.te": """all any comm_reducer compute const create_schedule decl_tensor_intrin div exp extern floor gradient indexdiv
         indexmod max max_value min min_value placeholder power reduce_axis scan sigmoid size_var sqrt sum tag_scope tanh thread_axis var""",
     "tensorexpr.te.hybrid": "hybrid=.",
     "tensorexpr.te.tensor_intrin": "tensor_intrin=.",
-    "tensorexpr.tir": """abs call_extern call_intrin call_packed call_pure_extern call_pure_intrin ceil decl_buffer expr=. if_then_else
-        round stmt=. trunc""",
+    "tensorexpr.tir": """abs call_extern call_intrin call_llvm_intrin=call_llvm_pure_intrin call_packed call_pure_extern
+        call_pure_intrin=call_intrin ceil decl_buffer expr=. if_then_else popcount round select=Select stmt=. trunc""",
     "tensorexpr.tir.ir_builder": "ir_builder=.",
     "tensorexpr.topi.operators": "generic=.",
 }

@@ -54,3 +54,14 @@ def computed(module: str, names: Collection[str], find: Callable[[str], Any]) ->
         return sorted({*own.get("__all__", own), *names})
 
     return get, shown
+
+
+def stand_for(package: str, names: str) -> None:
+    """Modules that are imported by other names, too.
+
+    Args:
+        package: whose modules the names are, whether it is a folder or not.
+        names: `shown=home`, with blanks between; `home` is a module, absolute or relative to the package that `package` stands in.
+    """
+    for shown, _, home in (item.partition("=") for item in names.split()):
+        sys.modules[f"{package}.{shown}"] = importlib.import_module(home, sys.modules[package].__package__)

@@ -7,11 +7,14 @@ sparse   matrices of which most elements are zero, as arrays and placeholders
 cblas    matrix products by NumPy's BLAS, as te stages     random   random arrays, likewise
 graph_executor, debugger, graph_runtime    what runs networks that `relay.build` made (`relay.graph_executor`)
 relay_viz    pictures of networks (`relay.viz`)
+ndk      the C++ compiler of Android
 nvcc     what GPUs of a capability have; NVIDIA's compiler of CUDA, where it is
 """
 
 from ..later import later
 
 __getattr__, __dir__ = later(
-    __name__, {}, submodules="cblas cc clang debugger dlpack graph_executor graph_runtime nvcc random relay_viz sparse tar tedd util utils"
+    __name__,
+    {"tensorexpr.rpc": "rpc=."},  # where early releases had it
+    submodules="cblas cc clang debugger dlpack graph_executor graph_runtime ndk nvcc random relay_viz sparse tar tedd util utils",
 )

@@ -8,7 +8,7 @@ from typing import Any
 from ..arith import Analyzer
 from ..ir import structural_equal
 from ..tir import transform
-from ..tir.analysis import undefined_vars
+from ..tir.analysis import undefined_vars, verify_gpu_code
 from ..tir.expr import PrimExpr
 from ..tir.function import IRModule, PrimFunc
 from ..tir.rewriting import Node
@@ -70,15 +70,25 @@ def Simplify(stmt: Subject) -> Any:
 CanonicalSimplify = Simplify
 
 
+def VerifyGPUCode(stmt: Subject, constraints: Mapping[str, int]) -> bool:
+    """`tir.analysis.verify_gpu_code`: whether kernels keep within limits of a device."""
+    return verify_gpu_code(stmt if isinstance(stmt, IRModule) else _function(stmt), constraints)
+
+
+def _function(stmt: Any) -> PrimFunc:
+    """A statement as a function, of whose arguments it takes its free variables."""
+    return stmt if isinstance(stmt, PrimFunc) else PrimFunc(tuple(undefined_vars(stmt)), stmt)
+
+
 def _run(name: str, stmt: Any, *options: Any) -> Any:
     """A pass on a statement, whose free variables are those of a function for the time of the pass."""
     with build_config(**dict(zip(_OPTIONS.get(name, ()), options, strict=False))):
-        mod = IRModule({"main": PrimFunc(tuple(undefined_vars(stmt)), stmt)})
+        mod = IRModule({"main": _function(stmt)})
         return getattr(transform, name)()(mod)["main"].body
 
 
 def __getattr__(name: str) -> Any:
     if name in _PASSES.split() or name in _OPTIONS:
         return lambda stmt, *options: _changed(stmt, lambda body: _run(name, body, *options))
-    known = ", ".join(["Simplify", "Substitute", "IRTransform", *_PASSES.split(), *_OPTIONS])
+    known = ", ".join(["Simplify", "Substitute", "IRTransform", "VerifyGPUCode", *_PASSES.split(), *_OPTIONS])
     raise AttributeError(f"ir_pass has no {name!r}; it has {known}. Passes of later releases are in tir.transform")

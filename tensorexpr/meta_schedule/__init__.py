@@ -20,8 +20,7 @@ utils              derived_object, and what all parts share
 
 from __future__ import annotations
 
-from typing import Any
-
+from ..later import later
 from . import (
     arg_info,
     builder,
@@ -109,12 +108,11 @@ __all__ = [
     "tune_tir",
 ]
 
-# What the proposal has at the top -> the module that has it here, once it is there.
-_ELSEWHERE = {"PostOrderApply": space_generator, "EvolutionarySearch": search_strategy, "ReplayTrace": search_strategy}
-
-
-def __getattr__(name: str) -> Any:
-    place = _ELSEWHERE.get(name)
-    if place is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(place, name)
+# What the proposal and the releases of 2022 have at the top.
+_ELSEWHERE = {
+    ".space_generator": "PostOrderApply",
+    ".search_strategy": "EvolutionarySearch ReplayTrace",
+    ".tune_config": "EvolutionarySearchConfig ReplayFuncConfig ReplayTraceConfig",
+    ".relay_integration": "tune_relay",
+}
+__getattr__, __dir__ = later(__name__, _ELSEWHERE)

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..errors import TuningError
 from ..fleet.plugs import FleetBuilder, FleetRunner
+from ..later import later
 from .builder.builder import Builder
 from .builder.local_builder import LocalBuilder
 from .cost_model.cost_model import CostModel
@@ -20,6 +21,15 @@ from .task_scheduler.task_scheduler import TaskScheduler
 from .tune_context import TuneContext
 
 COST_MODEL_FILE = "cost_model.xgb"
+# Where the releases of 2022 have them.
+__getattr__, __dir__ = later(
+    __name__,
+    {
+        ".tune_config": "EvolutionarySearchConfig ReplayFuncConfig ReplayTraceConfig TuneConfig",
+        ".tir_integration": "tune_tir",
+        ".relay_integration": "tune_relay",
+    },
+)
 
 
 def tune_tasks(

@@ -23,3 +23,26 @@ class TuneConfig(NamedTuple):
     search_strategy_config: Mapping[str, Any] | None = None
     logger_config: Mapping[str, Any] | None = None
     adaptive_training: bool | None = None
+
+
+def _by_strategy(strategy: str, **options: Any) -> TuneConfig:
+    """How the first releases of 2022 say it: a class for each strategy, with `num_trials_total` for the programs to measure."""
+    total, each = options.pop("num_trials_total"), options.pop("num_trials_per_iter")
+    return TuneConfig(total, each, strategy=strategy, search_strategy_config=options)
+
+
+def ReplayTraceConfig(num_trials_per_iter: int, num_trials_total: int, max_fail_count: int = 100) -> TuneConfig:
+    """A `TuneConfig` whose strategy replays traces with other decisions."""
+    return _by_strategy(
+        "replay-trace", num_trials_per_iter=num_trials_per_iter, num_trials_total=num_trials_total, max_fail_count=max_fail_count
+    )
+
+
+def ReplayFuncConfig(num_trials_per_iter: int, num_trials_total: int) -> TuneConfig:
+    """A `TuneConfig` whose strategy calls the schedule function again and again."""
+    return _by_strategy("replay-func", num_trials_per_iter=num_trials_per_iter, num_trials_total=num_trials_total)
+
+
+def EvolutionarySearchConfig(num_trials_per_iter: int, num_trials_total: int, **options: Any) -> TuneConfig:
+    """A `TuneConfig` of the evolutionary search; `options` are those of `search_strategy.EvolutionarySearch`."""
+    return _by_strategy("evolutionary", num_trials_per_iter=num_trials_per_iter, num_trials_total=num_trials_total, **options)

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 _HOMES = {
     ".function": "PackedFunc=Function",
     ".module": "Module",
-    ".ndarray": "NDArray array Tensor=NDArray tensor=array",  # the latter two as releases from 0.20 on call them
+    ".ndarray": "NDArray array from_dlpack Tensor=NDArray tensor=array",  # the latter two as releases from 0.20 on call them
     ".object": """DataType DataTypeCode Object ObjectGeneric ObjectPath ObjectPathPair ObjectTypes Scriptable ShapeTuple String const
         convert convert_to_object""",
     ".params": "load_param_dict load_param_dict_from_file save_param_dict save_param_dict_to_file",

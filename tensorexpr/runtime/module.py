@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..codegen.signature import Signature
 from ..errors import ArgumentError, MissingFunctionError, TensorExprError
+from ..later import later
 from ..target import Target
 from . import engine
 from .code import Code, CompiledCode, LibraryCode
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["BenchmarkResult", "Module"]
 
 string_types = (str,)
+# The loaders, as programs import them from here; the package has them, which imports this module.
+__getattr__, __dir__ = later(__name__, {"tensorexpr.runtime": "enabled load=load_module load_module load_static_library system_lib"})
 
 
 class ModulePropertyMask(IntFlag):

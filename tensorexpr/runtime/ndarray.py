@@ -307,3 +307,4 @@ def c_array(ctype: Any, values: Sequence[Any]) -> Any:
 
 
 NDArrayBase = NDArray
+context = device  # its name in early releases

@@ -63,5 +63,6 @@ _HOMES = {
     ".tag": "list_tags register_tag",
     ".virtual_device": "VirtualDevice",
 }
+current_target = Target.current  # as releases up to 0.6 call it
 
 __getattr__, __dir__ = later(__name__, _HOMES, submodules="codegen detect_target models tag")

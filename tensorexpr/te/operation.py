@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import DeclarationError
+from ..later import later
 from ..tir.arithmetic import cast as to_dtype
 from ..tir.attrs import EMPTY, FrozenMap
 from ..tir.expr import IntImm, IterVar, PrimExpr, ProducerLoad, Reduce, Var
@@ -179,3 +180,6 @@ def _roots(op: ComputeOp) -> tuple[PrimExpr, ...]:
         return op.body
     ends = (end for axis in first.axis if axis.dom is not None for end in (axis.dom.min, axis.dom.extent))
     return (*(end for end in ends if not isinstance(end, (IntImm, Var))), *first.source, *first.init, first.condition)
+
+
+__getattr__, __dir__ = later(__name__, {".to_prim_func": "create_prim_func"})  # programs import it from here, too

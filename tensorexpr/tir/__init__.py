@@ -209,6 +209,8 @@ _HOMES = {
     ".structural_digest": "structural_hash",
     ".tensor_intrin": "TensorIntrin",
     ".unknown": "Any",
+    ".expr": "Load=BufferLoad",  # as releases up to 0.9 call it
+    ".stmt": "Store=BufferStore",
     "tensorexpr.errors": "ScheduleError",
     "tensorexpr.arith.index_map": "IndexMap",
     "tensorexpr.schedule.blocks.state": "ScheduleState",

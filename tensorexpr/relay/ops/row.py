@@ -100,6 +100,14 @@ class Row:
         except (DeclarationError, TypeMismatchError) as error:
             said = readable(str(error))
             raise type(error)(said if said.startswith("relay.") else f"relay.{self.name}: {said}") from None
+        except IndexError:  # a meaning asks for the extent of an axis
+            raise TypeMismatchError(f"relay.{self.name}: an operand has too few axes ({_types_of(given)})") from None
+
+
+def _types_of(given: Mapping[str, Any]) -> str:
+    """The types of the operands among the arguments, for messages."""
+    operands = ((name, value.struct_info) for name, value in given.items() if isinstance(value, RelaxExpr))
+    return ", ".join(f"{name}: {readable(str(info))}" for name, info in operands)
 
 
 ROWS: dict[str, Row] = {}
