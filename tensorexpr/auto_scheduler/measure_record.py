@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from ..errors import TensorExprError
+from .callbacks import RecordToFile
 from .records import (
     RecordReader,
     distill_record_file,
@@ -23,6 +24,7 @@ from .utils import calc_workload_dis_factor
 
 __all__ = [
     "RecordReader",
+    "RecordToFile",
     "calc_workload_dis_factor",
     "distill_record_file",
     "dump_record_to_string",

@@ -59,6 +59,9 @@ def schedule_to_module(
     return IRModule({name: schedule_to_func(sch, args or (), name, binds)})
 
 
+form_irmodule = schedule_to_module  # as releases 0.7 and 0.8 call it
+
+
 def lower_schedule(
     sch: Schedule,
     args: Sequence[Any] | None = None,

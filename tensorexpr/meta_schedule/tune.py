@@ -27,7 +27,7 @@ __getattr__, __dir__ = later(
     {
         ".tune_config": "EvolutionarySearchConfig ReplayFuncConfig ReplayTraceConfig TuneConfig",
         ".tir_integration": "tune_tir",
-        ".relay_integration": "tune_relay",
+        ".relay_integration": "extract_task_from_relay=extract_tasks tune_relay",
     },
 )
 

@@ -10,6 +10,7 @@ from typing import Any
 from ..errors import DeclarationError
 from ..frontend.onnx import from_onnx as onnx_graph
 from ..frontend.torch import from_exported_program, from_fx
+from ..later import stand_for
 from ..relax.frontend.params import detach_params
 from ..runtime.ndarray import NDArray
 from ..tir.function import IRModule
@@ -142,6 +143,12 @@ def _renamed(mod: IRModule, names: Sequence[str]) -> IRModule:
     return made
 
 
+def get_graph_input_names(script_module: Any) -> list[str]:
+    """The names of the inputs of a module of TorchScript, without the module itself."""
+    names: list[str] = [value.debugName() for value in script_module.graph.inputs()]
+    return names[1:]
+
+
 def _refused(name: str, instead: str) -> Callable[..., Any]:
     def refuse(*args: Any, **kwargs: Any) -> Any:
         raise DeclarationError(f"relay.frontend.{name} isn't there; {instead}, and relay.frontend.from_onnx reads that")
@@ -164,3 +171,6 @@ __all__ = [
     "from_caffe", "from_caffe2", "from_coreml", "from_darknet", "from_keras", "from_mxnet", "from_oneflow", "from_onnx", "from_paddle",
     "from_pytorch", "from_tensorflow", "from_tflite",
 ]  # fmt: skip
+
+# One module has the importers, which programs import from those of TVM too.
+stand_for(__name__, "onnx=.frontend pytorch=.frontend")

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 # Running an exported network needs none of these, and they load the language of the compiler.
 _HOMES = {
     ".function": "PackedFunc=Function",
-    ".module": "Module",
+    ".module": "Executable=Module Module",  # the former as releases from 0.20 on call what `compile` gives
     ".ndarray": "NDArray array from_dlpack Tensor=NDArray tensor=array",  # the latter two as releases from 0.20 on call them
     ".object": """DataType DataTypeCode Object ObjectGeneric ObjectPath ObjectPathPair ObjectTypes Scriptable ShapeTuple String const
         convert convert_to_object""",
