@@ -23,6 +23,7 @@ The house, from top to bottom; every row imports only from the rows above it:
     workloads/       standard operator suites
     script/          TVMScript, as decorators and as text
     relax/           graphs: functions of calls, passes on them, what runs them
+    dlight/          schedules of graphs' functions without a search, by TVM's names
     driver/          the command line: bench, report
     testing/         strategies and checks for users' own tests (needs hypothesis)
 
@@ -104,7 +105,7 @@ _HOMES = {
     "tensorexpr.tir.ir_builder": "ir_builder=.",
     "tensorexpr.topi.operators": "generic=.",
 }
-_MODULES = """_ffi auto_scheduler autotvm contrib driver error ir log meta_schedule relax relay rpc runtime schedule script support target
+_MODULES = """_ffi auto_scheduler autotvm contrib dlight driver error ir log meta_schedule relax relay rpc runtime schedule script support target
     te testing tir topi workloads"""
 _defined_elsewhere, _ = later(__name__, _HOMES, _MODULES)
 _PLANNED = ("micro",)

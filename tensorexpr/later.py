@@ -63,5 +63,8 @@ def stand_for(package: str, names: str) -> None:
         package: whose modules the names are, whether it is a folder or not.
         names: `shown=home`, with blanks between; `home` is a module, absolute or relative to the package that `package` stands in.
     """
+    whose = sys.modules[package]
+    if not hasattr(whose, "__path__"):
+        whose.__path__ = []  # modules are looked for in packages alone
     for shown, _, home in (item.partition("=") for item in names.split()):
-        sys.modules[f"{package}.{shown}"] = importlib.import_module(home, sys.modules[package].__package__)
+        sys.modules[f"{package}.{shown}"] = importlib.import_module(home, whose.__package__)

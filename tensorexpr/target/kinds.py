@@ -66,6 +66,9 @@ _LLVM = {
     **{"opt-level": NUMBER, "jit": WORD, "cl-opt": WORDS},
     **dict.fromkeys(CACHE_OPTIONS, CACHE),
     **_FAST_MATH,
+    # Releases up to 0.9 say here how a network is packed, and their logs repeat it; programs are the same with and without.
+    **dict.fromkeys(("link-params", "system-lib", "unpacked-api"), FLAG),
+    **dict.fromkeys(("executor", "interface-api", "runtime"), WORD),
 }
 _BLOCK_256 = {"max_num_threads": 256, "max_threads_per_block": 256}
 
@@ -136,4 +139,5 @@ BUILT_KINDS = ("llvm",)
 # Kinds that `build` makes kernels for, with a host part; `lower` does not take their functions apart.
 DEVICE_KINDS = ("cuda",)
 # Options of "llvm" that would change the code and that code generation doesn't serve.
-NOT_SERVED = (*_FAST_MATH, "mabi", "mfloat-abi", "cl-opt")
+NOT_SERVED = ("mabi", "mfloat-abi", "cl-opt")
+NOT_USED = tuple(_FAST_MATH)  # permissions, without which results are as good

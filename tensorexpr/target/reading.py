@@ -111,13 +111,22 @@ def _read_words(text: str) -> dict[str, Any]:
             raise TargetError(f"target {text!r}: {word!r} is no option; options are written -name=value or -name value")
         if not has_value:
             # Of an unknown option it isn't known whether the next word is its value.
-            if not words or name not in _ANY_OPTION:
+            stands_alone = not words or words[0].startswith("-")
+            if stands_alone and _is_flag(name, config.get("kind")):
+                value = "1"
+            elif not words or name not in _ANY_OPTION:
                 raise TargetError(f"target {text!r}: option -{name} has no value. {_known_options(config.get('kind'), name)}")
-            value = words.pop(0)
+            else:
+                value = words.pop(0)
         if name in config:
             raise TargetError(f"target {text!r}: option -{name} is given twice")
         config[name] = value
     return config
+
+
+def _is_flag(name: str, kind: Any) -> bool:
+    """Whether an option says yes or no."""
+    return kind in kinds.KINDS and kinds.KINDS[kind].all_options().get(name) == kinds.FLAG
 
 
 def check_kind(kind: Any) -> str:

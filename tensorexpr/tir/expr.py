@@ -21,12 +21,14 @@ wherever the builders of `arithmetic` made the node.
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import NoneType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from ..errors import TypeMismatchError
+from ..later import later
 from .atoms import ConstExpr, FloatImm, IntImm, IntImmEnum, PrimExpr, SizeVar, StringImm, Var
 from .dtype import DType, IntValue, parse_dtype, with_lanes
 from .interning import ADAPTERS
@@ -135,7 +137,7 @@ class ProducerLoad(PrimExpr):
         object.__setattr__(self, "dtype", self.producer.dtype)
 
 
-def vector_dtype(dtype: str, lanes: Any) -> str:
+def vector_dtype(dtype: str, lanes: typing.Any) -> str:
     """The dtype of `lanes` elements, a number or for scalable vectors `tir.vscale() * number`.
 
     Raises:
@@ -221,7 +223,7 @@ class Call(PrimExpr):
     args: tuple[PrimExpr, ...]
 
 
-def _sequence(value: Any) -> tuple[Any, ...]:
+def _sequence(value: typing.Any) -> tuple[typing.Any, ...]:
     if value is None:
         return ()
     if isinstance(value, (list, tuple)) or hasattr(value, "__iter__"):
@@ -229,7 +231,7 @@ def _sequence(value: Any) -> tuple[Any, ...]:
     return (value,)
 
 
-def _int(value: Any) -> int:
+def _int(value: typing.Any) -> int:
     """An integer field: numbers and constants of any kind, without loss."""
     number = value.value if isinstance(value, (IntImm, FloatImm)) else value
     whole = int(number)
@@ -238,25 +240,25 @@ def _int(value: Any) -> int:
     return whole
 
 
-def _lanes(value: Any) -> Any:
+def _lanes(value: typing.Any) -> typing.Any:
     return value if isinstance(value, PrimExpr) and not isinstance(value, IntImm) else IntValue(_int(value))
 
 
-def refuse(kind: str) -> Callable[[Any], Any]:
+def refuse(kind: str) -> Callable[[typing.Any], typing.Any]:
     """An adapter that takes nothing: the field holds a `kind`."""
 
-    def refuse(value: Any) -> Any:
+    def refuse(value: typing.Any) -> typing.Any:
         raise TypeMismatchError(f"{value!r} ({type(value).__name__}) is no {kind}")
 
     return refuse
 
 
-def each(classes: type, convert: Callable[[Any], Any]) -> tuple[Any, ...]:
+def each(classes: type, convert: Callable[[typing.Any], typing.Any]) -> tuple[typing.Any, ...]:
     """The adapter of a sequence of `classes`, whose other items `convert` makes such."""
     return tuple, lambda value: tuple(item if isinstance(item, classes) else convert(item) for item in _sequence(value)), classes
 
 
-def _expr(value: Any) -> PrimExpr:
+def _expr(value: typing.Any) -> PrimExpr:
     return ExprOp._build["convert"](value)
 
 
@@ -275,6 +277,14 @@ ADAPTERS.update({
     "Lanes": (IntValue, _lanes, None),
     "tuple[Lane, ...]": each(IntValue, lambda value: IntValue(_int(value))),
 })  # fmt: skip
+
+# `Any` here is the class of unknown extents; names that programs of several releases import from here.
+_defined_elsewhere, __dir__ = later(__name__, {".arithmetic": "const", ".unknown": "Any"})
+
+
+def __getattr__(name: str) -> typing.Any:
+    return BufferLoad if name == "Load" else _defined_elsewhere(name)
+
 
 # Classes by other names: all operators of two operands, and all that has operators.
 BinaryOpExpr: TypeAlias = BinaryExpr

@@ -36,7 +36,7 @@ ROWS = (
     ("workloads",),
     ("script",),
     ("relax", "frontend"),
-    ("relay",),
+    ("dlight", "relay"),
     ("driver",),
     ("testing",),
     ("__main__",),

@@ -330,10 +330,19 @@ def test_targets_of_device_families_by_function() -> None:
 
 
 def test_code_is_refused_for_what_is_not_built() -> None:
-    for text, message in (("cuda", "'cuda' is not built yet; built: llvm"), ("llvm -fast-math=1", "-fast-math is not served")):
+    for text, message in (("cuda", "'cuda' is not built yet; built: llvm"), ("llvm -mabi=lp64d", "-mabi is not served")):
         with pytest.raises(TargetError, match=message):
             Target(text).check_built()
     Target("llvm -opt-level=3 -jit=orcjit").check_built()
+
+
+def test_options_that_say_yes_need_no_value_and_those_of_old_logs_are_read() -> None:
+    assert Target("llvm -fast-math -opt-level=3").attrs["fast-math"] and Target("llvm --fast-math").attrs["fast-math"]
+    old = Target("llvm -keys=cpu -link-params=0 -runtime=c -system-lib -mcpu=broadwell")
+    assert not old.attrs["link-params"] and old.attrs["system-lib"] and old.mcpu == "broadwell"
+    Target("llvm -fast-math").check_built()  # a permission that code generation makes no use of
+    with pytest.raises(TargetError, match="-mcpu has no value"):
+        Target("llvm -mcpu")
 
 
 def test_hosts_are_given_to_one_or_many() -> None:

@@ -173,8 +173,10 @@ def _checked(name: str, made: Any) -> tuple[Schedule, list[Tensor]]:
     """
     if isinstance(made, (tuple, list)) and len(made) == 2 and isinstance(made[0], Schedule):
         args = list(made[1])
-        if all(isinstance(arg, Tensor) for arg in args) and any(not isinstance(arg.op, PlaceholderOp) for arg in args):
-            return made[0], args
+        if all(isinstance(arg, Tensor) for arg in args):
+            if any(not isinstance(arg.op, PlaceholderOp) for arg in args):
+                return made[0], args
+            raise InstantiationError(f"the tensors of template {name!r}, {args!r:.200}, are all inputs: return what it computes too")
     raise InstantiationError(f"the template {name!r} gives a schedule and its tensors, as in `return s, [A, B, C]`, not {made!r:.200}")
 
 

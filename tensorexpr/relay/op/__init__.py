@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import DeclarationError
-from ...later import later
+from ...later import later, stand_for
 from ...relax.ops.row import Pattern as _Pattern
 from ...tir.op_registry import Op as Op
 from ...tir.op_registry import register_op_attr
@@ -153,6 +153,7 @@ from ..ops.transform import (
 from . import image, nn, random, vision
 
 OpPattern = _Pattern
+stand_for(__name__, "transform=..ops.transform")
 __getattr__, __dir__ = later(__name__, {}, "annotation op")
 
 

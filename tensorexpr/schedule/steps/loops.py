@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from ...errors import ScheduleError
+from ...log import once
 from ...tir.arithmetic import as_int, cast
 from ...tir.dtype import parse_dtype
 from ...tir.expr import IntImm, IterVar, PrimExpr, Range, StringImm, Var
@@ -17,6 +19,8 @@ from ..lane_reduction import why_not_in_lanes
 from ..naming import PythonNames
 from ..tree import At, FuseRelation, LoopKind, LoopMark, ScheduleTree, SplitRelation, StageNode
 from .base import StageStep, loops_of
+
+_logger = logging.getLogger(__name__)
 
 PragmaValue = int | bool | str | tuple[int, ...]
 
@@ -251,8 +255,12 @@ class Annotate(StageStep):
             _check_reduction_kind(stage, name, kind)
         if kind is not LoopKind.SERIAL:
             _check_unbound(stage, self.axis, self.kind)
-        _check_nested_kind(stage, self.axis, kind)
-        return tree.with_stage(replace(stage, marks={**stage.marks, self.axis: replace(stage.mark(self.axis), kind=kind, thread=None)}))
+        marks = {**stage.marks, self.axis: replace(stage.mark(self.axis), kind=kind, thread=None)}
+        if kind is LoopKind.PARALLEL:
+            _check_only_parallel(stage, self.axis)
+        elif kind is LoopKind.VECTORIZE:
+            marks.update(_outer_vectors_as_loops(stage, self.axis))
+        return tree.with_stage(replace(stage, marks=marks))
 
     def python(self, before: ScheduleTree, after: ScheduleTree, names: PythonNames) -> list[str]:
         stage = after[self.stage]
@@ -282,15 +290,22 @@ def _check_unbound(stage: StageNode, axis: int, wish: str) -> None:
         )
 
 
-def _check_nested_kind(stage: StageNode, axis: int, kind: LoopKind) -> None:
-    """One parallel and one vectorised loop per stage: a second would nest in the first."""
-    if kind not in (LoopKind.PARALLEL, LoopKind.VECTORIZE):
-        return
+def _check_only_parallel(stage: StageNode, axis: int) -> None:
+    """One parallel loop per stage: a second would nest in the first."""
     for other in stage.leaf:
-        if other != axis and stage.mark(other).kind is kind:
+        if other != axis and stage.mark(other).kind is LoopKind.PARALLEL:
             raise stage.refused(
-                f"{stage.axes[other].name!r} is the {kind.value} loop already; fuse {stage.axes[axis].name!r} with it to widen it"
+                f"{stage.axes[other].name!r} is the parallel loop already; fuse {stage.axes[axis].name!r} with it to widen it"
             )
+
+
+def _outer_vectors_as_loops(stage: StageNode, axis: int) -> dict[int, LoopMark]:
+    """The marks that leave the innermost of several vectorised loops: lanes within lanes would be one loop, which `fuse` makes."""
+    vectors = [one for one in stage.leaf if one == axis or stage.mark(one).kind is LoopKind.VECTORIZE]
+    if len(vectors) > 1:
+        outer, inner = (stage.axes[one].name for one in (vectors[-2], vectors[-1]))
+        once(_logger, f"{stage.name}: {outer!r} stays a loop, as {inner!r} inside of it is vectorised; fuse them for longer vectors")
+    return {one: replace(stage.mark(one), kind=LoopKind.SERIAL, thread=None) for one in vectors[:-1]}
 
 
 @dataclass(frozen=True)
