@@ -72,7 +72,9 @@ CanonicalSimplify = Simplify
 
 def VerifyGPUCode(stmt: Subject, constraints: Mapping[str, int]) -> bool:
     """`tir.analysis.verify_gpu_code`: whether kernels keep within limits of a device."""
-    return verify_gpu_code(stmt if isinstance(stmt, IRModule) else _function(stmt), constraints)
+    if isinstance(stmt, IRModule):
+        return all(VerifyGPUCode(func, constraints) for _, func in stmt.functions_items())
+    return verify_gpu_code(_function(stmt), constraints)
 
 
 def _function(stmt: Any) -> PrimFunc:

@@ -120,3 +120,47 @@ def test_operators_by_name_take_numbers_and_tensors() -> None:
 def test_names_of_intrinsics_may_lack_their_prefix() -> None:
     x = tensorexpr.tir.Var("x", "float32")
     assert tensorexpr.tir.call_intrin("float32", "exp", x) is tensorexpr.tir.call_intrin("float32", "tir.exp", x)
+
+
+def test_rules_of_intrinsics_and_limits_of_kernels_by_their_early_names() -> None:
+    tvm.register_intrin_rule("llvm", "tir.early_twice", lambda call: call.args[0] * 2.0, override=True)
+    a = tvm.placeholder((4,), name="a")
+    b = tvm.compute((4,), lambda i: tvm.select(i < 2, tvm.call_pure_intrin("float32", "tir.early_twice", a[i]), a[i]), name="b")
+    s = tvm.create_schedule(b.op)
+    x, y = np.arange(4, dtype="float32"), np.zeros(4, "float32")
+    tvm.build(s, [a, b], "llvm")(x, y)
+    assert y.tolist() == [0, 2, 2, 3]
+    s[b].bind(b.op.axis[0], tvm.thread_axis("threadIdx.x"))
+    kernel = tvm.lower(s, [a, b])
+    assert tvm.ir_pass.VerifyGPUCode(kernel["main"].body, {"max_threads_per_block": 4})
+    assert not tvm.ir_pass.VerifyGPUCode(kernel, {"max_threads_per_block": 3})
+
+
+def test_names_are_where_programs_of_several_releases_import_them_from() -> None:
+    from tensorexpr import contrib, meta_schedule, relay
+    from tensorexpr._ffi import registry
+    from tensorexpr.auto_scheduler.measure_record import RecordToFile
+    from tensorexpr.driver import build_module
+    from tensorexpr.relay.frontend import pytorch
+    from tensorexpr.relay.op.transform import gather_nd
+    from tensorexpr.runtime.module import load_module
+    from tensorexpr.te.operation import create_prim_func
+
+    assert relay.Module is tvm.IRModule and gather_nd is relay.gather_nd and pytorch.from_pytorch is relay.frontend.from_pytorch
+    assert load_module is tvm.runtime.load_module is tvm.module.load and tvm.runtime.Executable is tvm.runtime.Module
+    assert create_prim_func is tvm.te.create_prim_func and build_module.form_irmodule is build_module.schedule_to_module
+    assert RecordToFile is tvm.auto_scheduler.RecordToFile and contrib.rpc is tvm.rpc and "tvm" not in registry.__name__
+    assert tvm.nd.context is tvm.device and tvm.runtime.from_dlpack is tvm.nd.from_dlpack
+    assert tvm.tir.Load is tvm.tir.expr.Load is tvm.tir.BufferLoad and tvm.tir.Store is tvm.tir.BufferStore
+    assert tvm.tir.expr.Any is tvm.tir.Any and tvm.tir.expr.const(1, "int32").dtype == "int32"
+    assert tvm.target.current_target() is None and meta_schedule.tune.TuneConfig is meta_schedule.TuneConfig
+    assert meta_schedule.extract_task_from_relay is meta_schedule.relay_integration.extract_tasks
+
+
+def test_the_size_of_a_search_by_a_class_for_each_strategy() -> None:
+    from tensorexpr import meta_schedule as ms
+
+    found = ms.ReplayTraceConfig(num_trials_per_iter=4, num_trials_total=8)
+    assert found == ms.TuneConfig(8, 4, strategy="replay-trace", search_strategy_config={"max_fail_count": 100})
+    assert ms.ReplayFuncConfig(4, 8).strategy == "replay-func"
+    assert ms.EvolutionarySearchConfig(4, 8, population_size=16).search_strategy_config == {"population_size": 16}
