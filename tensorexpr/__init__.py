@@ -105,8 +105,8 @@ _HOMES = {
     "tensorexpr.tir.ir_builder": "ir_builder=.",
     "tensorexpr.topi.operators": "generic=.",
 }
-_MODULES = """_ffi auto_scheduler autotvm contrib dlight driver error ir log meta_schedule relax relay rpc runtime schedule script support target
-    te testing tir topi workloads"""
+_MODULES = """_ffi auto_scheduler autotvm contrib dlight driver error ir log meta_schedule relax relay rpc runtime schedule script support
+    target te testing tir topi workloads"""
 _defined_elsewhere, _ = later(__name__, _HOMES, _MODULES)
 _PLANNED = ("micro",)
 _EARLY_DTYPES = ("bool", "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")

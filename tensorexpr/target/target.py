@@ -6,7 +6,6 @@ text, or a `Target`. Without `-mcpu`, "llvm" means the machine this process runs
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -15,15 +14,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .. import processor
 from ..errors import TargetError
-from ..log import once
 from .cores import SVE_BITS
 from .kinds import BUILT_KINDS, CACHE_OPTIONS, KINDS, NOT_SERVED, NOT_USED
 from .reading import check_kind, check_options, read
 
 if TYPE_CHECKING:
     from .machine import Machine
-
-_logger = logging.getLogger(__name__)
 
 # A tuple, not a list: a thread or task that inherits it can't change what others see.
 _active: ContextVar[tuple[Target, ...]] = ContextVar("tensorexpr_targets", default=())
@@ -341,9 +337,13 @@ class Target:
         for name in NOT_SERVED:
             if self.attrs.get(name):
                 raise TargetError(f"target {self}: -{name} is not served by code generation; leave it out")
-        for name in NOT_USED:
-            if self.attrs.get(name):
-                once(_logger, f"target {self}: code generation makes no use of -{name}")
+        unused = [name for name in NOT_USED if self.attrs.get(name)]
+        if unused:
+            import logging  # declaring, for which targets are asked too, loads nothing of logs
+
+            from ..log import once
+
+            once(logging.getLogger(__name__), f"target {self}: code generation makes no use of -{', -'.join(unused)}")
 
     def resolved(self) -> Target:
         """This target with CPU, core count and caches written out, so that it means the same on every machine."""

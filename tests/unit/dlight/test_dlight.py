@@ -8,7 +8,6 @@ import pytest
 
 import tensorexpr as tvm
 from tensorexpr import dlight, te, tir
-from tensorexpr.dlight.base import ScheduleRule
 from tensorexpr.errors import LoweringError, TargetError
 
 GPU = "nvidia/nvidia-a100"
@@ -48,15 +47,15 @@ def test_a_rule_for_gpus_gives_a_schedule_to_go_on_with(mod: tvm.IRModule) -> No
 
 
 def test_rules_of_programs_are_asked_in_their_order(mod: tvm.IRModule) -> None:
-    class Never(ScheduleRule):
+    class Never(dlight.base.ScheduleRule):
         def apply(self, func: Any, target: Any, tunable: bool) -> None:
             return None
 
-    class Twice(ScheduleRule):
+    class Twice(dlight.ScheduleRule):
         def apply(self, func: Any, target: Any, tunable: bool) -> list[tir.Schedule]:
             return [in_parallel(func, target, tunable)] * 2
 
-    mine = ScheduleRule.from_callable("mine")(in_parallel)
+    mine = dlight.ScheduleRule.from_callable("mine")(in_parallel)
     with tvm.target.Target("llvm"):
         assert "T.parallel" in dlight.ApplyDefaultSchedule(Never(), mine, Twice())(mod)["product"].script()
         with pytest.raises(LoweringError, match="Twice gives 2 schedules"):
