@@ -45,10 +45,13 @@ class ScheduleRule(ABC):
     def from_callable(name: str) -> Callable[[Callable[[PrimFunc, Target, bool], Schedules]], ScheduleRule]:
         """A decorator that makes a rule of a function with the arguments of `apply`."""
 
-        def decorate(func: Callable[[PrimFunc, Target, bool], Schedules]) -> ScheduleRule:
-            made = type(name, (ScheduleRule,), {"apply": lambda self, *args: func(*args)})
-            rule: ScheduleRule = made()
-            return rule
+        def decorate(wrapped: Callable[[PrimFunc, Target, bool], Schedules]) -> ScheduleRule:
+            class Rule(ScheduleRule):
+                def apply(self, func: PrimFunc, target: Target, tunable: bool) -> Schedules:
+                    return wrapped(func, target, tunable)
+
+            Rule.__name__ = name
+            return Rule()
 
         return decorate
 

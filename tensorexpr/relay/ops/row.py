@@ -100,8 +100,8 @@ class Row:
         except (DeclarationError, TypeMismatchError) as error:
             said = readable(str(error))
             raise type(error)(said if said.startswith("relay.") else f"relay.{self.name}: {said}") from None
-        except IndexError:  # a meaning asks for the extent of an axis
-            raise TypeMismatchError(f"relay.{self.name}: an operand has too few axes ({_types_of(given)})") from None
+        except IndexError as error:  # a meaning asks for the extent of an axis
+            raise TypeMismatchError(f"relay.{self.name}: an operand has too few axes ({_types_of(given)})") from error
 
 
 def _types_of(given: Mapping[str, Any]) -> str:

@@ -115,6 +115,8 @@ def test_what_does_not_fit() -> None:
         _ = relay.nn.dense(x, relay.const(np.ones((2, 5), "float32"))).checked_type
     with pytest.raises(TypeMismatchError, match=r"relay.add: rhs is an expression, not 1; relay.const\(1\) makes one"):
         relay.add(x, 1)
+    with pytest.raises(TypeMismatchError, match=r"relay.nn.dense: an operand has too few axes \(data: .*, weight: .*\(\), "):
+        relay.nn.dense(x, relay.var("w", shape=())).struct_info  # noqa: B018  what is known is asked for here
     with pytest.raises(TypeMismatchError, match=r"relay.nn.relu: too many positional arguments; it is nn.relu"):
         relay.nn.relu(x, x)
     with pytest.raises(DeclarationError, match=r"no operator 'nn.magic'"):
