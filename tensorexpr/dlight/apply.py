@@ -29,8 +29,7 @@ def ApplyDefaultSchedule(*rules: ScheduleRule) -> ModulePass:
     """
 
     def apply(mod: IRModule, ctx: PassContext) -> IRModule:
-        functions = {var: _scheduled(func, rules) if isinstance(func, PrimFunc) else func for var, func in mod.functions_items()}
-        return IRModule(functions, mod.attrs)
+        return mod.map_functions(lambda func: _scheduled(func, rules) if isinstance(func, PrimFunc) else func)
 
     return ModulePass("ApplyDefaultSchedule", unused, module_func=apply)
 
@@ -38,7 +37,9 @@ def ApplyDefaultSchedule(*rules: ScheduleRule) -> ModulePass:
 def _scheduled(func: PrimFunc, rules: Sequence[ScheduleRule]) -> PrimFunc:
     if func.attrs.get(_IS_SCHEDULED):
         return func
-    target = func.attrs.get("target") or Target.current(allow_none=False)
+    given = func.attrs.get("target")
+    target = given if isinstance(given, Target) else Target.current(allow_none=False)
+    assert target is not None  # `current` refuses that
     for rule in rules:
         result = rule.scheduled(func, target)
         if result is not None:

@@ -100,7 +100,8 @@ def _unknown(program: Any, own: Mapping[str, Converter]) -> list[Any]:
     # They give no value, and the export has made sure of what they check.
     checks = {"aten._assert_tensor_metadata.default", "aten.sym_constrain_range_for_size.default", "aten._assert_scalar.default"}
     found = {node.target: None for node in _calls(program) if not _is_on_sizes(node) and converter_of(node.target, own) is None}
-    sizes = {one for one in found if not isinstance(one, torch._ops.OpOverload)}  # such as comparisons of sizes, which only checks use
+    on_tensors = (torch._ops.OpOverload, torch._ops.HigherOrderOperator)  # the latter take functions, as torch.cond does
+    sizes = {one for one in found if not isinstance(one, on_tensors)}  # such as comparisons of sizes, which only checks use
     return [one for one in found if one not in sizes and str(one) not in checks]
 
 
