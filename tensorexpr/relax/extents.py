@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from ..arith.analyzer import Analyzer
-from ..tir.expr import IntImm, PrimExpr
+from ..tir.expr import IntImm, PrimExpr, Var
 from ..tir.structured import Proven
 
 
@@ -15,13 +15,18 @@ def readable(text: str) -> str:
     return re.sub(r"T\.int(?:32|64)\((-?\d+)\)", r"\1", text)
 
 
+def simplified(extent: PrimExpr) -> PrimExpr:
+    """An extent in its simplest form, which a number or a symbol has; most are numbers."""
+    return extent if isinstance(extent, (IntImm, Var)) else Analyzer().simplify(extent)
+
+
 def same_extents(a: PrimExpr, b: PrimExpr) -> bool | None:
     """Whether two extents are equal; None if that depends on symbols."""
     if a is b:
         return True
     if isinstance(a, IntImm) and isinstance(b, IntImm):
         return a.value == b.value
-    difference = Analyzer().simplify(a - b)
+    difference = simplified(a - b)
     return difference.value == 0 if isinstance(difference, IntImm) else None
 
 
@@ -41,4 +46,4 @@ class Extent(Proven):
 
     def simplest(self) -> PrimExpr:
         """The expression simplified."""
-        return self.value if isinstance(self.value, IntImm) else Analyzer().simplify(self.value)
+        return simplified(self.value)

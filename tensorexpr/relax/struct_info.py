@@ -203,6 +203,8 @@ def extent(value: Any) -> PrimExpr:
     Raises:
         TypeMismatchError: for what is no integer.
     """
+    if isinstance(value, IntImm) and value.dtype == SYMBOL_DTYPE:  # most are, and this is asked for each extent of each value
+        return value
     if isinstance(value, RelaxExpr) and hasattr(value, "value") and isinstance(value.value, PrimExpr):  # a PrimValue
         value = value.value
     number = as_int(value) if not hasattr(value, "__index__") else int(value)
@@ -324,8 +326,9 @@ class TensorStructInfo(StructInfo):
         # A ShapeExpr is iterable, too.
         if isinstance(shape, Iterable) and not isinstance(shape, (RelaxExpr, str)):
             shape = ShapeExpr(tuple(shape))
-        known = shape.struct_info if isinstance(shape, RelaxExpr) else None
-        if shape is not None and not isinstance(known, ShapeStructInfo):
+        # Of a shape that is written out nothing else is known.
+        known = shape if isinstance(shape, ShapeExpr) else shape.struct_info if isinstance(shape, RelaxExpr) else None
+        if shape is not None and not isinstance(known, (ShapeExpr, ShapeStructInfo)):
             raise TypeMismatchError(f"the shape of a tensor is a tuple of extents or a value that is a shape, not {shape!r}")
         dtype = "" if self.dtype in (None, "", "void") else str(self.dtype)
         if dtype:
@@ -333,7 +336,7 @@ class TensorStructInfo(StructInfo):
         object.__setattr__(self, "shape", shape)
         object.__setattr__(self, "dtype", dtype)
         object.__setattr__(self, "vdevice", VDevice.of(self.vdevice))
-        extents = known.values if isinstance(known, ShapeStructInfo) else None
+        extents = None if known is None else known.values
         # The rank of a shape that is a variable stands in what is known of that.
         stated = known.ndim if isinstance(known, ShapeStructInfo) and extents is None else self.ndim
         object.__setattr__(self, "ndim", _ndim(extents, stated))
@@ -349,6 +352,8 @@ class TensorStructInfo(StructInfo):
     @property
     def extents(self) -> tuple[PrimExpr, ...] | None:
         """The extents, where they are known."""
+        if isinstance(self.shape, ShapeExpr):
+            return self.shape.values
         return self.shape.struct_info.values if self.shape is not None else None
 
 

@@ -7,13 +7,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from .. import te
-from ..arith.analyzer import Analyzer
 from ..errors import DeclarationError, TensorExprError, TypeMismatchError
 from ..te.checked import free_variables
 from ..te.from_prim_func import tensors_of
 from ..te.operation import ComputeOp, PlaceholderOp
 from ..te.tensor import Tensor
-from ..te.to_prim_func import create_prim_func
+from ..te.to_prim_func import prim_func_later
 from ..tir.arithmetic import as_int
 from ..tir.block import BlockRealize
 from ..tir.expr import IntImm, PrimExpr
@@ -24,6 +23,7 @@ from ..tir.stmt import For, ForKind, SeqStmt, Stmt
 from ..tir.structural import structural_equal
 from ..tir.structural_digest import structural_hash
 from .expr import Constant, PrimValue, RelaxExpr, Tuple, TupleGetItem
+from .extents import simplified
 from .struct_info import PrimStructInfo, ShapeExpr, StructInfo, TensorStructInfo, TupleStructInfo
 
 _MOST_MADE = 4096
@@ -34,31 +34,30 @@ class _Made:
     """Tensors by the functions that were made of them: reading blocks takes longer, and knows fewer reductions. The oldest go.
 
     Nearly always the function itself is asked for, with other attributes; a hash of its structure takes as long as making it, and is
-    made only when another function is.
+    made only when another function of arguments as large is.
     """
 
     def __init__(self) -> None:
         self._by_body: OrderedDict[int, tuple[PrimFunc, list[Argument]]] = OrderedDict()
         self._by_structure: OrderedDict[int, tuple[PrimFunc, list[Argument]]] = OrderedDict()
-        self._unhashed: list[tuple[PrimFunc, list[Argument]]] = []
+        self._unhashed: dict[tuple[Any, ...], list[tuple[PrimFunc, list[Argument]]]] = {}
 
     def keep(self, func: PrimFunc, tensors: list[Argument]) -> None:
         """Remember what a function computes."""
         bare = func.with_attrs({})
         # The function is kept with them, so that no other body gets its id.
-        self._by_body[id(bare.body)] = bare, tensors
-        self._unhashed.append((bare, tensors))
+        self._by_body[id(bare.body_identity)] = bare, tensors
+        self._unhashed.setdefault(outline(bare), []).append((bare, tensors))
         if len(self._by_body) > _MOST_MADE:
-            self._by_body.popitem(last=False)
-        if len(self._unhashed) > _MOST_MADE:
-            self._unhashed.pop(0)
+            oldest, _ = self._by_body.popitem(last=False)[1]
+            self._unhashed.pop(outline(oldest), None)
 
     def find(self, func: PrimFunc) -> list[Argument] | None:
         """The tensors of a function that is the same but for names and attributes."""
-        made, tensors = self._by_body.get(id(func.body), (None, []))
+        made, tensors = self._by_body.get(id(func.body_identity), (None, []))
         if made is not None and made.params == func.params and dict(made.buffer_map) == dict(func.buffer_map):
             return tensors
-        waiting, self._unhashed = self._unhashed, []
+        waiting = self._unhashed.pop(outline(func), [])
         self._by_structure.update((structural_hash(one), (one, found)) for one, found in waiting)
         while len(self._by_structure) > _MOST_MADE:
             self._by_structure.popitem(last=False)
@@ -110,11 +109,11 @@ class Sizes:
         if isinstance(extent, (IntImm, Symbol)) or self.settled.issuperset(variables(extent)):
             return extent
         # Simplified, since equal extents have to be one symbol: (h - 1) // 2 + 1 is (h + 1) // 2.
-        return self.own.setdefault(Analyzer().simplify(extent), Symbol(f"size{len(self.own)}", extent.dtype))
+        return self.own.setdefault(simplified(extent), Symbol(f"size{len(self.own)}", extent.dtype))
 
     def value(self, value: PrimExpr) -> PrimExpr:
         """A number that is no extent of an argument, such as one of a shape to bring it into."""
-        return post_order_rewrite(Analyzer().simplify(value), lambda node: self.own.get(node)) if self.own else value  # type: ignore[arg-type]
+        return post_order_rewrite(simplified(value), lambda node: self.own.get(node)) if self.own else value  # type: ignore[arg-type]
 
     def unknown(self, tensors: Sequence[Tensor]) -> set[Symbol]:
         """The symbols of results and their definitions that no argument determines."""
@@ -141,7 +140,7 @@ class Sizes:
             return TupleStructInfo(tuple(map(self.outside, info.fields)))
         assert isinstance(info, TensorStructInfo) and info.extents is not None
         given: dict[Symbol, PrimExpr] = {symbol: extent for extent, symbol in self.own.items()}
-        return TensorStructInfo([Analyzer().simplify(substitute(one, given)) for one in info.extents], info.dtype)
+        return TensorStructInfo([simplified(substitute(one, given)) for one in info.extents], info.dtype)
 
 
 class _Inputs:
@@ -254,7 +253,7 @@ def function_of_tensors(inputs: Sequence[Argument], outputs: Sequence[Tensor], s
     # Each result is a buffer of its own, which some stage has to write.
     results = [_copied(one) if isinstance(one.op, PlaceholderOp) or one in outputs[:n] else one for n, one in enumerate(outputs)]
     # Sizes of a graph are int64, and so its functions are read and printed; the tensors, of which kernels are made, count in int32.
-    made = create_prim_func([*inputs, *results, *symbols], "int64").without_attr("global_symbol").with_attr("tir.noalias", True)
+    made = prim_func_later([*inputs, *results, *symbols], "int64").without_attr("global_symbol").with_attr("tir.noalias", True)
     if not symbols:  # a size among the arguments has no place among tensors
         _made.keep(made, [*inputs, *results])
     return made

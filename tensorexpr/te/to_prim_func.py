@@ -24,14 +24,15 @@ from ..tir.attrs import EMPTY, FrozenMap
 from ..tir.block import Block, BlockRealize
 from ..tir.buffer import Buffer, decl_buffer
 from ..tir.expr import SizeVar, Var
-from ..tir.function import PrimFunc
+from ..tir.function import LaterBody, PrimFunc
 from ..tir.rewriting import variables
 from ..tir.scopes import buffer_vars
-from ..tir.stmt import seq
+from ..tir.stmt import Stmt, seq
 from .bounds import refuse_reads_outside
 from .compute_block import TRUE, BlockNames, ComputeBlocks
 from .dag import post_dfs_order
 from .demand import check_demand
+from .dependent_axes import dependent_axes
 from .extern import ExternOp
 from .extern_block import extern_block
 from .index_dtype import retyped
@@ -60,6 +61,19 @@ def create_prim_func(ops: Sequence[Tensor | Var] | Tensor, index_dtype_override:
     if index_dtype_override not in (None, *_INDEX_DTYPES):
         raise DeclarationError(f"create_prim_func: index_dtype_override is one of {', '.join(_INDEX_DTYPES)}, not {index_dtype_override!r}")
     return _Builder(params, index_dtype_override).build()
+
+
+def prim_func_later(ops: Sequence[Tensor | Var], index_dtype: str) -> PrimFunc:
+    """As `create_prim_func`, with blocks that are made when somebody looks at the body; at once where making them may fail.
+
+    Args:
+        ops: as there; all variables that the tensors use are among them, or sizes of them.
+        index_dtype: as there.
+
+    Raises:
+        DeclarationError: as there.
+    """
+    return _Builder(list(ops), index_dtype).build_later()
 
 
 _LAYOUT_FREE = "layout_free_placeholders"
@@ -97,6 +111,22 @@ class _Builder:
 
     def build(self) -> PrimFunc:
         """The whole function."""
+        func = PrimFunc(tuple(self._params), self._body(), None, self._buffer_map, self._attrs())
+        self._check_defined(func)
+        return func
+
+    def build_later(self) -> PrimFunc:
+        """The function without its body, if nothing can be wrong with that one."""
+        for op in self._order:
+            if isinstance(op, PlaceholderOp):
+                self._check_given(op)
+            # What others say blocks may be unable to do.
+            elif type(op) is not ComputeOp or dependent_axes(op):
+                return self.build()
+        return PrimFunc.of_later_body(tuple(self._params), LaterBody(self._body), self._buffer_map, self._attrs())
+
+    def _body(self) -> Stmt:
+        """The root block around those of all operations."""
         names, nests, allocated = BlockNames(), [], []
         for op in self._order:
             if isinstance(op, PlaceholderOp):
@@ -112,10 +142,7 @@ class _Builder:
                 continue
             assert isinstance(op, ComputeOp)
             nests.append(ComputeBlocks(op, self._buffers, names, annotations, self._index_dtype, self._sizes).build())
-        root = Block((), (), (), "root", seq(*nests), alloc_buffers=tuple(allocated))
-        func = PrimFunc(tuple(self._params), BlockRealize((), TRUE, root), None, self._buffer_map, self._attrs())
-        self._check_defined(func)
-        return func
+        return BlockRealize((), TRUE, Block((), (), (), "root", seq(*nests), alloc_buffers=tuple(allocated)))
 
     def _add_param(self, position: int, param: Any) -> None:
         if isinstance(param, Var):

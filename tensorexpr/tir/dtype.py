@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -173,6 +173,7 @@ def to_numpy(dtype: str) -> np.dtype[np.generic]:
     return np.dtype(str(parsed.scalar))
 
 
+@lru_cache(256)  # NumPy makes the name anew each time
 def from_numpy(dtype: np.dtype[np.generic] | type) -> str:
     """The dtype string of a NumPy dtype.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -12,13 +13,31 @@ from ..errors import DeclarationError, TypeMismatchError
 from .arithmetic import convert
 from .attrs import EMPTY, FrozenMap
 from .buffer import Buffer
-from .expr import Call, PrimExpr, Type, Var
+from .expr import Call, IntImm, PrimExpr, Type, Var
 from .global_info import GlobalInfo, checked_infos
 from .interning import ADAPTERS, Built
 from .node import Object
-from .stmt import Stmt
+from .stmt import Evaluate, Stmt
 
 ADAPTERS["Mapping[Var, Buffer]"] = (Mapping, dict, None)
+
+_MAKING = threading.RLock()  # of later bodies
+
+
+class LaterBody:
+    """A body that is made when somebody looks at it: a kernel that is found on disk by what it computes needs none."""
+
+    __slots__ = ("_made", "_make")
+
+    def __init__(self, make: Callable[[], Stmt]) -> None:
+        self._make: Callable[[], Stmt] | None = make
+
+    def __call__(self) -> Stmt:
+        """The body, the same one each time."""
+        with _MAKING:
+            if self._make is not None:
+                self._made, self._make = self._make(), None
+        return self._made
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
@@ -38,6 +57,7 @@ class PrimFunc(Built, Object):
     attrs: FrozenMap = EMPTY
     # Under which options the body was lowered; None if it wasn't. No function that is made of this one has it.
     _lowered_under: object = field(default_factory=lambda: None, init=False, repr=False)
+    _later: LaterBody | None = field(default_factory=lambda: None, init=False, repr=False)
 
     @staticmethod
     def _normal(args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -54,14 +74,39 @@ class PrimFunc(Built, Object):
                 found[handles[-1]] = buffer
         return (handles, body, ret_type, found, *rest)
 
+    @staticmethod
+    def of_later_body(params: tuple[Var, ...], body: LaterBody, buffer_map: Mapping[Var, Buffer], attrs: FrozenMap) -> PrimFunc:
+        """A function whose body is made when somebody looks at it; with other attributes it has the same one."""
+        made = PrimFunc(params, Evaluate(IntImm("int32", 0)), None, buffer_map, attrs)
+        object.__setattr__(made, "_later", body)
+        object.__delattr__(made, "body")
+        return made
+
+    def __getattr__(self, name: str) -> Any:
+        # Python asks here for what isn't there, as the body that nobody has looked at.
+        if name != "body" or self._later is None:
+            raise AttributeError(f"'PrimFunc' object has no attribute {name!r}")
+        object.__setattr__(self, "body", self._later())
+        return self.body
+
+    @property
+    def body_identity(self) -> object:
+        """An object that functions share which have one body: the body, or what makes it."""
+        return self.body if self._later is None else self._later
+
     def with_attr(self, attr_key_or_dict: str | Mapping[str, Any], attr_value: Any = None) -> PrimFunc:
         """This function with one attribute, or all of a mapping, set."""
         new = attr_key_or_dict if isinstance(attr_key_or_dict, Mapping) else {attr_key_or_dict: attr_value}
-        return replace(self, attrs=FrozenMap({**self.attrs, **new}))
+        return self._with({**self.attrs, **new})
 
     def with_attrs(self, attr_map: Mapping[str, Any]) -> PrimFunc:
         """This function with other attributes in place of its own, or itself if they are the same."""
-        return self if dict(attr_map) == dict(self.attrs) else replace(self, attrs=FrozenMap(attr_map))
+        return self if dict(attr_map) == dict(self.attrs) else self._with(attr_map)
+
+    def _with(self, attrs: Mapping[str, Any]) -> PrimFunc:
+        if self._later is None:
+            return replace(self, attrs=FrozenMap(attrs))
+        return PrimFunc.of_later_body(self.params, self._later, self.buffer_map, FrozenMap(attrs))
 
     def specialize(self, param_map: Mapping[Var, Any]) -> PrimFunc:
         """This function for known sizes.
@@ -77,7 +122,7 @@ class PrimFunc(Built, Object):
 
     def without_attr(self, attr_key: str) -> PrimFunc:
         """This function without an attribute."""
-        return replace(self, attrs=FrozenMap({k: v for k, v in self.attrs.items() if k != attr_key}))
+        return self._with({k: v for k, v in self.attrs.items() if k != attr_key})
 
     def with_body(self, new_body: Stmt) -> PrimFunc:
         """This function around another body; itself if the body is the same."""

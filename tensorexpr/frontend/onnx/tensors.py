@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ModelError
+from ...runtime.ndarray import empty
 from .dtypes import dtype_of, is_computed, numpy_dtype
 
 _LARGEST = 1 << 40  # bytes of a tensor; more is an overflow that somebody made
@@ -68,8 +69,8 @@ def check_tensor(proto: Any, where: str, folder: Path | None) -> None:
         raise ModelError(f"{where} has {given} values, where its shape {list(proto.dims)} of {dtype} needs {needed}")
 
 
-def external_bytes(proto: Any, where: str, folder: Path | None, read: bool = True) -> bytes:
-    """The data of a tensor that is beside the model's file.
+def external_bytes(proto: Any, where: str, folder: Path | None, read: bool = True) -> Any:
+    """The data of a tensor that is beside the model's file, as an array of bytes where kernels may read it; None if it isn't to be read.
 
     Raises:
         ModelError: if it is outside of the model's folder (also by a symbolic link), missing, or too short.
@@ -94,10 +95,14 @@ def external_bytes(proto: Any, where: str, folder: Path | None, read: bool = Tru
     if offset < 0 or (length not in (-1, needed)) or offset + needed > size:
         raise ModelError(f"{where} needs {needed} bytes at {offset} of {name!r}, which has {size}; the model says {length}")
     if not read:
-        return b""
+        return None
+    found = empty((needed,), "uint8").host_values()
     with path.open("rb") as file:
         file.seek(offset)
-        return file.read(needed)
+        # The file may have become shorter meanwhile.
+        if file.readinto(found) != needed:
+            raise ModelError(f"{where} needs {needed} bytes at {offset} of {name!r}, which ends before")
+    return found
 
 
 def array_of(proto: Any, where: str, folder: Path | None = None) -> Any:
@@ -121,6 +126,6 @@ def array_of(proto: Any, where: str, folder: Path | None = None) -> Any:
     if data is not None and proto.data_type not in _BITS:
         return np.frombuffer(data, numpy_dtype(dtype)).reshape(list(proto.dims))  # on the bytes, which numpy_helper copies
     if data is not None:
-        proto = TensorProto(dims=proto.dims, data_type=proto.data_type, raw_data=data)
+        proto = TensorProto(dims=proto.dims, data_type=proto.data_type, raw_data=bytes(data))
     found = numpy_helper.to_array(proto)
     return found.astype(numpy_dtype(dtype), copy=False) if is_computed(dtype) else found

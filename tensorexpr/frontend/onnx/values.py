@@ -9,6 +9,7 @@ import numpy as np
 
 from ... import relax
 from ...arith.analyzer import Analyzer
+from ...relax.expr import owned
 from ...tir.arithmetic import as_int
 from ...tir.expr import IntImm, PrimExpr
 from .dtypes import numpy_dtype
@@ -94,7 +95,7 @@ class Value:
 def constant_value(array: Any, dtype: str | None = None) -> Value:
     """A value of an array."""
     given = np.asarray(array) if dtype is None else np.asarray(array, dtype=numpy_dtype(dtype))
-    made = relax.const(given) if given.dtype != object else None
+    made = owned(given) if given.dtype != object else None
     small = given.size <= LARGEST_KNOWN
     return Value(made, Known(given, str(given.dtype)) if small else None)
 

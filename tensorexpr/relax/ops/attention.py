@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from ... import te, topi
-from ...arith.analyzer import Analyzer
 from ...errors import DeclarationError
 from ...tir import intrin
 from ...tir.arithmetic import all as all_of
 from ...tir.arithmetic import as_int, cast, const, floordiv
+from ..extents import simplified
 from ..relations import same_extents
 from ..struct_info import StructInfo
 from .row import Expr, Pattern, operator, tensor
@@ -124,4 +124,4 @@ def attention(
     heads, shared = as_int(q.extents[2]), as_int(k.extents[2])
     if heads is not None and shared is not None and (not shared or heads % shared):
         raise DeclarationError(f"relax.op.nn.attention: {heads} heads of queries for {shared} of keys")
-    return q.like([*q.extents[:3], Analyzer().simplify(v.extents[3])])
+    return q.like([*q.extents[:3], simplified(v.extents[3])])

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from ... import topi
-from ...arith.analyzer import Analyzer
 from ...errors import DeclarationError, TypeMismatchError
 from ...tir.arithmetic import as_int
 from ...tir.dtype import to_numpy
@@ -18,6 +17,7 @@ from ...tir.expr import PrimExpr
 from ...topi.nn.conv_transpose import conv_transpose
 from ...topi.transform import parse_layout
 from ..expr import Call
+from ..extents import simplified
 from ..relations import same_extents
 from ..struct_info import StructInfo
 from . import reference
@@ -79,15 +79,15 @@ class Conv:
             return None
         d, w = whole(self.data_layout, data.extents), whole(self.kernel_layout, weight.extents)
         channels, outputs = (w["I"], w["O"] * self.groups) if transposed else (w["I"] * self.groups, w["O"])
-        if same_extents(d["C"], Analyzer().simplify(channels)) is False:
+        if same_extents(d["C"], simplified(channels)) is False:
             raise DeclarationError(
                 f"relax.op.{self.where}: {d['C']} channels with weights for {w['I']}"
                 f"{'' if transposed else f' in each of {self.groups} groups'}: {data.info}, {weight.info}"
             )
         for what, count in (("channels", d["C"]), ("results", outputs)):
-            if self.groups < 1 or as_int(Analyzer().simplify(count % self.groups)):
+            if self.groups < 1 or as_int(simplified(count % self.groups)):
                 raise DeclarationError(f"relax.op.{self.where}: {count} {what} can't be cut in {self.groups} groups")
-        found: dict[str, PrimExpr] = {"N": d["N"], "C": Analyzer().simplify(outputs)}
+        found: dict[str, PrimExpr] = {"N": d["N"], "C": simplified(outputs)}
         for letter, stride, dilation, front, back, more in self.along():
             size = as_int(w[letter])
             if size is None:
@@ -95,7 +95,7 @@ class Conv:
             if transposed:
                 if not 0 <= more < max(stride, dilation):
                     raise DeclarationError(f"relax.op.{self.where}: output_padding {more} is less than the stride or the dilation")
-                found[letter] = Analyzer().simplify((d[letter] - 1) * stride + ((size - 1) * dilation + 1 + more - front - back))
+                found[letter] = simplified((d[letter] - 1) * stride + ((size - 1) * dilation + 1 + more - front - back))
             else:
                 found[letter] = positions(d[letter], size, stride, dilation, front, back)
         return laid_out(self.result_layout, found)

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from ... import te, topi
-from ...arith.analyzer import Analyzer
 from ...errors import DeclarationError, TypeMismatchError
 from ...tir.arithmetic import as_int, cast
 from ...tir.dtype import parse_dtype, to_numpy
 from ...tir.expr import IntImm, PrimExpr, Var
 from ..expr import PrimValue, const
+from ..extents import simplified
 from ..struct_info import RelaxExpr, StructInfo, TensorStructInfo, extent
 from .row import Expr, Operand, Pattern, Prim, Shape, operator, tensor
 
@@ -120,7 +120,7 @@ def _steps(start: Any, end: Any, step: Any) -> PrimExpr | None:
     if isinstance(end, Var) and start == 0 and step == 1:
         return end
     reach = extent(end) - extent(start) if step > 0 else extent(start) - extent(end)
-    return Analyzer().simplify(te.max((reach + (abs(step) - 1)) // abs(step), extent(0)))
+    return simplified(te.max((reach + (abs(step) - 1)) // abs(step), extent(0)))
 
 
 def _te_arange(start: Any, end: Any, step: Any, dtype: str) -> Any:

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from ... import te, topi
-from ...arith.analyzer import Analyzer
 from ...errors import DeclarationError
 from ...tir.arithmetic import as_int, cast, convert
 from ...tir.expr import IntImm, PrimExpr
 from ..expr import Expr as AnyExpr
 from ..expr import PrimValue, Tuple
+from ..extents import simplified
 from ..relations import same_extents
 from ..struct_info import RelaxExpr, ShapeStructInfo, StructInfo, TupleStructInfo
 from .elementwise import broadcast, of_rank_0
@@ -39,7 +39,7 @@ def product(extents: Sequence[PrimExpr]) -> PrimExpr:
     total: PrimExpr = IntImm("int64", 1)
     for one in extents:
         total = total * one
-    return Analyzer().simplify(total)
+    return simplified(total)
 
 
 def _number(value: Any) -> int | None:
@@ -69,7 +69,7 @@ def resolved(given: Sequence[PrimExpr], old: Sequence[PrimExpr] | None) -> list[
         constant = as_int(total), as_int(rest)
         if constant[0] is not None and constant[1] and constant[0] % constant[1]:
             raise DeclarationError(f"{total} elements can't be a tensor of shape {list(given)}")
-        new[free[0]] = Analyzer().simplify(total // rest)
+        new[free[0]] = simplified(total // rest)
     elif same_extents(product(new), product(old)) is False:
         raise DeclarationError(f"a tensor of shape {list(old)} has {product(old)} elements, and one of {new} {product(new)}")
     return new
@@ -212,7 +212,7 @@ def concat(tensors: Exprs, axis: int | None = 0) -> StructInfo:
     total = shapes[0][place]
     for shape in shapes[1:]:
         total = total + shape[place]
-    return first.like([Analyzer().simplify(total) if n == place else e for n, e in enumerate(shapes[0])])
+    return first.like([simplified(total) if n == place else e for n, e in enumerate(shapes[0])])
 
 
 class _Known(RelaxExpr):
@@ -256,10 +256,10 @@ def _te_split(x: Any, indices_or_sections: Any, axis: int) -> Any:
 def _parts(extent: PrimExpr, indices_or_sections: Any) -> list[PrimExpr]:
     """How many elements each part of an axis has."""
     if isinstance(indices_or_sections, int):
-        size = Analyzer().simplify((extent + (indices_or_sections - 1)) // indices_or_sections)
-        return [size] * (indices_or_sections - 1) + [Analyzer().simplify(extent - size * (indices_or_sections - 1))]
+        size = simplified((extent + (indices_or_sections - 1)) // indices_or_sections)
+        return [size] * (indices_or_sections - 1) + [simplified(extent - size * (indices_or_sections - 1))]
     bounds = [IntImm("int64", 0), *(IntImm("int64", int(n)) for n in indices_or_sections), extent]
-    return [Analyzer().simplify(b - a) for a, b in pairwise(bounds)]
+    return [simplified(b - a) for a, b in pairwise(bounds)]
 
 
 @operator("split", Pattern.INJECTIVE, te=_te_split, numpy=_np_split)
@@ -361,7 +361,7 @@ def tile(data: Expr, repeats: int | Sequence[int]) -> StructInfo:
         return operand.like(None, ndim=ndim)
     one = IntImm("int64", 1)
     old, many = [one] * (ndim - operand.ndim) + list(operand.extents), [1] * (ndim - len(times)) + times
-    return operand.like([Analyzer().simplify(e * n) for e, n in zip(old, many, strict=True)])
+    return operand.like([simplified(e * n) for e, n in zip(old, many, strict=True)])
 
 
 builtins_max = max
@@ -413,5 +413,5 @@ def repeat(data: Expr, repeats: int, axis: int | None = None) -> StructInfo:
     if operand.extents is None:
         return operand.like(None, ndim=1 if place is None else operand.ndim)
     if place is None:
-        return operand.like([Analyzer().simplify(product(operand.extents) * repeats)])
-    return operand.like([Analyzer().simplify(e * repeats) if n == place else e for n, e in enumerate(operand.extents)])
+        return operand.like([simplified(product(operand.extents) * repeats)])
+    return operand.like([simplified(e * repeats) if n == place else e for n, e in enumerate(operand.extents)])

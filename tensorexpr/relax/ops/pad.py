@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from ... import topi
-from ...arith.analyzer import Analyzer
 from ...errors import DeclarationError
 from ...tir.arithmetic import as_int
 from ..expr import Call, Constant
+from ..extents import simplified
 from ..struct_info import StructInfo
 from .row import Expr, Pattern, Prim, operator, tensor
 
@@ -51,7 +51,7 @@ def _pad(data: Expr, pad_value: Prim, pad_width: Sequence[int], pad_mode: str = 
         raise DeclarationError(f"relax.op.nn.pad: pad_width has two numbers for each axis, not {len(pad_width)} for {x.info}")
     if x.extents is None:
         return x.info
-    shape = [Analyzer().simplify(extent + (a + b)) for extent, a, b in zip(x.extents, *_ends(pad_width), strict=True)]
+    shape = [simplified(extent + (a + b)) for extent, a, b in zip(x.extents, *_ends(pad_width), strict=True)]
     if any((as_int(extent) or 0) < 0 for extent in shape):
         raise DeclarationError(f"relax.op.nn.pad: pad_width {list(pad_width)} cuts off more than {x.info} has")
     return x.like(shape)

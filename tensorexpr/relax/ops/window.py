@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ...arith.analyzer import Analyzer
 from ...errors import DeclarationError
 from ...tir.arithmetic import as_int, floordiv, minimum
 from ...tir.expr import IntImm, PrimExpr
 from ...topi.transform import parse_layout
+from ..extents import simplified
 from .row import Operand
 
 PLANES = ("W", "HW", "DHW")  # the spatial axes by their number - 1
@@ -70,7 +70,7 @@ def positions(extent: PrimExpr, size: int, stride: int, dilation: int, front: in
     # The last start is at most extent + front + back - reach + stride - 1: else it is no later than the last element.
     if ceil_mode and reach < back + stride:
         found = minimum(found, floordiv(extent + (front - 1), stride) + 1)
-    result: PrimExpr = Analyzer().simplify(found)
+    result: PrimExpr = simplified(found)
     known = as_int(result)
     if known is not None and known < 0:
         raise DeclarationError(f"a window of {reach} elements over {extent}, padded by {front} and {back}: there is none")
@@ -82,7 +82,7 @@ def whole(layout: str, extents: Sequence[PrimExpr]) -> dict[str, PrimExpr]:
     found: dict[str, PrimExpr] = {}
     for (name, _), extent in zip(parse_layout(layout), extents, strict=True):
         letter = name.upper()
-        found[letter] = Analyzer().simplify(found[letter] * extent) if letter in found else extent
+        found[letter] = simplified(found[letter] * extent) if letter in found else extent
     return found
 
 
@@ -99,7 +99,7 @@ def laid_out(layout: str, extents: Mapping[str, PrimExpr]) -> list[PrimExpr]:
         known = as_int(extent)
         if known is not None and known % block:
             raise DeclarationError(f"layout {layout}: {known} along {name.upper()} is no multiple of {block}")
-        shape.append(IntImm("int64", size) if size else Analyzer().simplify(floordiv(extent, block)) if block > 1 else extent)
+        shape.append(IntImm("int64", size) if size else simplified(floordiv(extent, block)) if block > 1 else extent)
     return shape
 
 

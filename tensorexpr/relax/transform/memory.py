@@ -18,6 +18,7 @@ from ...tir.expr import PrimExpr, Range
 from ...tir.function import GlobalVar, IRModule, PrimFunc
 from ...tir.op_registry import Op
 from ..expr import Binding, BindingBlock, Call, ExternFunc, Function, PrimValue, SeqExpr, Tuple, TupleGetItem, Var, VarBinding
+from ..extents import simplified
 from ..ops.calls import VOID
 from ..ops.memory import alloc_storage, alloc_tensor, alloc_tensor_in, kill_storage, kill_tensor
 from ..runtime.memory import Lifetime, place
@@ -231,7 +232,7 @@ class _Lowered(Mutator):
         size: PrimExpr = const(parse_dtype(call.args[1].value).itemsize, "int64")
         for extent in call.args[0].values:
             size = size * extent
-        storage = alloc_storage(ShapeExpr((Analyzer().simplify(size),)))
+        storage = alloc_storage(ShapeExpr((simplified(size),)))
         var = _bound("storage", storage, before, storage.struct_info)
         return [*before, VarBinding(made.var, alloc_tensor_in(var, 0, call.args[0], call.args[1]))]
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...errors import DeclarationError
 from ...lower.passes import ModulePass
+from ...te.operation import ComputeOp
 from ...tir.arithmetic import as_int
+from ...tir.expr import ProducerLoad
 from ...tir.function import GlobalVar, IRModule, PrimFunc
 from ..analysis import has_reshape_pattern
 from ..expr import Call, Function, Tuple
 from ..op import reshape
 from ..struct_info import TensorStructInfo
+from ..tensor_function import plain_tensors
 from ..visitor import Mutator
 from .passes import each_function
 
@@ -21,7 +25,17 @@ def _is_view(func: PrimFunc) -> bool:
     """Whether a tensor function of constant shapes copies its one argument to its one result in the order in which elements lie."""
     buffers = list(func.buffer_map.values())
     known = all(as_int(extent) is not None for buffer in buffers for extent in buffer.shape)
-    return len(func.params) == len(buffers) == 2 and known and buffers[0].dtype == buffers[1].dtype and has_reshape_pattern(func)
+    is_alike = len(func.params) == len(buffers) == 2 and known and buffers[0].dtype == buffers[1].dtype
+    return is_alike and _may_copy(func) and has_reshape_pattern(func)
+
+
+def _may_copy(func: PrimFunc) -> bool:
+    """False if the function's computation is something else than a copy, which is told without making its blocks."""
+    try:
+        *_, result = plain_tensors(func)
+    except DeclarationError:
+        return True
+    return isinstance(result.op, ComputeOp) and isinstance(result.op.body[0], ProducerLoad)
 
 
 class _Views(Mutator):
