@@ -26,7 +26,6 @@ from ..tir.rewriting import substitute, variables, walk
 from .analyzer import Analyzer
 from .digit_layout import block_extents, digit_layout
 from .interval import Interval, relax
-from .padded_inverse import padded_inverse
 from .radix_condition import by_digits
 
 _TRIED = 20  # points at which a stated inverse is tried
@@ -302,6 +301,8 @@ class IndexMap:
         extents = [dom.extent for dom in self._ranges(shape)]
         new = tuple(Var(name, index.dtype) for name, index in zip(self.names(), self.final_indices, strict=True))
         sizes = self.map_shape(shape)
+        from .padded_inverse import padded_inverse  # detectors of iterators, which maps that are only applied don't need
+
         old, valid = padded_inverse(self.initial_indices, self.final_indices, extents, new, sizes, str(self))
         return IndexMap(new, old), logical_not(valid)
 

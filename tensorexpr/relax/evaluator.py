@@ -17,7 +17,6 @@ from ..tir.dtype import from_numpy, to_numpy
 from ..tir.expr import FloatImm, IntImm, PrimExpr
 from ..tir.expr import Var as Symbol
 from ..tir.function import GlobalVar, IRModule, PrimFunc
-from ..tir.interpreter import interpret
 from ..tir.rewriting import substitute
 from .expr import (
     Call,
@@ -181,6 +180,12 @@ class Evaluator:
         return found
 
 
+def _interpret(func: PrimFunc, args: list[Any]) -> Any:
+    from ..tir.interpreter import interpret  # constants are folded without it
+
+    return interpret(func, args)
+
+
 def _returned(value: Any) -> Any:
     """What a tensor function returns: a number, or nothing, which is the empty tuple."""
     return () if value is None else value
@@ -237,7 +242,7 @@ class _Frame:
     def _function(self, var: GlobalVar) -> Callable[..., Any]:
         func: Any = self._evaluator._mod[var]
         if isinstance(func, PrimFunc):
-            return lambda *args: _returned(interpret(func, list(args)))
+            return lambda *args: _returned(_interpret(func, list(args)))
         return lambda *args: self._evaluator.apply(func, args, var.name_hint, {}, {})
 
     def _sequence(self, sequence: SeqExpr) -> Any:
@@ -309,7 +314,7 @@ class _Frame:
         func: Any = self._evaluator._mod[call.args[0]] if isinstance(call.args[0], GlobalVar) else call.args[0]
         if isinstance(func, PrimFunc):
             filled = [np.asarray(one, order="C") for one in inputs]
-            interpret(func, [*filled, *own, *extra])
+            _interpret(func, [*filled, *own, *extra])
         else:
             from ..runtime.ndarray import array
 

@@ -9,7 +9,6 @@ from typing import Any, TypeAlias
 from .. import te
 from ..errors import DeclarationError, TensorExprError, TypeMismatchError
 from ..te.checked import free_variables
-from ..te.from_prim_func import tensors_of
 from ..te.operation import ComputeOp, PlaceholderOp
 from ..te.tensor import Tensor
 from ..te.to_prim_func import prim_func_later
@@ -281,6 +280,8 @@ def plain_arguments(func: PrimFunc) -> list[Argument]:
     known = _made.find(func)
     if known is not None:
         return known
+    from ..te.from_prim_func import tensors_of  # analyses of loops, which graphs without functions of their own don't need
+
     try:
         tensors = tensors_of(func)
     except TensorExprError as error:

@@ -29,12 +29,10 @@ from ..tir.rewriting import variables
 from ..tir.scopes import buffer_vars
 from ..tir.stmt import Stmt, seq
 from .bounds import refuse_reads_outside
-from .compute_block import TRUE, BlockNames, ComputeBlocks
 from .dag import post_dfs_order
 from .demand import check_demand
 from .dependent_axes import dependent_axes
 from .extern import ExternOp
-from .extern_block import extern_block
 from .index_dtype import retyped
 from .operation import ComputeOp, Operation, PlaceholderOp
 from .tensor import Tensor
@@ -127,6 +125,10 @@ class _Builder:
 
     def _body(self) -> Stmt:
         """The root block around those of all operations."""
+        # A function that nobody looks into has none.
+        from .compute_block import TRUE, BlockNames, ComputeBlocks
+        from .extern_block import extern_block
+
         names, nests, allocated = BlockNames(), [], []
         for op in self._order:
             if isinstance(op, PlaceholderOp):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ModelError
+from ...relax.ops.narrow import NARROW, narrow_dtype
 from ...tir.dtype import to_numpy
 
 # onnx.proto, TensorProto.DataType; complex numbers and the types of four bits and less have no kernels.
@@ -45,4 +46,13 @@ def numpy_dtype(dtype: str) -> Any:
     """The dtype of NumPy's arrays; object for strings."""
     if dtype == "string":
         return np.dtype(object)
+    if dtype in NARROW:
+        return narrow_dtype(dtype)
     return np.dtype(dtype) if dtype.startswith("complex") else to_numpy(dtype)
+
+
+def computed_as(dtype: str) -> str:
+    """The dtype in which kernels have numbers of one that they don't read: integers of eight bits, or float32."""
+    if dtype not in NARROW:
+        return dtype
+    return "float32" if dtype.startswith("float") else "uint8" if dtype.startswith("u") else "int8"

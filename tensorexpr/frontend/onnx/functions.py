@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ... import relax
+from ...errors import ModelError
 from ...tir.arithmetic import as_int
 from .dtypes import NUMBERS
 from .registry import plain_domain
@@ -60,7 +61,10 @@ def standard_function(node: Any, opset: int, infos: Sequence[Any]) -> Any:
     # Such a body is made for the types of the operands, and of these nothing is known.
     if versions and not any(isinstance(info, relax.ObjectStructInfo) for info in infos):
         types = [type_of(info).SerializeToString() for info in infos]
-        body = schema.get_context_dependent_function_with_opset_version(_version(versions, opset), node.SerializeToString(), types)
+        try:
+            body = schema.get_context_dependent_function_with_opset_version(_version(versions, opset), node.SerializeToString(), types)
+        except (ValueError, RuntimeError) as error:  # what the standard's code says of attributes that don't fit
+            raise ModelError(f"{node.op_type} {node.name or ', '.join(node.output)!r}: {error}") from error
         return onnx.FunctionProto.FromString(body) if body else None
     return plain_function(node.domain, node.op_type, opset)
 

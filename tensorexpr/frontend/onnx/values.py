@@ -10,9 +10,10 @@ import numpy as np
 from ... import relax
 from ...arith.analyzer import Analyzer
 from ...relax.expr import owned
+from ...relax.ops.narrow import NARROW
 from ...tir.arithmetic import as_int
 from ...tir.expr import IntImm, PrimExpr
-from .dtypes import numpy_dtype
+from .dtypes import computed_as, numpy_dtype
 
 LARGEST_KNOWN = 1024  # elements of what is computed at import: shapes and what they are made of
 
@@ -93,8 +94,10 @@ class Value:
 
 
 def constant_value(array: Any, dtype: str | None = None) -> Value:
-    """A value of an array."""
+    """A value of an array; of a dtype that no kernel reads, its numbers in one that is."""
     given = np.asarray(array) if dtype is None else np.asarray(array, dtype=numpy_dtype(dtype))
+    if given.dtype.name in NARROW:
+        return Value(owned(given.astype(computed_as(given.dtype.name))), element=given.dtype.name)
     made = owned(given) if given.dtype != object else None
     small = given.size <= LARGEST_KNOWN
     return Value(made, Known(given, str(given.dtype)) if small else None)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from ...arith.deduce import detect_linear_equation
 from ...arith.index_map import IndexMap
 from ...errors import DeclarationError
 from ...tir.block import Block, BlockRealize
@@ -110,6 +109,8 @@ def _axes(block: Block, accesses: Sequence[Sequence[PrimExpr]]) -> list[Var] | N
 def _axis(block: Block, index: PrimExpr) -> Var | None:
     """The axis that an index follows: its one spatial axis (of `h*2 + r` it is h), or the only axis that it has."""
     used = [axis for axis in block.iter_vars if axis.var in variables(index)]
+    from ...arith.deduce import detect_linear_equation  # an analyzer of its own, which few programs need
+
     if not used or not detect_linear_equation(index, [axis.var for axis in used]):
         return None
     spatial = [axis.var for axis in used if axis.iter_type == IterVar.DATA_PAR]

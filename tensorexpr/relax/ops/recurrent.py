@@ -239,7 +239,17 @@ def steps_of(rows: Any, data: Any) -> Any:
 
 
 def _from_inputs(data: Any, weight: Any, bias: Any) -> Any:
-    """What inputs and biases add to the gates, for all steps and directions at once."""
+    """What inputs and biases add to the gates, for all steps and directions at once.
+
+    Raises:
+        DeclarationError: for data of other axes.
+    """
+    x, w = tensor(data, "data"), tensor(weight, "weight")
+    if x.ndim != 3 or x.extents is None or w.ndim not in (2, 3) or w.extents is None:
+        raise DeclarationError(
+            f"a recurrent layer takes data [time, batch, features] and weights [directions, gates, features] or without the first axis, "
+            f"not {x.info}, {w.info}"
+        )
     if weight.struct_info.ndim == 3:
         weight = reshape(weight, [-1, weight.struct_info.extents[2]])
         bias = None if bias is None else reshape(bias, [-1])

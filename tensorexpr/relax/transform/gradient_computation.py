@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...errors import DeclarationError
-from ...te import gradient
 from ..block_builder import BlockBuilder
 from ..expr import Call, Constant, Tuple
 from ..ops.row import row_of
@@ -42,9 +41,11 @@ def by_computation(call: Call, adjoint: Any, builder: BlockBuilder) -> Sequence[
         if not isinstance(value, Constant) and _is_float(getattr(value, "struct_info", None)):
             wanted.setdefault(id(value), (name, number))
 
+    from ...te import autodiff  # derivatives, which programs that are only run don't load
+
     def derived(head: Any, **tensors: Any) -> Any:
         by = [tensors[name] if number is None else tensors[name][number] for name, number in wanted.values()]
-        return gradient(row.apply(te, tensors), by, head)
+        return autodiff.gradient(row.apply(te, tensors), by, head)
 
     if not wanted:
         return None

@@ -6,10 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
+from tensorexpr import relax
 from tensorexpr.frontend.onnx.backend import Prepared
+from tensorexpr.relax.evaluator import Evaluator
+from tensorexpr.relax.frontend.onnx import from_onnx
+from tensorexpr.relax.ops.narrow import narrow_dtype
 
 X = np.arange(24, dtype="float32").reshape(2, 3, 4) % 7
 I = np.array([[1, -1], [0, 2]])  # noqa: E741
@@ -75,3 +79,16 @@ def test_extents_that_depend_on_elements_go_on_as_kernels() -> None:
     y = helper.make_tensor_value_info("y", TensorProto.INT64, None)
     proto = helper.make_model(helper.make_graph(nodes, "g", [x], [y]), opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
     np.testing.assert_array_equal(Prepared(proto).run([X[0]])[0], np.transpose(np.nonzero(X[0])) ** 2)
+
+
+@pytest.mark.parametrize("dtype", ["int4", "uint4", "float8_e4m3fn", "float8_e5m2fnuz", "float4_e2m1fn"])
+def test_weights_of_few_bits_are_numbers_that_kernels_read(dtype: str) -> None:
+    values = (np.arange(12).reshape(4, 3) % 4).astype(narrow_dtype(dtype))
+    initial = [numpy_helper.from_array(values, "w"), numpy_helper.from_array(N([0.5, 1, 2], "f"), "s")]
+    nodes = [helper.make_node("DequantizeLinear", ["w", "s"], ["d"]), helper.make_node("MatMul", ["x", "d"], ["y"])]
+    infos = ([helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)] for name, shape in (("x", [2, 4]), ("y", [2, 3])))
+    proto = helper.make_model(helper.make_graph(nodes, "g", *infos, initial), opset_imports=[helper.make_opsetid("", 23)], ir_version=11)
+    mod = from_onnx(proto)
+    np.testing.assert_allclose(Evaluator(mod)("main", X[0, :2]), ReferenceEvaluator(proto).run(None, {"x": X[0, :2]})[0])
+    # What depends on constants alone is one: no function of the host runs.
+    assert "narrow_cast" not in relax.transform.FoldConstant()(mod).script()

@@ -123,3 +123,14 @@ def test_a_function_with_fewer_inputs_than_its_call() -> None:
     made.graph.node[0].input.append("x0")
     with pytest.raises(ModelError, match=r"F of own 'outer'.*2 operands, where the function has 1"):
         from_onnx(made)
+
+
+def test_recurrent_layers_of_data_without_steps_and_maps_without_a_body_are_the_models_fault() -> None:
+    lstm = helper.make_node("LSTM", ["x0", "w", "r"], ["y"], name="steps", hidden_size=1)
+    weights = [("w", np.ones((1, 4, 2), "f")), ("r", np.ones((1, 4, 1), "f"))]
+    with pytest.raises(ModelError, match=r"LSTM 'steps'.*\[time, batch, features\].*\(3, 2\)"):
+        from_onnx(one_node(lstm, shape=(3, 2), arrays=weights))
+    model = one_node(helper.make_node("SequenceMap", ["s"], ["y"], name="rows"))
+    model.graph.node.insert(0, helper.make_node("SequenceConstruct", ["x0"], ["s"]))
+    with pytest.raises(ModelError, match=r"SequenceMap 'rows'.*body"):
+        from_onnx(model)

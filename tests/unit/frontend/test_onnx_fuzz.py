@@ -96,7 +96,27 @@ def functions() -> Any:
     return made
 
 
-SOURCES = [make().SerializeToString() for make in (shapes, layers, control, functions)]
+def steps() -> Any:
+    """Sequences of steps, and of tensors; weights of four bits."""
+    row = helper.make_graph([helper.make_node("Neg", ["e"], ["r"])], "row", [tensor("e", [2, 3])], [tensor("r", [2, 3])])
+    nodes = [
+        helper.make_node("LSTM", ["x", "w", "r", "b"], ["all", "h", "c"], hidden_size=1),
+        helper.make_node("GRU", ["x", "v", "u"], ["some"], hidden_size=1),
+        helper.make_node("SplitToSequence", ["x", "", ], ["parts"], axis=0, keepdims=0),
+        helper.make_node("SequenceMap", ["parts"], ["turned"], body=row),
+        helper.make_node("ConcatFromSequence", ["turned"], ["y"], axis=0, new_axis=1),
+        helper.make_node("DequantizeLinear", ["narrow", "scale"], ["z"]),
+    ]  # fmt: skip
+    initial = [
+        *(weight(name, np.ones(shape, "f")) for name, shape in (("w", (1, 4, 3)), ("r", (1, 4, 1)), ("b", (1, 8)), ("v", (1, 3, 3)))),
+        weight("u", np.ones((1, 3, 1), "f")),
+        weight("scale", np.float32(0.5)),
+        helper.make_tensor("narrow", onnx.TensorProto.INT4, [4], [1, -2, 3, -8]),
+    ]
+    return model(nodes, [tensor("x", [2, 2, 3])], [tensor(name) for name in ("all", "some", "y", "z")], initial, 21)
+
+
+SOURCES = [make().SerializeToString() for make in (shapes, layers, control, functions, steps)]
 
 
 def messages(proto: Any) -> list[Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -11,8 +13,10 @@ import tensorexpr as tvm
 from tensorexpr import te, tir
 from tensorexpr.errors import DeclarationError
 from tensorexpr.script import from_source
+from tensorexpr.te import to_prim_func
 from tensorexpr.te.from_prim_func import tensors_of
 from tensorexpr.te.index_dtype import retyped
+from tensorexpr.te.to_prim_func import prim_func_later
 from tensorexpr.tir.rewriting import variables, walk
 from tensorexpr.tir.structural import structural_equal
 from tensorexpr.tir.verify import verify_well_formed
@@ -25,6 +29,39 @@ def test_the_result_is_well_formed_and_always_the_same(name: str) -> None:
     func = te.create_prim_func(DECLARED[name]())
     assert verify_well_formed(func)
     assert structural_equal(func, te.create_prim_func(DECLARED[name]()))
+
+
+@pytest.mark.parametrize("name", DECLARED)
+def test_a_body_that_is_made_later_is_the_same(name: str) -> None:
+    later = prim_func_later(DECLARED[name](), "int64")
+    assert structural_equal(later, te.create_prim_func(DECLARED[name](), "int64"))
+
+
+def test_functions_that_differ_in_attributes_share_a_later_body(monkeypatch: pytest.MonkeyPatch) -> None:
+    a = te.placeholder((4,), name="A")
+    func = prim_func_later([a, te.compute((4,), lambda i: a[i] + 1, name="B")], "int64")
+    made = []
+    monkeypatch.setattr(to_prim_func._Builder, "_body", lambda self: made.append(self))
+    named = func.with_attr("global_symbol", "f").with_attrs({"n": 1}).without_attr("n")
+    assert named.params == func.params
+    assert named.attrs == {}
+    assert not hasattr(named, "nothing")
+    assert not made
+    monkeypatch.undo()
+    with ThreadPoolExecutor(4) as pool:
+        bodies = list(pool.map(lambda one: one.body, [func, named] * 8))
+    assert all(body is bodies[0] for body in bodies)
+    assert structural_equal(pickle.loads(pickle.dumps(named)), named)
+
+
+def test_what_a_body_would_refuse_is_refused_at_once() -> None:
+    a, b = te.placeholder((4,), name="A"), te.placeholder((4,), name="B")
+    with pytest.raises(DeclarationError, match="placeholder B is read but missing"):
+        prim_func_later([a, te.compute((4,), lambda i: a[i] + b[i], name="C")], "int64")
+    ends = te.placeholder((4,), "int64", name="ends")
+    k = te.reduce_axis((0, ends[0]), "k")
+    with pytest.raises(DeclarationError, match="has no constant bounds"):
+        prim_func_later([a, ends, te.compute((4,), lambda i: te.sum(a[i], k), name="C")], "int64")
 
 
 def test_attributes_and_parameters_in_order() -> None:

@@ -10,7 +10,7 @@ from ....relax.ops.integer_products import integer_conv, integer_matmul
 from ....relax.ops.narrow import NARROW
 from ..attributes import Attributes
 from ..context import Context, Inputs
-from ..dtypes import dtype_of
+from ..dtypes import computed_as, dtype_of
 from ..registry import onnx_op
 from ..values import Value
 from ..windows import letters, windows
@@ -19,16 +19,9 @@ from .conv import taps
 R = relax.op
 
 
-def _computed_as(dtype: str) -> str:
-    """The dtype in which kernels have numbers of one that they don't read: integers of eight bits, or float32."""
-    if dtype not in NARROW:
-        return dtype
-    return "float32" if dtype.startswith("float") else "uint8" if dtype.startswith("u") else "int8"
-
-
 def _read(ctx: Context, index: int, dtype: str) -> Any:
     """An operand of a dtype in one that kernels read; 0 if it is left out."""
-    wide, value = _computed_as(dtype), ctx.value(index)
+    wide, value = computed_as(dtype), ctx.value(index)
     if value is None:
         return relax.const(0, wide)
     given = ctx.expression(value)
@@ -41,7 +34,7 @@ def quantize_linear(ctx: Context, inputs: Inputs, attrs: Attributes) -> Any:
     stated = attrs.int("output_dtype", 0)
     dtype = dtype_of(stated, ctx.where) if stated else ctx.dtype(2) if ctx.has(2) else "uint8"
     data = inputs[0] if ctx.dtype(0) == ctx.dtype(1) or "float" in ctx.dtype(0) else R.astype(inputs[0], ctx.dtype(1))
-    made = R.quantize(data, inputs[1], _read(ctx, 2, dtype), attrs.int("axis", 1), _computed_as(dtype))
+    made = R.quantize(data, inputs[1], _read(ctx, 2, dtype), attrs.int("axis", 1), computed_as(dtype))
     if dtype not in NARROW:
         return made
     if not dtype.startswith("float"):
