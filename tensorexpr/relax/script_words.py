@@ -211,6 +211,7 @@ RELAX = Namespace(
     "R",
     {
         "builtin": Namespace("R.builtin", _builders("R.builtin", op.builtin.__all__, op.builtin)),
+        "ccl": Namespace("R.ccl", _builders("R.ccl", op.ccl.__all__, op.ccl)),
         "grad": Namespace("R.grad", _builders("R.grad", op.grad.__all__, op.grad)),
         "memory": Namespace("R.memory", _builders("R.memory", op.memory.__all__, op.memory)),
         "vm": Namespace("R.vm", _builders("R.vm", op.vm.__all__, op.vm)),

@@ -127,7 +127,7 @@ from ..ops.signal import dft
 from ..ops.sparse import sparse_fill_empty_rows, sparse_reshape
 from ..ops.strings import lookup, regex_full_match, string_concat, string_equal, string_normalize, string_split, tf_idf
 from ..struct_info import RelaxExpr
-from . import builtin, grad, image, inspect, memory, nn, vm
+from . import builtin, ccl, grad, image, inspect, memory, nn, vm
 
 _PYTHON: dict[str, Callable[..., Any]] = {
     "add": add, "astype": astype, "call": call, "divide": divide, "element": element, "floor_divide": floor_divide,
@@ -140,8 +140,8 @@ __all__ = [
     "abs", "acos", "acosh", "add", "adt_field", "adt_make", "adt_matches", "adt_unmatched", "arange", "argmax", "argmin", "argsort", "asin",
     "asinh", "assert_op", "astype", "atan", "atanh", "bitcast", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "broadcast_to",
     "builtin", "call_dps_packed", "call_inplace_packed", "call_packed", "call_pure_packed", "call_tir", "call_tir_inplace",
-    "call_tir_with_grad", "ceil", "clip", "collapse_sum_like", "collapse_sum_to", "compress", "concat", "cos", "cosh", "cumprod", "cumsum",
-    "dense", "dequantize", "det", "dft", "divide", "dynamic_strided_slice", "einsum", "equal", "erf", "ewise_fma", "exp", "expand_dims",
+    "call_tir_with_grad", "ccl", "ceil", "clip", "collapse_sum_like", "collapse_sum_to", "compress", "concat", "cos", "cosh", "cumprod",
+    "cumsum", "dense", "dequantize", "det", "dft", "divide", "dynamic_strided_slice", "einsum", "equal", "erf", "ewise_fma", "exp", "expand_dims",
     "eye", "eye_like", "flatten", "flip", "floor", "floor_divide", "floor_mod", "full", "full_like", "gather", "gather_elements",
     "gather_nd", "grad", "greater", "greater_equal", "has_value", "hint_on_device", "image", "inspect", "invoke_closure",
     "invoke_pure_closure", "isfinite", "isinf", "isnan", "layout_transform", "left_shift", "less", "less_equal", "linear", "log",
