@@ -134,3 +134,12 @@ def test_recurrent_layers_of_data_without_steps_and_maps_without_a_body_are_the_
     model.graph.node.insert(0, helper.make_node("SequenceConstruct", ["x0"], ["s"]))
     with pytest.raises(ModelError, match=r"SequenceMap 'rows'.*body"):
         from_onnx(model)
+
+
+@pytest.mark.parametrize("count", [0, 2, (1 << 31) - 1])
+def test_a_scan_goes_along_operands_that_there_are(count: int) -> None:
+    tensors = [[helper.make_tensor_value_info(name, FLOAT, [])] for name in ("e", "r")]
+    body = helper.make_graph([helper.make_node("Neg", ["e"], ["r"])], "body", *tensors)
+    node = helper.make_node("Scan", ["x0"], ["y"], name="turns", body=body, num_scan_inputs=count)
+    with pytest.raises(ModelError, match=f"Scan 'turns'.*1 operands.*goes along {count}"):
+        from_onnx(one_node(node))

@@ -269,15 +269,23 @@ def _check_counts(ctx: Context, body: Any, counts: tuple[int, int], lists: Seque
     states, scanned = counts
     if len(body.input) != operands or len(body.output) < states:
         ctx.fail(f"its body takes {len(body.input)} values of {operands} and returns {len(body.output)}, where there are {states} states")
-    if states < 0 or scanned < 1 or states + scanned != operands or any(len(one) != scanned for one in lists):
+    if states < 0 or states + scanned != operands or any(len(one) != scanned for one in lists):
         said = ", ".join(str(len(one)) for one in lists)
         ctx.fail(f"{operands} operands are {states} states and {scanned} scanned tensors, of which lists of {said} say something")
+
+
+def _scanned_inputs(ctx: Context, attrs: Attributes) -> int:
+    """How many operands a scan goes along: looked at before there are lists of as many."""
+    found = attrs.int("num_scan_inputs")
+    if not 1 <= found <= len(ctx.values):
+        ctx.fail(f"{len(ctx.values)} operands, of which num_scan_inputs says that it goes along {found}")
+    return found
 
 
 @onnx_op("Scan")
 def scan_batches(ctx: Context, inputs: Inputs, attrs: Attributes) -> list[Any]:
     """Turns along an axis of tensors, for each of several batches by itself."""
-    body, scanned = attrs.graph("body"), attrs.int("num_scan_inputs")
+    body, scanned = attrs.graph("body"), _scanned_inputs(ctx, attrs)
     count = len(body.input) - scanned
     if ctx.has(0):
         ctx.fail("sequences of different lengths in Scan")
@@ -297,11 +305,12 @@ def scan_batches(ctx: Context, inputs: Inputs, attrs: Attributes) -> list[Any]:
 @onnx_op("Scan", since=9)
 def scan(ctx: Context, inputs: Inputs, attrs: Attributes) -> list[Any]:
     """Turns along axes of tensors; the results of each are stacked."""
-    body, scanned = attrs.graph("body"), attrs.int("num_scan_inputs")
+    body, scanned = attrs.graph("body"), _scanned_inputs(ctx, attrs)
     count = len(ctx.values) - scanned
-    axes = [ctx.axis(axis, count + n) for n, axis in enumerate(attrs.ints("scan_input_axes", [0] * scanned))]
+    stated = attrs.ints("scan_input_axes", [0] * scanned)
     backwards = [one == 1 for one in attrs.ints("scan_input_directions", [0] * scanned)]
-    _check_counts(ctx, body, (count, scanned), [axes, backwards], len(inputs))
+    _check_counts(ctx, body, (count, scanned), [stated, backwards], len(inputs))
+    axes = [ctx.axis(axis, count + n) for n, axis in enumerate(stated)]
     found = _scanned(ctx, body, ctx.values[:count], ctx.values[count:], axes, backwards)
     rows = len(found) - count
     places = attrs.ints("scan_output_axes", [0] * rows)
