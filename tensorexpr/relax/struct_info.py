@@ -336,7 +336,7 @@ class TensorStructInfo(StructInfo):
         object.__setattr__(self, "shape", shape)
         object.__setattr__(self, "dtype", dtype)
         object.__setattr__(self, "vdevice", VDevice.of(self.vdevice))
-        extents = None if known is None else known.values
+        extents = known.values if isinstance(known, (ShapeExpr, ShapeStructInfo)) else None
         # The rank of a shape that is a variable stands in what is known of that.
         stated = known.ndim if isinstance(known, ShapeStructInfo) and extents is None else self.ndim
         object.__setattr__(self, "ndim", _ndim(extents, stated))

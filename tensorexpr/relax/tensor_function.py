@@ -49,7 +49,9 @@ class _Made:
         self._unhashed.setdefault(outline(bare), []).append((bare, tensors))
         if len(self._by_body) > _MOST_MADE:
             oldest, _ = self._by_body.popitem(last=False)[1]
-            self._unhashed.pop(outline(oldest), None)
+            waiting = self._unhashed.get(outline(oldest), [])
+            if waiting and waiting[0][0] is oldest:
+                waiting.pop(0)
 
     def find(self, func: PrimFunc) -> list[Argument] | None:
         """The tensors of a function that is the same but for names and attributes."""
