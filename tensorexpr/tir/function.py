@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..errors import DeclarationError, TypeMismatchError
 from .arithmetic import convert
@@ -82,12 +82,14 @@ class PrimFunc(Built, Object):
         object.__delattr__(made, "body")
         return made
 
-    def __getattr__(self, name: str) -> Any:
-        # Python asks here for what isn't there, as the body that nobody has looked at.
-        if name != "body" or self._later is None:
-            raise AttributeError(f"'PrimFunc' object has no attribute {name!r}")
-        object.__setattr__(self, "body", self._later())
-        return self.body
+    if not TYPE_CHECKING:  # of which a checker would conclude that a function has any attribute
+
+        def __getattr__(self, name: str) -> Any:
+            # Python asks here for what isn't there, as the body that nobody has looked at.
+            if name != "body" or self._later is None:
+                raise AttributeError(f"'PrimFunc' object has no attribute {name!r}")
+            object.__setattr__(self, "body", self._later())
+            return self.body
 
     @property
     def body_identity(self) -> object:

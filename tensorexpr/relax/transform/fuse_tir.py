@@ -68,11 +68,24 @@ def _value(expr: Any, values: Mapping[Any, Any], mod: IRModule) -> Any:
             return _value(whole, values, mod)[index]
         case Constant() if expr.data.ndim == 0:
             return number(expr.view().item(), str(expr.data.dtype))
-        case Call() if isinstance(expr.op, Op) and expr.op == "relax.call_tir" and len(expr.args) == 2:
-            callee: Any = mod[expr.args[0]]
-            found = _applied(plain_tensors(callee), _value(expr.args[1], values, mod), expr.struct_info)
+        case Call() if isinstance(expr.op, Op) and expr.op == "relax.call_tir":
+            args = _value(expr.args[1], values, mod)
+            found = _applied(plain_tensors(_told(expr, mod)), args, expr.struct_info)
             return found[0] if len(found) == 1 else found
     raise DeclarationError(f"FuseTIR: {expr} is no call of a tensor function")
+
+
+def _told(call: Call, mod: IRModule) -> PrimFunc:
+    """The tensor function of a call, for the sizes that it is told (`tir_vars`)."""
+    callee = mod[call.args[0]]
+    if len(call.args) == 2:
+        return callee
+    info = call.args[2].struct_info
+    told = info.values if isinstance(info, ShapeStructInfo) else None
+    sizes = [param for param in callee.params if param not in callee.buffer_map]
+    if told is None or len(told) != len(sizes):
+        raise DeclarationError(f"FuseTIR: {call} tells {call.args[0]} sizes that aren't known")
+    return callee.specialize(dict(zip(sizes, told, strict=True)))
 
 
 def _applied(tensors: Sequence[Tensor], args: Sequence[Tensor | PrimExpr], result: StructInfo) -> list[Tensor]:

@@ -394,3 +394,54 @@ def test_modules_that_were_fused_wait_for_no_garbage_collection() -> None:
         assert held() is None and any(var.name_hint.startswith("fused") for var in made.functions)
     finally:
         gc.enable()
+
+
+TOLD = """
+@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def total(var_x: T.handle, y: T.Buffer((T.int64(1),), "float32"), n: T.int64):
+        x = T.match_buffer(var_x, (n,), "float32")
+        for i in range(n):
+            with T.block("total"):
+                v = T.axis.reduce(n, i)
+                with T.init():
+                    y[T.int64(0)] = T.float32(0)
+                y[T.int64(0)] = y[T.int64(0)] + x[v]
+
+    @T.prim_func(private=True)
+    def steps(var_y: T.handle, n: T.int64):
+        y = T.match_buffer(var_y, (n,), "float32")
+        for i in range(n):
+            with T.block("steps"):
+                v = T.axis.spatial(n, i)
+                y[v] = T.Cast("float32", v * n)
+
+    @R.function(private=True)
+    def known(x: R.Tensor((8,), "float32")) -> R.Tensor((1,), "float32"):
+        R.func_attr({"Primitive": True})
+        a = R.call_tir(Module.total, (x,), out_sinfo=R.Tensor((1,), "float32"), tir_vars=R.shape([8]))
+        return a
+
+    @R.function(private=True)
+    def unknown(x: R.Tensor((8, "k"), "float32")) -> R.Tensor(("k",), "float32"):
+        R.func_attr({"Primitive": True})
+        k = T.int64()
+        a = R.call_tir(Module.steps, (), out_sinfo=R.Tensor((k,), "float32"), tir_vars=R.shape([k]))
+        return a
+
+    @R.function
+    def main(x: R.Tensor((8,), "float32"), y: R.Tensor((8, "k"), "float32")):
+        k = T.int64()
+        a = Module.known(x)
+        b = Module.unknown(y)
+        return (a, b)
+"""
+
+
+def test_sizes_that_functions_are_told_are_in_their_kernels() -> None:
+    made = FuseTIR()(from_source(TOLD))
+    assert {v.name_hint: len(f.params) for v, f in made.functions_items() if isinstance(f, PrimFunc)} == {"known": 2, "unknown": 2}
+    total, steps = Evaluator(made)("main", np.ones(8, "float32"), np.ones((8, 3), "float32"))
+    assert total == [8]
+    assert steps.tolist() == [0, 3, 6]
