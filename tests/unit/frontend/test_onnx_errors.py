@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tensorexpr import errors
-from tensorexpr.errors import InternalError, ModelError, TensorExprError
+from tensorexpr import errors, relax
+from tensorexpr.errors import DeclarationError, InternalError, ModelError, TensorExprError
 from tensorexpr.frontend.onnx import registry
 from tensorexpr.relax.frontend.onnx import from_onnx
 
@@ -128,8 +128,10 @@ def test_a_function_with_fewer_inputs_than_its_call() -> None:
 def test_recurrent_layers_of_data_without_steps_and_maps_without_a_body_are_the_models_fault() -> None:
     lstm = helper.make_node("LSTM", ["x0", "w", "r"], ["y"], name="steps", hidden_size=1)
     weights = [("w", np.ones((1, 4, 2), "f")), ("r", np.ones((1, 4, 1), "f"))]
-    with pytest.raises(ModelError, match=r"LSTM 'steps'.*\[time, batch, features\].*\(3, 2\)"):
-        from_onnx(one_node(lstm, shape=(3, 2), arrays=weights))
+    with pytest.raises(ModelError, match=r"LSTM 'steps'.*\(3,\).*takes sequences, steps and features"):
+        from_onnx(one_node(lstm, shape=(3,), arrays=weights))
+    with pytest.raises(DeclarationError, match=r"takes data \[time, batch, features\]"):
+        relax.op.nn.lstm(*[relax.const(np.ones((4, 2), "f"))] * 6)
     model = one_node(helper.make_node("SequenceMap", ["s"], ["y"], name="rows"))
     model.graph.node.insert(0, helper.make_node("SequenceConstruct", ["x0"], ["s"]))
     with pytest.raises(ModelError, match=r"SequenceMap 'rows'.*body"):

@@ -49,7 +49,7 @@ def test_parts_are_equal() -> None:
     ("make", "kind", "message"),
     [
         (lambda: CCL.allreduce(var((2,)), "mean"), DeclarationError, "no reduction 'mean'; there are sum, prod"),
-        (lambda: CCL.allreduce(relax.ShapeExpr((2,))), TypeMismatchError, "x is a tensor"),
+        (lambda: CCL.allreduce(relax.ShapeExpr((N,))), TypeMismatchError, "x is a tensor"),
         (lambda: CCL.allgather(var((2,)), 0), DeclarationError, "at least one worker"),
         (lambda: CCL.allgather(var(()), 2), DeclarationError, "has no first axis"),
         (lambda: CCL.scatter_from_worker0(var((5,)), 2), DeclarationError, "axis of 5 elements has no 2 equal parts"),
@@ -63,7 +63,7 @@ def test_what_no_group_computes_is_refused(make: Any, kind: Any, message: str) -
 
 
 def test_graphs_are_read_and_built_with_functions_of_a_group() -> None:
-    mod = from_source(TEXT)
+    mod: Any = from_source(TEXT)
     assert_structural_equal(from_source(mod.script()), mod)
     with pytest.raises(LoweringError, match=r"ccl\.allreduce has become no tensor function.*give LegalizeOps a function"):
         relax.VirtualMachine(relax.build(mod))

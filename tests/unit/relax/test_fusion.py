@@ -440,7 +440,8 @@ class Module:
 
 
 def test_sizes_that_functions_are_told_are_in_their_kernels() -> None:
-    made = FuseTIR()(from_source(TOLD))
+    told: Any = from_source(TOLD)
+    made = FuseTIR()(told)
     assert {v.name_hint: len(f.params) for v, f in made.functions_items() if isinstance(f, PrimFunc)} == {"known": 2, "unknown": 2}
     total, steps = Evaluator(made)("main", np.ones(8, "float32"), np.ones((8, 3), "float32"))
     assert total == [8]

@@ -156,6 +156,8 @@ def _layer(ctx: Context, inputs: Inputs, attrs: Attributes, levels: _Levels | No
     if stated is not None and stated != hidden:
         ctx.fail(f"hidden_size is {stated}, where the weights of the state have {hidden} columns")
     _ranked(ctx, batch_first)
+    if ctx.rank(0) != 3:
+        ctx.fail(f"data {ctx.info(0)}, where a layer takes sequences, steps and features")
     data: Any = inputs[0] if levels is None else levels.data
     data = ctx.emit(R.permute_dims(data, [1, 0, 2])) if batch_first else data
     batch, starts = data.struct_info.extents[1], []
