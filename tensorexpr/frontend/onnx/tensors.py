@@ -96,7 +96,7 @@ def external_bytes(proto: Any, where: str, folder: Path | None, read: bool = Tru
         raise ModelError(f"{where} needs {needed} bytes at {offset} of {name!r}, which has {size}; the model says {length}")
     if not read:
         return None
-    found = empty((needed,), "uint8").host_values()
+    found: Any = empty((needed,), "uint8").host_values()
     with path.open("rb") as file:
         file.seek(offset)
         # The file may have become shorter meanwhile.

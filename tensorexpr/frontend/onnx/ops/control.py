@@ -276,7 +276,7 @@ def _check_counts(ctx: Context, body: Any, counts: tuple[int, int], lists: Seque
 
 def _scanned_inputs(ctx: Context, attrs: Attributes) -> int:
     """How many operands a scan goes along: looked at before there are lists of as many."""
-    found = attrs.int("num_scan_inputs")
+    found: int = attrs.int("num_scan_inputs")
     if not 1 <= found <= len(ctx.values):
         ctx.fail(f"{len(ctx.values)} operands, of which num_scan_inputs says that it goes along {found}")
     return found
