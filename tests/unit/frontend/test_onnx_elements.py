@@ -86,9 +86,11 @@ def test_weights_of_few_bits_are_numbers_that_kernels_read(dtype: str) -> None:
     values = (np.arange(12).reshape(4, 3) % 4).astype(narrow_dtype(dtype))
     initial = [numpy_helper.from_array(values, "w"), numpy_helper.from_array(N([0.5, 1, 2], "f"), "s")]
     nodes = [helper.make_node("DequantizeLinear", ["w", "s"], ["d"]), helper.make_node("MatMul", ["x", "d"], ["y"])]
-    infos = ([helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)] for name, shape in (("x", [2, 4]), ("y", [2, 3])))
-    proto = helper.make_model(helper.make_graph(nodes, "g", *infos, initial), opset_imports=[helper.make_opsetid("", 23)], ir_version=11)
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in (("x", [2, 4]), ("y", [2, 3])))
+    graph = helper.make_graph(nodes, "g", [x], [y], initial)
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=11)
     mod = from_onnx(proto)
-    np.testing.assert_allclose(Evaluator(mod)("main", X[0, :2]), ReferenceEvaluator(proto).run(None, {"x": X[0, :2]})[0])
+    expected: Any = ReferenceEvaluator(proto).run(None, {"x": X[0, :2]})
+    np.testing.assert_allclose(Evaluator(mod)("main", X[0, :2]), expected[0])
     # What depends on constants alone is one: no function of the host runs.
     assert "narrow_cast" not in relax.transform.FoldConstant()(mod).script()
