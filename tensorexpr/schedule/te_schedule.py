@@ -251,7 +251,7 @@ class Schedule(ShownAsText):
             tensor: a result of the stage.
 
         Raises:
-            ScheduleError: if the stage is scheduled already or is no sum over reduce axes of two terms or more.
+            ScheduleError: if the stage is scheduled already or is no sum over reduce axes of two terms or more, or of a scaled one.
         """
         known = len(self._tree.stages)
         self.apply_step(Distribute(self[tensor].id))

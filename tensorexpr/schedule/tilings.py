@@ -16,7 +16,9 @@ def divisors(extent: int) -> tuple[int, ...]:
 
 @lru_cache(maxsize=1024)
 def factorizations(extent: int, parts: int, max_innermost: int) -> tuple[tuple[int, ...], ...]:
-    """All ways to write `extent` as an ordered product of `parts` factors with the last at most `max_innermost`."""
+    """All ways to write `extent` as an ordered product of `parts` factors with the last at most `max_innermost`; of 0 it is 0 * 1 * 1."""
+    if not extent:
+        return ((0, *[1] * (parts - 1)),)
     if parts == 1:
         return ((extent,),) if extent <= max_innermost else ()
     return tuple((first, *rest) for first in divisors(extent) for rest in factorizations(extent // first, parts - 1, max_innermost))

@@ -61,7 +61,8 @@ def scheduled_by_plans(s: Schedule, target: Target, alternative: int = 0, wanted
     if is_gpu(target):
         scheduled_for_gpu(s, target, alternative, wanted)
         return
-    distribute_sums(s, target)
+    if distribute_sums(s):
+        inline_cheap_stages(s, target)  # what adds up and scales may be a part of what reads it
     materialize_parts(s, target)
     schedule_steps(s, target)
     scheduled_contractions(s, target, alternative)

@@ -32,7 +32,7 @@ def explain_default(tensors: Sequence[Tensor], target: TargetLike | None = None)
     s = Schedule(tuple(tensor.op for tensor in tensors if not isinstance(tensor.op, PlaceholderOp)))
     inline_cheap_stages(s, chosen)
     if not is_gpu(chosen):
-        distribute_sums(s, chosen)
+        distribute_sums(s)
     return "\n".join(_lines(s, chosen)) or "nothing is reduced: loops over the results, in vectors and in parallel"
 
 

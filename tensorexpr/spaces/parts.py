@@ -44,19 +44,26 @@ _LONG_SUM = 8
 _MOST_PRODUCTS = 8  # each is a stage with code of its own
 
 
-def distribute_sums(s: Schedule, target: Target) -> None:
-    """Let sums of several products in one definition be several products: of complex numbers, or of two layers that are added."""
+def distribute_sums(s: Schedule) -> bool:
+    """Let sums of several products in one definition be several products, without what scales all terms of one; False if there are none.
+
+    Example:
+        A[i, k] * B[k, j] - D[i, k] * E[k, j] of complex numbers; (X[k, i] - M[i]) * (X[k, j] - M[j]) / (n - 1), a covariance of 1000 x 200:
+        2.8 -> 0.67 ms (two cores of Zen 3), as each term was divided.
+    """
+    steps = len(s.trace)
     for stage in list(s.tree.in_order()):
         if is_untouched(stage) and isinstance(stage.op, ComputeOp) and stage.op.reduce_axis and _is_sum_of_products(s.tree, stage):
             s.distribute(stage.origin.output(0))
+    return len(s.trace) > steps
 
 
 def _is_sum_of_products(tree: ScheduleTree, stage: StageNode) -> bool:
     """True if each of the terms is worth tiles of its own; the results of all but one are stored and read once more."""
-    op, extents = stage.compute, constant_extents((*stage.compute.axis, *stage.compute.reduce_axis))
+    op, extents, terms = stage.compute, constant_extents((*stage.compute.axis, *stage.compute.reduce_axis)), terms_of(stage.compute)
     if (
         extents is None
-        or not 2 <= len(terms_of(op)) <= _MOST_PRODUCTS
+        or not 2 - any(term.scales for term in terms) <= len(terms) <= _MOST_PRODUCTS
         or prod(extents) < _WORTH_A_PRODUCT
         or prod(extents[len(op.axis) :]) < _LONG_SUM
     ):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from ...te.operation import ComputeOp, Operation
 from ...tir.attrs import EMPTY
-from ...tir.expr import Add, IntImm, IterVar, PrimExpr, ProducerLoad, Reduce, Sub, Var
+from ...tir.dtype import parse_dtype
+from ...tir.expr import Add, Div, IntImm, IterVar, Mul, PrimExpr, ProducerLoad, Reduce, Sub, Var
 from ...tir.reduction_laws import operator_of
-from ...tir.rewriting import substitute
+from ...tir.rewriting import substitute, variables
 from ..attachment import check_nothing_inside
 from ..naming import PythonNames
 from ..tree import ScheduleTree, initial_stage
@@ -17,24 +18,50 @@ from .base import StageStep, check_not_inlined, stage_of
 from .caching import check_unscheduled, recomputed
 
 
-def terms_of(op: Operation) -> list[tuple[bool, PrimExpr]]:
-    """The terms that a sum adds up in each step, and whether each is taken away; none for what is no sum that starts from zero.
+class Term(NamedTuple):
+    """What a sum adds up in each step, whether it is taken away, and what it is multiplied or divided by in all steps alike."""
+
+    negative: bool
+    value: PrimExpr
+    scales: tuple[tuple[type[Mul] | type[Div], PrimExpr], ...] = ()
+
+
+def terms_of(op: Operation) -> list[Term]:
+    """The terms that a sum adds up in each step; none for what is no sum that starts from zero.
 
     Example:
-        sum over k of A[i, k] * B[k, j] - (D[i, k] * E[k, j] - F[k]): the first product, the second one taken away, F[k].
+        sum over k of A[i, k] * B[k, j] - (D[i, k] * E[k, j] / 3 - F[k]): a product, one that is taken away and divided by 3, F[k].
     """
     body = op.body[0] if isinstance(op, ComputeOp) and len(op.body) == 1 else None
     if not isinstance(body, Reduce) or body.init or operator_of(body.combiner) is not Add or not _is_always(body):
         return []
+    summed = {axis.var for axis in body.axis}
     found = []
-    waiting: list[tuple[bool, PrimExpr]] = [(False, body.source[0])]
+    waiting = [Term(False, body.source[0])]
     while waiting:  # sums of thousands of terms are as deep
-        negative, expr = waiting.pop()
+        term = waiting.pop()
+        negative, expr, scales = term
         if isinstance(expr, (Add, Sub)):
-            waiting += [(negative ^ isinstance(expr, Sub), expr.b), (negative, expr.a)]
+            waiting += [Term(negative ^ isinstance(expr, Sub), expr.b, scales), term._replace(value=expr.a)]
+        elif (apart := _scale_of(expr, summed)) is not None:
+            waiting.append(Term(negative, apart[0], (apart[1], *scales)))
         else:
-            found.append((negative, expr))
+            found.append(term)
     return found
+
+
+def _scale_of(expr: PrimExpr, summed: set[Var]) -> tuple[PrimExpr, tuple[type[Mul] | type[Div], PrimExpr]] | None:
+    """What is left of a term, and what all steps of the sum multiply or divide it by; None where it is all one.
+
+    Of numbers of 32 bits and more: a sum of halves that isn't divided yet leaves their range soon.
+    """
+    dtype = parse_dtype(expr.dtype)
+    if not isinstance(expr, (Mul, Div)) or not dtype.is_float or dtype.bits < 32:
+        return None
+    for value, scale in ((expr.a, expr.b), (expr.b, expr.a)) if isinstance(expr, Mul) else ((expr.a, expr.b),):
+        if not summed & variables(scale) and summed & variables(value):
+            return value, (type(expr), scale)
+    return None
 
 
 def _is_always(body: Reduce) -> bool:
@@ -43,14 +70,14 @@ def _is_always(body: Reduce) -> bool:
 
 @dataclass(frozen=True)
 class Distribute(StageStep):
-    """Each term of a sum is summed by a stage of its own, and the stage adds up their results.
+    """Each term of a sum is summed by a stage of its own, and the stage adds up their results, each scaled as all its steps were.
 
-    for i, j, k: C[i, j] += A[i, k] * B[k, j] - D[i, k] * E[k, j]    ->    for i, j, k: C.term0[i, j] += A[i, k] * B[k, j]
-                                                                            for i, j, k: C.term1[i, j] += D[i, k] * E[k, j]
-                                                                            for i, j: C[i, j] = C.term0[i, j] - C.term1[i, j]
+    for i, j, k: C[i, j] += A[i, k] * B[k, j] - D[i, k] * E[k, j] / 3    ->    for i, j, k: C.term0[i, j] += A[i, k] * B[k, j]
+                                                                                for i, j, k: C.term1[i, j] += D[i, k] * E[k, j]
+                                                                                for i, j: C[i, j] = C.term0[i, j] - C.term1[i, j] / 3
 
-    As all that gives a sum another order, this rounds otherwise; where terms cancel each other in each step, sums of each may be larger
-    than theirs.
+    As all that gives a sum another order, this rounds otherwise; where terms cancel each other in each step, or are divided there, sums of
+    each may be larger than theirs.
     """
 
     code: ClassVar[str] = "distribute"
@@ -59,22 +86,24 @@ class Distribute(StageStep):
         """The stage reads the results of new stages before it, one for each of `terms_of` it.
 
         Raises:
-            ScheduleError: if the stage is inlined or scheduled already, holds other stages, or is no sum of several terms.
+            ScheduleError: if the stage is inlined or scheduled already, holds other stages, or is no sum of two terms or of a scaled one.
         """
         stage = stage_of(tree, self.stage, "distribute")
         check_not_inlined(stage, "distribute")
         check_unscheduled(stage, "distribute")
         check_nothing_inside(tree, stage, "; distribute comes before compute_at")
         terms, op = terms_of(stage.op), stage.compute
-        if len(terms) < 2:
-            raise stage.refused("distribute, which takes a sum over reduce axes of two terms or more: te.sum(a + b, axis=k)")
+        if len(terms) < 2 and not any(term.scales for term in terms):
+            raise stage.refused("distribute, which takes a sum over reduce axes of two terms, or a scaled one: te.sum(a + b, axis=k)")
         total: PrimExpr | None = None
         made = []
-        for number, (negative, term) in enumerate(terms):
+        for number, (negative, term, scales) in enumerate(terms):
             name = tree.unique_name(f"{stage.name}.term{number}")
             one = _sum_of(op, term, name)
             made.append(one)
-            read = ProducerLoad(one.output(0), tuple(axis.var for axis in op.axis))
+            read: PrimExpr = ProducerLoad(one.output(0), tuple(axis.var for axis in op.axis))
+            for operation, scale in scales:
+                read = operation(read, scale)
             # the first term is never one that is taken away
             total = read if total is None else Sub(total, read) if negative else Add(total, read)
         assert total is not None

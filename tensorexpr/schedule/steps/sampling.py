@@ -59,7 +59,7 @@ class SamplePerfectTile(StageStep):
 
     def _check_decision(self, stage: StageNode, extent: int) -> None:
         decision = self.decision or ()
-        if len(decision) != self.parts or prod(decision) != extent or min(decision) < 1:
+        if len(decision) != self.parts or prod(decision) != extent or min(decision) < min(extent, 1):
             raise stage.refused(f"{list(decision)} is no tiling of {extent} in {self.parts} parts; their product must be {extent}")
         if decision[-1] > self.max_innermost:
             raise stage.refused(f"the innermost tile {decision[-1]} is above the limit of {self.max_innermost}")

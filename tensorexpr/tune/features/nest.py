@@ -213,7 +213,8 @@ class _NestBuilder:
 
     def _placement(self, stage: StageNode) -> tuple[dict[int, Array], list[Loop]]:
         """The extents of the root axes and the loops around the stage."""
-        region = {axis: self.evaluate(extent) for axis, extent in _extents(stage).items()}
+        # of no iterations as of one: there is nothing to weigh, and shares of it are numbers
+        region = {axis: np.maximum(self.evaluate(extent), 1.0) for axis, extent in _extents(stage).items()}
         if not isinstance(stage.attach, At):
             return region, []
         depth = self.axis_loops[stage.attach.stage, stage.attach.axis]

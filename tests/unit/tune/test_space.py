@@ -8,11 +8,14 @@ from math import prod
 import numpy as np
 import pytest
 
+from tensorexpr import te, tir
 from tensorexpr.auto_scheduler.compute_dag import ComputeDAG
+from tensorexpr.auto_scheduler.default import default_schedule
 from tensorexpr.auto_scheduler.sketch.generate import generate_sketches
 from tensorexpr.auto_scheduler.sketch.rule import RuleOptions
 from tensorexpr.schedule.tilings import divisors, factorizations
 from tensorexpr.target import Target
+from tensorexpr.testing.check import assert_schedule_correct
 from tensorexpr.tune.population import crossover, mutate, sample, unique_rows
 from tensorexpr.tune.space import Sketch
 from tests.programs import matmul_add
@@ -36,6 +39,20 @@ def test_factorizations_are_all_and_only_those(extent: int, parts: int, limit: i
     found = factorizations(extent, parts, limit)
     assert set(found) == wanted
     assert len(found) == len(wanted)
+
+
+def test_what_has_no_iterations_is_searched_as_one() -> None:
+    """A product over no terms was refused by the search, whose decisions had no candidates; so was one of no rows by rules for blocks."""
+    assert factorizations(0, 3, 64) == ((0, 1, 1),)
+    a, b, k = te.placeholder((6, 0), name="A"), te.placeholder((0, 7), name="B"), te.reduce_axis((0, 0), "k")
+    dots = te.compute((6, 7), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="C")
+    out = te.compute((6, 7), lambda i, j: dots[i, j] + 1.0)
+    with np.errstate(all="raise"):
+        s = default_schedule([a, b, out], "llvm")
+    assert_schedule_correct(s, [a, b, out])
+    sch = tir.Schedule(te.create_prim_func([a, b, dots]))
+    *_, term = sch.get_loops(sch.get_block("C"))
+    assert [int(sch.get(factor)) for factor in sch.sample_perfect_tile(term, 2)] == [0, 1]
 
 
 def test_a_move_keeps_the_product_and_changes_two_levels(sketch: Sketch) -> None:

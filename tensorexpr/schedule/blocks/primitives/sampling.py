@@ -128,6 +128,7 @@ def fitted(decision: Sequence[int], extent: int, n: int) -> list[int]:
 
 def draw_tile(rng: random.Random, extent: int, n: int, max_innermost: int) -> tuple[int, ...]:
     """Factors of an extent, each tiling as likely as any other; the innermost is at most `max_innermost`, if that is above 0."""
+    extent = max(extent, 1)  # a loop of no iterations is tiled as one of one is: `fitted` has its outermost factor be 0
     limit = max_innermost if max_innermost > 0 else extent
     inner = [d for d in divisors(extent) if d <= limit]
     # weighted by the tilings that go on from each divisor; divisors drawn alike would make some tilings likelier than others
