@@ -211,25 +211,28 @@ class VectorValues:
         return Broadcast(first, self.lanes) if isinstance(expr, FloorDiv) else Ramp(first, a.stride, self.lanes)
 
     def _logical(self, expr: LogicalExpr, mask: Mask | None) -> PrimExpr:
-        """And, Or: the right side's loads happen in the lanes that need it."""
+        """And, Or: the right side's loads happen in the lanes that need it, or in all where that does no harm; see `_arm`."""
         a = self.expr(expr.a, mask)
         if isinstance(a, IntImm) or (isinstance(a, Broadcast) and isinstance(a.value, IntImm)):
             constant = a if isinstance(a, IntImm) else a.value
             decides = bool(cast(IntImm, constant).value) is isinstance(expr, Or)
             # false and b is false, true and b is b; mirrored for or.
             return a if decides else self.expr(expr.b, mask)
-        inner, conjunction = mask, isinstance(expr, And)
-        if self._may_trap(expr.b) and lanes_of(a) == 1:
+        inner, conjunction, may_trap = mask, isinstance(expr, And), self._may_trap(expr.b)
+        harms = may_trap and self._may_trap(expr.b, lambda load: self._is_given(load, mask))
+        if harms and lanes_of(a) == 1:
             # n > 3 and A[i] > 0: one decision for all lanes, so a call that stays lazy, or A would be read whatever n is.
             scalar = a.value if isinstance(a, Broadcast) else a
             other = broadcast(self.expr(expr.b, mask), self.lanes)
             decided = broadcast(const(int(not conjunction), "bool"), self.lanes)
             return if_then_else(scalar, other, decided) if conjunction else if_then_else(scalar, decided, other)
-        if self._may_trap(expr.b, lambda load: self._is_inside(load) or self._is_given(load, mask)):
+        if harms and self._may_trap(expr.b, lambda load: self._is_inside(load) or self._is_given(load, mask)):
             inner = self.masks.narrowed(mask, expr.a if conjunction else ~expr.a, a if conjunction else logical_not(a))
         # Both sides are computed in all lanes; the mask keeps the right one's loads to those that need them.
-        b = self.expr(expr.b, inner)
-        return cast(PrimExpr, type(expr)(broadcast(a, self.lanes), broadcast(b, self.lanes)))
+        sides = broadcast(a, self.lanes), broadcast(self.expr(expr.b, inner), self.lanes)
+        if may_trap and not harms:  # bits: `and` is code that asks whether any lane needs what it loads
+            return Call(sides[0].dtype, "tir.bitwise_and" if conjunction else "tir.bitwise_or", sides)
+        return cast(PrimExpr, type(expr)(*sides))
 
     def _cast(self, expr: Cast, mask: Mask | None) -> PrimExpr:
         value = self.expr(expr.value, mask)
