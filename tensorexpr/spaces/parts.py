@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from math import prod
 
-from ..schedule.steps import Distribute
+from ..schedule.steps import Distribute, Materialize
 from ..schedule.steps.distribute import terms_of
 from ..schedule.steps.materialize import parts_of
 from ..schedule.te_schedule import Schedule
@@ -21,7 +21,7 @@ from ..schedule.tree import ScheduleTree, StageNode
 from ..target import Target
 from ..te.operation import ComputeOp
 from ..tir.dtype import parse_dtype
-from ..tir.expr import Cast, PrimExpr, ProducerLoad
+from ..tir.expr import Call, Cast, PrimExpr, ProducerLoad, Select
 from ..tir.rewriting import variables
 from .contraction_plan import WORTH_ONE_COMPUTATION
 from .contractions import Contraction, contraction_of
@@ -95,6 +95,10 @@ def _part(s: Schedule, stage: StageNode, target: Target) -> tuple[int, bool] | N
     """The first part that is worth it, by its number, and whether it is of the operand in the lanes."""
     if not isinstance(stage.op, ComputeOp) or not stage.op.reduce_axis or convolution_of(stage.op) is not None:
         return None
+    # what makes zeros of a border, or of what lies between the pixels of a transposed convolution: with it apart there are tiles of pixels
+    for number, part in enumerate(parts_of(stage.op)):
+        if isinstance(part, (Call, Select)) and convolution_of(Materialize(stage.id, number).apply(s.tree)[stage.id].op) is not None:
+            return number, False
     found = contraction_of(s.tree, stage)
     if not isinstance(found, Contraction) or dot_product_of(found, stage.op.output_dtype(0), target) is not None:
         return None
