@@ -61,9 +61,7 @@ def scheduled_by_plans(s: Schedule, target: Target, alternative: int = 0, wanted
     if is_gpu(target):
         scheduled_for_gpu(s, target, alternative, wanted)
         return
-    if distribute_sums(s):
-        inline_cheap_stages(s, target)  # what adds up and scales may be a part of what reads it
-    materialize_parts(s, target)
+    take_apart(s, target)
     schedule_steps(s, target)
     scheduled_contractions(s, target, alternative)
     turn_tables(s, target)
@@ -75,6 +73,13 @@ def scheduled_by_plans(s: Schedule, target: Target, alternative: int = 0, wanted
         return
     for stage in left:
         schedule_alone(s, stage, target)
+
+
+def take_apart(s: Schedule, target: Target) -> None:
+    """Give products stages of their own, apart from what they are summed with, scaled by, or made of."""
+    if distribute_sums(s):
+        inline_cheap_stages(s, target)  # what adds up and scales may be a part of what reads it
+    materialize_parts(s, target)
 
 
 def scheduled_contractions(s: Schedule, target: Target, alternative: int = 0) -> None:

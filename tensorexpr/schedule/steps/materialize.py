@@ -125,8 +125,12 @@ def _in_windows(part: PrimExpr, axes: Sequence[IterVar], results: set[Var]) -> t
         low, extent = reach
         axis = IterVar(Range.from_min_extent(0, extent), Var(f"{moved[0].name}.m", moved[0].dtype), IterVar.DATA_PAR)
         index: PrimExpr = sum((var * factor for var, factor in terms.items()), const(-low, moved[0].dtype))
+        analyzer = Analyzer()  # which has to know that indices don't wrap
+        for var, dom in (*ranges.items(), (axis.var, axis.dom)):
+            if dom is not None:
+                analyzer.bind(var, dom)
         # y = u - r: where r is left, the part has it elsewhere, too
-        other = Analyzer().simplify(substitute(part, {gone: gone + (axis.var - index) * terms[gone]}))
+        other = analyzer.simplify(substitute(part, {gone: gone + (axis.var - index) * terms[gone]}))
         if not terms.keys() & variables(other):
             part, found[moved[0]] = other, (axis, index)
     return part, found
