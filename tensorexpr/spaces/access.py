@@ -18,6 +18,7 @@ from ..tir.dtype import parse_dtype
 from ..tir.expr import Call, FloorDiv, FloorMod, IntImm, IterVar, PrimExpr, ProducerLoad, Select, Var
 from ..tir.rewriting import children, variables, walk
 from .machine import outgrows_cache
+from .stages import extents_of
 
 
 @dataclass(frozen=True)
@@ -115,12 +116,8 @@ def merged_loops(s: Schedule, tensor: Tensor, axes: Sequence[IterVar], reads: St
 
     Elementwise operators become one loop; a transpose of images keeps two, as all pixels follow each other on both sides.
     """
-    loops = []
-    for axis in axes:
-        extent = as_int(axis.dom.extent) if axis.dom is not None else None
-        assert extent is not None
-        loops.append(Loop(axis, extent, tuple(access.stride(axis.var) for access in reads.accesses)))
-    return merged(s, tensor, loops, reads)
+    strides = (tuple(access.stride(axis.var) for access in reads.accesses) for axis in axes)
+    return merged(s, tensor, [Loop(*loop) for loop in zip(axes, extents_of(axes), strides, strict=True)], reads)
 
 
 def merged(s: Schedule, tensor: Tensor, apart: Sequence[Loop], reads: StageReads) -> list[Loop]:

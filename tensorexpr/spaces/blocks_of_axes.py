@@ -20,6 +20,7 @@ from ..tir.expr import FloorDiv, FloorMod, IterVar, PrimExpr, ProducerLoad, Rang
 from ..tir.rewriting import substitute, walk
 from .access import Loop, StageReads, flat_access, merged
 from .machine import lanes_of, vector_factor
+from .stages import extents_of
 
 
 def loops_at_blocks(s: Schedule, tensor: Tensor, axes: Sequence[IterVar], reads: StageReads, target: Target) -> list[Loop]:
@@ -38,7 +39,7 @@ def loops_at_blocks(s: Schedule, tensor: Tensor, axes: Sequence[IterVar], reads:
         return []
     cut, analyzer, whole = [], Analyzer(), dict[Var, PrimExpr]()
     for axis in axes:
-        extent, size = _extent(axis), sizes[axis]
+        (extent,), size = extents_of((axis,)), sizes[axis]
         if not size:
             analyzer.bind(axis.var, Range.from_min_extent(0, extent))
             cut.append((axis, axis.var, extent))
@@ -55,7 +56,7 @@ def loops_at_blocks(s: Schedule, tensor: Tensor, axes: Sequence[IterVar], reads:
 
 def _block(axis: IterVar, reads: StageReads, lanes: int) -> int:
     """The longest blocks of an axis that are worth a loop, and that vectors of the uncut axis would reach over the ends of; else 0."""
-    extent = _extent(axis)
+    (extent,) = extents_of((axis,))
     sizes = [size for size in _divisors(axis.var, reads) if lanes <= size < extent and extent % size == 0]
     size = max(sizes, default=0)
     return size if size and size % vector_factor(extent, lanes) else 0
@@ -73,9 +74,3 @@ def _behind(access: Access[Var], whole: dict[Var, PrimExpr], analyzer: Analyzer)
     """A read by the loops that axes were cut into."""
     indices = tuple(analyzer.simplify(substitute(index, whole)) for index in access.load.indices)
     return flat_access(ProducerLoad(access.load.producer, indices))
-
-
-def _extent(axis: IterVar) -> int:
-    extent = as_int(axis.dom.extent) if axis.dom is not None else None
-    assert extent is not None
-    return extent

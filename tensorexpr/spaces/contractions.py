@@ -11,9 +11,10 @@ Names, tags and the order of the indices don't matter, nor whether it is a sum o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import prod
+from typing import TypeVar
 
 from ..schedule.steps import ComputeInline
 from ..schedule.te_schedule import Schedule
@@ -25,7 +26,9 @@ from ..te.tensor import Tensor
 from ..tir.expr import IterVar, ProducerLoad, Reduce, Var
 from ..tir.rewriting import variables
 from .access import element_bytes, is_move, stage_reads
-from .stages import constant_extents
+from .stages import constant_extents, untouched
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,6 +254,17 @@ def operand_at(access: Access[int], memory: Access[int] | None, casts: tuple[str
     """The operand of a load; see `Operand`."""
     assert isinstance(access.load.producer, Tensor)
     return Operand(access.load, access.forms, access.partial, access.moved, access.load.producer, memory, casts)
+
+
+def taken(s: Schedule, find: Callable[[StageNode], T | None]) -> Iterator[tuple[StageNode, T]]:
+    """The untouched stages that a rule finds something for, with what it finds once the moves that they read are part of them."""
+    for stage in untouched(s):
+        if find(stage):
+            inline_moves(s, stage)
+            # Asked again, as inlined moves change where operands lie: a plan made before would pack from a copy that isn't there any more.
+            node = s.tree[stage.id]
+            if found := find(node):
+                yield node, found
 
 
 def inline_moves(s: Schedule, stage: StageNode) -> None:

@@ -26,7 +26,7 @@ from .products import schedule_contractions, schedule_convolutions
 from .recurrence import schedule_steps
 from .reduction import contiguous_axis, is_regrouped, schedule_root_reduction
 from .rows import common_rows, has_known_rows, schedule_rows
-from .stages import constant_extents, is_untouched, reads_elementwise, result_of
+from .stages import constant_extents, reads_elementwise, result_of, untouched
 from .turned import turn_operands, turn_tables
 from .window import schedule_sums_of_windows, schedule_windows
 
@@ -65,7 +65,7 @@ def scheduled_by_plans(s: Schedule, target: Target, alternative: int = 0, wanted
     schedule_steps(s, target)
     scheduled_contractions(s, target, alternative)
     turn_tables(s, target)
-    left = untouched_stages(s)
+    left = list(untouched(s))
     # Last, as rows are for whatever is left: a softmax behind a product shares no loop with the product's tiles.
     rows = rows_of_program(s, left, target)
     if rows:
@@ -94,11 +94,6 @@ def scheduled_contractions(s: Schedule, target: Target, alternative: int = 0) ->
         schedule_dots(s, target)
     schedule_contractions(s, target, alternative)
     turn_operands(s, target)
-
-
-def untouched_stages(s: Schedule) -> list[StageNode]:
-    """The stages that no rule has scheduled yet, producers first."""
-    return [stage for stage in s.tree.in_order() if not stage.is_placeholder and is_untouched(stage)]
 
 
 def rows_of_program(s: Schedule, left: Sequence[StageNode], target: Target) -> int:

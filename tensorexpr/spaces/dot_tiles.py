@@ -18,12 +18,12 @@ from ..schedule.tree import ScheduleTree, StageNode
 from ..target import Target
 from ..te.tensor import Tensor
 from ..tir.expr import Reduce
-from .contractions import Contraction, contraction_of, inline_moves
+from .contractions import Contraction, contraction_of, taken
 from .dot_products import dot_product_of
 from .machine import STREAMS, is_parallel, lanes_of, operations
 from .reduction import is_regrouped
 from .sizes import decided, written_rows
-from .stages import compute_of, is_untouched, tiled_result
+from .stages import compute_of, tiled_result
 
 # Rows up to which panels don't pay: 2048 x 2048 takes 1.3, 1.7, 1.4, 2.0 and 3.1 ms with panels for 2, 4, 8, 16 and 32 rows, and 0.37, 0.7,
 # 1.2, 1.8 and 3.1 without; of 64 rows 4.9 and 5.5 (two cores of Zen 3).
@@ -47,13 +47,8 @@ class DotTile:
 
 def schedule_dots(s: Schedule, target: Target) -> None:
     """Schedule what is a product of few rows along the sum, with the stage that makes the result of it element by element."""
-    for stage in list(s.tree.in_order()):
-        if is_untouched(s.tree[stage.id]) and dot_tile(s.tree, stage, target) is not None:
-            inline_moves(s, stage)
-            # asked again, as inlined moves change where operands lie
-            found = dot_tile(s.tree, s.tree[stage.id], target)
-            if found is not None:
-                _build(s, tiled_result(s, stage), stage.origin.output(0), found, target)
+    for stage, found in taken(s, lambda one: dot_tile(s.tree, one, target)):
+        _build(s, tiled_result(s, stage), stage.origin.output(0), found, target)
 
 
 def dot_tile(tree: ScheduleTree, stage: StageNode, target: Target) -> DotTile | None:

@@ -12,11 +12,12 @@ from ..te.tensor import Tensor
 from .contraction_plan import contraction_plans
 from .contractions import Refused, contraction_of
 from .convolutions import convolution_of
-from .default import inline_cheap_stages, rows_of_program, scheduled_contractions, take_apart, untouched_stages
+from .default import inline_cheap_stages, rows_of_program, scheduled_contractions, take_apart
 from .dot_tiles import dot_tile
 from .gpu import is_gpu, seen_on_gpu
 from .pairs import row_of_pairs
 from .products import planned, plans_of
+from .stages import untouched
 from .window import is_sum_of_windows, is_window
 
 
@@ -43,7 +44,7 @@ def _lines(s: Schedule, target: Target) -> Iterator[str]:
     if is_gpu(target):
         return
     scheduled_contractions(s, target)
-    left = untouched_stages(s)
+    left = list(untouched(s))
     rows = rows_of_program(s, left, target)
     if rows:
         axes = ", ".join(axis.name for axis in left[-1].compute.axis[:rows])

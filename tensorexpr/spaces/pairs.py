@@ -18,7 +18,7 @@ from ..te.operation import ComputeOp
 from ..tir.expr import Reduce
 from .access import stage_reads
 from .machine import accumulators, is_parallel, lanes_of, operations, vector_factor
-from .stages import compute_of, constant_extents, extents_of, is_untouched, tiled_result
+from .stages import compute_of, constant_extents, extents_of, tiled_result, untouched
 from .tiles import accumulators_of
 
 # Components of a result that are written out, each with sums of its own.
@@ -29,11 +29,10 @@ _LEAST_TERMS = 8
 
 def schedule_pairs(s: Schedule, target: Target) -> None:
     """Schedule all sums over pairs, each with the stage that makes the result of it element by element."""
-    for stage in list(s.tree.in_order()):
-        node = s.tree[stage.id]
-        place = row_of_pairs(s.tree, node, target) if is_untouched(node) else None
+    for stage in untouched(s):
+        place = row_of_pairs(s.tree, stage, target)
         if place is not None:
-            _schedule(s, node, place, target)
+            _schedule(s, stage, place, target)
 
 
 def row_of_pairs(tree: ScheduleTree, stage: StageNode, target: Target) -> int | None:

@@ -9,11 +9,11 @@ from ..schedule.tree import Inline, ScheduleTree, StageNode
 from ..target import Target
 from .access import bordered
 from .contraction_plan import Plan, contraction_plans
-from .contractions import Contraction, Refused, contraction_of, contractions_of, inline_moves
+from .contractions import Contraction, Refused, contraction_of, contractions_of, taken
 from .conv_packed import copied, dense
 from .conv_plan import convolution_plans, in_blocks, written_plan
 from .convolutions import Convolution, convolution_of
-from .stages import is_untouched, tiled_result
+from .stages import is_untouched, tiled_result, untouched
 from .tiles import Tiles
 
 # What code for each tile has to be better by: it takes longer to compile.
@@ -29,13 +29,8 @@ def schedule_contractions(s: Schedule, target: Target, alternative: int = 0, by_
         alternative: which plan they get, see `scheduled_by_plans`.
         by_dots: only those of small numbers that the target has an instruction for, convolutions too: nothing else comes near it.
     """
-    for stage in list(s.tree.in_order()):
-        if is_untouched(s.tree[stage.id]) and planned(s, stage, target, by_dots):
-            inline_moves(s, stage)
-            # asked again, as inlined moves change where operands lie
-            # A plan made before would pack from the transposed copy that isn't there any more.
-            if plans := planned(s, stage, target, by_dots):
-                Tiles(s, tiled_result(s, stage), stage.origin.output(0), plans[min(alternative, len(plans) - 1)], target).build()
+    for stage, plans in taken(s, lambda one: planned(s, one, target, by_dots)):
+        Tiles(s, tiled_result(s, stage), stage.origin.output(0), plans[min(alternative, len(plans) - 1)], target).build()
 
 
 def planned(s: Schedule, stage: StageNode, target: Target, by_dots: bool) -> list[Plan]:
@@ -53,9 +48,8 @@ def schedule_convolutions(s: Schedule, target: Target, alternative: int = 0) -> 
 
     The stages that were scheduled are inlined, computed at a loop of another stage, or have vector loops afterwards.
     """
-    for stage in [stage.id for stage in s.tree.in_order()]:
-        node = s.tree[stage]
-        convolution = convolution_of(node.op) if is_untouched(node) else None
+    for node in untouched(s):
+        convolution = convolution_of(node.op)
         if convolution is None:
             continue
         # Asked before the copy is made, which adds a stage between the data and its reader.

@@ -25,7 +25,7 @@ from ..tir.rewriting import walk
 from .access import flat_access, stage_reads
 from .machine import accumulators, is_parallel, lanes_of, operations, parallel_from, vector_factor
 from .sizes import Factor, decided, registers, vector_of, written_rows
-from .stages import compute_of, constant_extents, extents_of
+from .stages import compute_of, constant_extents, extent_of, extents_of
 
 # Rows added to a row of results that is loaded and stored once for all of them: half as many took up to a third longer, twice as many
 # twice as long, whether or not the rows' lines share a set of the cache.
@@ -59,14 +59,14 @@ def contiguous_axis(op: ComputeOp, lanes: int = 1) -> IterVar | None:
                 votes[var] = votes.get(var, 0) + len(access.load.indices)
     jumps = {var: sum(access.moves_with(var) and access.stride(var) != 1 for access in reads) for var in votes}
     axes = [axis for axis in (*op.axis, *op.reduce_axis) if axis.var in votes]
-    short = {axis.var for axis in op.reduce_axis if axis.dom is not None and (as_int(axis.dom.extent) or lanes) < lanes}
+    short = {axis.var for axis in op.reduce_axis if (extent_of(axis) or lanes) < lanes}
     long = _long_results(op, lanes)
     return max(axes, key=lambda axis: (-jumps[axis.var], axis.var not in short, axis.var in long, votes[axis.var]), default=None)
 
 
 def _long_results(op: ComputeOp, lanes: int) -> set[Var]:
     """The axes of results that fill some vectors."""
-    return {axis.var for axis in op.axis if axis.dom is not None and (as_int(axis.dom.extent) or 0) >= _VECTORS_OF_RESULTS * lanes}
+    return {axis.var for axis in op.axis if (extent_of(axis) or 0) >= _VECTORS_OF_RESULTS * lanes}
 
 
 def schedule_reduction(s: Schedule, tensor: Tensor, target: Target) -> list[Tensor]:
@@ -241,12 +241,12 @@ def _symbolic(s: Schedule, tensor: Tensor, target: Target) -> None:
     if not isinstance(body, Reduce) or op.num_outputs != 1 or not _are_rectangular((*op.axis, *op.reduce_axis)):
         return
     # The 3 taps of a row are no vector: strided windows have results in lanes, which are apart in what they read.
-    long = axis is not None and axis.dom is not None and (as_int(axis.dom.extent) or lanes) >= lanes
+    long = axis is not None and (extent_of(axis) or lanes) >= lanes
     along = long and axis in op.reduce_axis
     if along and not is_regrouped(body):
         return
     # Sizes that aren't known count as a vector: threads start later than they could, never too early.
-    depth = prod(as_int(one.dom.extent) or lanes if one.dom is not None else 1 for one in op.reduce_axis)
+    depth = prod(extent_of(one) or lanes for one in op.reduce_axis)
     added = list[Tensor]()
     if along:
         assert axis is not None
@@ -305,7 +305,7 @@ def _tile_of_results(s: Schedule, tensor: Tensor, axis: IterVar, target: Target)
     op, lanes = compute_of(s, tensor), lanes_of(target, tensor.dtype)
     rows, factor = None, 1
     for place, one in enumerate(op.axis):
-        extent = as_int(one.dom.extent) if one.dom is not None else None
+        extent = extent_of(one)
         shared = extent is not None and one is not axis and any(one.var not in flat_access(load).strides for load in loads(op))
         # A divisor, so that no row of the tile is half a row: 12 channels are two tiles of 6.
         # No more rows than sums hide the latency of a multiply-add: the other half of the registers is for what they read.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 from ..schedule.te_schedule import Schedule
 from ..schedule.tree import Inline, Root, ScheduleTree, StageNode
@@ -17,6 +17,13 @@ def is_untouched(stage: StageNode) -> bool:
     return isinstance(stage.attach, Root) and not stage.marks and not stage.relations
 
 
+def untouched(s: Schedule) -> Iterator[StageNode]:
+    """The stages with loops that `is_untouched`, producers first, each as it is when its turn comes."""
+    for stage in list(s.tree.in_order()):
+        if not stage.is_placeholder and is_untouched(node := s.tree[stage.id]):
+            yield node
+
+
 def compute_of(s: Schedule, tensor: Tensor) -> ComputeOp:
     """What a stage computes, after the steps that changed its definition."""
     return s.tree[s[tensor].id].compute
@@ -24,9 +31,13 @@ def compute_of(s: Schedule, tensor: Tensor) -> ComputeOp:
 
 def constant_extents(axes: Sequence[IterVar]) -> list[int] | None:
     """The extents of some axes, or None if one isn't a constant."""
-    found = [as_int(axis.dom.extent) if axis.dom is not None else None for axis in axes]
-    known = [extent for extent in found if extent is not None]
+    known = [extent for extent in map(extent_of, axes) if extent is not None]
     return known if len(known) == len(axes) else None
+
+
+def extent_of(axis: IterVar) -> int | None:
+    """The extent of an axis, or None if it is no constant."""
+    return as_int(axis.dom.extent) if axis.dom is not None else None
 
 
 def extents_of(axes: Sequence[IterVar]) -> list[int]:
@@ -89,8 +100,7 @@ def reads_elementwise(tree: ScheduleTree, reader: StageNode, stage: StageNode) -
 
 def _is_axis(index: PrimExpr, axis: IterVar) -> bool:
     """True for the axis itself, or its only value."""
-    only = axis.dom is not None and as_int(axis.dom.extent) == 1
-    return index is axis.var or (only and as_int(index) == 0)
+    return index is axis.var or (extent_of(axis) == 1 and as_int(index) == 0)
 
 
 def _same_shape(a: StageNode, b: StageNode) -> bool:
@@ -100,8 +110,4 @@ def _same_shape(a: StageNode, b: StageNode) -> bool:
 
 def extents(node: StageNode, axes: Sequence[int]) -> list[int]:
     """The constant extents of root axes; 1 where one is symbolic."""
-    found = []
-    for axis in axes:
-        dom = node.axes[axis].dom
-        found.append((as_int(dom.extent) if dom is not None else None) or 1)
-    return found
+    return [extent_of(node.axes[axis]) or 1 for axis in axes]

@@ -33,7 +33,7 @@ from .access import bordered, bytes_of, element_bytes, flat_access, is_streamed
 from .convolutions import convolution_of
 from .machine import is_parallel, lanes_of
 from .sizes import decided, registers, written_rows
-from .stages import constant_extents, extents_of, is_untouched, tiled_result
+from .stages import constant_extents, extents_of, tiled_result, untouched
 
 # Terms of one window that are written out, and of all windows of a tile: code that is lowered and compiled up to nine times, once
 # for each combination of borders.
@@ -60,8 +60,8 @@ def schedule_windows(s: Schedule, target: Target) -> None:
 
 def schedule_sums_of_windows(s: Schedule, target: Target) -> None:
     """Schedule the convolutions of too few channels for vectors of them along their last axis, each as `schedule_windows` does."""
-    for stage in list(s.tree.in_order()):
-        if isinstance(stage.op, ComputeOp) and is_untouched(stage) and is_sum_of_windows(stage.op, target):
+    for stage in untouched(s):
+        if isinstance(stage.op, ComputeOp) and is_sum_of_windows(stage.op, target):
             _schedule(s, stage, target)
 
 

@@ -20,11 +20,11 @@ from ...target import Target
 from ...te.tensor import Tensor
 from ...te.thread_axis import thread_axis
 from ...tir.expr import IterVar
-from ..contractions import Operand, inline_moves
+from ..contractions import Operand, taken
 from ..sizes import Factor, decided, decided_pragma, near
-from ..stages import compute_of, is_untouched, tiled_result
+from ..stages import compute_of, tiled_result
 from .split_sum import add_up, cut_sum
-from .tile_plan import GROUP, MOST_OF_SIDE, TilePlan, tile_plan, tile_plans
+from .tile_plan import GROUP, MOST_OF_SIDE, TilePlan, tile_plans
 
 # Statements that are written out for a part of a sum; beyond, the loop over its groups of terms stays a loop.
 _WRITTEN_OUT = 2048
@@ -41,19 +41,13 @@ def schedule_contractions(s: Schedule, target: Target, written_out: bool = True,
         written_out: the terms in shared memory are written out one by one where they are few; else groups of them are a loop.
         rank: which of `tile_plans` products get, the last one if there are no more.
     """
-    for stage in list(s.tree.in_order()):
-        if not is_untouched(s.tree[stage.id]) or tile_plan(s.tree, s.tree[stage.id], target) is None:
-            continue
-        inline_moves(s, stage)
-        plans = tile_plans(s.tree, s.tree[stage.id], target)
-        if not plans:
-            continue
+    for stage, plans in taken(s, lambda one: tile_plans(s.tree, one, target)):
         plan = plans[min(rank, len(plans) - 1)]
         tensor = stage.origin.output(0)
         if plan.parts == 1:
-            _Tiles(s, tensor, tiled_result(s, s.tree[stage.id]), plan, written_out).build()
+            _Tiles(s, tensor, tiled_result(s, stage), plan, written_out).build()
             continue
-        partial = cut_sum(s, s.tree[stage.id], plan.cut_axis, plan.parts)
+        partial = cut_sum(s, stage, plan.cut_axis, plan.parts)
         of_parts = tile_plans(s.tree, partial, target, plan.shape)
         if not of_parts:
             raise InternalError(f"the parts of the sum {stage.name} are no product any more")

@@ -13,7 +13,7 @@ from ...te.extern import ExternOp
 from ...te.operation import ComputeOp
 from ...te.thread_axis import thread_axis
 from ..recurrence import stages_of_steps
-from ..stages import compute_of, is_untouched
+from ..stages import compute_of, untouched
 from .block import limits_of
 from .contraction import schedule_contractions
 from .injective import schedule_injective
@@ -42,7 +42,7 @@ def scheduled_for_gpu(s: Schedule, target: Target, alternative: int = 0, wanted:
     if alternative != 1:
         schedule_short_products(s, target)
     schedule_contractions(s, target, written_out=alternative != 1, rank=max(0, alternative - 1))
-    left = [stage for stage in s.tree.in_order() if not stage.is_placeholder and is_untouched(stage)]
+    left = list(untouched(s))
     rows = 0 if alternative == 1 else rows_for_blocks(s, left, target)
     if rows:
         schedule_rows(s, left, rows, target)

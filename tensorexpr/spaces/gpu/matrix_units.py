@@ -28,8 +28,8 @@ from ...te.tensor import Tensor
 from ...te.tensor_intrin import TensorIntrin
 from ...te.thread_axis import thread_axis
 from ...tir.expr import IterVar
-from ..contractions import inline_moves
-from ..stages import compute_of, is_untouched, tiled_result
+from ..contractions import taken
+from ..stages import compute_of, tiled_result
 from .matrix_plan import EIGHT, SWIZZLED, MatrixPlan, Side, Tiling, apart, matrix_plan
 from .split_sum import add_up, cut_sum
 
@@ -42,22 +42,15 @@ def schedule_on_matrix_units(s: Schedule, target: Target, wanted: Mapping[int, T
         target: what it is for.
         wanted: tilings of stages by number; the others are those of the rule.
     """
-    for stage in list(s.tree.in_order()):
-        tiling = (wanted or {}).get(stage.id)
-        if not is_untouched(s.tree[stage.id]) or matrix_plan(s.tree, s.tree[stage.id], target, tiling) is None:
-            continue
-        inline_moves(s, stage)
-        plan = matrix_plan(s.tree, s.tree[stage.id], target, tiling)
-        if plan is None:
-            continue
+    for stage, plan in taken(s, lambda one: matrix_plan(s.tree, one, target, (wanted or {}).get(one.id))):
         if plan.tiling.parts == 1:
-            _Tiles(s, stage.origin.output(0), tiled_result(s, s.tree[stage.id]), plan).build()
+            _Tiles(s, stage.origin.output(0), tiled_result(s, stage), plan).build()
             continue
-        partial = cut_sum(s, s.tree[stage.id], plan.summed, plan.tiling.parts)
-        plan = matrix_plan(s.tree, partial, target, replace(plan.tiling, parts=1))
-        if plan is None:
+        partial = cut_sum(s, stage, plan.summed, plan.tiling.parts)
+        of_parts = matrix_plan(s.tree, partial, target, replace(plan.tiling, parts=1))
+        if of_parts is None:
             raise InternalError(f"the parts of the sum {stage.name} are no product of matrix units any more")
-        _Tiles(s, partial.origin.output(0), partial.origin.output(0), plan).build()
+        _Tiles(s, partial.origin.output(0), partial.origin.output(0), of_parts).build()
         add_up(s, stage.origin.output(0), target)
 
 

@@ -24,8 +24,8 @@ from ...te.tensor import Tensor
 from ...te.thread_axis import thread_axis
 from ...tir.expr import IterVar, Reduce
 from ..access import element_bytes
-from ..contractions import Operand, inline_moves, operands_of
-from ..stages import compute_of, constant_extents, is_untouched, tiled_result
+from ..contractions import Operand, operands_of, taken
+from ..stages import compute_of, constant_extents, tiled_result
 from .block import WIDEST, Limits, limits_of, preferred_threads
 from .split_sum import add_up, cut_sum, possible_parts
 from .tile_plan import of_one_block
@@ -182,18 +182,12 @@ def _across(results: int, terms: int, each: int, size: int, limits: Limits) -> t
 
 def schedule_short_products(s: Schedule, target: Target) -> None:
     """Schedule all products of a few rows, each with the stage that makes the result of it element by element."""
-    for stage in list(s.tree.in_order()):
-        if not is_untouched(s.tree[stage.id]) or short_plan(s.tree, s.tree[stage.id], target) is None:
-            continue
-        inline_moves(s, stage)
-        plan = short_plan(s.tree, s.tree[stage.id], target)
-        if plan is None:
-            continue
+    for stage, plan in taken(s, lambda one: short_plan(s.tree, one, target)):
         tensor = stage.origin.output(0)
         if plan.parts == 1:
-            _Threads(s, tensor, tiled_result(s, s.tree[stage.id]), plan).build()
+            _Threads(s, tensor, tiled_result(s, stage), plan).build()
             continue
-        partial = cut_sum(s, s.tree[stage.id], len(plan.sizes) - 1, plan.parts)
+        partial = cut_sum(s, stage, len(plan.sizes) - 1, plan.parts)
         of_parts = short_plan(s.tree, partial, target, cut=False)
         if of_parts is None:
             raise InternalError(f"the parts of the sum {stage.name} are no product of a few rows any more")
