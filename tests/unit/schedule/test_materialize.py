@@ -94,7 +94,8 @@ def window(at: str, pixels: int, taps: int = 4, first: int = 0) -> Tensor:
             "more": te.if_then_else(y + r >= 2, X[k, y + r - 2] * W[k, r], 0.0),
         }[at]
 
-    return te.compute((pixels,), lambda y: te.sum(value(y) * W[k, r], axis=[k, r]), name="Y")
+    found: Tensor = te.compute((pixels,), lambda y: te.sum(value(y) * W[k, r], axis=[k, r]), name="Y")
+    return found
 
 
 @pytest.mark.parametrize(
