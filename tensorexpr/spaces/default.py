@@ -158,7 +158,9 @@ def _ends_a_product(s: Schedule, stage: StageNode) -> bool:
     # the list grows while it is walked
     for current in waiting:
         for producer in map(s.tree.producer, s.tree.reads(current)):
-            if needs_multi_level_tiling(producer.op) and result_of(s, producer) is stage.origin.output(0):
+            # A quantised value reads scales and zeros along all axes, as an outer product its vectors, and sums nothing.
+            is_product = needs_multi_level_tiling(producer.op) and bool(producer.compute.reduce_axis)
+            if is_product and result_of(s, producer) is stage.origin.output(0):
                 return True
             if isinstance(producer.attach, Inline):
                 waiting.append(producer)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from math import prod
+from math import gcd, prod
 
+from ..arith.linear import linear_form
+from ..lower.phase0.inline_stages import inline_stages
 from ..schedule.te_schedule import Schedule
 from ..target import Target
 from ..te.tensor import Tensor
-from ..tir.expr import IterVar
+from ..tir.expr import GE, GT, LE, LT, IterVar, Var
+from ..tir.rewriting import walk
 from .access import Loop, is_streamed, merged_loops, stage_reads
 from .blocks_of_axes import loops_at_blocks
 from .gpu import is_gpu
@@ -51,10 +54,36 @@ def _rows(s: Schedule, tensor: Tensor, loops: list[Loop], target: Target) -> lis
     if (place := _before_components(loops, lanes_of(target, tensor.dtype))) is not None:
         return _components(s, tensor, loops, place, target)
     last = loops[-1]
-    outer, inner = s[tensor].split(last.axis, factor=vector_of(s[tensor], last.axis, last.extent, target))
+    outer, inner = s[tensor].split(last.axis, factor=vector_of(s[tensor], last.axis, _part(s, tensor, last, target), target))
     s[tensor].vectorize(inner)
     rows = [loop.axis for loop in loops[:-1]]
     return rows if prod([loop.extent for loop in loops[:-1]]) >= 8 * target.num_cores else [*rows, outer]
+
+
+def _part(s: Schedule, tensor: Tensor, row: Loop, target: Target) -> int:
+    """What to take for a row's extent: the longest part that divides it and all places where it goes on with another operand.
+
+    A vector with such a place inside of it computes both sides in all of its lanes, and reads each by a mask. Parts shorter than a
+    vector of float32 are no gain.
+
+    Example:
+        quantised values beside copied ones, 55 x 55 x (64 + 64) bytes: vectors of 64, not of 128.
+    """
+    bodies = inline_stages(s.tree)[s[tensor].id]
+    found = [_change(node, row.axis.var) for body in bodies for node in walk(body) if isinstance(node, LT | LE | GT | GE)]
+    part = gcd(row.extent, *(place for place in found if place is not None))
+    return part if part >= lanes_of(target, "float32") else row.extent
+
+
+def _change(comparison: LT | LE | GT | GE, axis: Var) -> int | None:
+    """The first value of an axis, counted up, at which its comparison with a constant is another one; None for any other comparison."""
+    less, more = (comparison.b, comparison.a) if isinstance(comparison, GT | GE) else (comparison.a, comparison.b)
+    form = linear_form(less - more)  # < 0 or <= 0
+    sign = form.terms.get(axis, 0)
+    if len(form.terms) != 1 or abs(sign) != 1:
+        return None
+    is_strict = isinstance(comparison, LT | GT)
+    return -form.constant + (not is_strict) if sign == 1 else form.constant + is_strict
 
 
 def _before_components(loops: list[Loop], lanes: int) -> int | None:

@@ -106,8 +106,9 @@ def _is_tuple_of_constants(expr: Any) -> bool:
 
 
 def _is_constant(expr: Any) -> bool:
+    # Begins and ends of slices are tuples of numbers.
     if isinstance(expr, Tuple):
-        return _is_tuple_of_constants(expr)
+        return all(map(_is_constant, expr.fields))
     return not isinstance(expr, (Var, Call, If)) and not symbols_of(expr.struct_info)
 
 

@@ -152,6 +152,24 @@ def main(x: R.Tensor((2,), "float32")) -> R.Tensor:
     assert structural_equal(relax.analysis.remove_all_unused(func.body), pruned.body, map_free_vars=True)
 
 
+def test_parts_of_constants_are_constants() -> None:
+    """Begins and ends of slices are numbers and no tensors: gates of recurrent layers that importers sort were sorted in each run."""
+    text = """
+@R.function
+def main(x: R.Tensor((2, 4), "float32")) -> R.Tensor((2, 4), "float32"):
+    with R.dataflow():
+        a: R.Tensor((1, 4), "float32") = R.strided_slice(R.const([[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]], "float32"), (0,), (1,), (2,))
+        b: R.Tensor((1, 4), "float32") = R.strided_slice(R.const([[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]], "float32"), (0,), (0,), (1,))
+        z: R.Tensor((2, 4), "float32") = R.add(x, R.concat((a, b), axis=0))
+        R.output(z)
+    return z
+"""
+    func: Any = from_source(text)
+    mod = relax.transform.FoldConstant()(tvm.IRModule({"main": func}))
+    (binding,) = mod["main"].body.bindings()
+    assert binding.value.args[1].data.numpy().tolist() == [[5, 6, 7, 8], [1, 2, 3, 4]]
+
+
 def test_bound_parameters_leave_the_signature() -> None:
     mod, given, result = mlp()
     bound = relax.transform.BindParams("main", {"w": given[1], "b": tvm.nd.array(given[2])})(mod)

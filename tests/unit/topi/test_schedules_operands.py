@@ -10,12 +10,15 @@ import pytest
 
 import tensorexpr as tvm
 from tensorexpr import te, tir, topi
+from tensorexpr.arith import Analyzer
+from tensorexpr.schedule.domain import axis_extents
 from tensorexpr.schedule.steps import Materialize
 from tensorexpr.schedule.tree import At, Inline
 from tensorexpr.spaces import parts
 from tensorexpr.target import Target
 from tensorexpr.te.tensor import Tensor
 from tensorexpr.testing.check import assert_schedule_correct
+from tensorexpr.tir.arithmetic import as_int
 from tensorexpr.topi.schedules import default_schedule
 
 TARGET = Target("llvm -mcpu=znver3 -num-cores=2")
@@ -108,3 +111,27 @@ def test_parts_of_one_side_are_computed_once(form: str, monkeypatch: pytest.Monk
     monkeypatch.setattr(parts, "WORTH_A_LOOP", 1)
     assert made() == 1 + (form == "both")
     assert_schedule_correct(default_schedule(tensors, TARGET), tensors, phases=(0,))
+
+
+def beside(quantised: int, copied: int, is_first: bool) -> Tensors:
+    """Bytes of another scale, beside bytes that are copied."""
+    a, b = te.placeholder((6, quantised), "uint8", name="A"), te.placeholder((6, copied), "uint8", name="B")
+    scale, zero = te.placeholder((1,), "float32", name="S"), te.placeholder((1,), "uint8", name="Z")
+    real = te.compute(a.shape, lambda i, j: (a[i, j].astype("int32") - zero[0].astype("int32")).astype("float32") * scale[0], name="R")
+    bytes_ = te.compute(a.shape, lambda i, j: te.max(te.min(te.nearbyint(real[i, j]), 255.0), 0.0).astype("uint8"), name="Q")
+    return [a, b, scale, zero, topi.concatenate([bytes_, b] if is_first else [b, bytes_], axis=1)]
+
+
+@pytest.mark.parametrize(
+    "quantised, copied, is_first, lanes",
+    [(64, 64, True, 64), (32, 96, False, 32), (40, 24, True, 8), (61, 67, True, 128)],
+    ids=["halves", "unequal", "short", "odd"],
+)
+def test_vectors_end_where_a_row_goes_on_with_another_operand(quantised: int, copied: int, is_first: bool, lanes: int) -> None:
+    tensors = beside(quantised, copied, is_first)
+    s = default_schedule(tensors, Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=haswell -num-cores=2"))
+    stored = [stage for stage in s.tree.stages if not stage.is_placeholder and not isinstance(stage.attach, Inline)]
+    assert [stage.name for stage in stored] == ["T_concat"], "scales and zeros are no operands of a product"
+    # behind the rows, the columns and the loop over vectors
+    assert as_int(axis_extents(stored[0], Analyzer())[3]) == lanes
+    assert_schedule_correct(s, tensors)
