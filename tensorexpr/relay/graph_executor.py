@@ -31,9 +31,9 @@ def _leaves(info: Any, value: Any) -> list[Any]:
     return [value]
 
 
-def _infos(info: Any) -> list[Any]:
+def leaf_infos(info: Any) -> list[Any]:
     """What is known of them."""
-    return [leaf for part in info.fields for leaf in _infos(part)] if isinstance(info, TupleStructInfo) else [info]
+    return [leaf for part in info.fields for leaf in leaf_infos(part)] if isinstance(info, TupleStructInfo) else [info]
 
 
 class GraphModule:
@@ -72,6 +72,20 @@ class GraphModule:
             raise ArgumentError(f"input {key} of a network of {len(self._names)}: {', '.join(self._names)}")
         return int(key)
 
+    def _known(self, key: Any) -> int:
+        place = self._place(key)
+        if place is None:
+            raise ArgumentError(f"no input {key!r}; the network has {', '.join(self._names) or 'none'}")
+        return place
+
+    def checked_input(self, key: Any, value: Any) -> NDArray:
+        """A copy of a value as an input, by name or number, takes it; nothing is set.
+
+        Raises:
+            ArgumentError: as `set_input`.
+        """
+        return self._checked(self._known(key), value, True)
+
     def set_input(self, key: Any = None, value: Any = None, **params: Any) -> None:
         """Set inputs to copies of values, so that what becomes of these later doesn't matter.
 
@@ -90,10 +104,7 @@ class GraphModule:
 
     def _set(self, key: Any, value: Any, params: Mapping[str, Any], copied: bool) -> None:
         if key is not None:
-            place = self._place(key)
-            if place is None:
-                raise ArgumentError(f"no input {key!r}; the network has {', '.join(self._names) or 'none'}")
-            self._inputs[place] = self._checked(place, value, copied)
+            self._inputs[self._known(key)] = self._checked(self._known(key), value, copied)
         for name, given in params.items():
             place = self._place(name)
             if place is not None:
@@ -186,7 +197,7 @@ class GraphModule:
         return [self._inputs[n] if n in self._inputs else self._zeros(n) for n in range(len(self._names))]
 
     def _result(self) -> Sequence[Any]:
-        return _infos(self.module.module.functions[_MAIN].ret_struct_info)
+        return leaf_infos(self.module.module.functions[_MAIN].ret_struct_info)
 
     def get_num_outputs(self) -> int:
         """How many results there are."""

@@ -192,9 +192,9 @@ _NOTHING = (
 
 def tune_model(
     tvmc_model: TVMCModel, target: TargetLike, tuning_records: str | os.PathLike[str] | None = None,
-    prior_records: str | os.PathLike[str] | None = None, enable_autoscheduler: bool = True, rpc_key: str | None = None,
+    prior_records: str | os.PathLike[str] | None = None, enable_autoscheduler: bool | None = None, rpc_key: str | None = None,
     hostname: str | None = None, port: int | str = 9090, trials: int | None = None, target_host: TargetLike | None = None,
-    tuner: str = "xgb", min_repeat_ms: int | None = None, early_stopping: int | None = None, timeout: int = 10, repeat: int = _REPEAT,
+    tuner: str | None = None, min_repeat_ms: int | None = None, early_stopping: int | None = None, timeout: int = 10, repeat: int = _REPEAT,
     number: int = _NUMBER, parallel: int = _PARALLEL, hardware_params: Any = None, include_simple_tasks: bool = False,
     log_estimated_latency: bool = False, additional_target_options: Mapping[str, Mapping[str, Any]] | None = None,
     tasks_filter: str = "all", desired_layout: str | None = None, desired_layout_ops: Sequence[str] | None = None,
@@ -208,11 +208,12 @@ def tune_model(
         target: what for.
         tuning_records: the log; one that is there is continued. By default in a folder for temporary files.
         prior_records: another log, whose records are taken over first.
-        enable_autoscheduler: by the auto-scheduler, each kernel with what is fused in it; False for AutoTVM's templates of operators.
+        enable_autoscheduler: by the auto-scheduler, each kernel with what is fused in it; False for AutoTVM's templates of operators. By
+            default as `tuner` has it.
         rpc_key, hostname, port: of the devices to measure on, and of their tracker; none measures here.
         trials: programs that are measured in all, by AutoTVM for each task; as many as there is time for under a budget, else 10,000.
         target_host: the target's host.
-        tuner: of AutoTVM, one of `TUNERS`.
+        tuner: of AutoTVM, one of `TUNERS`, "xgb" if only `enable_autoscheduler` asks for it.
         min_repeat_ms: the least milliseconds of a measurement.
         early_stopping: end when so many trials brought nothing better.
         timeout, repeat, number, parallel: of measuring: seconds, measurements and runs of a program; compilers at a time. Under a budget
@@ -239,7 +240,7 @@ def tune_model(
     transforms = parse_graph_transform_args(locals())
     check_tracker(hostname, rpc_key)
     there = (rpc_key, hostname, int(port)) if hostname and rpc_key else None
-    by = _style(enable_autoscheduler, by, budget_s, trials)
+    by = _style(tuner is None if enable_autoscheduler is None else enable_autoscheduler, by, budget_s, trials)
     chosen, _ = target_from_cli(target, additional_target_options)
     log = os.fspath(tuning_records or tvmc_model.default_tuning_records_path())
     mod, params = tvmc_model.mod, tvmc_model.params
@@ -263,8 +264,10 @@ def tune_model(
     _take_over(prior_records, log)
     known = log if os.path.exists(log) else None
     if by is None:
-        tune_tasks(selected, log, measuring.of_autotvm(), tuner, trials or 10_000, early_stopping, known)
+        tune_tasks(selected, log, measuring.of_autotvm(), tuner or "xgb", trials or 10_000, early_stopping, known)
     else:
+        if trials is not None and trials < len(selected):
+            raise TVMCException(f"--trials {trials}: there are {len(selected)} tasks, each of which takes one at least; --tasks takes some")
         weight_of = {id(task): count for task, count in zip(tasks, counts, strict=True)}
         options = measuring.of_trials(trials if trials is not None else 10_000, early_stopping, log)
         schedule_tasks(selected, [weight_of[id(task)] for task in selected], options, known, log_estimated_latency, by)
@@ -413,8 +416,8 @@ def drive_tune(args: argparse.Namespace) -> int:
         raise TVMCException(f"--enable-autoscheduler and --by {args.by} say two things; leave out one of them")
     try:
         log = tune_model(
-            model, args.target, args.output, args.tuning_records, args.tuner is None, args.rpc_key, host, port or 9090,
-            args.trials if args.trials is not None or args.budget is not None else 1000, args.target_host, args.tuner or "xgb",
+            model, args.target, args.output, args.tuning_records, None, args.rpc_key, host, port or 9090,
+            args.trials if args.trials is not None or args.budget is not None else 1000, args.target_host, args.tuner,
             args.min_repeat_ms, args.early_stopping, args.timeout, args.repeat, args.number, args.parallel,
             auto_scheduler.HardwareParams(**numbers, target=args.target) if numbers else None, args.include_simple_tasks,
             args.log_estimated_latency, reconstruct_target_args(args), args.tasks, budget_s=args.budget, by=args.by, inputs=args.inputs,

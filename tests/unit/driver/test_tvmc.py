@@ -273,6 +273,12 @@ def test_templates_are_tuned(folder: Path, tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr("tensorexpr.autotvm.tuner.GATuner.tune", tune)
     assert main(["tune", str(folder / "net.relay"), "-o", str(tmp_path / "r.json"), "--tuner", "ga", "--trials", "3"]) == 130
     assert asked == {"n_trial": 3, "early_stopping": None}
+    # as a function, too, a tuner's name is enough
+    with pytest.raises(KeyboardInterrupt):
+        tvmc.tune(tvmc.load(folder / "net.relay"), "llvm", tmp_path / "r.json", tuner="ga", trials=5)
+    assert asked == {"n_trial": 5, "early_stopping": None}
+    with pytest.raises(tvmc.TVMCException, match="--trials 0: there are 1 tasks"):
+        tvmc.tune(tvmc.load(folder / "net.relay"), "llvm", tmp_path / "r.json", trials=0)
 
 
 def test_a_budget_of_seconds_is_that_of_the_network(
