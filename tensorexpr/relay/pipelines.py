@@ -15,7 +15,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-from ..errors import ArgumentError, DeclarationError
+from ..errors import ArgumentError, DeclarationError, TensorExprError
 from ..relax.runtime.machine import VirtualMachine
 from ..runtime import load_module
 from ..runtime.device import Device, cpu, device
@@ -279,7 +279,8 @@ class PipelineModule:
             sleep_interval: accepted: waiting takes no turns.
 
         Raises:
-            ArgumentError: if all were taken, and these would be waited for; what a network raised, which ends no other run.
+            ArgumentError: if all were taken, and these would be waited for.
+            TensorExprError: of what a network raised, which ends no other run.
         """
         if self._taken == self._runs and synchronize:
             raise ArgumentError(f"get_output: the results of all {self._runs} runs were taken; call run()")
@@ -288,8 +289,7 @@ class PipelineModule:
         found = [queue.get() for queue in self._results]
         self._taken += 1
         if failed := next((value for value in found if isinstance(value, _Failed)), None):
-            failed.error.add_note(f"in network {failed.number} of a pipeline, run {self._taken}")
-            raise failed.error
+            raise TensorExprError(f"network {failed.number} of a pipeline in run {self._taken}: {failed.error}") from failed.error
         return found
 
     @property

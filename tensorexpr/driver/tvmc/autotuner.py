@@ -31,7 +31,7 @@ from .compiler import (
     reconstruct_target_args,
     target_from_cli,
 )
-from .model import TVMCException, TVMCModel
+from .model import TVMCException, TVMCModel, check_folder
 from .runner import Inputs, check_tracker, read_inputs, tracker_host_port_from_cli
 
 TUNERS = (
@@ -404,6 +404,7 @@ def drive_tune(args: argparse.Namespace) -> int:
     """Run the subcommand `tune`; returns the exit code, 130 if it was interrupted."""
     from .frontends import load_model
 
+    check_folder(args.output)
     model = load_model(args.FILE, args.model_format, args.input_shapes)
     host, port = tracker_host_port_from_cli(args.rpc_tracker)
     numbers = {name: getattr(args, name) for name in _HARDWARE if getattr(args, name) is not None}

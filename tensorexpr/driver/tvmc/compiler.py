@@ -30,7 +30,7 @@ from ...target import Target, TargetLike
 from ...tir.function import IRModule
 from ...tir.op_registry import Op
 from ...tune.records.v02 import parse_v02
-from .model import FORMATS, TVMCException, TVMCModel, TVMCPackage
+from .model import FORMATS, TVMCException, TVMCModel, TVMCPackage, check_folder
 
 _DUMPS = ("ll", "asm", "relay", "tir")
 TransformArgs = Mapping[str, Any] | None
@@ -415,6 +415,7 @@ def drive_compile(args: argparse.Namespace) -> int:
     """Run the subcommand `compile`; returns the exit code."""
     from .frontends import load_model
 
+    check_folder(args.output)
     model = load_model(args.FILE, args.model_format, args.input_shapes)
     package = compile_model(
         model, args.target, args.opt_level, reconstruct_registry_entity(args, Executor), reconstruct_registry_entity(args, Runtime),

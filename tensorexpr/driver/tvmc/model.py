@@ -70,6 +70,17 @@ def _members(path: str, names: tuple[str, ...], what: str) -> dict[str, bytes]:
         raise TVMCException(f"{path} is no {what}: {error}") from None
 
 
+def check_folder(path: str | os.PathLike[str] | None) -> None:
+    """Raise for a file whose folder isn't there, before time is spent on what is to be written to it.
+
+    Raises:
+        TVMCException: with the folder.
+    """
+    folder = os.path.dirname(path or "")
+    if folder and not os.path.isdir(folder):
+        raise TVMCException(f"{os.fspath(path or '')}: there is no folder {folder} to write it to")
+
+
 class TVMCModel:
     """A network with its parameters.
 

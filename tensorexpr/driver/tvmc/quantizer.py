@@ -23,7 +23,7 @@ from ...runtime.ndarray import array
 from ...target import TargetLike
 from ...tir.function import IRModule
 from .compiler import add_model_args, generate_target_args, reconstruct_target_args, target_from_cli
-from .model import TVMCException, TVMCModel
+from .model import TVMCException, TVMCModel, check_folder
 from .runner import Inputs, make_inputs_dict, read_inputs
 
 _SECONDS = 4.0  # of timing both, in turn
@@ -263,6 +263,7 @@ def drive_quantize(args: argparse.Namespace) -> int:
     if args.calibration and args.fill_mode:
         raise TVMCException("--fill-mode makes inputs up where there is no --calibration; give one of both")
     read_inputs(args.calibration)  # a file that doesn't fit is told before the network is built
+    check_folder(args.output)
     model = load_model(args.FILE, args.model_format, args.input_shapes)
     found = quantize_model(
         model, args.calibration, target, args.inputs, args.activations, not args.per_tensor, args.method, args.percentile,

@@ -17,7 +17,7 @@ from ...relax.runtime.machine import Report
 from ...relay.graph_executor import GraphModule, GraphModuleDebug
 from ...runtime.device import Device, cpu, device
 from ...tir.dtype import to_numpy
-from .model import TVMCException, TVMCPackage, TVMCResult
+from .model import TVMCException, TVMCPackage, TVMCResult, check_folder
 
 FILL_MODES = ("zeros", "ones", "random")
 _LIBRARY = "network.so"
@@ -249,6 +249,7 @@ def drive_run(args: argparse.Namespace) -> int:
     """Run the subcommand `run`; returns the exit code."""
     from .profile import page
 
+    check_folder(args.outputs)
     host, port = tracker_host_port_from_cli(args.rpc_tracker)
     result = run_module(
         TVMCPackage(args.PATH), args.device, host, port or 9090, args.rpc_key, args.inputs, args.fill_mode,

@@ -15,6 +15,7 @@ from ..build import build
 from ..expr import BindingBlock, Function, SeqExpr, Tuple, Var, VarBinding
 from ..runtime.machine import VirtualMachine
 from ..transform.dataflow import ConvertToDataflow, ToNonDataflow
+from ..transform.fold_scale import ANCHORS
 from ..transform.pipeline import run_phases
 from ..transform.static_quantization import Site, StaticQuantization, sites
 from .ranges import BINS, METHODS, Seen
@@ -73,13 +74,16 @@ def quantize(
         skip: the numbers of convolutions that stay in floats, from 0.
 
     Raises:
-        DeclarationError: for options that there aren't, a module without "main", or if nothing can be quantised.
+        DeclarationError: for options or operators that there aren't, a module without "main", or if nothing can be quantised.
         ArgumentError: for samples that don't fit, or none.
     """
     if method not in METHODS:
         raise DeclarationError(f"method {method!r}: there are {', '.join(METHODS)}")
     if not 0 < percentile <= 100:
         raise DeclarationError(f"a percentile is more than 0 and at most 100, not {percentile}")
+    known = sorted(str(op).removeprefix("relax.") for op in ANCHORS)
+    if unknown := [name for name in operators or () if name not in known]:
+        raise DeclarationError(f"no operator {', '.join(map(repr, unknown))} is quantised; there are {', '.join(known)}")
     if not samples and limit is None:
         raise ArgumentError("quantize needs samples: inputs like those that the network will get")
     simple = ToNonDataflow()(run_phases(mod, upto=_SIMPLIFIED))

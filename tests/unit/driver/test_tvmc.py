@@ -281,6 +281,23 @@ def test_templates_are_tuned(folder: Path, tmp_path: Path, monkeypatch: pytest.M
         tvmc.tune(tvmc.load(folder / "net.relay"), "llvm", tmp_path / "r.json", trials=0)
 
 
+def test_folders_that_arent_there_are_told_at_once(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before what takes its time."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("tensorexpr.driver.tvmc.frontends.load_model", lambda *_: pytest.fail("a model is loaded"))
+    monkeypatch.setattr(runner, "run_module", lambda *_: pytest.fail("a package runs"))
+    for command, option in (
+        ("compile net.relay", "x.so"),
+        ("quantize net.relay", "x.tar"),
+        ("tune net.relay", "r.json"),
+        ("run x.so", "y.npz"),
+    ):
+        assert main([*command.split(), "-o", f"none/{option}"]) == 4
+        assert f"none/{option}: there is no folder none to write it to" in capsys.readouterr().err
+
+
 def test_a_budget_of_seconds_is_that_of_the_network(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -165,8 +165,8 @@ def main(x: R.Tensor((2, 4), "float32")) -> R.Tensor((2, 4), "float32"):
     return z
 """
     func: Any = from_source(text)
-    mod = relax.transform.FoldConstant()(tvm.IRModule({"main": func}))
-    (binding,) = mod["main"].body.bindings()
+    folded: Any = relax.transform.FoldConstant()(tvm.IRModule({"main": func}))["main"]
+    (binding,) = folded.body.bindings()
     assert binding.value.args[1].data.numpy().tolist() == [[5, 6, 7, 8], [1, 2, 3, 4]]
 
 

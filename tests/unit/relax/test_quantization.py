@@ -87,6 +87,8 @@ def test_what_stays_in_floats() -> None:
     assert "in floats: matmul" in str(quantize(mod, [given])) and "the right operand isn't constant" in str(quantize(mod, [given]))
     with pytest.raises(DeclarationError, match="nothing of this network can be quantised: matmul: matmul isn't asked for"):
         quantize(mod, [given], operators=["nn.conv2d"])
+    with pytest.raises(DeclarationError, match=r"no operator 'nn\.conv' is quantised; there are .*matmul.*nn\.conv2d"):
+        quantize(mod, [given], operators=["matmul", "nn.conv"])
     with pytest.raises(DeclarationError, match="method 'guess': there are minmax, entropy, percentile"):
         quantize(mod, [given], method="guess")
     with pytest.raises(DeclarationError, match="not 101"):

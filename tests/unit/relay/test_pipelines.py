@@ -11,7 +11,7 @@ import pytest
 import tensorexpr as tvm
 from tensorexpr import relay
 from tensorexpr.contrib import pipeline_executor, pipeline_executor_build
-from tensorexpr.errors import ArgumentError, DeclarationError
+from tensorexpr.errors import ArgumentError, DeclarationError, TensorExprError
 from tensorexpr.relay.pipeline_config import PipelineConfig
 from tensorexpr.relay.pipelines import PipelineModule
 
@@ -20,8 +20,8 @@ def networks() -> tuple[Any, Any, Any]:
     """x -> (x + 1, x * 2); (a, w) -> a * w; (c, d) -> c - d."""
     x, a, w, c, d = (relay.var(name, shape=(2, 3)) for name in "xawcd")
     one, two = relay.const(1.0), relay.const(2.0)
-    first = relay.Function([x], relay.Tuple([relay.add(x, one), relay.multiply(x, two)]))
-    second, third = relay.Function([a, w], relay.multiply(a, w)), relay.Function([c, d], relay.subtract(c, d))
+    first = relay.Function((x,), relay.Tuple([relay.add(x, one), relay.multiply(x, two)]))
+    second, third = relay.Function((a, w), relay.multiply(a, w)), relay.Function((c, d), relay.subtract(c, d))
     return tuple(tvm.IRModule.from_expr(func) for func in (first, second, third))  # type: ignore[return-value]
 
 
@@ -108,9 +108,8 @@ def test_what_a_network_raises_gets_to_who_waits(factory: Any, monkeypatch: pyte
     pipeline.set_input("data", W)
     pipeline.run()
     pipeline.run()
-    with pytest.raises(ArgumentError, match="no luck") as raised:
+    with pytest.raises(TensorExprError, match="network 1 of a pipeline in run 1: no luck"):
         pipeline.get_output()
-    assert raised.value.__notes__ == ["in network 1 of a pipeline, run 1"]
     np.testing.assert_array_equal(pipeline.get_output()[0].numpy(), expected(W))
 
 
@@ -143,7 +142,7 @@ def test_what_cant_be_connected() -> None:
     with pytest.raises(DeclarationError, match="leads to another network already"):
         config["input"]["data"].connect(config[third]["input"]["c"])
     other = relay.var("z", shape=(4,))
-    fourth = tvm.IRModule.from_expr(relay.Function([other], other))
+    fourth = tvm.IRModule.from_expr(relay.Function((other,), other))
     with pytest.raises(DeclarationError, match=r"a Tensor\[\(2, 3\), float32\] is no Tensor\[\(4\), float32\]"):
         config[first]["output"][1].connect(config[fourth]["input"]["z"])
     with pytest.raises(DeclarationError, match="connected are none"):
