@@ -32,7 +32,7 @@ def _leaves(info: Any, value: Any) -> list[Any]:
 
 
 def leaf_infos(info: Any) -> list[Any]:
-    """What is known of them."""
+    """What is known of the results of a network, one behind the other."""
     return [leaf for part in info.fields for leaf in leaf_infos(part)] if isinstance(info, TupleStructInfo) else [info]
 
 

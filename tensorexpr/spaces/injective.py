@@ -71,7 +71,7 @@ def _part(s: Schedule, tensor: Tensor, row: Loop, target: Target) -> int:
     """
     bodies = inline_stages(s.tree)[s[tensor].id]
     found = [_change(node, row.axis.var) for body in bodies for node in walk(body) if isinstance(node, LT | LE | GT | GE)]
-    part = gcd(row.extent, *(place for place in found if place is not None))
+    part = gcd(row.extent, *(place for place in found if place is not None and 0 < place < row.extent))
     return part if part >= lanes_of(target, "float32") else row.extent
 
 
