@@ -307,7 +307,11 @@ class GraphPrinter:
 
 
 def graph_lines(func: Any, name: str, indent: int, options: Options, in_module: bool) -> list[str]:
-    """A function of a graph as lines."""
+    """A function of a graph as lines; one of elsewhere is a name of the module."""
+    if isinstance(func, ExternFunc):
+        printer = GraphPrinter(options, in_module)
+        stated = "" if func.stated is None else f", {printer.info(func.stated)}"
+        return [f"{_INDENT * indent}{identifier(name)} = {options.relax_prefix}.ExternFunc({quoted(func.global_symbol)}{stated})"]
     return GraphPrinter(options, in_module).function(func, name, indent)
 
 

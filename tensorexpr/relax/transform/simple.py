@@ -15,6 +15,7 @@ from ..expr import (
     Binding,
     Call,
     Constant,
+    ExternFunc,
     Function,
     If,
     Tuple,
@@ -31,7 +32,9 @@ _LARGEST_FOLDED = 1 << 22  # elements of a constant that is made; more only wher
 
 
 def DeadCodeElimination(entry_functions: Sequence[str] | None = None) -> ModulePass:
-    """A pass: bindings and functions that nothing uses go. `entry_functions` are used, besides those with a "global_symbol"."""
+    """A pass: bindings and functions that nothing uses go. `entry_functions` are used; without them those with a "global_symbol" and
+    registered ones are.
+    """
 
     def run(mod: IRModule) -> IRModule:
         made = IRModule(attrs=mod.attrs, global_infos=mod.global_infos)
@@ -56,6 +59,8 @@ def DeadCodeElimination(entry_functions: Sequence[str] | None = None) -> ModuleP
 
 
 def _is_entry(func: Any) -> bool:
+    if isinstance(func, ExternFunc):
+        return True
     return "global_symbol" in getattr(func, "attrs", {}) and not (isinstance(func, PrimFunc) and func.attrs.get("tir.is_private"))
 
 

@@ -183,12 +183,21 @@ class ProgramReader:
                 if not isinstance(value, Mapping):
                     self._fail(child, "expected I.module_attrs({...}) or functions")
                 (infos if isinstance(value, _Infos) else attrs).update(value)
+            elif isinstance(child, ast.Assign) and isinstance(child.targets[0], ast.Name):
+                functions[child.targets[0].id] = self._registered(child)
             elif not isinstance(child, ast.Pass) and not _is_docstring(child):
                 self._fail(child, "expected a function under @T.prim_func")
         module = IRModule({name: func for name, func in functions.items()}, attrs, infos)
         for child in later:  # functions of graphs call each other and the tensor functions, wherever these stand
             module.update_func(child.name, self._function(child, module))
         return module
+
+    def _registered(self, node: ast.Assign) -> Any:
+        """``add = R.ExternFunc("my_add")``: a registered function, by a name of the module."""
+        value = self._reader().value(node.value)
+        if not hasattr(value, "global_symbol"):
+            self._fail(node, 'a module has functions, under @T.prim_func or @R.function, and registered ones: name = R.ExternFunc("name")')
+        return value
 
     def _reader(self, context: Context | None = None) -> FunctionReader:
         return FunctionReader(self._source, Scope(self._captured), context or Context(), MODULES)

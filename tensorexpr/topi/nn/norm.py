@@ -15,12 +15,12 @@ from ...errors import DeclarationError
 from ...te.declare import compute
 from ...te.tensor import Tensor
 from ...tir import intrin
-from ...tir.arithmetic import cast, const, maximum
+from ...tir.arithmetic import as_int, cast, const, maximum
 from ...tir.expr import PrimExpr, Var
 from .. import tag
 from ..math import axis_names, identity
 from ..reduction import full_index, reduce_axes
-from ..utils import extent_value, get_const_int, need_equal, positive_axes, positive_axis
+from ..utils import extent_value, need_equal, positive_axes, positive_axis
 from .padding import pad
 
 # A sum and a sum of squares.
@@ -247,7 +247,9 @@ def group_norm(data: Tensor, gamma: Tensor, beta: Tensor, num_groups: int, chann
         A tensor like `data` (Wu and He 2018).
     """
     place = positive_axis("group_norm", channel_axis, data.ndim)
-    channels = get_const_int(data.shape[place])
+    channels = as_int(data.shape[place])
+    if channels is None:
+        raise DeclarationError(f"group_norm: groups are cut of channels of a known number, not of {data.shape[place]}, axis {place}")
     if num_groups < 1 or channels % num_groups:
         raise DeclarationError(f"group_norm: {channels} channels can't be cut in {num_groups} groups")
     size = channels // num_groups

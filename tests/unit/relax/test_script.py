@@ -311,3 +311,22 @@ def test_the_bare_word_for_tuples_says_nothing_of_their_fields() -> None:
     assert len(found.ret_struct_info.fields) == 2
     with pytest.raises(ParseError, match="where its signature says"):
         tvm.script.from_source(text.format("R.Tuple()"))
+
+
+def test_registered_functions_of_a_module() -> None:
+    text = """
+@I.ir_module
+class Module:
+    other = R.ExternFunc("o.x", R.Callable((R.Tensor((4,), dtype="float32"),), R.Tensor((4,), dtype="float32"), True))
+
+    plain = R.ExternFunc("plain")
+
+    @R.function
+    def main(x: R.Tensor((4,), dtype="float32")) -> R.Tensor((4,), dtype="float32"):
+        return x
+"""
+    mod = from_source(text)
+    assert text.strip() in mod.script() and structural_equal(from_source(mod.script()), mod)
+    assert structural_equal(mod["other"], relax.ExternFunc("o.x", mod["other"].stated)) and mod["plain"].global_symbol == "plain"
+    with pytest.raises(ParseError, match="registered ones"):
+        from_source(text.replace('R.ExternFunc("plain")', "R.prim_value(3)"))

@@ -265,6 +265,10 @@ BAD = [
     (lambda x, w: topi.nn.pool2d(x, 2, 2, 1, 0, "median"), 'takes "max" or "avg"'),
     (lambda x, w: topi.nn.pad(x, (1, 2)), "pad_before has 2 numbers"),
     (lambda x, w: topi.nn.group_norm(x, x, x, 3, 1, (2,)), "can't be cut in 3 groups"),
+    (
+        lambda x, w: topi.nn.group_norm(te.placeholder((1, te.var("c"), 6)), x, x, 3, 1, (2,)),
+        "channels of a known number, not of c, axis 1",
+    ),
     (lambda x, w: topi.nn.conv2d_transpose_nchw(x, x, 1, 0, None, 1), "must be less than strides"),
     (lambda x, w: topi.einsum("ij->k", te.placeholder((2, 2))), "takes letters of the operands"),
 ]
