@@ -100,6 +100,7 @@ class BlockProgram:
         body = func.body
         if not isinstance(body, BlockRealize) or body.iter_values or body.block.iter_vars:
             body = BlockRealize((), IntImm("bool", 1), Block((), (), (), ROOT, body))
+            func = func.without_attr("from_legacy_te_schedule")  # which says that there are no blocks to lower
         return BlockProgram(func.with_body(_own_variables(body, set())))
 
     @cached_property

@@ -6,6 +6,7 @@ from collections import Counter
 from math import prod
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tensorexpr
@@ -288,3 +289,13 @@ def test_reorder_of_no_loops_changes_nothing() -> None:
 def test_an_output_without_a_name_is_a_record_error() -> None:
     with pytest.raises(RecordError):
         Trace.apply_json_to_schedule([[["GetBlock", [], ["C", "main"], [""]]], []], tir.Schedule(matmul()))
+
+
+def test_a_function_of_loops_gets_a_root_block_and_can_be_built() -> None:
+    a = te.placeholder((6,), name="A")
+    b = te.compute((6,), lambda i: a[i] + 1.0, name="B")
+    sch = tir.Schedule(tensorexpr.lower(te.create_schedule(b.op), [a, b]))
+    assert isinstance(sch.mod["main"].body, tir.BlockRealize)
+    given, found = np.arange(6, dtype="float32"), np.zeros(6, "float32")
+    tensorexpr.build(sch.mod)(given, found)
+    assert found.tolist() == (given + 1).tolist()
