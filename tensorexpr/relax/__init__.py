@@ -19,7 +19,7 @@ build, runtime      executables and the virtual machine
 tuning              tune_network: a network's kernels searched within seconds
 """
 
-from ..later import later
+from ..later import later, stand_for
 from ..tir.function import GlobalVar
 from ..tir.op_registry import Op as Op
 from . import analysis, dpl, expr, expr_functor, op, pipeline, printer, struct_info, transform, utils, vm
@@ -68,6 +68,8 @@ from .struct_info import (
 from .transform.pipeline import get_pipeline, register_pipeline
 from .types import DynTensorType, FuncType, ObjectType, PackedFuncType, ShapeType, TupleType
 
+stand_for(__name__, "vm_build=.vm")
+vm_build = vm  # where releases before 0.20 have `build`
 # What few programs need.
 __getattr__, __dir__ = later(
     __name__, {".exec_builder": "ExecBuilder", ".tuning": "NetworkTuning tune_network"}, "frontend testing training"
@@ -81,4 +83,5 @@ __all__ = [
     "TupleStructInfo", "TupleType", "VMInstrumentReturnKind", "Var", "VarBinding", "VirtualMachine", "analysis", "build", "call_dps_packed",
     "call_pure_packed", "call_tir", "call_tir_inplace", "call_tir_with_grad", "const", "convert_to_expr", "dpl", "expr", "expr_functor",
     "extern", "get_pipeline", "get_shape_of", "op", "pipeline", "printer", "register_pipeline", "struct_info", "transform", "utils", "vm",
+    "vm_build",
 ]  # fmt: skip

@@ -310,7 +310,7 @@ class BlockBuilder:
             raise DeclarationError(f"function {state['name']!r} has its parameters already: state them once")
         if given is None:
             raise DeclarationError(f"function {state['name']!r} has no parameters: state them, an empty list for none")
-        result = convert_to_expr(output)
+        result = self._outliving(convert_to_expr(output))
         if not isinstance(result, (Var, Tuple, *_LEAVES)):
             result = self.bind(self.normalize(result), "", False)
         self._close()
@@ -323,6 +323,15 @@ class BlockBuilder:
         self._names.add(state["name"])
         self._module.update_func(state["name"], func)  # type: ignore[arg-type]
         return GlobalVar(state["name"])
+
+    def _outliving(self, result: Any) -> Any:
+        """A result in which variables that end with their dataflow block are those that `emit_output` made of them."""
+        if isinstance(result, Tuple):
+            return Tuple(tuple(map(self._outliving, result.fields)))
+        if not isinstance(result, DataflowVar):
+            return result
+        made = (var for var, value in self._values.items() if value is result and not isinstance(var, DataflowVar))
+        return next(made, result)
 
     def add_func(self, func: Any, func_name: str) -> GlobalVar:
         """Add a function under a free name; the same one twice is one.

@@ -18,7 +18,7 @@ import numpy as np
 from ..errors import DeclarationError, TypeMismatchError
 from ..tir.arithmetic import convert
 from ..tir.attrs import EMPTY, FrozenMap
-from ..tir.expr import PrimExpr
+from ..tir.expr import PrimExpr, Type
 from ..tir.function import GlobalVar, IRModule, PrimFunc
 from ..tir.node import Object
 from ..tir.op_registry import Op
@@ -433,13 +433,15 @@ def convert_to_expr(value: Any) -> Any:
     raise TypeMismatchError(f"a value of a graph is an expression, a number, a string or a tuple of these, not {type(value).__name__}")
 
 
-def const(value: Any, dtype: str | None = None) -> Constant:
+def const(value: Any, dtype: str | StructInfo | Type | None = None) -> Constant:
     """A constant tensor.
 
     Args:
         value: a number, a list, a NumPy array or an NDArray.
-        dtype: of elements; as the value has it, and float32 and int32 of Python's numbers.
+        dtype: of elements, or a struct info or a type with it; as the value has it, and float32 and int32 of Python's numbers.
     """
+    if isinstance(dtype, (StructInfo, Type)):
+        dtype = getattr(dtype, "dtype", None)
     if hasattr(value, "numpy") and dtype is None:
         return Constant(value)
     given = np.asarray(value.numpy() if hasattr(value, "numpy") else value)

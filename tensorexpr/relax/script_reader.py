@@ -21,7 +21,7 @@ from .block_builder import BlockBuilder
 from .expr import Call, DataflowVar, Function, If, RelaxExpr, SeqExpr, Tuple, TupleGetItem, Var, convert_to_expr
 from .ops.row import row_of
 from .relations import BaseCheckResult, bind_symbols, struct_info_base_check, without_symbols
-from .script_words import RELAX, Cast, EmitTe, GraphContext, Output, info_of
+from .script_words import PACKAGE, RELAX, Cast, EmitTe, GraphContext, Output, info_of
 from .struct_info import FuncStructInfo, ObjectStructInfo, StructInfo, TupleStructInfo, symbols_of
 
 
@@ -408,5 +408,5 @@ def declared(source: Source, captured: Mapping[str, Any], node: ast.FunctionDef)
 
 
 GRAPHS.update(read=read_function, declare=declared)
-MODULES.update({"tensorexpr.script.relax": RELAX, "tensorexpr.relax.script": RELAX})
+MODULES.update({"tensorexpr.relax": PACKAGE, "tensorexpr.script.relax": RELAX, "tensorexpr.relax.script": RELAX})
 __all__ = ["TYPES", "DataflowVar", "GraphReader", "Tuple", "declared", "read_function"]

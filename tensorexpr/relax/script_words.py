@@ -244,6 +244,16 @@ RELAX = Namespace(
         "tuple": Word("R.tuple", lambda *fields: Tuple(fields)),
     },
 )
+
+
+def _of_package(name: str) -> Any:
+    """What `relax.name` is in a script: what the package has by that name, else the word of R, as programs of 2022 write these."""
+    from .. import relax
+
+    return getattr(relax, name, None) or RELAX.find(name)
+
+
+PACKAGE = Namespace("relax", {}, _of_package)
 _BARE = {
     "R.Tensor": TensorStructInfo(None, ""), "R.Object": ObjectStructInfo(), "R.Shape": ShapeStructInfo(),
     "R.Prim": PrimStructInfo(), "R.Tuple": TupleStructInfo(()), "R.Callable": FuncStructInfo.opaque_func(),

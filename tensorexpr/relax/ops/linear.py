@@ -92,9 +92,25 @@ def linear(data: Any, weight: Any, bias: Any = None, out_dtype: str | None = Non
     return product if bias is None else add(product, bias)
 
 
-def dense(data: Any, weight: Any, bias: Any = None) -> Call:
-    """As `linear`, by its name of 2022."""
-    return linear(data, weight, bias)
+def _te_dense(data: Any, weight: Any) -> Any:
+    return matmul_of(data, weight, transposed=True, name="dense")
+
+
+@operator("nn.dense", Pattern.OUT_FUSABLE, te=_te_dense, numpy=lambda data, weight: np.matmul(data, weight.T))
+def dense(data: Expr, weight: Expr) -> StructInfo:
+    """`data @ weight.T`, by its name of 2022: [..., k] and [n, k] give [..., n]. Builds make `matmul` of it."""
+    x, w = tensor(data, "data"), tensor(weight, "weight")
+    if w.ndim not in (-1, 2) or x.ndim == 0:
+        raise DeclarationError(
+            f"relax.op.nn.dense: weights are [outputs, inputs], and data has an axis of inputs, not {w.info} and {x.info}"
+        )
+    if x.dtype != w.dtype and x.dtype and w.dtype:
+        raise TypeMismatchError(f"relax.op.nn.dense: operands of {x.dtype} and {w.dtype}; use astype")
+    if x.extents is None or w.extents is None:
+        return x.like(None, x.dtype, x.ndim)
+    if same_extents(x.extents[-1], w.extents[1]) is False:
+        raise DeclarationError(f"relax.op.nn.dense: {x.info} has {x.extents[-1]} inputs, and {w.info} takes {w.extents[1]}")
+    return x.like([*x.extents[:-1], w.extents[0]], x.dtype)
 
 
 def spelled_out(subscripts: str, ndims: Sequence[int]) -> str:

@@ -8,7 +8,8 @@ from ...lower.passes import ModulePass
 from ..expr import Call, Function, Tuple, const
 from ..ops.create import ones_like
 from ..ops.elementwise import add, divide, multiply, sqrt, square, subtract
-from ..ops.manipulate import expand_dims
+from ..ops.linear import matmul
+from ..ops.manipulate import expand_dims, permute_dims
 from ..ops.reduce import mean, variance
 from ..ops.row import row_of
 from ..struct_info import TensorStructInfo
@@ -93,8 +94,14 @@ def _kept(graph: Rewriter, call: Call) -> Any:
     return Tuple((call.args[0], ones_like(call.args[0])))
 
 
-INFERENCE: Rules = {"relax.nn.batch_norm": [_for_inference], "relax.nn.dropout": [_kept]}
+def _dense(graph: Rewriter, call: Call) -> Any:
+    """By the product that all rules for products know."""
+    return matmul(call.args[0], graph.emit(permute_dims(call.args[1])))
+
+
+INFERENCE: Rules = {"relax.nn.batch_norm": [_for_inference], "relax.nn.dropout": [_kept], "relax.nn.dense": [_dense]}
 TRAINING: Rules = {
+    "relax.nn.dense": [_dense],
     "relax.nn.batch_norm": [_for_training],
     "relax.nn.layer_norm": [_layer_norm],
     "relax.nn.rms_norm": [_rms_norm],

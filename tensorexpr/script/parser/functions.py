@@ -131,7 +131,10 @@ class ProgramReader:
         # For functions of graphs alone: their readers stand in a higher row, and are loaded when a text needs them.
         if any(isinstance(node, ast.FunctionDef) and _decorator(node) == "function" for node in ast.walk(tree)):
             graphs()
-            self._captured.setdefault("R", MODULES["tensorexpr.script.relax"])
+            words = MODULES["tensorexpr.script.relax"]
+            # Programs of 2022 write types without R.
+            for name in ("R", "Tensor", "Shape", "Object", "Tuple", "Callable"):
+                self._captured.setdefault(name, words if name == "R" else words.find(name))
         found: list[ast.FunctionDef | ast.ClassDef] = []
         for node in tree.body:
             if isinstance(node, ast.ImportFrom):

@@ -173,3 +173,67 @@ def test_shapes_of_all_years() -> None:
     np.testing.assert_allclose(vm["old"](x).numpy(), np.maximum(x, 0) + 1, rtol=1e-6)
     np.testing.assert_allclose(vm["new"](x).numpy(), (x + 2).reshape(-1), rtol=1e-6)
     assert structural_equal(from_source(Shapes.script()), Shapes)
+
+
+@tvm.script.ir_module
+class Words2022:
+    """Types and operators without R, and products by rows of the weights."""
+
+    @R.function
+    def main(x: Tensor((1, 32), "float32"), w0: Tensor((16, 32), "float32"), b0: Tensor((16,), "float32"), w1: Tensor((4, 16), "float32")):
+        with relax.dataflow():
+            lv0 = relax.add(relax.nn.dense(x, w0), b0)
+            gv0 = relax.nn.dense(relax.nn.relu(lv0), w1)
+            relax.output(gv0)
+        return gv0
+
+
+@relax.expr_functor.mutator
+class FuseProducts(relax.PyExprMutator):
+    """Gives `dense + bias` a function of its own, by the operators' names."""
+
+    def __init__(self, mod: tvm.IRModule) -> None:
+        super().__init__(mod)
+        self.add, self.dense = (tvm.ir.Op.get(f"relax.{name}") for name in ("add", "nn.dense"))
+
+    def transform(self) -> tvm.IRModule:
+        for var, func in self.builder_.get().functions.items():
+            self.builder_.update_func(var, relax.analysis.remove_all_unused(self.visit_expr(func)))
+        return self.builder_.get()
+
+    def visit_call_(self, call: relax.Call) -> relax.Expr:
+        call = self.visit_expr_post_order(call)
+        product = self.lookup_binding(call.args[0]) if call.op == self.add else None
+        if not isinstance(product, relax.Call) or product.op != self.dense:
+            return call
+        given = (*product.args, call.args[1])
+        params = [relax.Var(name, one.struct_info) for name, one in zip("xwb", given, strict=True)]
+        bb = relax.BlockBuilder()
+        with bb.function("fused", params):
+            with bb.dataflow():
+                gv = bb.emit_output(relax.op.add(bb.emit(relax.op.nn.dense(*params[:2])), params[2]))
+            bb.emit_func_output(gv)
+        return relax.Call(self.builder_.add_func(bb.get()["fused"].with_attr("Primitive", 1), "fused"), given, None, None)
+
+
+def test_a_pass_on_the_words_of_2022() -> None:
+    mod = FuseProducts(Words2022).transform()
+    assert mod["fused"].attrs["Primitive"] == 1 and "R.nn.dense(" in mod["main"].script() and "R.add(" not in mod["main"].script()
+    for one in (Words2022, mod):
+        found = relax.VirtualMachine(relax.vm_build.build(one, "llvm"), tvm.cpu())["main"](X, W0, B0, W1)
+        np.testing.assert_allclose(found.numpy(), RESULT, rtol=1e-4, atol=1e-5)
+
+
+def test_types_need_no_word_around() -> None:
+    text = Words2022.script().replace("R.Tensor", "Tensor")
+    assert structural_equal(from_source(text), Words2022)
+
+
+def test_a_result_that_ends_with_its_block_is_what_was_given_out() -> None:
+    bb, x = relax.BlockBuilder(), relax.Var("x", R.Tensor((1, 32), "float32"))
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            lv = bb.emit(relax.op.matmul(x, relax.const(W0.T, relax.DynTensorType(2, "float32"))))
+            gv = bb.emit_output(lv)
+        bb.emit_func_output((lv, x))
+    assert bb.get()["main"].body.body.fields == (gv, x) and relax.analysis.well_formed(bb.get())

@@ -68,6 +68,7 @@ CASES: dict[str, Case] = {
     "logical_not": (op.logical_not, (((4,), "bool"),)),
     "masked_fill": (lambda x, m: op.masked_fill(x, m, 2.0), ((X, F), (X, "bool"))),
     "matmul": (op.matmul, (((2, 1, 3, 4), F), ((5, 4, 2), F))),
+    "dense": (op.nn.dense, (((2, 3, 4), F), ((5, 4), F))),
     "matmul_vectors": (lambda x, y: op.matmul(op.matmul(x, y), x), (((4,), F), ((4, 4), F))),
     "max_pool2d": (lambda x: op.nn.max_pool2d(x, (3, 2), 2, 1), (((1, 2, 8, 7), F),)),
     "ones_like": (op.ones_like, ((X, F),)),
