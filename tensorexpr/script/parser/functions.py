@@ -132,9 +132,11 @@ class ProgramReader:
         if any(isinstance(node, ast.FunctionDef) and _decorator(node) == "function" for node in ast.walk(tree)):
             graphs()
             words = MODULES["tensorexpr.script.relax"]
-            # Programs of 2022 write types without R.
-            for name in ("R", "Tensor", "Shape", "Object", "Tuple", "Callable"):
-                self._captured.setdefault(name, words if name == "R" else words.find(name))
+            self._captured.setdefault("R", words)
+            # Programs of 2022 write types without R, and Tensor whatever is called so around: no other one is a type of a graph.
+            for name in ("Tensor", "Shape", "Object", "Tuple", "Callable"):
+                if name not in self._captured or (name == "Tensor" and not isinstance(self._captured[name], Builder)):
+                    self._captured[name] = words.find(name)
         found: list[ast.FunctionDef | ast.ClassDef] = []
         for node in tree.body:
             if isinstance(node, ast.ImportFrom):

@@ -226,7 +226,7 @@ def test_a_pass_on_the_words_of_2022() -> None:
 
 def test_types_need_no_word_around() -> None:
     text = Words2022.script().replace("R.Tensor", "Tensor")
-    assert structural_equal(from_source(text), Words2022)
+    assert structural_equal(from_source(text), Words2022) and structural_equal(from_source(text, {"Tensor": te.Tensor}), Words2022)
 
 
 def test_a_result_that_ends_with_its_block_is_what_was_given_out() -> None:
