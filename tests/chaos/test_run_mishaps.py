@@ -85,12 +85,12 @@ def test_a_candidate_far_slower_than_the_best_is_stopped_in_its_first_call(
 def test_a_slow_candidate_stops_after_one_run(
     task: MeasureTask, options: MeasureOptions, programs: Programs, _compilers_importable: None
 ) -> None:
-    """It sleeps for 20 ms at every call, the others take microseconds."""
-    racing = replace(options, timing=TimingPolicy(min_repeat_ms=10.0, repeat=5, repeat_factor=0.0, patience_s=0.0))
+    """It sleeps for 20 ms at every call, the others take microseconds; by 200 times nothing else slows these in a run of 10 ms."""
+    racing = replace(options, timing=TimingPolicy(min_repeat_ms=10.0, repeat=5, repeat_factor=0.0, patience_s=0.0, racing_factor=200.0))
     with Measurer(task, racing) as running:
         fast, slow, alone = running.measure(programs(["good", "sleep", "good"]))
     assert (slow.policy["raced"], slow.policy["number"], len(slow.costs)) == (True, 1, 1)
     assert slow.is_success and slow.verified
     for result in (fast, alone):
-        assert (result.policy["raced"], len(result.costs), result.policy["racing_factor"]) == (False, 5, 3.0)
+        assert (result.policy["raced"], len(result.costs), result.policy["racing_factor"]) == (False, 5, 200.0)
         assert result.policy["number"] > 1
