@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..lower.phase0.inline_stages import inline_stages
+from ..lower.phase0.inline_stages import inlined_bodies
 from ..schedule.te_schedule import Schedule
 from ..schedule.tree import ScheduleTree, StageNode
 from ..target import Target
@@ -33,7 +33,7 @@ def stage_reads(tree: ScheduleTree, node: StageNode) -> StageReads:
     """The reads of a stage, those of inlined stages in their place."""
     # Of an inlined transpose the reads behind it count: what is stored decides which neighbours share a line, not what the definition
     # names.
-    bodies = inline_stages(tree)[node.id]
+    bodies = inlined_bodies(tree, node)
     loads = list(dict.fromkeys(n for body in bodies for n in walk(body) if isinstance(n, ProducerLoad)))
     # `i * X[i]` needs i itself, which a loop of i and j fused would have to divide out again; `X[i]` needs only an address.
     axes = {axis.var for axis in (*node.compute.axis, *node.compute.reduce_axis)}

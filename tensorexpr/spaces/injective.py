@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import gcd, prod
 
 from ..arith.linear import linear_form
-from ..lower.phase0.inline_stages import inline_stages
+from ..lower.phase0.inline_stages import inlined_bodies
 from ..schedule.te_schedule import Schedule
 from ..target import Target
 from ..te.tensor import Tensor
@@ -69,7 +69,7 @@ def _part(s: Schedule, tensor: Tensor, row: Loop, target: Target) -> int:
     Example:
         quantised values beside copied ones, 55 x 55 x (64 + 64) bytes: vectors of 64, not of 128.
     """
-    bodies = inline_stages(s.tree)[s[tensor].id]
+    bodies = inlined_bodies(s.tree, s.tree[s[tensor].id])
     found = [_change(node, row.axis.var) for body in bodies for node in walk(body) if isinstance(node, LT | LE | GT | GE)]
     part = gcd(row.extent, *(place for place in found if place is not None and 0 < place < row.extent))
     return part if part >= lanes_of(target, "float32") else row.extent

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..errors import DeclarationError
@@ -69,25 +69,8 @@ def proposal(
             f"{where}: of {total} regions the best {rpn_pre_nms_top_n} are looked at and {rpn_post_nms_top_n} given; "
             "each must be one or more (rpn_pre_nms_top_n=-1 looks at all)"
         )
-    edges_of_anchors = [const(edge, dtype) for anchor in anchors for edge in anchor]
-    corners: Tensor = injective((kinds, 4), lambda a, e: one_of(edges_of_anchors, a * 4 + e), "anchors")
 
-    def place(i: Var) -> tuple[PrimExpr, PrimExpr, PrimExpr]:
-        """The anchor of a region, and where its element is."""
-        pixel, kind = arithmetic.floordiv(i, kinds), arithmetic.floormod(i, kinds)
-        return kind, arithmetic.floordiv(pixel, wide), arithmetic.floormod(pixel, wide)
-
-    def region(b: Var, i: Var, e: Var) -> PrimExpr:
-        kind, y, x = place(i)
-        shift = [cast(x * feature_stride, dtype), cast(y * feature_stride, dtype)] * 2
-        anchor = [corners(kind, n) + shift[n] for n in range(4)]
-        moves = [bbox_pred(b, kind * 4 + n, y, x) for n in range(4)]
-        edges = (reg_iou if iou_loss else reg_bbox)(*anchor, *moves)
-        ends = [im_info(b, 1 - n % 2) - const(1, dtype) for n in range(4)]
-        clipped = [arithmetic.maximum(arithmetic.minimum(edge, end), const(0, dtype)) for edge, end in zip(edges, ends, strict=True)]
-        return one_of(clipped, e)
-
-    regions: Tensor = compute((batch, total, 4), region, "regions")
+    regions = _moved(anchors, bbox_pred, im_info, feature_stride, reg_iou if iou_loss else reg_bbox)
 
     def least(b: Var) -> PrimExpr:
         return im_info(b, 2) * const(rpn_min_size, dtype)
@@ -96,7 +79,7 @@ def proposal(
         return arithmetic.any(*(regions(b, i, n + 2) - regions(b, i, n) + const(1, dtype) < least(b) for n in range(2)))
 
     def likely(b: Var, i: Var) -> PrimExpr:
-        kind, y, x = place(i)
+        kind, y, x = _place(i, kinds, wide)
         return intrin.select(small(b, i), const(-1, dtype), cls_prob(b, kinds + kind, y, x))
 
     def grown(b: Var, i: Var, e: Var) -> PrimExpr:
@@ -106,6 +89,30 @@ def proposal(
     order = argsort(compute((batch, total), likely, "likely"), axis=1, is_ascend=False, dtype="int32")
     looked_at = total if rpn_pre_nms_top_n < 0 else min(total, rpn_pre_nms_top_n)
     return _best_apart(where, compute(regions.shape, grown, "grown"), order, looked_at, rpn_post_nms_top_n, threshold)
+
+
+def _place(i: Var, kinds: int, wide: int) -> tuple[PrimExpr, PrimExpr, PrimExpr]:
+    """The anchor of a region, and where its element is."""
+    pixel, kind = arithmetic.floordiv(i, kinds), arithmetic.floormod(i, kinds)
+    return kind, arithmetic.floordiv(pixel, wide), arithmetic.floormod(pixel, wide)
+
+
+def _moved(anchors: Sequence[Sequence[float]], moves: Tensor, im_info: Tensor, stride: int, move: Callable[..., Any]) -> Tensor:
+    """[batch, regions, 4]: the anchors around all elements, moved, and cut off at the borders of the image."""
+    kinds, dtype = len(anchors), moves.dtype
+    batch, _, tall, wide = (get_const_int(extent) for extent in moves.shape)
+    flat = [const(edge, dtype) for anchor in anchors for edge in anchor]
+    corners: Tensor = injective((kinds, 4), lambda a, e: one_of(flat, a * 4 + e), "anchors")
+
+    def region(b: Var, i: Var, e: Var) -> PrimExpr:
+        kind, y, x = _place(i, kinds, wide)
+        shift = [cast(x * stride, dtype), cast(y * stride, dtype)] * 2
+        edges = move(*(corners(kind, n) + shift[n] for n in range(4)), *(moves(b, kind * 4 + n, y, x) for n in range(4)))
+        ends = [im_info(b, 1 - n % 2) - const(1, dtype) for n in range(4)]
+        return one_of([arithmetic.maximum(arithmetic.minimum(*pair), const(0, dtype)) for pair in zip(edges, ends, strict=True)], e)
+
+    made: Tensor = compute((batch, tall * wide * kinds, 4), region, "regions")
+    return made
 
 
 def _best_apart(name: str, regions: Tensor, order: Tensor, looked_at: int, most: int, threshold: float) -> Tensor:

@@ -266,12 +266,17 @@ def tune_model(
     if by is None:
         tune_tasks(selected, log, measuring.of_autotvm(), tuner or "xgb", trials or 10_000, early_stopping, known)
     else:
-        if trials is not None and trials < len(selected):
-            raise TVMCException(f"--trials {trials}: there are {len(selected)} tasks, each of which takes one at least; --tasks takes some")
         weight_of = {id(task): count for task, count in zip(tasks, counts, strict=True)}
-        options = measuring.of_trials(trials if trials is not None else 10_000, early_stopping, log)
+        options = measuring.of_trials(_trials(trials, len(selected)), early_stopping, log)
         schedule_tasks(selected, [weight_of[id(task)] for task in selected], options, known, log_estimated_latency, by)
     return log
+
+
+def _trials(asked: int | None, tasks: int) -> int:
+    """The programs to measure in all: one for each task at least."""
+    if asked is not None and asked < tasks:
+        raise TVMCException(f"--trials {asked}: there are {tasks} tasks, each of which takes one at least; --tasks takes some")
+    return 10_000 if asked is None else asked
 
 
 def _style(enable_autoscheduler: bool, by: str | None, budget_s: float | None, trials: int | None) -> str | None:

@@ -45,6 +45,22 @@ def inline_stages(tree: ScheduleTree) -> Bodies:
 
     Each level of a chain of inlined stages is expanded once per distinct read, so a chain costs its length.
     """
+    rule = _expansion(tree)
+    return {
+        stage.id: tuple(_inlined(body, rule) for body in _bodies(tree, stage))
+        for stage in tree.in_order()
+        if not stage.is_placeholder and not isinstance(stage.attach, Inline)
+    }
+
+
+def inlined_bodies(tree: ScheduleTree, stage: StageNode) -> tuple[PrimExpr, ...]:
+    """The bodies of one stage as `inline_stages` has them, without those of all others."""
+    rule = _expansion(tree)
+    return tuple(_inlined(body, rule) for body in _bodies(tree, stage))
+
+
+def _expansion(tree: ScheduleTree) -> Callable[[Node], Node | None]:
+    """What a read of an inlined stage is replaced by."""
     expanded: dict[ProducerLoad, PrimExpr] = {}
 
     def expand(load: ProducerLoad, producer: StageNode) -> PrimExpr:
@@ -60,8 +76,4 @@ def inline_stages(tree: ScheduleTree) -> Bodies:
         producer = tree.producer(node)
         return expand(node, producer) if isinstance(producer.attach, Inline) else None
 
-    return {
-        stage.id: tuple(_inlined(body, rule) for body in _bodies(tree, stage))
-        for stage in tree.in_order()
-        if not stage.is_placeholder and not isinstance(stage.attach, Inline)
-    }
+    return rule
