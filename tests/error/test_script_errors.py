@@ -222,7 +222,7 @@ PROGRAMS: list[tuple[str, str, str]] = [
     ("@T.prim_func\ndef f(A: 3):\n    pass", "3", "expected a type, such as T.int32 or T.handle"),
     ("@T.prim_func\ndef f(n: T.int32 = 3):\n    pass", "3", "parameters have neither defaults nor stars"),
     ("@T.prim_func\ndef f(*n: T.int32):\n    pass", "n: T.int32", "parameters have neither defaults nor stars"),
-    ("@I.ir_module\nclass M:\n    x = 3", "x = 3", "expected a function under @T.prim_func"),
+    ("@I.ir_module\nclass M:\n    x = 3", "x = 3", "a module has functions, under @T.prim_func or @R.function, and registered ones"),
     ("@I.ir_module\nclass M:\n    I.ir_modul()", "I.ir_modul", "I has no 'ir_modul'; did you mean ir_module?"),
     (
         '@T.prim_func\ndef f(A: T.Buffer((16,))):\n    with T.block("x"):\n        v = T.axis.S(4, 3)\n        '
