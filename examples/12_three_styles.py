@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 
@@ -71,8 +71,14 @@ def stochastic(sch: tvm.tir.Schedule) -> None:
 
 def tune(mod: tvm.IRModule, space: ms.space_generator.SpaceGenerator, trials: int) -> tuple[list[float], str]:
     """The best seconds after each trial, and the space of the best program."""
+    # A round's programs are chosen among many; a few trials aren't worth seconds of that.
+    strategy = ms.search_strategy.EvolutionarySearch(
+        population_size=min(512, 16 * trials), genetic_num_iters=min(4, 1 + trials // 8), time_limit_sec=min(2.5, 0.1 * trials)
+    )
+    rounds = max(4, trials // 4)
+    folder = tempfile.mkdtemp()
     database = ms.tune_tir(
-        mod, target="llvm", work_dir=tempfile.mkdtemp(), max_trials_global=trials, num_trials_per_iter=max(4, trials // 4), space=space
+        mod, target="llvm", work_dir=folder, max_trials_global=trials, num_trials_per_iter=rounds, space=space, strategy=strategy
     )
     records = database.get_all_tuning_records()
     times = [float("inf") if not record.is_valid else record.mean for record in records]
@@ -80,7 +86,7 @@ def tune(mod: tvm.IRModule, space: ms.space_generator.SpaceGenerator, trials: in
     return [min(times[: n + 1]) for n in range(len(times))], space_of(records[best].trace)
 
 
-def text(curves: dict[str, Sequence[float]]) -> str:
+def text(curves: Mapping[str, Sequence[float]]) -> str:
     """The curves as a table: the best time after a quarter, a half, ... of the trials."""
     lines = [f"{'style':12}" + "".join(f"{share:>10}" for share in ("1/4", "1/2", "3/4", "all")) + "   us"]
     for name, curve in curves.items():

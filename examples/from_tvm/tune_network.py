@@ -43,7 +43,9 @@ def main() -> None:
             tvm.testing.assert_allclose(run(relay.build(mod, TARGET, params=params)), expected, rtol=1e-4)
         print(f"sketches: {len(tasks)} tasks")
 
-        database = ms.relay_integration.tune_relay(mod, params, TARGET, folder.relpath("ms"), options.trials, num_trials_per_iter=1)
+        few = ms.search_strategy.EvolutionarySearch(population_size=64, genetic_num_iters=1, time_limit_sec=0.5)
+        logs = folder.relpath("ms")
+        database = ms.relay_integration.tune_relay(mod, params, TARGET, logs, options.trials, num_trials_per_iter=1, strategy=few)
         lib = ms.relay_integration.compile_relay(database, mod, TARGET, params)
         tvm.testing.assert_allclose(run(lib), expected, rtol=1e-4)
         print(f"a database of {len(database)} records")

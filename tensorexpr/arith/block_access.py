@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
 
+from ..dataclass import dataclass, field
 from ..tir.arithmetic import as_int, const, is_const_int, maximum, minimum
 from ..tir.block import Block, BlockRealize
 from ..tir.buffer import Buffer, BufferRegion

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar
 
 from ..arith.facts import derive
+from ..dataclass import dataclass
 from ..tir.dtype import int_limits, parse_dtype, scalar_dtype
 from ..tir.expr import Cast, IntImm, Mul, PrimExpr, SizeVar, Var
 from .facts import Facts, Limits

@@ -8,8 +8,8 @@ arithmetic of an index is rewritten by the laws.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 
+from ..dataclass import dataclass
 from ..tir.dtype import wrap_int
 from ..tir.expr import EQ, LT, NE, Add, Cast, CmpExpr, Div, FloorDiv, FloorMod, IntImm, Mod, Mul, PrimExpr, Sub
 from .bounds import dtype_limits, form_limits, limits_of, plain_form

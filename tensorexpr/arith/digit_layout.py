@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from ..dataclass import dataclass
 from ..tir.arithmetic import as_int
 from ..tir.expr import FloorDiv, FloorMod, PrimExpr, Var
 

@@ -6,9 +6,9 @@ A `Facts` never changes what it knows once something was derived from it; more k
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from ..dataclass import dataclass, field
 from ..tir.expr import PrimExpr, Range, Var
 from .linear import Linear
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from enum import IntEnum, IntFlag
 from typing import Any
 
+from ..dataclass import dataclass, replace
 from ..tir.arithmetic import compare, convert
 from ..tir.expr import EQ, CmpExpr, IntImm, PrimExpr, Range
 from ..tir.rewriting import without_lets

@@ -11,12 +11,12 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import InitVar, dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
+from ..dataclass import InitVar, dataclass
 from ..errors import DeclarationError
 from ..tir.arithmetic import as_int, cast, const, convert, floormod, logical_not
 from ..tir.buffer import simplified

@@ -7,10 +7,10 @@ Programming, section 12.2.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import gcd, lcm
 from typing import Any
 
+from ..dataclass import dataclass
 from ..tir.expr import EQ, GE, GT, LE, LT, CmpExpr, IntImm, PrimExpr, Range, Var
 from ..tir.rewriting import substitute, variables
 from .deduce import detect_linear_equation

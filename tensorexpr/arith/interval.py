@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
+from ..dataclass import dataclass
 from ..tir.arithmetic import cast, const, floordiv, maximum, minimum, truncdiv
 from ..tir.expr import Call, Cast, Div, FloorDiv, FloorMod, Let, Max, Min, Mul, PrimExpr, Range, Select, Var
 from ..tir.rewriting import substitute, variables

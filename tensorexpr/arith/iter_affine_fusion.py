@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from ..dataclass import dataclass
 from ..tir.arithmetic import floordiv, floormod, is_const_int, maximum, minimum
 from ..tir.expr import IntImm, PrimExpr, Range, Var
 from .index_analyzer import Analyzer

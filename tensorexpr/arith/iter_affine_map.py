@@ -13,10 +13,10 @@ proof for each number takes three times as long.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
+from ..dataclass import dataclass, field
 from ..tir.arithmetic import convert, floordiv, floormod, is_const_int
 from ..tir.expr import IntImm, PrimExpr
 from .index_analyzer import Analyzer

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 
+from ..dataclass import dataclass, field
 from ..tir.arithmetic import floordiv, floormod
 from ..tir.expr import GE, GT, LE, LT, FloorDiv, FloorMod, IntImm, PrimExpr, Range, Var
 from ..tir.rewriting import variables

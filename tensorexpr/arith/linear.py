@@ -7,10 +7,10 @@ exact modulo 2**bits whatever overflows; whether it also holds for the integers 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from math import gcd
 
+from ..dataclass import dataclass
 from ..tir.dtype import int_limits, parse_dtype, wrap_int
 from ..tir.expr import Add, Cast, IntImm, Mul, PrimExpr, Sub, Var
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import gcd
 from typing import Any
 
 from ..arith.facts import derive
+from ..dataclass import dataclass
 from ..tir.dtype import parse_dtype
 from ..tir.expr import Call, Cast, Div, FloorDiv, FloorMod, IntImm, Let, Max, Min, Mod, Mul, PrimExpr, Select, Var
 from ..tir.rewriting import substitute

@@ -8,8 +8,8 @@ of it. The search follows such replacements within a budget and keeps the least 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
+from ..dataclass import dataclass, field
 from ..tir.expr import FloorDiv, FloorMod, IntImm, Max, Min, PrimExpr, Var
 from ..tir.rewriting import variables
 from .bounds import form_limits, limits_of

@@ -6,9 +6,9 @@ Operands first, then the first law that applies, until none does. Arms of a sele
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from math import gcd
 
+from ..dataclass import dataclass, replace
 from ..tir.arithmetic import fold
 from ..tir.dtype import parse_dtype, wrap_int
 from ..tir.expr import (

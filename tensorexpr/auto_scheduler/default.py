@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from ..dataclass import dataclass
 from ..schedule.te_schedule import Schedule
 from ..schedule.trace import Trace
 from ..spaces.default import default_schedule as by_rules

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
+from ..dataclass import dataclass
 from ..target import Target
 from ..target.machine import without_caches
 from .loaded import LoadedRecord, workload_name_and_args

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+from ..dataclass import dataclass, field, replace
 from ..errors import TensorExprError
 from ..lower.context import PassContext
 from ..lower.pipeline import lower

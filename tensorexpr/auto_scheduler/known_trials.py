@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from ..dataclass import dataclass
 from ..target.machine import without_caches
 from ..tune.records import choose_best
 from .loaded import LoadedRecord

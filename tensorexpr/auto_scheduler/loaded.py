@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
+from ..dataclass import dataclass, field, fields
 from ..errors import RecordError, TensorExprError
 from ..schedule.trace import Trace
 from ..target import Target

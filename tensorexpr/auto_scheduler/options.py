@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import InitVar, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from ..dataclass import InitVar, dataclass, replace
 from ..errors import RecordError, TuningError
 from ..fleet.plugs import FleetBuilder, FleetRunner
 from ..spaces.gpu import is_gpu

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..dataclass import dataclass
 from ..lower.context import PassContext
 from ..lower.plain_context import context_to_json, options_in_words, words_of_options
 from ..schedule.layout_rewrite import layout_free_inputs

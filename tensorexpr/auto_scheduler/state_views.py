@@ -14,12 +14,12 @@ loop of another computes what is read there; how much that is, `ComputeDAG.infer
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import IntEnum
 from math import prod
 from typing import ClassVar
 
 from ..arith.analyzer import Analyzer
+from ..dataclass import dataclass, field
 from ..lower.phase0.infer_bound import infer_bound
 from ..lower.phase0.inline_stages import inline_stages
 from ..schedule.legality import check_tree

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..dataclass import dataclass, field
 from ..tune.cost_model import Quality, quality
 from ..tune.tuner import Trial, Tuner
 from .failures import Failures, failures_of

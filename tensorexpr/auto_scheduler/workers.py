@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from ..dataclass import dataclass, field, replace
 from ..errors import TargetError, TuningError
 from ..fleet.plugs import FleetBuilder, FleetRunner
 from ..fleet.shared import running_at

@@ -17,13 +17,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from math import log2, prod
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ..dataclass import dataclass, field
 from ..errors import TuningError
 from ..lower.context import PassContext
 from ..lower.phase0.schedule_to_func import schedule_to_func

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from ..dataclass import dataclass
 from ..errors import TensorExprError, TuningError
 from ..lower.tensor_schedules import Schedule
 from ..meta_schedule.origin import TEMPLATE

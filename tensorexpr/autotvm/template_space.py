@@ -8,13 +8,13 @@ are open, so that their features are computed as arrays.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from ..dataclass import dataclass, replace
 from ..errors import ScheduleError, TensorExprError
 from ..schedule.given_layouts import declared_arguments
 from ..schedule.legality import check_tree

@@ -6,9 +6,9 @@ phi nodes at the head of a loop, what is hoisted in front of it).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from ..dataclass import dataclass, field
 from ..errors import CodegenError
 from .types import symbol
 

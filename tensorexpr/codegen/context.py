@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from ..arith.analyzer import Analyzer
+from ..dataclass import dataclass, field
 from ..errors import CodegenError
 from ..target import Target
 from ..tir.attrs import IMPORT_LLVM

@@ -8,8 +8,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 
+from ..dataclass import dataclass, field, replace
 from ..errors import CodegenError
 from ..target import Target
 from ..target.kinds import DEVICE_KINDS

@@ -7,10 +7,10 @@ multiply-add happens where a formula says `fma`, and there only if the machine h
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from ..dataclass import dataclass
 from .context import FunctionContext
 from .types import float_bits, splat, suffix, vector_of
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from ..dataclass import dataclass
 from .context import FunctionContext
 from .types import float_bits, splat, suffix, vector_of
 

@@ -7,9 +7,9 @@ registers of their own, that is a branch for each lane: then the lanes left out 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
+from ..dataclass import dataclass
 from ..errors import CodegenError
 from ..tir.arithmetic import binary, cast
 from ..tir.buffer import Buffer

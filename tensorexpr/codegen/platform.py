@@ -7,9 +7,9 @@ instructions, and counts in 32 bits.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
+from ..dataclass import dataclass, field
 from ..target import Target
 from ..target.chips import capability
 from ..tir import stmt

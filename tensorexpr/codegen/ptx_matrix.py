@@ -6,8 +6,8 @@ A fragment is what each thread of a warp holds of a tile. LLVM keeps it in regis
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
+from ..dataclass import dataclass
 from ..errors import CodegenError
 from ..tir.arithmetic import as_int
 from ..tir.dtype import parse_dtype

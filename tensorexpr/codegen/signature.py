@@ -8,9 +8,9 @@ number of the entry of `errors` (counted from 1) that says what failed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Set
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from ..dataclass import dataclass
 from ..tir.buffer import Buffer
 from ..tir.dtype import parse_dtype
 from ..tir.expr import PrimExpr, Var

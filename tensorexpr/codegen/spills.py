@@ -8,7 +8,8 @@ at constant places look the same and count too; indexed ones don't.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from ..dataclass import dataclass
 
 # A slot, its base register (rsp, or rbp where that is the frame pointer) and a vector register in one instruction.
 _X86_SLOT = re.compile(r"(?:-?\d+)?\(%(rsp|rbp)\)")

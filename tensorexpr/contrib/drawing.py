@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from html import escape
 from itertools import pairwise
+
+from ..dataclass import dataclass, field, replace
 
 _CHAR, _LINE, _PAD, _GAP, _LAYER = 7.3, 20, 10, 26, 54
 _MOST_CHARS = 72

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import Any
 
+from ..dataclass import asdict, dataclass, fields
 from ..errors import TuningError
 from ..schedule.trace import Trace
 from ..tune.measure.builder import Build, Failure

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..dataclass import dataclass, field
 from ..tune.measure.places import Building, Running, Subject
 from ..tune.measure.results import MeasureOptions
 from ..tune.measure.workers import Workers

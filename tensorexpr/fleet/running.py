@@ -6,9 +6,9 @@ import logging
 import math
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence, Set
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ..dataclass import dataclass, field
 from ..tune.measure.builder import Failure
 from ..tune.measure.compiled import CompiledCandidate
 from ..tune.measure.places import Ran, Subject

@@ -11,11 +11,11 @@ import signal
 import socket
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
 from .. import __version__, processor
+from ..dataclass import dataclass
 from ..errors import TuningError
 from ..runtime import engine
 from ..target import Target

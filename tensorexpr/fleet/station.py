@@ -7,11 +7,11 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import Any, Generic, Protocol, TypeVar
 
+from ..dataclass import dataclass, field
 from ..errors import TensorExprError
 from ..tune.measure.builder import Builder, Failure
 from ..tune.measure.child import failure

@@ -15,10 +15,10 @@ Without an override nothing is printed: the error's own message shows the place.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
+from ..dataclass import dataclass
 from ..errors import DiagnosticError, ParseError
 from .source import SourceName, Span
 

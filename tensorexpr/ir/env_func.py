@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass
 from typing import Any
 
+from ..dataclass import dataclass
 from ..tir.node import Object
 
 

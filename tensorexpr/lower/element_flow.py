@@ -10,9 +10,9 @@ Nothing is known where a program does what can't be seen through: blocks, calls 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
 from ..arith.index_analyzer import Analyzer
+from ..dataclass import dataclass, replace
 from ..tir.arithmetic import all as all_of
 from ..tir.arithmetic import logical_and
 from ..tir.block import BlockRealize

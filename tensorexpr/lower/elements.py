@@ -8,10 +8,10 @@ the loops name has no `i` and `j`: a loop's variable is solved for, here `j = a 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 from ..arith import linear_form
 from ..arith.index_analyzer import Analyzer
+from ..dataclass import dataclass, replace
 from ..tir.arithmetic import any as any_of
 from ..tir.arithmetic import const
 from ..tir.buffer import Buffer

@@ -6,10 +6,10 @@ import difflib
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
+from ..dataclass import dataclass, field
 from ..errors import PassError
 from ..tir.function import IRModule
 from .passes import PassInfo

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from ..dataclass import dataclass
 from ..tir.expr import Var
 from ..tir.stmt import Allocate, BufferStore, For, ForKind, Stmt, While
 from .rebuild import FreeVars, own_expressions, sub_statements

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
+from ..dataclass import dataclass, fields
 from ..errors import ConfigError
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
+from ..dataclass import dataclass
 from ..errors import LoweringError, PassError
 from ..tir.function import IRModule, PrimFunc
 from .context import PassContext

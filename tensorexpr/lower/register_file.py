@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ..dataclass import dataclass
 from ..target import Target
 from ..target.kinds import DEVICE_KINDS
 from ..tir.dtype import parse_dtype

@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
+from ..dataclass import dataclass, replace
 from ..errors import InternalError, LoweringError
 from ..tir.arithmetic import is_const_int
 from ..tir.block import Block, BlockRealize

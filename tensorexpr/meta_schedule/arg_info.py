@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from ..dataclass import dataclass
 from ..errors import RecordError, TuningError
 from ..tir.dtype import parse_dtype
 from ..tir.expr import IntImm

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from ..auto_scheduler.policy import SketchPolicy
 from ..auto_scheduler.task import Task
+from ..dataclass import dataclass, field
 from ..errors import RecordError, TuningError
 from ..lower.phase0.by_blocks import function_of_blocks
 from ..schedule.blocks import Schedule

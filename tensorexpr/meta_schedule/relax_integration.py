@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from ..dataclass import dataclass
 from ..errors import TuningError
 from ..target import Target, TargetLike
 from ..tir.function import IRModule

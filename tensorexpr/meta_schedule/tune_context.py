@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..dataclass import dataclass
 from ..errors import TuningError
 from ..schedule.blocks import Schedule
 from ..target import Target, TargetLike

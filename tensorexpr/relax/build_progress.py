@@ -6,9 +6,9 @@ import logging
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+from ..dataclass import dataclass
 from ..errors import TypeMismatchError
 from ..lower.context import PassContext
 

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from ..dataclass import dataclass, field
 from ..errors import DeclarationError
 from ..runtime.ndarray import NDArray
 from ..target import Target

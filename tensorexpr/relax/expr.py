@@ -10,11 +10,11 @@ Nodes don't change and have an identity; `struct_info` is derived from operands,
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import InitVar, dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
+from ..dataclass import InitVar, dataclass, field, replace
 from ..errors import DeclarationError, TypeMismatchError
 from ..tir.arithmetic import convert
 from ..tir.attrs import EMPTY, FrozenMap

@@ -11,11 +11,11 @@ import binascii
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ..dataclass import dataclass
 from ..errors import DeclarationError, RecordError
 from ..runtime.ndarray import NDArray, array
 from ..te.graph_nodes import TE_NODES

@@ -12,10 +12,10 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ..arith.index_map import IndexMap
+from ..dataclass import dataclass
 from ..errors import DeclarationError, RecordError, TensorExprError
 from ..runtime import store
 from ..runtime.linked_code import LinkedCode

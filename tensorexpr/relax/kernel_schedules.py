@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 from ..arith.index_map import IndexMap
+from ..dataclass import dataclass, field, replace
 from ..errors import DeclarationError, ScheduleError
 from ..log import once
 from ..lower.pipeline import lower

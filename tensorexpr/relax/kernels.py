@@ -8,13 +8,13 @@ A weight that is a constant in every call is packed when the graph is built: no 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..arith.index_map import IndexMap
 from ..arith.index_map_graph import index_map_from_json
+from ..dataclass import dataclass
 from ..errors import DeclarationError, RecordError
 from ..runtime import sidecar
 from ..runtime.code import CompiledCode

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ..auto_scheduler.compute_dag import ComputeDAG
@@ -11,6 +10,7 @@ from ..auto_scheduler.layout_rewrite import LayoutRewriteOption
 from ..auto_scheduler.options import HardwareParams
 from ..auto_scheduler.search_task import SearchTask
 from ..auto_scheduler.workload import register_workload_tensors
+from ..dataclass import dataclass
 from ..errors import DeclarationError, TypeMismatchError, WorkloadError
 from ..target import Target
 from ..te.operation import ComputeOp

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
+from ..dataclass import dataclass
 from ..lower.phase0.inline_stages import inline_stages
 from ..schedule.te_schedule import Schedule
 from ..schedule.tree import Inline, LoopKind, ScheduleTree, StageNode, leaves_of

@@ -10,10 +10,10 @@ Struct infos are values: equal ones compare equal, symbols being equal to themse
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
+from ..dataclass import dataclass, field
 from ..errors import DeclarationError, TypeMismatchError
 from ..tir.arithmetic import as_int
 from ..tir.dtype import parse_dtype

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -23,6 +22,7 @@ from ..autotvm.policy import RelaidSpace
 from ..autotvm.task.dispatcher import DispatchContext
 from ..autotvm.task.knobs import SplitEntity
 from ..autotvm.task.task import create
+from ..dataclass import dataclass
 from ..errors import ScheduleError, TensorExprError
 from ..log import once
 from ..schedule.trace import Trace

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ..dataclass import dataclass
 from ..tir.expr import FuncType, PrimType, TupleType, Type
 from .struct_info import FuncStructInfo, PrimStructInfo, RelaxExpr, ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
 

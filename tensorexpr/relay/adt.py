@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from ..dataclass import dataclass
 from ..errors import DeclarationError
 from ..relax.struct_info import FuncStructInfo, ObjectStructInfo, StructInfo
 from ..tir.structured import Declared, Parts, Structured

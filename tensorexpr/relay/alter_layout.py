@@ -7,9 +7,9 @@ the former; all else uses the latter, and transforms that nobody uses are gone.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from ..dataclass import dataclass
 from ..errors import DeclarationError, TypeMismatchError
 from ..lower.passes import ModulePass, deep_recursion
 from ..relax import expr as graph

@@ -10,9 +10,9 @@ graphs (`ops.row`). What is known of a value (`checked_type`, `struct_info`) fol
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
+from ..dataclass import dataclass, field, replace
 from ..errors import DeclarationError, TypeMismatchError
 from ..later import later
 from ..relax import expr as graph

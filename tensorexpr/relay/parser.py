@@ -12,11 +12,11 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from ..dataclass import dataclass, field
 from ..ir.base import load_json
 from ..lower.passes import deep_recursion
 from ..relax import expr as graph

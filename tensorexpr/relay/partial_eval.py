@@ -11,9 +11,9 @@ theirs.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..dataclass import dataclass, field, replace
 from ..lower.passes import ModulePass, deep_recursion
 from ..relax import expr as graph
 from ..relax.struct_info import FuncStructInfo, ObjectStructInfo, StructInfo, TupleStructInfo

@@ -11,9 +11,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..dataclass import dataclass, field, replace
 from ..errors import DeclarationError
 from ..lower.passes import ModulePass, deep_recursion
 from ..relax import expr as graph

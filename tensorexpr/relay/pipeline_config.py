@@ -10,10 +10,10 @@ pipeline = PipelineModule(build(config))            # of `relay.pipelines`
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
+from ..dataclass import dataclass
 from ..errors import DeclarationError
 from ..runtime.device import Device
 from .build_module import as_module, bound_graph

@@ -10,11 +10,11 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
+from ..dataclass import asdict, dataclass
 from ..errors import ArgumentError, DeclarationError, TensorExprError
 from ..relax.runtime.machine import VirtualMachine
 from ..runtime import load_module

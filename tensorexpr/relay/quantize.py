@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
+from ..dataclass import dataclass, field
 from ..errors import DeclarationError
 from ..relax.quantization import quantize as quantize_graph
 from ..target import Target

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import numpy as np
 
+from ..dataclass import dataclass, field
 from ..errors import DeclarationError, DiagnosticError, TypeMismatchError
 from ..ir.source import SourceName, Span
 from ..tir.expr import IntImm

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import count
 from typing import Any as AnyValue
 
+from ..dataclass import dataclass
 from ..errors import TypeMismatchError
 from ..relax.extents import same_extents
 from ..relax.struct_info import FuncStructInfo, ObjectStructInfo, StructInfo, TensorStructInfo, TupleStructInfo

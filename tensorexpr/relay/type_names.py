@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
+from ..dataclass import dataclass, field
 from ..errors import TypeMismatchError
 from ..relax.struct_info import ObjectStructInfo
 from ..tir.types import Type, substituted

@@ -10,11 +10,11 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from ..dataclass import dataclass, field
 from ..errors import ArgumentError, RPCError
 from ..runtime.device import Device, device
 from ..runtime.ndarray import NDArray, array

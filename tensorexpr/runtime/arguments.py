@@ -8,12 +8,12 @@ from __future__ import annotations
 import ctypes
 import operator
 import struct
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
 
 from ..codegen.signature import BufferParam, Signature
+from ..dataclass import dataclass
 from ..errors import ArgumentError
 from ..tir.dtype import int_limits, parse_dtype, to_numpy
 from ..tir.expr import IntImm, SizeVar

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from ..codegen.signature import BufferParam, ScalarParam, Signature
+from ..dataclass import dataclass
 from ..errors import CodegenError
 from ..tir.dtype import int_limits, parse_dtype
 from ..tir.expr import Add, BinaryExpr, Cast, Div, FloorDiv, FloorMod, IntImm, Max, Min, Mod, Mul, PrimExpr, Sub, Var

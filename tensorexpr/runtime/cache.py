@@ -13,11 +13,11 @@ import logging
 import pkgutil
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
 from .. import config
 from ..codegen.signature import Signature
+from ..dataclass import dataclass
 from ..errors import TensorExprError
 from ..target import Target
 from . import engine, sidecar, store

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ..codegen.signature import Signature
+from ..dataclass import dataclass, field
 from ..errors import InternalError, TensorExprError
 from ..target import Target
 from . import engine

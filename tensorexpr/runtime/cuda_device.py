@@ -6,11 +6,11 @@ import ctypes
 import math
 import weakref
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from ..dataclass import dataclass, field
 from ..errors import ArgumentError
 from ..tir.dtype import to_numpy
 from . import dlpack, ndarray

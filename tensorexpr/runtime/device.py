@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from .. import processor
+from ..dataclass import dataclass
 from ..errors import TargetError
 
 # DLPack's numbers. The first name of a number is the one that is printed.

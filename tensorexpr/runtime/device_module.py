@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
 from ..codegen.signature import BufferParam, Signature
+from ..dataclass import dataclass, field
 from ..errors import ArgumentError, MissingFunctionError, TensorExprError
 from ..lower.device.split_host_device import HostBranch, HostLoop, HostPart, HostStep, HostValue, Launch, check_launch
 from ..lower.device.tensor_maps import MapSpec

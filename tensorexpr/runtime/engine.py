@@ -8,13 +8,13 @@ import logging
 import os
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
 from .. import processor
 from ..codegen.builder import OPEN_TO_VECTORS
 from ..codegen.signature import PACKED_SYMBOL
+from ..dataclass import dataclass, field
 from ..errors import CodegenError, InternalError, TargetError
 from ..target import Target
 from ..target.chips import chip_of

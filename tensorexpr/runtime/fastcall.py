@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from ..codegen.signature import BufferParam, Signature
+from ..dataclass import dataclass, field
 from ..target import Target
 from ..tir.dtype import int_limits, parse_dtype, to_numpy
 from ..tir.expr import IntImm, Var

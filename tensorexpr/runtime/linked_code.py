@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from ..codegen.signature import Signature
+from ..dataclass import dataclass, replace
 from ..target import Target
 from . import cache, engine
 from .code import CompiledCode

@@ -12,11 +12,11 @@ import logging
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from .. import config
+from ..dataclass import dataclass
 from ..errors import TensorExprError
 from ..log import once
 

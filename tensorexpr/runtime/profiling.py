@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
+from ..dataclass import dataclass, fields
 from ..errors import ArgumentError
 from ..tir.node import Object
 from .device import Device

@@ -9,10 +9,10 @@ import hashlib
 import hmac
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ..codegen.signature import BufferParam, Param, ScalarParam, Signature
+from ..dataclass import dataclass
 from ..errors import RecordError, TensorExprError, TypeMismatchError
 from ..target import Target
 from ..tir.dtype import parse_dtype

@@ -18,9 +18,9 @@ import stat
 import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 
 from .. import config
+from ..dataclass import dataclass
 from ..errors import TensorExprError
 from ..log import once
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from ..dataclass import dataclass
 from ..errors import ArgumentError
 from ..tir.dtype import parse_dtype
 

@@ -6,12 +6,12 @@ import ctypes
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from ..dataclass import dataclass, field
 from ..errors import ArgumentError
 from ..target import Target
 from . import cache, engine, registry

@@ -8,8 +8,8 @@ affine in both loops says so, hence loop partition cuts the outer loop once and 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from ..dataclass import dataclass
 from ..errors import ScheduleError
 from ..tir.arithmetic import ceildiv, floordiv, floormod, is_const_int, maximum, minimum
 from ..tir.expr import IntImm, IterVar, PrimExpr

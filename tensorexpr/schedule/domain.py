@@ -9,10 +9,10 @@ tiles of two sizes, and a guard for the last iteration of the larger one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 
 from ..arith.analyzer import Analyzer
+from ..dataclass import dataclass
 from ..errors import InternalError
 from ..tir.arithmetic import binary, cast, ceildiv, is_const_int
 from ..tir.dtype import int_limits

@@ -10,10 +10,10 @@ and products in either order, and reads if one distance for each operand explain
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, fields
 from typing import Any, NoReturn, TypeAlias, cast
 
 from ..arith.analyzer import Analyzer
+from ..dataclass import dataclass, field, fields
 from ..te.tensor import Tensor
 from ..tir.arithmetic import cast as as_index
 from ..tir.buffer import Buffer, BufferRegion

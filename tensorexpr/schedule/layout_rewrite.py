@@ -7,8 +7,8 @@ program reads it. Programs of both kinds are made of one trace.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from ..dataclass import dataclass
 from ..errors import ScheduleError
 from ..te.operation import ComputeOp, PlaceholderOp
 from ..te.tensor import Tensor

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 
+from ..dataclass import dataclass, replace
 from .tree import FuseRelation, LoopMark, Relation, SplitRelation, StageNode
 
 

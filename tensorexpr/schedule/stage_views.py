@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
+from ..dataclass import dataclass
 from ..te.operation import Operation
 from ..te.scan_op import ScanOp
 from ..tir.arithmetic import as_int

@@ -6,11 +6,11 @@ for j.o: for k: for j.i: ... B[k, j.o*32 + j.i]    ->    B[j // 32, k, j % 32]
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 
 from ..arith.analyzer import Analyzer
 from ..arith.linear import linear_form
+from ..dataclass import dataclass
 from ..tir.arithmetic import as_int
 from ..tir.expr import FloorDiv, PrimExpr, ProducerLoad, Var
 from ..tir.rewriting import substitute

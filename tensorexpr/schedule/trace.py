@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
+from ..dataclass import dataclass, field
 from ..errors import RecordError, ScheduleError
 from ..tir.printer.highlight import ShownAsText
 from .naming import PythonNames

@@ -24,13 +24,13 @@ values and extents, `lower` turns a tree into loops.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import count
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from ..arith.index_map import IndexMap
+from ..dataclass import dataclass, field, replace
 from ..errors import InternalError, ScheduleError
 from ..te.extern import ExternOp
 from ..te.hybrid_op import HybridOp

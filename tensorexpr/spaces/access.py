@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from ..dataclass import dataclass
 from ..lower.phase0.inline_stages import inlined_bodies
 from ..schedule.te_schedule import Schedule
 from ..schedule.tree import ScheduleTree, StageNode

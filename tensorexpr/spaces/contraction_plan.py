@@ -7,10 +7,10 @@ lanes stay in the nearest cache while tiles go by.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from enum import Enum
 from math import prod
 
+from ..dataclass import dataclass, replace
 from ..schedule.layout_rewrite import layout_free_inputs
 from ..schedule.tree import ScheduleTree, StageNode
 from ..target import Target

@@ -12,10 +12,10 @@ Names, tags and the order of the indices don't matter, nor whether it is a sum o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from math import prod
 from typing import TypeVar
 
+from ..dataclass import dataclass, replace
 from ..schedule.steps import ComputeInline
 from ..schedule.te_schedule import Schedule
 from ..schedule.tree import Inline, Root, ScheduleTree, StageNode

@@ -12,10 +12,10 @@ D[.., (y + r) // phases, ..] and terms with a remainder are zero: results y and 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 
 from ..arith import linear_form
+from ..dataclass import dataclass
 from ..te.affine_access import access_of
 from ..te.operation import ComputeOp
 from ..te.tensor import Tensor

@@ -6,8 +6,7 @@ packed with the group innermost: [summed / group][vector][lane][group].
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ..dataclass import dataclass
 from ..target import Target
 from ..te.intrinsics.integer_dots import GROUPS
 from ..tir.llvm_intrin import llvm_intrinsic

@@ -11,8 +11,8 @@ Panels of W, with columns in the lanes, cost as much to copy as the products of 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from ..dataclass import dataclass
 from ..schedule.te_schedule import Schedule
 from ..schedule.tree import ScheduleTree, StageNode
 from ..target import Target

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 
+from ..dataclass import dataclass, field, replace
 from ..schedule.factors import Factor
 from ..schedule.steps import Fuse, Reorder, SamplePerfectTile, Split, Step
 from ..schedule.te_schedule import Schedule

@@ -13,9 +13,9 @@ tiles are within a tenth of each other.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from math import prod
 
+from ..dataclass import dataclass, field, replace
 from ..target import Target
 from ..target.machine import Machine
 

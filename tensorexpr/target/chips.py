@@ -7,8 +7,7 @@ has the exchanges of warps.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ..dataclass import dataclass
 from ..errors import TargetError
 
 STATIC_SHARED = 48 << 10

@@ -15,8 +15,9 @@ enough to tell what is faster. Third levels differ between models of a family; t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
+
+from ..dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

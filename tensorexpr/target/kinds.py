@@ -7,9 +7,10 @@ The other kinds are there so that programs can name them, ask for their limits, 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
+
+from ..dataclass import dataclass, field
 
 # What an option holds: a word, an integer from 0, a positive integer, a truth value, words, features with a sign, or a cache.
 WORD, NUMBER, POSITIVE, FLAG, WORDS, FEATURES, CACHE = (

@@ -9,11 +9,11 @@ from __future__ import annotations
 import logging
 import math
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from .. import processor
+from ..dataclass import dataclass
 from ..log import once
 from .cores import BY_FEATURE, CORES, OLDEST, Core
 from .kinds import CACHE_OPTIONS

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .. import processor
+from ..dataclass import dataclass, field
 from ..errors import TargetError
 from .cores import SVE_BITS
 from .kinds import BUILT_KINDS, CACHE_OPTIONS, KINDS, NOT_SERVED, NOT_USED

@@ -7,10 +7,10 @@ is compared with.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
+from ..dataclass import dataclass
 from ..tir.arithmetic import as_int
 from ..tir.expr import Call, IntImm, IterVar, PrimExpr, ProducerLoad, Select, Var
 from ..tir.rewriting import walk

@@ -10,11 +10,11 @@ Rules for schedules ask it what the axes of a stage are for: rows, columns, batc
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Generic, TypeVar
 
 from ..arith import linear_form
+from ..dataclass import dataclass
 from ..tir.arithmetic import as_int
 from ..tir.expr import IntImm, Max, Min, PrimExpr, ProducerLoad, Var
 from ..tir.rewriting import variables

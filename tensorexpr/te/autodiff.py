@@ -8,9 +8,9 @@ that the adjoint of a matrix product is a matrix product, and that of a convolut
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 
 from ..arith.analyzer import Analyzer
+from ..dataclass import dataclass, field
 from ..errors import DeclarationError
 from ..tir.arithmetic import all as all_of
 from ..tir.arithmetic import cast, const

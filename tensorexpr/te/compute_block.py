@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import cast as typing_cast
 
 from ..arith.block_access import get_block_access_region
 from ..arith.bounds import NEG_INF, POS_INF
 from ..arith.index_analyzer import Analyzer
+from ..dataclass import dataclass, field, replace
 from ..errors import DeclarationError
 from ..tir.arithmetic import all as all_of
 from ..tir.arithmetic import cast, is_const_int

@@ -7,12 +7,12 @@ float64; integers wrap in their ring, in float64 too where that is exact, since 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from ..arith import linear_form
+from ..dataclass import dataclass
 from ..tir.dtype import parse_dtype, to_numpy
 from ..tir.expr import Add, Cast, FloatImm, IntImm, Mul, PrimExpr, ProducerLoad, Reduce, Var
 from ..tir.intrin import max_value

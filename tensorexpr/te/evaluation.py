@@ -7,11 +7,11 @@ computed but never used; only loads look at the mask, to tell a read that is out
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from ..dataclass import dataclass, field
 from ..errors import DeclarationError
 from ..tir.dtype import parse_dtype, to_numpy
 from ..tir.expr import (

@@ -9,10 +9,10 @@ at the root.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from ..dataclass import dataclass, replace
 from ..errors import DeclarationError
 from ..tir.analysis import undefined_vars
 from ..tir.attrs import FrozenMap

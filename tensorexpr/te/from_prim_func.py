@@ -8,10 +8,10 @@ looked at.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..arith.iter_map import detect_iter_map
+from ..dataclass import dataclass, field, replace
 from ..errors import DeclarationError
 from ..tir.arithmetic import as_int
 from ..tir.block import Block, BlockRealize

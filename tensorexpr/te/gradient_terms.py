@@ -7,8 +7,8 @@ own remembers for each element which one that is.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from ..dataclass import dataclass
 from ..errors import DeclarationError
 from ..tir.arithmetic import all as all_of
 from ..tir.arithmetic import any as any_of

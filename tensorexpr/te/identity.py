@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
 from typing import Any
 
+from ..dataclass import dataclass, field, fields
 from ..errors import InternalError
 from ..tir.attrs import FrozenMap
 from ..tir.buffer import Buffer

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from itertools import pairwise
 
 from ..arith.analyzer import Analyzer
 from ..arith.iter_map import detect_iter_map, inverse_affine_iter_map
 from ..arith.linear import Linear, linear_form
+from ..dataclass import dataclass, field
 from ..tir.arithmetic import all as all_of
 from ..tir.arithmetic import cast, floordiv, floormod
 from ..tir.dtype import parse_dtype

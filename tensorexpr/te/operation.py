@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
+from ..dataclass import dataclass, field
 from ..errors import DeclarationError
 from ..later import later
 from ..tir.arithmetic import cast as to_dtype

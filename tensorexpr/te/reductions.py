@@ -7,10 +7,10 @@ are folded one reduction point after the other, for all output elements at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..dataclass import dataclass, field
 from ..tir.dtype import parse_dtype, to_numpy
 from ..tir.expr import Add, And, CommReducer, Max, Min, Mul, Or, PrimExpr
 from ..tir.reduction_laws import GREATEST, LEAST, law_of_one, operator_of

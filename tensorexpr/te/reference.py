@@ -7,12 +7,12 @@ the declared dtypes, sums and products accumulate in float64.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from ..dataclass import dataclass, field
 from ..errors import ArgumentError, DeclarationError
 from ..tir.arithmetic import all as all_of
 from ..tir.dtype import to_numpy

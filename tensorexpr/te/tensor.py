@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ..dataclass import dataclass
 from ..errors import DeclarationError
 from ..later import later
 from ..tir.arithmetic import convert

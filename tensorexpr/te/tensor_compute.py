@@ -10,10 +10,10 @@ says, so such an operation is a compute like any other, whose inner loops are te
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from ..arith.analyzer import Analyzer
+from ..dataclass import dataclass, replace
 from ..errors import DeclarationError
 from ..tir.arithmetic import convert
 from ..tir.expr import IntImm, IterVar, PrimExpr, ProducerLoad, Range, Reduce, Var

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
 import numpy as np
 
+from ..dataclass import dataclass
 from ..tir.dtype import parse_dtype, scalar_dtype
 from ..tir.expr import FloatImm, IntImm, PrimExpr, ProducerLoad, Var
 from ..tir.rewriting import walk

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
 from typing import Any
 
+from ..dataclass import dataclass, replace
 from ..errors import RecordError, ScheduleError, TargetError
 from ..lower.pipeline import lower
 from ..schedule.legality import check_tree

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from ..arith.index_map import IndexMap
+from ..dataclass import dataclass
 from ..lower.context import PassContext
 from ..lower.device.on_cpu import with_barriers
 from ..lower.pipeline import LAST_PHASE, Kept, lower_by_phase, lower_for_cpu

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ..dataclass import dataclass, field, replace
 from ..errors import ScheduleError
 from ..tir.interpreter import IterationLimitError
 from .case import Case, shrink

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ..codegen.emit import emit_module
 from ..codegen.spills import COMMENT, FRAME_POINTER, FUNCTION, JUMP, LABEL
+from ..dataclass import dataclass
 from ..lower.pipeline import lower
 from ..runtime import engine
 from ..target import Target

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import struct
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from ..dataclass import dataclass
 from ..errors import TypeMismatchError
 from .dtype import DType, full_dtype, int_limits, parse_dtype, round_float, rounded_float, shortest_decimal
 from .interning import ADAPTERS, Interned

@@ -15,8 +15,8 @@ Blocks live in phase 0; phase 1 turns them into plain statements.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from ..dataclass import dataclass
 from ..errors import DeclarationError, TypeMismatchError
 from .arithmetic import all as all_of
 from .arithmetic import as_int

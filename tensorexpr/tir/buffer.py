@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, ClassVar
 
+from ..dataclass import dataclass, field, replace
 from ..errors import DeclarationError
 from .arithmetic import as_int, convert, floordiv
 from .dtype import DType, parse_dtype, with_lanes

@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from ..dataclass import dataclass
 from ..errors import DeclarationError, TypeMismatchError
 from .arithmetic import convert, floordiv, floormod
 from .buffer import simplified

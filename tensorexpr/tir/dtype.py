@@ -8,12 +8,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, TypeAlias, cast
 
 import numpy as np
 
+from ..dataclass import dataclass
 from ..errors import TypeMismatchError
 
 _PATTERN = re.compile(r"^(float|int|uint|bfloat|e4m3_float|e5m2_float|handle)(\d+)?(?:x(vscalex)?(\d+))?$")

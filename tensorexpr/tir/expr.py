@@ -23,10 +23,10 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from types import NoneType
 from typing import TYPE_CHECKING, TypeAlias
 
+from ..dataclass import dataclass, field
 from ..errors import TypeMismatchError
 from ..later import later
 from .atoms import ConstExpr, FloatImm, IntImm, IntImmEnum, PrimExpr, SizeVar, StringImm, Var

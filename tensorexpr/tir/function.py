@@ -5,10 +5,10 @@ from __future__ import annotations
 import importlib
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ..dataclass import dataclass, field, replace
 from ..errors import DeclarationError, TypeMismatchError
 from .arithmetic import convert
 from .attrs import EMPTY, FrozenMap

@@ -9,11 +9,11 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ..dataclass import dataclass
 from ..errors import DeclarationError, TypeMismatchError
 from .arithmetic import cast, const, convert, match_types, to_bool
 from .dtype import int_limits, parse_dtype, to_numpy, with_lanes

@@ -7,11 +7,11 @@ ends the process when it can't select one.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from ..dataclass import dataclass, replace
 from ..errors import DeclarationError
 from .arithmetic import convert
 from .dtype import parse_dtype

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeAlias
 
+from ..dataclass import dataclass, field
 from .atoms import PrimExpr, Var
 from .interning import Built
 from .node import Object

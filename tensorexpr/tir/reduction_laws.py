@@ -9,10 +9,10 @@ v0 = Select(V[vi] >= y, I[vi], x); v1 = Select(V[vi] >= y, V[vi], y); I[vi] = v0
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
 from math import isinf, nan
 from typing import Any
 
+from ..dataclass import dataclass, fields, replace
 from .arithmetic import all as all_of
 from .arithmetic import any as any_of
 from .arithmetic import const, maximum, minimum

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ..dataclass import dataclass
 from .block import Block, BlockRealize
 from .buffer import Buffer
 from .expr import BufferLoad, IterVar, Let, PrimExpr, Reduce, Var

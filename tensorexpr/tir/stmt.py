@@ -18,12 +18,12 @@ Statements are frozen; identity is equality. `None` stands for "no else case".
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from enum import IntEnum
 from types import NoneType
 from typing import Any, ClassVar, TypeAlias
 from weakref import WeakKeyDictionary
 
+from ..dataclass import dataclass, replace
 from ..errors import DeclarationError, TypeMismatchError
 from .attrs import EMPTY, FrozenMap
 from .buffer import Buffer, BufferRegion

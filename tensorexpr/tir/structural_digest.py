@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
+from ..dataclass import dataclass
 from .buffer import Buffer
 from .dtype import IntValue
 from .expr import IntImm, IterVar, PrimExpr, Var

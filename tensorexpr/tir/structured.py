@@ -7,9 +7,9 @@ if that can be proved.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
 from typing import Any, ClassVar, cast
 
+from ..dataclass import dataclass, fields
 from .expr import PrimExpr
 from .node import Object
 

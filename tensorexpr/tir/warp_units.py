@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
+from ..dataclass import dataclass
 from ..errors import LoweringError
 from .arithmetic import as_int, cast, const, floordiv, floormod, maximum, minimum
 from .buffer import Buffer, decl_buffer, pointer_var

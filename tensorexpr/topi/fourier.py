@@ -12,13 +12,13 @@ out in order (Stockham 1966). Lengths with a large prime factor become a convolu
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from math import pi
 from typing import Any
 
 import numpy as np
 
+from ..dataclass import dataclass
 from ..tir.arithmetic import const, convert
 from ..tir.buffer import decl_buffer
 from ..tir.constant_array import ConstantArray

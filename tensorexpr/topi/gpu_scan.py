@@ -10,9 +10,9 @@ Each thread joins four neighbours; what the threads before it have made comes by
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+from ..dataclass import dataclass
 from ..tir import arithmetic, intrin
 from ..tir.arithmetic import const, floordiv, floormod
 from ..tir.expr import PrimExpr

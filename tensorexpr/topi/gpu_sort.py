@@ -10,10 +10,10 @@ Of few elements that are wanted of long rows each tile keeps its first ones, whi
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from ..dataclass import dataclass
 from ..tir import arithmetic, intrin
 from ..tir.arithmetic import const, floordiv, floormod
 from ..tir.dtype import parse_dtype

@@ -7,13 +7,13 @@ four for cubic interpolation. Indices beyond a border take the element at the bo
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from itertools import product as combinations
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from ..dataclass import dataclass, replace
 from ..errors import DeclarationError
 from ..later import later
 from ..te.declare import compute, reduce_axis

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import product as combinations
 from typing import Any
 
 from .. import te
+from ..dataclass import dataclass
 from ..errors import DeclarationError
 from ..te.declare import compute
 from ..te.tensor import Tensor

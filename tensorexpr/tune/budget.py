@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from ..dataclass import dataclass
 from .trial import TunerOptions
 
 # Under a time budget nobody knows yet how long a program takes: the first round is small.

@@ -9,11 +9,11 @@ noise, timed in turn with the present centre, becomes the next centre. It is det
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
 from statistics import median
 
 import numpy as np
 
+from ..dataclass import dataclass, field
 from .evolution import Candidate, Scorer
 from .features.nest import Array, IntArray
 from .space import Space

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
+from ..dataclass import dataclass
 from .features.nest import Array
 from .population import crossover, unique_rows
 from .space import IntArray, Rng, Space

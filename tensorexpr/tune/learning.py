@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 
+from ..dataclass import dataclass, field
 from ..target import Target
 from .cost_model import CostModel
 from .evolution import Candidate

@@ -9,12 +9,12 @@ that it can be replayed where no rule is asked. Programs are made when they are 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from ..dataclass import dataclass, field
 from ..schedule.steps import Knob
 from ..schedule.trace import Trace
 from ..target import Target

@@ -7,13 +7,13 @@ operations; a program is made only of what is to be built.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from typing import Protocol
 
 import numpy as np
 
+from ..dataclass import dataclass
 from ..schedule.tilings import divisors
 from .features.nest import IntArray
 

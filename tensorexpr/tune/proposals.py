@@ -11,11 +11,11 @@ import math
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
+from ..dataclass import dataclass
 from .evolution import Candidate, evolve
 from .learning import Learner
 from .space import IntArray, Rng, Space

@@ -7,12 +7,12 @@ traces of blocks the number of a program that was drawn. So one search loop (`tu
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 
+from ..dataclass import dataclass, replace
 from ..errors import InternalError
 from ..lower.phase0.inline_stages import inline_stages
 from ..schedule.steps import SampleCategorical, SampleTile, Sampling, Step

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
+from ..dataclass import dataclass, field
 from ..schedule.trace import Trace
 from .evolution import Candidate, EvolutionOptions
 from .measure import MeasureResult

@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from ..dataclass import dataclass, field, replace
 from ..errors import InternalError, TensorExprError
 from ..schedule.trace import Trace
 from ..target import Target

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..auto_scheduler.workload import make_workload_key, workload_key_to_tensors
+from ..dataclass import dataclass
 from ..te.flops import flop_count
 from ..te.operation import PlaceholderOp
 from ..te.tensor import Tensor

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import product
 from math import gcd
 from typing import Any
 
+from ...dataclass import dataclass
 from ...tir.arithmetic import ON_INTEGERS, binary, compare, convert, logical_and, logical_not, logical_or
 from ...tir.dtype import parse_dtype, scalar_dtype, wrap_int
 from ...tir.expr import (

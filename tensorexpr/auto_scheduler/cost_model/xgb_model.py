@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...dataclass import dataclass, field
 from ...errors import TensorExprError, TuningError
 from ...lower.phase0.inline_stages import inline_stages
 from ...schedule.steps import ByBlocks

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from enum import IntEnum
 
+from ...dataclass import dataclass
 from ...spaces.state import SketchState
 from ...target import Target
 from ..layout_rewrite import LayoutRewriteOption

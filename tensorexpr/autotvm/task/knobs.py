@@ -11,13 +11,13 @@ The order of a knob's candidates is that of AutoTVM in TVM up to 0.19: an index 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations, permutations, product
 from math import factorial, prod
 from typing import Any, ClassVar
 
 import numpy as np
 
+from ...dataclass import dataclass
 from ...errors import TuningError
 from ...schedule.tilings import divisors
 from ...te.operation import Operation

@@ -10,10 +10,10 @@ import logging
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
 
+from ...dataclass import dataclass, field
 from ...errors import TuningError
 from ...tune.cost_model import CostModel, PriorModel
 from ...tune.evolution import Candidate

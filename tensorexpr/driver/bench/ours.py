@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ...auto_scheduler import RecordToFile, SearchTask, TuningOptions, load_records
+from ...dataclass import dataclass
 from ...errors import RecordError
 from ...runtime.build import build
 from ...target import Target

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import ctypes
 import time
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
+from ...dataclass import asdict, dataclass
 from ...runtime import engine
 from ...runtime.timing import repeat
 from ...target import Target

@@ -6,11 +6,11 @@ import datetime
 import json
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ... import processor
+from ...dataclass import asdict, dataclass, field
 from ...errors import RecordError
 from ...target import Target
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
+from ...dataclass import dataclass
 from ...tune.measure.native import drop_from_caches
 from .probes import OWN_CORES, Probes, wait_until_quiet
 

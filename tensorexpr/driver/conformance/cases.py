@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ...dataclass import dataclass, field
 from ...errors import TensorExprError
 
 KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator", "real")

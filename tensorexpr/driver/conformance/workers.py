@@ -6,10 +6,10 @@ import multiprocessing
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
+from ...dataclass import dataclass
 from .cases import Case
 
 

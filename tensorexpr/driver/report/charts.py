@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from html import escape
+
+from ...dataclass import dataclass
 
 _WIDTH, _HEIGHT = 620, 260
 _LEFT, _RIGHT, _TOP, _BOTTOM = 72, 16, 14, 40

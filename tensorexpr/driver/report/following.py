@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...auto_scheduler.loaded import LineReader, LoadedRecord
+from ...dataclass import dataclass, field
 from ...errors import RecordError
 
 # The rate of a search is that of its last trials: it changes from one task to the next.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 from ...auto_scheduler.compute_dag import ComputeDAG
 from ...auto_scheduler.failures import Failures, failures_of
 from ...auto_scheduler.loaded import LoadedRecord, workload_name_and_args
+from ...dataclass import dataclass
 from ...errors import TensorExprError
 from ...tune.cost_model import Quality, quality
 from ...tune.records import choose_best

@@ -8,7 +8,6 @@ import re
 import shlex
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from ... import auto_scheduler, autotvm
 from ...auto_scheduler.task_callbacks import LogEstimatedLatency, PrintTableInfo
 from ...autotvm import callback as autotvm_callback
 from ...autotvm.task import extract_from_program
+from ...dataclass import dataclass
 from ...relax.tuning.network import tune_network
 from ...relax.tuning.styles import STYLES, policies_by
 from ...relay.build_module import bound_graph

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ...dataclass import dataclass
 from ...relax.build import build
 from ...relax.expr import Constant, Function
 from ...relax.quantization import METHODS, Quantization, quantize

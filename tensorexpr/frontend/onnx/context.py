@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import numpy as np
 
 from ... import relax
+from ...dataclass import dataclass, field
 from ...errors import ModelError, NeedsValueError
 from ...relax.evaluator import Evaluator
 from ...relax.ops.row import row_of

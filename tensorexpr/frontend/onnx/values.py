@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ... import relax
 from ...arith.analyzer import Analyzer
+from ...dataclass import dataclass, field
 from ...relax.expr import owned
 from ...relax.ops.narrow import NARROW
 from ...tir.arithmetic import as_int

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
+from ...dataclass import dataclass, replace
 from ...tir.arithmetic import as_int
 from .attributes import Attributes
 from .context import Context

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
+from ...dataclass import dataclass, field
 from ...tir.expr import BufferLoad, Call, PrimExpr, StringImm, Var
 from ...tir.intrin import INTRINSICS
 from ...tir.rewriting import walk

@@ -20,10 +20,10 @@ a warp do together, as matrix units do, is pieces, too (`tir.warp_units`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from ...arith import detect_linear_equation
+from ...dataclass import dataclass, replace
 from ...errors import LoweringError
 from ...tir.arithmetic import as_int, binary, cast, compare, const
 from ...tir.buffer import Buffer, decl_buffer

@@ -8,8 +8,7 @@ attr bulk_barriers n:                                create_barriers(n); first t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
+from ...dataclass import dataclass, replace
 from ...errors import LoweringError
 from ...tir.arithmetic import as_int
 from ...tir.device_intrin import device_call

@@ -8,9 +8,8 @@ no instruction that fills or stores the registers of a product, or turns bytes o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ...arith.index_analyzer import Analyzer
+from ...dataclass import dataclass
 from ...tir.arithmetic import as_int, cast, const, floordiv, floormod
 from ...tir.expr import IterVar, PrimExpr, Range, Var
 from ...tir.function import PrimFunc

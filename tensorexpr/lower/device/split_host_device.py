@@ -14,9 +14,9 @@ look into arrays of the device.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from ...dataclass import dataclass, field
 from ...errors import LoweringError
 from ...schedule.own_loops import stores_by_threads
 from ...target import Target

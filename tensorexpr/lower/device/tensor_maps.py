@@ -7,8 +7,8 @@ kernel(A): ... T.ptx_tensor_map(A, "float16", 128, 2, ...)    ->    kernel(A_map
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from ...dataclass import dataclass
 from ...errors import LoweringError
 from ...tir.arithmetic import as_int
 from ...tir.expr import Call, PointerType, PrimExpr, PrimType, StringImm, Var

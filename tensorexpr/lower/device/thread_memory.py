@@ -7,8 +7,7 @@ contiguous. With all threads side by side, tiles of 64 elements of 256 threads w
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
+from ...dataclass import dataclass, replace
 from ...tir.arithmetic import as_int, binary, const
 from ...tir.buffer import Buffer, decl_buffer
 from ...tir.expr import Add, BufferLoad, Call, IntImm, Mul, PrimExpr, Ramp, Var

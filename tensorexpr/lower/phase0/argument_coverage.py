@@ -10,12 +10,12 @@ made of several counts for each of them:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
 
 from ...arith.analyzer import Analyzer
 from ...arith.linear import linear_form
+from ...dataclass import dataclass
 from ...errors import ScheduleError
 from ...schedule.attachment import enclosing_loops
 from ...schedule.domain import StageDomain

@@ -8,10 +8,10 @@ Where the box may reach past the stage's domain (imperfect splits of the consume
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
 
 from ...arith.analyzer import Analyzer
 from ...arith.interval import Interval, extent_bound, relax
+from ...dataclass import dataclass, replace
 from ...schedule.attachment import enclosing_loops
 from ...schedule.domain import Guard, StageDomain, full_region, stage_domain
 from ...schedule.legality import real_readers

@@ -9,8 +9,8 @@ Loops of extent 1 are left out unless a pragma hangs on them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
+from ...dataclass import dataclass, field
 from ...errors import ScheduleError
 from ...schedule.axis_expression import decode, tags_of
 from ...schedule.domain import Guard, StageDomain

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
 
 from ...arith.analyzer import Analyzer
+from ...dataclass import dataclass, replace
 from ...schedule.domain import Guard, StageDomain
 from ...schedule.tree import ScheduleTree
 from ...te.bounds import guarded_loads, is_harmless

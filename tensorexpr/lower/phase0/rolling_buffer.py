@@ -7,9 +7,9 @@ i lives at i % size, the first iteration computes `[low, low + size - step)`, an
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from ...arith.analyzer import Analyzer
+from ...dataclass import dataclass, replace
 from ...errors import ScheduleError
 from ...schedule.domain import Guard, StageDomain, stage_domain
 from ...schedule.tree import At, ScheduleTree, StageNode

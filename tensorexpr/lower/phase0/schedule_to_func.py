@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from ...arith.analyzer import Analyzer
+from ...dataclass import dataclass, field
 from ...errors import InternalError, LoweringError
 from ...log import once
 from ...schedule.attachment import enclosing_loops

@@ -7,11 +7,11 @@ axis of extent above 1, and compared node by node (`schedule.intrinsic_match`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NoReturn
 
 from ...arith.analyzer import Analyzer
 from ...arith.interval import relax
+from ...dataclass import dataclass
 from ...errors import ScheduleError
 from ...schedule.domain import StageDomain
 from ...schedule.intrinsic_match import Comparison, Mismatch

@@ -13,10 +13,10 @@ bytes of a row of the box whose pieces change places, as matrix units read them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from math import prod
 
 from ...arith.analyzer import Analyzer
+from ...dataclass import dataclass, replace
 from ...errors import LoweringError
 from ...target import Target
 from ...target.chips import BULK_COPIES, capability

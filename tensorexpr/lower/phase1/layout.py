@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
+from ...dataclass import dataclass
 from ...errors import InternalError, LoweringError
 from ...tir.arithmetic import binary, cast, floormod, is_const_int
 from ...tir.buffer import Buffer

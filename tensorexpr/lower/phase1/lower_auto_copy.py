@@ -12,9 +12,9 @@ registers of a warp (scope m16n8k8.matrixC) are stored by the threads that hold 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from math import prod
 
+from ...dataclass import dataclass, field, replace
 from ...errors import LoweringError
 from ...tir.arithmetic import as_int, const
 from ...tir.block import Block, BlockRealize

@@ -15,11 +15,11 @@ start.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import cast
 
 from ...arith.analyzer import Analyzer
+from ...dataclass import dataclass, field, replace
 from ...tir.arithmetic import is_const_int
 from ...tir.block import Block, BlockRealize, with_guarded_init
 from ...tir.expr import BufferLoad, IntImm, IterVar, PrimExpr, Var

@@ -6,9 +6,9 @@ A wait says how many commits may still be under way: the newest ones, which are 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 from ...arith.index_analyzer import Analyzer
+from ...dataclass import dataclass, field, replace
 from ...tir.arithmetic import compare
 from ...tir.block import Block, BlockRealize
 from ...tir.buffer import Buffer

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TypeVar, cast
 
 from ...arith.index_analyzer import Analyzer
+from ...dataclass import dataclass, field
 from ...tir.arithmetic import logical_and, maximum
 from ...tir.block import Block, BlockRealize
 from ...tir.buffer import Buffer

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from math import prod
 from typing import cast
 
 from ...arith.analyzer import Analyzer
+from ...dataclass import dataclass, replace
 from ...tir.arithmetic import as_int, const, floormod
 from ...tir.block import Block
 from ...tir.buffer import Buffer, BufferRegion

@@ -7,10 +7,10 @@ read what another one wrote.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import cast
 
 from ...arith.block_access import is_self_contained
+from ...dataclass import dataclass, field, replace
 from ...tir.block import Block, BlockRealize
 from ...tir.buffer import Buffer, BufferRegion
 from ...tir.expr import IntImm, IterVar, PrimExpr, Range, Var

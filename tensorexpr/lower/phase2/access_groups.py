@@ -7,10 +7,10 @@ the statement changes. A buffer whose accesses are no group is blocked.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 
 from ...arith import linear_form
 from ...arith.analyzer import Analyzer
+from ...dataclass import dataclass, field, replace
 from ...errors import InternalError
 from ...tir.arithmetic import logical_not
 from ...tir.buffer import Buffer

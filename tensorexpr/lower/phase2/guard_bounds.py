@@ -7,10 +7,10 @@ which values of an outer variable it holds throughout, its best case for which i
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 
 from ...arith import Linear, linear_form, relax
 from ...arith.analyzer import Analyzer
+from ...dataclass import dataclass, replace
 from ...te.affine_access import unclamped
 from ...tir.arithmetic import floordiv, maximum, minimum
 from ...tir.expr import GE, GT, LE, LT, And, BufferLoad, Call, CmpExpr, IntImm, Max, Min, PrimExpr, Range, Var

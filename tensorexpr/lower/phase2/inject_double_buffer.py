@@ -29,8 +29,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 
+from ...dataclass import dataclass, replace
 from ...errors import LoweringError
 from ...target import Target
 from ...target.chips import ASYNC_COPIES, capability

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ...arith import linear_form
 from ...arith.analyzer import Analyzer
+from ...dataclass import dataclass
 from ...tir.arithmetic import logical_and
 from ...tir.expr import GE, GT, LE, LT, And, Call, CmpExpr, IntImm, Not, Or, PrimExpr, Var
 from ...tir.stmt import For

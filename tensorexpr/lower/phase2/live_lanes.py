@@ -9,9 +9,9 @@ Tiles of two sizes come to this: where the smaller ones have a loop of their own
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from ...arith.analyzer import Analyzer
+from ...dataclass import dataclass
 from ...tir.arithmetic import add, compare, multiply
 from ...tir.dtype import parse_dtype, scalar_dtype, with_lanes
 from ...tir.expr import (

@@ -15,9 +15,9 @@ Vector loops are never cut: their guards become masks. The program may grow by a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 
 from ...arith.analyzer import Analyzer
+from ...dataclass import dataclass, field, replace
 from ...tir.arithmetic import all as all_of
 from ...tir.arithmetic import maximum, minimum
 from ...tir.attrs import FrozenMap

@@ -18,11 +18,11 @@ own size instead. It pays where sources are packed and padded, and a tile needs 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import prod
 
 from ...arith import linear_form
 from ...arith.analyzer import Analyzer
+from ...dataclass import dataclass
 from ...tir.arithmetic import all as all_of
 from ...tir.dtype import parse_dtype
 from ...tir.expr import GE, GT, LE, LT, BufferLoad, Call, Div, FloorDiv, FloorMod, IntImm, Mod, PrimExpr, Var

@@ -10,8 +10,8 @@ stay in registers as long as possible. Threads have registers of their own: noth
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
+from ...dataclass import dataclass, field
 from ...tir.arithmetic import all as all_of
 from ...tir.buffer import Buffer
 from ...tir.expr import BufferLoad, IntImm, PrimExpr, Var

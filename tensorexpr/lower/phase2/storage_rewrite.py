@@ -7,8 +7,7 @@ to its last access; one that a loop accesses, but does not own, lives throughout
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
+from ...dataclass import dataclass, replace
 from ...tir.buffer import Buffer
 from ...tir.expr import BufferLoad, IntImm, PrimExpr, Var
 from ...tir.function import PrimFunc

@@ -15,11 +15,11 @@ and before promotion: the rows of a local tile are whole registers, its columns 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from operator import is_
 from typing import TypeAlias
 
 from ...arith import linear_form
+from ...dataclass import dataclass
 from ...tir.arithmetic import add
 from ...tir.buffer import Buffer
 from ...tir.dtype import parse_dtype

@@ -10,9 +10,9 @@ live in registers. (Halide trims loops in the same way, and names the pass so.)
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
 from ...arith.analyzer import Analyzer
+from ...dataclass import dataclass, replace
 from ...tir.arithmetic import all as all_of
 from ...tir.arithmetic import floordiv, maximum, minimum
 from ...tir.expr import GE, GT, LE, LT, Call, CmpExpr, PrimExpr, Var

@@ -7,8 +7,7 @@ several steps and run out of registers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
+from ...dataclass import dataclass, replace
 from ...errors import LoweringError
 from ...tir.arithmetic import add
 from ...tir.attrs import FrozenMap

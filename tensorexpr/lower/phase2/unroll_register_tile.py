@@ -13,9 +13,9 @@ The reduction loop around a tile of more than half the registers is marked to st
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 
 from ...arith import linear_form
+from ...dataclass import dataclass, replace
 from ...tir.dtype import parse_dtype
 from ...tir.expr import IntImm, PrimExpr, Ramp, Var
 from ...tir.function import PrimFunc

@@ -8,9 +8,9 @@ for j in range(16):            ->     for j in range(16):
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
+from ...dataclass import dataclass, replace
 from ...tir.arithmetic import const
 from ...tir.block import Block
 from ...tir.buffer import Buffer, BufferRegion

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from enum import Flag
 
+from ...dataclass import dataclass, field
 from ...tir.dtype import parse_dtype
 from ...tir.expr import And, Call, Div, FloorDiv, FloorMod, IntImm, IterVar, Let, Mod, Or, PrimExpr, Var
 from ...tir.function import PrimFunc

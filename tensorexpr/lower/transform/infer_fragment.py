@@ -9,8 +9,8 @@ T.tvm_load_matrix_sync(f, 16, 16, 16, 0, .., "row_major")   ->  T.attr(f, "fragm
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 
+from ...dataclass import dataclass, replace
 from ...errors import LoweringError
 from ...tir.arithmetic import as_int
 from ...tir.expr import Call, PrimExpr, StringImm, Var

@@ -12,9 +12,8 @@ than `size` per iteration, keeps its elements from iteration to iteration:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from ...arith.index_analyzer import Analyzer
+from ...dataclass import dataclass, replace
 from ...tir.arithmetic import any as any_of
 from ...tir.arithmetic import binary, compare, const, floormod
 from ...tir.buffer import Buffer

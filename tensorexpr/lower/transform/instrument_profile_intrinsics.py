@@ -6,8 +6,7 @@ are at most `tir.lwp_max_depth` deep. Never the innermost `tir.lwp_min_height` l
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ...dataclass import dataclass
 from ...tir.expr import Call, IntImm
 from ...tir.function import PrimFunc
 from ...tir.stmt import Evaluate, For, ForKind, SeqStmt, Stmt

@@ -7,10 +7,10 @@ for i:                              attr: A[i]..  -> for i: A[i]..
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
+from ...dataclass import dataclass, replace
 from ...tir.buffer import Buffer
 from ...tir.expr import BufferLoad, Call, IterVar, PrimExpr, Var
 from ...tir.rewriting import variables, walk

@@ -8,8 +8,8 @@ with block:                                       for threadIdx_x in thread_bind
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 
+from ...dataclass import dataclass, field, replace
 from ...tir.attrs import FrozenMap
 from ...tir.expr import IterVar, PrimExpr, Var
 from ...tir.function import PrimFunc

@@ -7,8 +7,8 @@ between code generators of one device is one of an extern symbol. Calls within a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from ...dataclass import dataclass
 from ...errors import LoweringError
 from ...target import Target
 from ...tir.dtype import parse_dtype

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass, replace
 from typing import Any
 
 from ...arith.index_analyzer import Analyzer
+from ...dataclass import dataclass, replace
 from ...errors import LoweringError
 from ...target import Target
 from ...tir.arithmetic import compare, const

@@ -7,8 +7,7 @@ the CPU's stack is taken from the runtime's workspace, and given back.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-
+from ...dataclass import dataclass, field, replace
 from ...errors import LoweringError
 from ...target import Target
 from ...tir.arithmetic import as_int, cast, compare, const, logical_not

@@ -11,10 +11,10 @@ address of a thread's own part, as `ptx_mma` does of `w` at `tx * 8`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
 from ...arith import detect_linear_equation
 from ...arith.index_analyzer import Analyzer
+from ...dataclass import dataclass, replace
 from ...errors import LoweringError
 from ...target import Target
 from ...tir.arithmetic import as_int, const, floordiv, floormod

@@ -12,9 +12,9 @@ Blocks ask for it by the annotation `tir.manifest_shared_memory_local_stage`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import cast
 
+from ...dataclass import dataclass, replace
 from ...errors import ScheduleError
 from ...schedule.blocks.nests import nested
 from ...tir.attrs import FrozenMap

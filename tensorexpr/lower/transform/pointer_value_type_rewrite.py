@@ -7,10 +7,10 @@ Single elements may be read, where it shows which lane they are, but not stored;
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import cast as typing_cast
 
 from ...arith.index_analyzer import Analyzer
+from ...dataclass import dataclass, field, replace
 from ...tir.arithmetic import binary, const, is_const_int
 from ...tir.buffer import Buffer
 from ...tir.dtype import parse_dtype, with_lanes

@@ -7,8 +7,7 @@ they were normal (e4m3's 0 to 2**-7) and rounded to zero, infinities and NaN are
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ...dataclass import dataclass
 from ...tir.arithmetic import cast, compare, const
 from ...tir.bitwise import bitwise_and, bitwise_or, shift_left, shift_right
 from ...tir.dtype import parse_dtype, with_lanes

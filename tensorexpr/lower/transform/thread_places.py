@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 
 from ...arith import detect_linear_equation
 from ...arith.index_analyzer import Analyzer
+from ...dataclass import dataclass, replace
 from ...tir.arithmetic import as_int, nested_operands
 from ...tir.expr import EQ, LT, Add, And, BufferLoad, Call, FloorDiv, FloorMod, IntImm, IterVar, Mul, PrimExpr, Ramp, Sub, Var
 from ...tir.intrin import INTRINSICS

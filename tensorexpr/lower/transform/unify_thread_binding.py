@@ -7,9 +7,8 @@ for b in T.thread_binding(4, "blockIdx.x"):             for blockIdx_x in T.thre
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-
 from ...arith.index_analyzer import Analyzer
+from ...dataclass import dataclass, field, replace
 from ...errors import LoweringError
 from ...tir.expr import IntImm, IterVar, PrimExpr, Range, Var
 from ...tir.function import PrimFunc

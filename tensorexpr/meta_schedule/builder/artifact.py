@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
+from ...dataclass import dataclass
 from ...errors import TuningError
 from ...tune.measure.compiled import CompiledCandidate
 from ...tune.measure.protocol import Frame, FrameDecoder, encode

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from ...dataclass import dataclass
 from ...target import Target
 from ...tir.function import IRModule
 from ..utils import Extensible

@@ -6,11 +6,11 @@ import atexit
 import traceback
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
 from typing import Any
 
+from ...dataclass import dataclass
 from ...errors import TuningError
 from ...fleet.plugs import FleetBuilder
 from ...lower.context import PassContext

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from ...dataclass import dataclass, field
 from ...errors import TuningError
 from ...schedule.blocks import Schedule
 from ...tir.function import IRModule

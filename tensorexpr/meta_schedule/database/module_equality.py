@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+from ...dataclass import dataclass
 from ...errors import TuningError
 from ...tir.block import Block
 from ...tir.function import IRModule, PrimFunc

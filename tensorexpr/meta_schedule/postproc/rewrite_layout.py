@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from ...arith import IndexMap, linear_form
+from ...dataclass import dataclass
 from ...errors import ScheduleError
 from ...schedule.blocks import BlockRV, Schedule
 from ...schedule.blocks.bindings import bound_values

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from operator import mul
 from typing import Any
 
+from ...dataclass import dataclass
 from ...errors import ScheduleError
 from ...schedule.blocks import BlockRV, LoopRV, Schedule
 from ...schedule.blocks.thread_binding import dependent_loops

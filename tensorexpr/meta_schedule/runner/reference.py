@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from typing import Any
 
+from ...dataclass import dataclass
 from ...errors import TuningError
 from ...log import once
 from ...runtime.engine import check_runs_here

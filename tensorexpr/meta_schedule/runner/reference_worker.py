@@ -10,13 +10,13 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ...dataclass import dataclass
 from ...errors import DeclarationError, TensorExprError
 from ...log import once
 from ...runtime.build import build

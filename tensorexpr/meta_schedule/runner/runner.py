@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from statistics import median
 from typing import Any, ClassVar
 
+from ...dataclass import dataclass
 from ...target import Target
 from ...tir.function import IRModule
 from ...tune.measure.results import Seconds

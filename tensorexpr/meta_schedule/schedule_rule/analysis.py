@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from math import prod
 
+from ...dataclass import dataclass
 from ...schedule.blocks import BlockRV, LoopRV, Schedule
 from ...schedule.blocks.scope import read, written
 from ...schedule.blocks.thread_binding import TILED

@@ -6,9 +6,9 @@ SSRSRS    i0 j0 | i1 j1 | k0 | i2 j2 | k1 | i3 j3
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
+from ...dataclass import dataclass, field
 from ...errors import ScheduleError, TuningError
 from ...schedule.blocks import BlockRV, LoopRV, Schedule
 from ...schedule.blocks.thread_binding import TILED, is_root

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
+from ...dataclass import dataclass, field
 from ...errors import TuningError
 from ...schedule.blocks import Schedule
 from ...tune.evolution import EvolutionOptions

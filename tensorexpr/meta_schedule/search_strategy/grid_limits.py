@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from math import prod
 
 from ...arith import detect_linear_equation
+from ...dataclass import dataclass, field
 from ...errors import TensorExprError
 from ...schedule.blocks import BlockRV, Instruction, LoopRV, Schedule, Trace
 from ...schedule.blocks.primitives.sampling import draw_tile

@@ -6,10 +6,10 @@ import json
 import logging
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from ...dataclass import dataclass
 from ...errors import TensorExprError, TuningError
 from ...schedule.blocks import Instruction, Schedule, Trace
 from ...tir.structural_digest import structural_hash

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
+from ...dataclass import dataclass, field
 from ...target import Target
 from ...tune.features import Extracted
 from ...tune.space import IntArray, Rng

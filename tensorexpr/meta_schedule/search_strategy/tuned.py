@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
+from ...dataclass import dataclass, field
 from ...errors import TuningError
 from ...schedule.blocks import Schedule
 from ...target import Target

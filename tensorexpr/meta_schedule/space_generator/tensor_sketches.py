@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ...auto_scheduler.compute_dag import ComputeDAG
 from ...auto_scheduler.sketch.generate import generate_sketches
 from ...auto_scheduler.sketch.plans import unit_spaces
 from ...auto_scheduler.sketch.rule import RuleOptions
+from ...dataclass import dataclass
 from ...errors import DeclarationError, TensorExprError
 from ...lower.tensor_schedules import Schedule, decisions_of
 from ...target import Target

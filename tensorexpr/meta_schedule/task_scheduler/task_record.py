@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
+from ...dataclass import dataclass, field
 from ..builder.builder import BuilderResult
 from ..runner.runner import RunnerFuture, RunnerResult
 from ..tune_context import MeasureCandidate, TuneContext

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from ...dataclass import dataclass, field
 from ...errors import DeclarationError, PassError, TypeMismatchError
 from ...lower.passes import ModulePass
 from ...tir.expr import Var as Symbol

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
 import numpy as np
 
 from ... import topi
+from ...dataclass import dataclass
 from ...errors import DeclarationError, TypeMismatchError
 from ...tir.arithmetic import as_int
 from ...tir.dtype import to_numpy

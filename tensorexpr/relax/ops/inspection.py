@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
+from ...dataclass import dataclass, field
 from ...errors import DeclarationError, TypeMismatchError
 from ...tir.arithmetic import as_int
 from ...tir.dtype import DataType, from_numpy, parse_dtype

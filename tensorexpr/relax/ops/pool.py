@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ... import te, topi
+from ...dataclass import dataclass
 from ...errors import DeclarationError
 from ...te.reducer import greatest
 from ...tir import intrin

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, TypeAlias
 
+from ...dataclass import dataclass
 from ...errors import DeclarationError, TypeMismatchError
 from ...tir.dtype import parse_dtype
 from ...tir.expr import PrimExpr

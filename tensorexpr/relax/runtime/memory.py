@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
+from ...dataclass import dataclass
 from ...errors import InternalError
 
 ALIGNMENT = 64

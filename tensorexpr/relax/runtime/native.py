@@ -11,13 +11,13 @@ from __future__ import annotations
 import ctypes
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ...codegen.signature import BufferParam, Signature
 from ...codegen.types import symbol
+from ...dataclass import dataclass, field
 from ...errors import ArgumentError
 from ...runtime import cache, engine, fastcall
 from ...runtime.arguments import ArgumentChecker

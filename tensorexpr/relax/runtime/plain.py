@@ -6,9 +6,9 @@ def main(x: (1, 16)) -> (1, 8)        one stretch; its inputs are the parameters
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+from ...dataclass import dataclass
 from ..expr import Tuple
 from .executable import Executable
 from .native import constants_name, stretch_name

@@ -9,9 +9,9 @@ All that can be decided before a call is: which kernel, which slots, extents tha
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from ...dataclass import dataclass
 from ...errors import ArgumentError, LoweringError
 from ...runtime.fastcall import REFUSED
 from ...runtime.ndarray import NDArray, array

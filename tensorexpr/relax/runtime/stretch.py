@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from ...codegen.signature import BufferParam, ScalarParam, Signature
+from ...dataclass import dataclass, field
 from ...runtime.ndarray import NDArray
 from ...tir.arithmetic import as_int
 from ...tir.dtype import parse_dtype

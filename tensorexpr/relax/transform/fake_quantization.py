@@ -16,11 +16,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ...dataclass import dataclass
 from ...lower.passes import ModulePass
 from ...tir.arithmetic import as_int
 from ..expr import Call, Constant, Function, PrimValue, Tuple, const

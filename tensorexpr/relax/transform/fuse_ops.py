@@ -15,9 +15,9 @@ and what works row by row joins what reads its rows (`row_programs`), though oth
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
+from ...dataclass import dataclass, field
 from ...errors import DeclarationError
 from ...lower.context import PassContext
 from ...lower.passes import ModulePass

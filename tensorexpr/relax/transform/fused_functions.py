@@ -5,9 +5,9 @@ from __future__ import annotations
 import heapq
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from ...dataclass import dataclass
 from ...errors import DeclarationError
 from ...tir.attrs import FrozenMap
 from ...tir.expr import Var as Symbol

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
+from ...dataclass import dataclass, replace
 from ...errors import DeclarationError
 from ...lower.passes import ModulePass
 from ...tir.attrs import FrozenMap

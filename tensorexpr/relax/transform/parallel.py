@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from ...dataclass import dataclass
 from ...lower.passes import ModulePass
 from ...tir.arithmetic import as_int
 from ..expr import Binding, BindingBlock, Call, DataflowBlock, Function, Tuple, TupleGetItem, Var, VarBinding

@@ -14,9 +14,9 @@ After each phase its spec holds, and `relax.build(..., upto=phase)` stops there.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from ...dataclass import dataclass
 from ...errors import DeclarationError, LoweringError
 from ...lower.passes import ModulePass, deep_recursion
 from ...target import Target, TargetLike

@@ -7,8 +7,8 @@ may join what depends on that. (Cooper, Harvey and Kennedy 2001: intersection al
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from ...dataclass import dataclass
 from ..ops.row import Pattern
 
 

@@ -9,10 +9,10 @@ In kernels of their own each of these reads all rows from where they have got to
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import takewhile
 from math import prod
 
+from ...dataclass import dataclass
 from ...te.dag import post_dfs_order
 from ...te.operation import ComputeOp, PlaceholderOp, loads
 from ...te.tensor import Tensor

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
+from ...dataclass import dataclass, replace
 from ...lower.passes import ModulePass
 from ...tir.function import GlobalVar, IRModule
 from ..analysis import definable_tir_vars_in_struct_info, free_symbolic_vars, remove_all_unused

@@ -9,9 +9,9 @@ So `LiftTransformParams` can take them out of the function, to run once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
+from ...dataclass import dataclass, replace
 from ...lower.passes import ModulePass
 from ...lower.transform.remove_weight_layout_rewrite_block import MARK
 from ...tir.arithmetic import as_int

@@ -10,11 +10,11 @@ sum of two branches does, reads the dequantised one, so that bytes are what is w
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from ...dataclass import dataclass, replace
 from ...errors import DeclarationError
 from ...lower.passes import ModulePass
 from ...tir.arithmetic import as_int

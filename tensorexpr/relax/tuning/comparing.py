@@ -7,12 +7,12 @@ what the search found the fastest is compared once more where it will run, with 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from ...auto_scheduler.dispatcher import ApplyHistoryBest
 from ...auto_scheduler.loaded import LoadedRecord
 from ...auto_scheduler.records import load_records
+from ...dataclass import dataclass
 from ...errors import TuningError
 from ...runtime.ndarray import NDArray
 from ...target import Target

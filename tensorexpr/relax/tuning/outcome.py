@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from ...auto_scheduler.dispatcher import ApplyHistoryBest
+from ...dataclass import dataclass
 from ..runtime.executable import Executable
 
 

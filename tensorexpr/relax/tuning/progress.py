@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from ...auto_scheduler.callbacks import MeasureCallback
 from ...auto_scheduler.loaded import LoadedRecord
+from ...dataclass import dataclass, field
 from ...tune.records import choose_best
 
 _EVERY_S = 1.0

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
 
 from ...auto_scheduler.callbacks import RecordToFile
 from ...auto_scheduler.limits import least_seconds
 from ...auto_scheduler.options import LocalBuilder, LocalRunner, TuningOptions
 from ...auto_scheduler.policy import SketchPolicy
 from ...auto_scheduler.task_scheduler import TaskScheduler
+from ...dataclass import dataclass, fields, replace
 from ...target import Target
 from ..network_tasks import NetworkTask
 from .comparing import Network

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from ...dataclass import dataclass, field
 from ...errors import DeclarationError
 from . import executor_factory, te_compiler
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from ...dataclass import dataclass
 from ...errors import DeclarationError, TypeMismatchError
 from ...lower.passes import deep_recursion
 from ...relax import expr as graph

@@ -8,12 +8,12 @@ The numbers get symbols, for which all of the compiler's parts know what to do, 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ... import topi
+from ...dataclass import dataclass
 from ...errors import DeclarationError
 from ...relax import expr as graph
 from ...relax import op as R

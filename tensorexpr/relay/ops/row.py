@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from ...dataclass import dataclass
 from ...errors import DeclarationError, TypeMismatchError
 from ...relax import expr as graph
 from ...relax.block_builder import BlockBuilder

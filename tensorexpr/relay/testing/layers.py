@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from ...dataclass import dataclass
 from ...errors import DeclarationError
 from ..expr import Function, var
 from ..op import concatenate, nn

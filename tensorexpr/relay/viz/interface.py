@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from ...dataclass import dataclass
 from ...relax import expr as graph
 from ...tir.op_registry import Op
 from ..expr import Function, Let

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from ...arith.analyzer import Analyzer
+from ...dataclass import dataclass, replace
 from ...tir.block import Block
 from ...tir.buffer import Buffer, BufferRegion
 from ...tir.expr import BufferLoad, PrimExpr, Range, Var

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from math import prod
 
 from ...arith import IndexMap, linear_form
 from ...arith.analyzer import Analyzer
+from ...dataclass import dataclass, field
 from ...errors import ScheduleError
 from ...tir.arithmetic import as_int, const, convert, floordiv, floormod
 from ...tir.block import BlockRealize

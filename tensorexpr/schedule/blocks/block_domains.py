@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from ...arith import Interval, linear_form, relax
 from ...arith.analyzer import Analyzer
 from ...arith.interval import hull
 from ...arith.iter_map import detect_iter_map, inverse_affine_iter_map
+from ...dataclass import dataclass
 from ...tir.arithmetic import as_int, floordiv, is_const_int
 from ...tir.block import Block
 from ...tir.buffer import Buffer, BufferRegion

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 
+from ...dataclass import dataclass
 from ...tir.block import Block
 from ...tir.stmt import For
 from .scope import read, written

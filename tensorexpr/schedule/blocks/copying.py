@@ -12,11 +12,11 @@ has the size of the latter; the axes of the copy count within it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from ...arith import relax
 from ...arith.analyzer import Analyzer
 from ...arith.iter_map import detect_iter_map
+from ...dataclass import dataclass, replace
 from ...tir.arithmetic import as_int, const, is_const_int, maximum, minimum
 from ...tir.block import Block, BlockRealize
 from ...tir.buffer import Buffer, BufferRegion, pointer_var

@@ -5,8 +5,7 @@ Handles know nothing: a schedule says what they stand for at the moment. Numbers
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ...dataclass import dataclass
 from ...tir.expr import Var
 
 

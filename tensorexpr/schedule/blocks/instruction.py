@@ -10,9 +10,9 @@ from __future__ import annotations
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
+from ...dataclass import dataclass, field, replace
 from ...errors import RecordError, ScheduleError
 from ...tir.expr import Var
 from .diagnostics import WrongTypeError

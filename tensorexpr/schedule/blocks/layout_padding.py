@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from ...arith import IndexMap
 from ...arith.analyzer import Analyzer
+from ...dataclass import dataclass, replace
 from ...tir.arithmetic import any as any_of
 from ...tir.arithmetic import as_int, const, logical_not
 from ...tir.block import Block, BlockRealize

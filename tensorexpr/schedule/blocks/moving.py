@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ...arith.analyzer import Analyzer
+from ...dataclass import dataclass, replace
 from ...tir.arithmetic import all as all_of
 from ...tir.arithmetic import is_const_int
 from ...tir.block import BlockRealize

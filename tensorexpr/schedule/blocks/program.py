@@ -7,9 +7,9 @@ variable and a block by its name, which both stay when something around them cha
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 
+from ...dataclass import dataclass, replace
 from ...errors import ScheduleError
 from ...tir.block import Block, BlockRealize
 from ...tir.buffer import Buffer

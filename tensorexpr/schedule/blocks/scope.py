@@ -8,10 +8,10 @@ where it writes. (The terms are TVM's.)
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from ...arith.analyzer import Analyzer
+from ...dataclass import dataclass
 from ...tir.block import Block, BlockRealize
 from ...tir.buffer import Buffer
 from ...tir.expr import BufferLoad, IterVar, PrimExpr, Range, Var

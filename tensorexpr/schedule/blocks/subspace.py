@@ -7,10 +7,10 @@ for i_0, j, i_1 in T.grid(4, 8, 16)      inside: i_1        vi: outer i_0 (4 val
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ...arith import Linear, linear_form
 from ...arith.analyzer import Analyzer
+from ...dataclass import dataclass
 from ...tir.arithmetic import as_int, ceildiv, is_const_int
 from ...tir.block import BlockRealize
 from ...tir.expr import IntImm, IterVar, PrimExpr, Range, Var

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ...arith import IndexMap
 from ...arith.analyzer import Analyzer
+from ...dataclass import dataclass
 from ...tir.block import Block
 from ...tir.buffer import Buffer
 from ...tir.expr import BinaryExpr, BufferLoad, IterVar, PrimExpr, ProducerLoad

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from ...arith.analyzer import Analyzer
+from ...dataclass import dataclass, replace
 from ...errors import ScheduleError
 from ..domain import axis_extents
 from ..factors import Factor

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, fields
 from math import isfinite
 from typing import Any, ClassVar
 
+from ...dataclass import dataclass, fields
 from ...errors import RecordError, ScheduleError
 from ..naming import PythonNames
 from ..scans import check_scan_primitive

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from ...dataclass import dataclass, replace
 from ...te.extern import ExternOp
 from ..own_loops import loops_in_threads
 from ..tree import ScheduleTree

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from ...dataclass import dataclass, replace
 from ...errors import ScheduleError
 from ..block_lines import block_lines
 from ..naming import PythonNames

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from itertools import count
 from typing import ClassVar
 
 from ...arith.analyzer import Analyzer
+from ...dataclass import dataclass, replace
 from ...errors import InternalError, ScheduleError
 from ...te.extern import ExternOp
 from ...te.operation import ComputeOp, Operation

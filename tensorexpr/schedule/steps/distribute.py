@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
+from ...dataclass import dataclass
 from ...te.operation import ComputeOp, Operation
 from ...tir.attrs import EMPTY
 from ...tir.dtype import parse_dtype

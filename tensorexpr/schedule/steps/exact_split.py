@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from ...arith.analyzer import Analyzer
+from ...dataclass import dataclass, replace
 from ..domain import full_region, stage_domain
 from ..exact import check_exact
 from ..naming import PythonNames

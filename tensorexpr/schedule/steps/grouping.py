@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from ...dataclass import dataclass, replace
 from ...errors import ScheduleError
 from ..naming import PythonNames
 from ..tree import At, Attach, Root, ScheduleTree, StageGroup, StageNode

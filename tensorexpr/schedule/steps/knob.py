@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from ...dataclass import dataclass
 from ...errors import ScheduleError
 from ..naming import PythonNames
 from ..tree import ScheduleTree

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from ...dataclass import dataclass, replace
 from ...errors import ScheduleError
 from ...log import once
 from ...tir.arithmetic import as_int, cast

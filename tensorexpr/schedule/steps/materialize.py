@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from ...arith import linear_form
 from ...arith.analyzer import Analyzer
+from ...dataclass import dataclass, replace
 from ...te.operation import ComputeOp, Operation
 from ...tir.arithmetic import as_int, const
 from ...tir.attrs import EMPTY

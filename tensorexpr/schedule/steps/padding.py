@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from ...dataclass import dataclass, replace
 from ...te.tensor import Tensor
 from ...tir.arithmetic import all as all_of
 from ...tir.arithmetic import cast as convert_to

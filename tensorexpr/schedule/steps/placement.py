@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from ...dataclass import dataclass, replace
 from ...tir.expr import Reduce
 from ...tir.storage_scope import SCOPE_KINDS, is_storage_scope
 from ..attachment import check_nothing_inside, enclosing_loops

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from ...arith.analyzer import Analyzer
 from ...arith.index_map import IndexMap
+from ...dataclass import dataclass, replace
 from ...te.operation import ComputeOp, PlaceholderOp
 from ...te.tensor import Tensor
 from ...tir.expr import Call, PrimExpr, ProducerLoad

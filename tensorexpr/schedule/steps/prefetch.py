@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from ...dataclass import dataclass, replace
 from ...tir.arithmetic import as_int
 from ..memory_rules import check_prefetch
 from ..naming import PythonNames

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from ...arith.analyzer import Analyzer
+from ...dataclass import dataclass, replace
 from ...te.combiner_laws import refuted_law
 from ...te.operation import ComputeOp
 from ...tir.arithmetic import all as all_of

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from math import prod
 from typing import ClassVar
 
+from ...dataclass import dataclass, replace
 from ...errors import ScheduleError
 from ...tir.expr import IntImm, PrimExpr, Var
 from ..naming import PythonNames

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from ...dataclass import dataclass, replace
 from ..naming import PythonNames
 from ..tree import Inline, ScheduleTree, StageNode
 from .base import StageStep, stage_of

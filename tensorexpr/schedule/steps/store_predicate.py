@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from ...dataclass import dataclass, replace
 from ...errors import ScheduleError, TensorExprError
 from ...tir.arithmetic import convert
 from ...tir.expr import Var

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from ...dataclass import dataclass, replace
 from ...errors import DeclarationError
 from ...te.tensor_intrin import TensorIntrin
 from ..naming import PythonNames

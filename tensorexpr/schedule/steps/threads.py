@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from ...dataclass import dataclass, replace
 from ...errors import ScheduleError
 from ...te.scan_op import ScanOp
 from ...tir.arithmetic import as_int

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import isfinite
 from typing import Any, ClassVar
 
 from ...arith.index_map import IndexMap
 from ...arith.linear import is_scalar_int
+from ...dataclass import dataclass, replace
 from ...errors import DeclarationError, ScheduleError, TypeMismatchError
 from ...te.bounds import computes_anywhere
 from ...te.operation import ComputeOp, Operation, PlaceholderOp

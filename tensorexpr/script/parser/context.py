@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
+from ...dataclass import dataclass, field
 from ...errors import DeclarationError
 from ...tir.block import Block, MatchBufferRegion
 from ...tir.buffer import Buffer, BufferRegion

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ...dataclass import dataclass, field, replace
 from .source import Source
 
 # Macros may use each other, and one that uses itself would never end.

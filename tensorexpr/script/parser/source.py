@@ -6,10 +6,10 @@ import ast
 import inspect
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
+from ...dataclass import dataclass
 from ...errors import ParseError
 
 _TAB = 4

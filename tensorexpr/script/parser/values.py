@@ -13,12 +13,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 from typing import Any, NoReturn, cast
 
 import numpy as np
 
 from ...arith.analyzer import Analyzer
+from ...dataclass import dataclass, field
 from ...errors import DeclarationError
 from ...tir.arithmetic import convert, match_types, subtract, to_bool
 from ...tir.attrs import EMPTY, FrozenMap

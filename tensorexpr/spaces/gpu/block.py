@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from math import prod
 
+from ...dataclass import dataclass
 from ...schedule.steps import Sampled
 from ...schedule.te_schedule import Schedule
 from ...target import Target

@@ -6,8 +6,7 @@ is read, and store it by vectors along the result. Rows of the tile are an odd n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ...dataclass import dataclass
 from ...schedule.te_schedule import Schedule
 from ...schedule.tree import Inline, StageNode
 from ...target import Target

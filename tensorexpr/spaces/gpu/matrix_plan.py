@@ -11,10 +11,10 @@ A search varies all of this (`Tiling`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import product as product_of
 from math import prod
 
+from ...dataclass import dataclass, replace
 from ...schedule.tree import ScheduleTree, StageNode
 from ...target import Target
 from ...target.chips import CHIPS, capability

@@ -11,9 +11,9 @@ Where a few results would leave most of a chip idle, blocks make partial results
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
+from ...dataclass import dataclass
 from ...schedule.te_schedule import Schedule
 from ...target import Target
 from ...te.combiner_laws import depends_on_order, is_componentwise, refuted_law

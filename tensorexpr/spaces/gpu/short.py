@@ -11,9 +11,9 @@ Where these are too few blocks for a chip, blocks share the sums (`split_sum`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from math import prod
 
+from ...dataclass import dataclass, replace
 from ...errors import InternalError
 from ...schedule.te_schedule import Schedule
 from ...schedule.tree import Inline, ScheduleTree, StageNode

@@ -13,9 +13,9 @@ Along each axis of results there are `virtual` groups, `threads` that lie side b
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from math import prod
 
+from ...dataclass import dataclass, replace
 from ...schedule.tree import Inline, ScheduleTree, StageNode
 from ...target import Target
 from ...te.contraction import recognise

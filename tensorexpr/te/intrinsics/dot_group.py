@@ -6,9 +6,9 @@ out[i] += sum(a[k] * b[i, k])          one group of `a` for all outputs, 32 bits
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any
 
+from ...dataclass import dataclass, replace
 from ...tir.arithmetic import cast, const
 from ...tir.buffer import Buffer, decl_buffer
 from ...tir.dtype import parse_dtype

@@ -13,11 +13,11 @@ Source: PTX ISA, "Matrix Fragments for mma.m16n8k16" and its like for 8 and 32, 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache, partial
 from itertools import product
 from typing import Any
 
+from ...dataclass import dataclass
 from ...tir.arithmetic import cast, const
 from ...tir.buffer import Buffer, decl_buffer
 from ...tir.device_intrin import device_call

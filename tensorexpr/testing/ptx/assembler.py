@@ -7,9 +7,9 @@ import re
 import shutil
 import subprocess
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 
+from ...dataclass import dataclass
 from ...errors import ArgumentError, TargetError
 
 

@@ -7,11 +7,11 @@ those that arrived did before, and what was copied for it. Source: PTX ISA, "Par
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...dataclass import dataclass, field
 from .access import Step, address_of
 from .compute import operand
 from .faults import BarrierMisuse, Deadlock

@@ -7,11 +7,11 @@ what is there already disturbs nobody.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from ...dataclass import dataclass, field
 from . import alu
 from .faults import DataRace
 from .parser import Kernel

@@ -7,12 +7,12 @@ instruction of a whole warp waits until all of the warp's threads are there, a b
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from ...dataclass import dataclass
 from . import access, barriers, compute, warpgroups, wmma
 from .barriers import Barriers
 from .between_blocks import OutOfStep, cell_of

@@ -9,12 +9,12 @@ from __future__ import annotations
 import bisect
 import ctypes
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from ...dataclass import dataclass, field
 from .between_blocks import BetweenBlocks
 from .faults import DataRace, MisalignedAccess, MissingFence, OutOfBounds, UnfinishedCopy, UninitialisedRead
 from .units import Product, UnitsView

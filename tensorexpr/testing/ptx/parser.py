@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 
+from ...dataclass import dataclass, field
 from ...errors import ArgumentError
 
 _PARAM = re.compile(

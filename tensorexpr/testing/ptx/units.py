@@ -6,11 +6,11 @@ accesses and the instruction that is missing between them. Source: PTX ISA, "Asy
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from ...dataclass import dataclass, field
 from .faults import MissingFence, UnfinishedProduct
 
 Array = np.ndarray[Any, np.dtype[Any]]

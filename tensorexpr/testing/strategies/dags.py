@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
@@ -17,6 +16,7 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 from ... import te
+from ...dataclass import dataclass, field
 from ...te.dag import given_placeholders, post_dfs_order
 from ...te.dag_text import format_dag
 from ...te.operation import Operation, PlaceholderOp

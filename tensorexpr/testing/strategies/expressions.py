@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from hypothesis import strategies as st
 
+from ...dataclass import dataclass
 from ...te.evaluation import compile_program
 from ...tir import arithmetic, intrin
 from ...tir.dtype import to_numpy

@@ -13,12 +13,12 @@ A primitive that somebody registers is drawn too if its arguments have names tha
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
 from ...arith import IndexMap
+from ...dataclass import dataclass
 from ...errors import ScheduleError
 from ...schedule.blocks.handles import BlockRV, LoopRV
 from ...schedule.blocks.instruction import KINDS, Primitive

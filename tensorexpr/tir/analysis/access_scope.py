@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
+from ...dataclass import dataclass, field
 from ..block import BlockRealize
 from ..buffer import Buffer, BufferRegion
 from ..expr import BufferLoad, Var

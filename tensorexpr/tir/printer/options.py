@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
+from ...dataclass import dataclass, field
 from ..buffer import Buffer
 from ..expr import PrimExpr
 from ..function import IRModule, PrimFunc

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
+from ...dataclass import dataclass, field
 from ..block import Block
 from ..buffer import Buffer
 from ..expr import PrimExpr, Var

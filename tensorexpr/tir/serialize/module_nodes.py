@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from ...dataclass import dataclass
 from ...errors import DeclarationError, RecordError
 from ..attrs import EMPTY, FrozenMap
 from ..block import Block

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from ...dataclass import dataclass
 from ...errors import RecordError, TensorExprError
 from ..buffer import Buffer
 from ..dtype import parse_dtype

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import ClassVar, Literal, overload
 
+from ...dataclass import dataclass
 from ...errors import DeclarationError
 from ..block import Block, BlockRealize
 from ..buffer import Buffer

@@ -7,8 +7,8 @@ Tensorized functions print, are interpreted, and are compiled for a CPU that has
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 
+from ...dataclass import dataclass, replace
 from ..arithmetic import const
 from ..buffer import Buffer, decl_buffer
 from ..dtype import parse_dtype

@@ -7,9 +7,9 @@ units compute differs in the places alone, so it is described here, once; `mma` 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+from ...dataclass import dataclass
 from ..arithmetic import const
 from ..buffer import Buffer, decl_buffer
 from ..expr import IntImm, IterVar, PrimExpr, Var

@@ -7,9 +7,9 @@ A fragment is a tile of m x n elements, of products over k, in a buffer of scope
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+from ...dataclass import dataclass
 from ..arithmetic import const
 from ..buffer import Buffer, decl_buffer
 from ..expr import Call, PrimExpr, StringImm, Var

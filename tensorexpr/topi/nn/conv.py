@@ -8,10 +8,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ... import te
+from ...dataclass import dataclass
 from ...errors import DeclarationError
 from ...te.declare import compute
 from ...te.tensor import Tensor

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import product
 from math import prod
 from typing import Any
 
 from ... import te
+from ...dataclass import dataclass
 from ...errors import DeclarationError
 from ...te.declare import compute
 from ...te.tensor import Tensor

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from ... import te
+from ...dataclass import dataclass
 from ...errors import DeclarationError
 from ...te.declare import compute, placeholder
 from ...te.recurrence import scan

@@ -7,11 +7,11 @@ become is computed while these are at hand. `recurrent_loops` has the loops.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ...arith.index_map import IndexMap
 from ...arith.index_map_graph import index_map_to_json
+from ...dataclass import dataclass
 from ...errors import DeclarationError
 from ...te.declare import compute
 from ...te.tensor import Tensor

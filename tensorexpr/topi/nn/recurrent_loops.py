@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ...dataclass import dataclass
 from ...target import Target
 from ...te.intrinsics.dot_group import dot_of_fours
 from ...tir import intrin

@@ -12,11 +12,11 @@ deconvolution layer the same as a convolutional layer?"). Residues with equally 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import product
 from math import gcd
 from typing import Any
 
+from ...dataclass import dataclass
 from ...te.declare import compute
 from ...te.tensor import Tensor
 from ...tir import arithmetic, intrin

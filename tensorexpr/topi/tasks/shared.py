@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ...autotvm.env import GLOBAL_SCOPE
+from ...dataclass import dataclass
 from ...errors import ScheduleError
 from ...schedule.te_schedule import Schedule, Stage, create_schedule
 from ...spaces.dot_products import instruction_for

@@ -5,12 +5,12 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ...dataclass import dataclass
 from ...errors import RecordError, TuningError
 from ...processor import usable_cores
 from .base import FloatArray, checked_samples

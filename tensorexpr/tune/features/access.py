@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...dataclass import dataclass, replace
 from ...schedule.tree import At, LoopKind
 from ...te.operation import Operation
 from ...te.tensor import Tensor

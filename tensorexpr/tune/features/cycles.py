@@ -15,11 +15,11 @@ hierarchy, and what nothing hides. `Machine` has the rates; no term was fitted t
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from ...dataclass import dataclass
 from ...target.machine import Cache, Machine
 from .access import Access
 from .nest import Array, StageNest

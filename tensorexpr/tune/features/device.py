@@ -12,11 +12,11 @@ A kernel takes what its fullest multiprocessor does, or as long as memory moves 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from ...dataclass import dataclass
 from ...schedule.tree import At, LoopKind
 from ...spaces.gpu.block import LATENCY, LAUNCH, LOADED_BYTES, limits_of
 from ...target import Target

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import numpy as np
 import numpy.typing as npt
 
+from ...dataclass import dataclass, replace
 from ...schedule.tree import At, LoopKind
 from ...spaces.gpu import is_gpu
 from ...target import Target

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from ...dataclass import dataclass
 from ...schedule.tree import At, LoopKind, ScheduleTree
 from ...spaces.gpu.block import Limits
 from ...tir.dtype import parse_dtype

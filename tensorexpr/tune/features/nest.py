@@ -7,7 +7,6 @@ touch inside that loop. Fused loops are taken apart again, since fusing does not
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any, Protocol
 
@@ -15,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...arith.linear import linear_form
+from ...dataclass import dataclass, field, replace
 from ...errors import InternalError
 from ...schedule.legality import real_readers
 from ...schedule.thread_legality import shares

@@ -16,10 +16,10 @@ the last store counts, and the operations of all of them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from ...dataclass import dataclass
 from ...schedule.tree import At, LoopKind
 from ...te.tensor import Tensor
 from ...tir.dtype import parse_dtype

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
+from ...dataclass import dataclass
 from ...te.tensor import Tensor
 from .nest import Array, IntArray
 from .store_loops import StoreLoops, Touched

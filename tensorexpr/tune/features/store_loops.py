@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from ...dataclass import dataclass
 from ...schedule.tree import LoopKind
 from ...te.tensor import Tensor
 from ...tir.dtype import parse_dtype

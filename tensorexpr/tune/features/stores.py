@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
+from ...dataclass import dataclass, field
 from ...schedule.tree import At, ScheduleTree, StageNode
 from ...te.tensor import Tensor
 from ...tir.expr import PrimExpr, ProducerLoad, Reduce, Var

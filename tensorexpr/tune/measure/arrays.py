@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ...dataclass import asdict, dataclass
 from ...tir.dtype import to_numpy
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -7,13 +7,13 @@ import math
 import signal
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any, Protocol
 
 import numpy as np
 
+from ...dataclass import dataclass
 from ...errors import TuningError
 from ...runtime import engine
 from ...runtime.timing import repeat

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from signal import SIGALRM, SIGKILL
 from typing import Any
 
+from ...dataclass import dataclass
 from .compiled import CompiledCandidate
 from .errors import MeasureErrorNo
 from .pool import LONGEST_WAIT_SECONDS, Answer, Job, WorkerPool

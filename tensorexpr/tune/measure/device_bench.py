@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ...dataclass import dataclass, field
 from ...errors import TuningError
 from ...runtime.cuda_device import CudaArray, CudaDevice, with_driver
 from ...runtime.device import Device

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ...dataclass import dataclass
 from ...te.tensor import Tensor
 from ...tir.dtype import parse_dtype, to_numpy
 from ...tir.expr import IntImm

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ...dataclass import dataclass, field, replace
 from ...errors import TuningError
 from ...lower.plain_context import options_in_words
 from ...spaces.gpu import is_gpu

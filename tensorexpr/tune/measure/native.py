@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from ...dataclass import dataclass
 from ...errors import TuningError
 from ...runtime import engine
 from ...runtime.timing import repeat

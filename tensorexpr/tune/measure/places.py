@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from ...dataclass import dataclass
 from ...target import Target
 from .arrays import StoredArray
 from .builder import Build, Builder, Failure

@@ -10,9 +10,9 @@ import math
 import time
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from signal import SIGKILL
 
+from ...dataclass import dataclass, field
 from ...errors import TuningError
 from .process import Death, Launch, WorkerProcess, wait
 from .protocol import Frame

@@ -11,9 +11,9 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
+from ...dataclass import dataclass, field
 from .protocol import READ_BYTES, Frame, FrameDecoder, ProtocolError, encode
 
 _HEAD_BYTES = 1000

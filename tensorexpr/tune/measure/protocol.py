@@ -14,9 +14,9 @@ import json
 import os
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
+from ...dataclass import dataclass, field
 from ...errors import TuningError
 
 MAGIC = b"TXM1"

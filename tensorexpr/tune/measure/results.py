@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import fmean, median
 from typing import Any, Protocol
 
+from ...dataclass import dataclass, field
 from ...processor import usable_cores
 from ...schedule.trace import Trace
 from .compiled import DEFAULT_PLUG

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ...dataclass import dataclass, field
 from ...errors import LoweringError, TuningError
 from ...lower.context import PassContext
 from ...lower.plain_context import context_to_json, options_in_words

@@ -6,8 +6,9 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
 from typing import Any
+
+from ...dataclass import asdict, dataclass
 
 # A probe this much slower than usual, or than the fastest one, means that somebody else has a core. A core that is shared is at least
 # half as fast; one that has rested may run faster by a quarter for a while than its clock allows at length.

@@ -14,10 +14,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from statistics import fmean, median
 from typing import Any, TypeAlias
 
+from ...dataclass import dataclass, field
 from ...errors import RecordError, ScheduleError
 from ...schedule.trace import Trace
 from ...target import Target

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
+from ...dataclass import dataclass, field
 from ...errors import RecordError
 from ..measure.errors import MeasureErrorNo
 from .schema import MAX_DIGITS, Check, Field, check_fields, is_integer, is_number, is_text, parse_json, shown

@@ -9,9 +9,9 @@ Older logs lack the last fields of the task. A step is a list: a code, and the f
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from ...dataclass import dataclass
 from ...errors import RecordError
 from ..measure.errors import MeasureErrorNo
 from ..measure.results import FAILED_COST

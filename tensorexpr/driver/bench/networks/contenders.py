@@ -6,7 +6,6 @@ import argparse
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .... import relax
+from ....dataclass import dataclass, field
 from ....errors import TensorExprError
 from ....runtime.ndarray import array
 from ....target import Target

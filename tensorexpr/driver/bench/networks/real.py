@@ -9,10 +9,11 @@ TensorFlow, shapes computed on the way, quantised weights, branches, recurrent l
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 from types import MappingProxyType
+
+from ....dataclass import dataclass, field
 
 Shapes = Mapping[str, tuple[int, ...]]
 

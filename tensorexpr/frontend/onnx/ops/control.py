@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .... import relax
+from ....dataclass import dataclass
 from ....errors import ModelError
 from ....relax.relations import is_base_of, struct_info_lca
 from ....relax.struct_info import TupleStructInfo, symbols_of

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from .... import relax
+from ....dataclass import dataclass, replace
 from ....relax.ops.integer_products import integer_matmul
 from ....relax.ops.recurrent import rows_of, steps_of
 from ....tir.arithmetic import as_int

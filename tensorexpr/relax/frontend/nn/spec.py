@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from ....dataclass import dataclass
 from ....errors import DeclarationError, TypeMismatchError
 
 MODES = ("plain", "packed", "none")

@@ -6,12 +6,12 @@ B: reads(A[vi])   -- annotate_buffer_access(B, 0, "read", lambda vi: ((vi - 1, v
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from ....arith.analyzer import Analyzer
 from ....arith.index_map import IndexMap
 from ....arith.index_map_graph import index_map_from_json
+from ....dataclass import dataclass, replace
 from ....tir.attrs import FrozenMap
 from ....tir.block import Block
 from ....tir.buffer import BufferRegion

@@ -12,10 +12,10 @@ The init of a reduction goes to the outer block, in loops of its own.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from ....arith.block_access import get_block_access_region
+from ....dataclass import dataclass, replace
 from ....errors import ScheduleError
 from ....tir.block import Block, BlockRealize
 from ....tir.expr import IntImm, IterVar, PrimExpr, Range, Var

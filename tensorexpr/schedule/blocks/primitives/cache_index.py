@@ -13,8 +13,8 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Sequence, Set
-from dataclasses import dataclass, replace
 
+from ....dataclass import dataclass, replace
 from ....tir.arithmetic import const
 from ....tir.block import Block, BlockRealize
 from ....tir.buffer import Buffer, BufferRegion, decl_buffer

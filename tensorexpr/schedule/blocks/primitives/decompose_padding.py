@@ -9,10 +9,10 @@ for i in range(32)                                   ->   for i in range(32)
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from ....arith.analyzer import Analyzer
+from ....dataclass import dataclass, replace
 from ....tir.arithmetic import as_int, const
 from ....tir.block import BlockRealize
 from ....tir.expr import GE, GT, LE, LT, Call, IterVar, PrimExpr, Range, Select, Var

@@ -10,10 +10,10 @@ for i, j, k in T.grid(4, 8, 16)        ->   for i in range(4)
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from ....arith.block_access import get_block_access_region
+from ....dataclass import dataclass, replace
 from ....tir.arithmetic import as_int
 from ....tir.attrs import EMPTY
 from ....tir.block import Block, BlockRealize

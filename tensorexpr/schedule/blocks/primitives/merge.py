@@ -11,11 +11,11 @@ An iteration may not need from an earlier nest what that makes in a later iterat
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from itertools import combinations, pairwise, takewhile
 from typing import Any
 
 from ....arith.block_access import touched_regions
+from ....dataclass import dataclass, replace
 from ....errors import ScheduleError
 from ....tir.block import Block, BlockRealize
 from ....tir.buffer import Buffer

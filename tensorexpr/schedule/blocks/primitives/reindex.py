@@ -9,12 +9,12 @@ for i, j in T.grid(16, 32)             ->   for ax0, ax1 in T.grid(16, 32)
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ....arith import IndexMap
 from ....arith.analyzer import Analyzer
 from ....arith.iter_map import detect_iter_map
+from ....dataclass import dataclass
 from ....errors import DeclarationError, ScheduleError
 from ....tir.arithmetic import const
 from ....tir.block import Block, BlockRealize

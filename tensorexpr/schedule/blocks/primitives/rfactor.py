@@ -11,11 +11,11 @@ The partial results may be made in parallel, which those of the reduction itself
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 from ....arith.analyzer import Analyzer
+from ....dataclass import dataclass, replace
 from ....tir.block import BlockRealize
 from ....tir.buffer import Buffer, BufferRegion, decl_buffer
 from ....tir.expr import BufferLoad, IterVar, PrimExpr, Range, Var

@@ -12,10 +12,10 @@ along a dimension of its own, the ring is along that of the outermost, and the o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from ....arith import Linear, linear_form
 from ....arith.analyzer import Analyzer
+from ....dataclass import dataclass, replace
 from ....tir.arithmetic import any as any_of
 from ....tir.arithmetic import floormod
 from ....tir.block import BlockRealize

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from ....dataclass import dataclass
 from ....errors import ScheduleError
 from ..handles import INLINE, LoopRef, NoLoop
 from ..instruction import Applied, Primitive, State, block_of

@@ -12,9 +12,9 @@ for i in range(100)        ->   for i_0, i_1 in T.grid(7, 15)
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
+from ....dataclass import dataclass, replace
 from ....errors import ScheduleError
 from ....tir.arithmetic import as_int, cast, ceildiv, convert, minimum
 from ....tir.block import Block, BlockRealize

@@ -11,11 +11,11 @@ parameter that nobody writes it is assumed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from ....arith import IndexMap, index_map_from_json, relax
 from ....arith.analyzer import Analyzer
+from ....dataclass import dataclass, replace
 from ....errors import DeclarationError
 from ....tir.arithmetic import const
 from ....tir.block import Block

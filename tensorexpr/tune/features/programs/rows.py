@@ -8,10 +8,10 @@ the result, 3 on the loops. Of a buffer that is stored to several times the last
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
+from ....dataclass import dataclass
 from ....tir.buffer import Buffer
 from ....tir.expr import Var
 from ....tir.function import IRModule, PrimFunc

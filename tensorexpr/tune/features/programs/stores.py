@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
+from ....dataclass import dataclass, field
 from ....tir.block import Block, BlockRealize
 from ....tir.buffer import Buffer
 from ....tir.expr import BufferLoad, IntImm, PrimExpr

@@ -7,11 +7,11 @@ A variable is known by how far the first two iterations of each loop move it (it
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from ....dataclass import dataclass
 from ....tir.buffer import Buffer
 from ....tir.dtype import parse_dtype
 from ....tir.expr import Add, Cast, FloorDiv, FloorMod, IntImm, Max, Min, Mul, PrimExpr, Sub, Var
