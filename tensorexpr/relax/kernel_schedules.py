@@ -21,10 +21,10 @@ from ..te.operation import PlaceholderOp
 from ..te.tensor import Tensor
 from ..tir.arithmetic import as_int
 from ..tir.function import IRModule, PrimFunc
+from ..tune.streaming import ask_ahead
 from .kernel_tasks import weights_of
 from .kernels import BuiltKernel, constant_arguments, recorded_of
 from .stated_layouts import with_stated_layouts
-from .streaming import ask_ahead
 from .tensor_function import Argument, plain_arguments
 
 _logger = logging.getLogger(__name__)

@@ -1,7 +1,7 @@
 """Programs to files that a runner can measure.
 
 builder          the protocol
-local_builder    in worker processes of this machine;  compiling: what they do;  artifact: the files
+local_builder    in worker processes of this machine;  artifact: the files
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ from ..utils import TIMED_OUT, thread_count, within
 from .artifact import Artifact, write_artifact
 from .builder import BuilderInput, BuilderResult, PyBuilder
 
-PLUG = "tensorexpr.meta_schedule.builder.compiling:make_compiler"
+PLUG = "tensorexpr.tune.measure.module_compiling:make_compiler"
 # As programs are built in the end: LLVM's passes matter where loops are left to it.
 OPT_LEVEL = 3
 Build = Callable[..., Any]

@@ -2,7 +2,7 @@
 
 runner              the protocol, futures, results
 config              how programs are timed
-local_runner        in a process of their own;  reference, reference_worker, outputs: arguments, and the results to expect
+local_runner        in a process of their own;  reference: arguments, and the results to expect
 rpc_runner          the same on the devices of a tracker
 in_process          with functions of the caller, in this process
 """

@@ -24,6 +24,7 @@ from ...tune.measure.builder import Failure
 from ...tune.measure.compiled import CompiledCandidate
 from ...tune.measure.errors import MeasureErrorNo
 from ...tune.measure.folder import SharedFolder
+from ...tune.measure.outputs import outputs_of
 from ...tune.measure.places import OpenRunning, Running
 from ...tune.measure.results import MeasureOptions
 from ...tune.measure.running import RunningHere
@@ -33,7 +34,6 @@ from ..builder.artifact import read_artifact
 from ..utils import TIMED_OUT
 from .config import EvaluatorConfig
 from .in_process import AllocArgument, InProcess, RunEvaluator, alloc_argument_common, run_evaluator_common
-from .outputs import outputs_of
 from .reference import program_of
 from .runner import LocalRunnerFuture, PyRunner, RunnerFuture, RunnerInput
 

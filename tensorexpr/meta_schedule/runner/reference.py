@@ -25,7 +25,7 @@ from ...tune.measure.workers import Workers
 from ..arg_info import ArgInfo, TensorInfo, shapes_of
 
 logger = logging.getLogger(__name__)
-MODULE = "tensorexpr.meta_schedule.runner.reference_worker"
+MODULE = "tensorexpr.tune.measure.module_reference_worker"
 LIMIT_SECONDS = 60.0
 _MEMORY_BYTES = 8 << 30
 

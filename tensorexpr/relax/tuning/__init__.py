@@ -9,7 +9,6 @@
 network     tune_network: the network by rules, the search, the comparison in the end
 searching   which tasks get turns, and the task scheduler
 styles      what finds programs: sketches, a template, schedules of blocks
-compiling   the compiler of candidates, in workers: as the build makes a kernel of a record
 comparing   which programs are faster within the network
 known       what logs have of the tasks
 timing      times of whole networks and of their kernels, in turn

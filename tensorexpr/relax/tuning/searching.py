@@ -23,7 +23,7 @@ _SEARCH: Mapping[str, float] = {"evolutionary_search_population": 512, "evolutio
 _LONG_S = 300.0  # a budget that has time for the usual search, and for the descents at its end
 _BLOCKS_S = 1.0  # for making a round's programs of blocks, under a shorter budget
 _REPEAT_MS = 4  # of calls that each follow a sweep, whose median counts
-_KERNELS = "tensorexpr.relax.tuning.compiling:make_compiler"
+_KERNELS = "tensorexpr.tune.measure.kernel_compiling:make_compiler"
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,9 @@ places, running     where programs are compiled and run: here, or what a fleet p
 builder      compile workers;  runner: the measuring process;  reference: the process that makes inputs and expected results
 workers      those that one task after another uses
 pool, process, protocol     workers as their parent sees them;  child: the worker's side;  folder, arrays: what they share
-compile_worker, run_worker, reference_worker     what the workers run
-compiling, object_code, spills     from a trace to object code
+compile_worker, run_worker, reference_worker     what the workers run; module_reference_worker, outputs: of programs of blocks
+compiling, object_code, spills     from a trace to object code;  module_compiling: of programs of blocks, whose arguments arg_info
+             tells;  kernel_compiling: of kernels of networks
 bench, timing, memory, native     from object code to costs
 
 Workers begin with a module of this package and need few of the others, so that names are loaded when they are asked for.

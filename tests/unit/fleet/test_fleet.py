@@ -127,7 +127,7 @@ def test_kernels_of_networks_are_compiled_and_timed_on_it_as_they_are_here(fleet
     log, target = tmp_path / "log.json", fleet.target("here")
     runner = searching.as_in_a_network(auto_scheduler.LocalRunner.of(fleet.runner("here")), target)
     assert runner.swept_bytes and not runner.is_here
-    builder = fleet.builder(build_func="tensorexpr.relax.tuning.compiling:make_compiler")
+    builder = fleet.builder(build_func="tensorexpr.tune.measure.kernel_compiling:make_compiler")
     tasks = [auto_scheduler.SearchTask(fleet_matmul, (size,), target=target) for size in (16, 24)]
     options = auto_scheduler.TuningOptions(
         4, num_measures_per_round=2, verbose=0, builder=builder, runner=runner, measure_callbacks=[auto_scheduler.RecordToFile(str(log))]

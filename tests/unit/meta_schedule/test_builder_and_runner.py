@@ -15,9 +15,10 @@ from tensorexpr import meta_schedule as ms
 from tensorexpr import te, tir
 from tensorexpr.errors import TuningError
 from tensorexpr.meta_schedule.builder import Builder, BuilderInput, LocalBuilder
-from tensorexpr.meta_schedule.runner import EvaluatorConfig, LocalRunner, Runner, RunnerInput, reference_worker
+from tensorexpr.meta_schedule.runner import EvaluatorConfig, LocalRunner, Runner, RunnerInput
 from tensorexpr.schedule.blocks import Schedule
 from tensorexpr.tir.serialize.module_graph import module_to_graph
+from tensorexpr.tune.measure import module_reference_worker as reference_worker
 from tests.meta_schedule_programs import matmul, scaled, tiles
 
 TARGET = tvm.Target("llvm -num-cores=1")

@@ -20,10 +20,10 @@ from tensorexpr.relax.evaluator import Evaluator
 from tensorexpr.relax.network_tasks import fused_graph, tasks_of_graph
 from tensorexpr.relax.tuning import comparing
 from tensorexpr.relax.tuning import network as tuning
-from tensorexpr.relax.tuning.compiling import make_compiler
 from tensorexpr.relax.tuning.searching import as_in_a_network
 from tensorexpr.relax.tuning.timing import difference, inputs_of
 from tensorexpr.tune.measure import compiling
+from tensorexpr.tune.measure.kernel_compiling import make_compiler
 
 from .test_network_tasks import TARGET, network, tiled
 from .test_simplify import graph, weights

@@ -183,7 +183,9 @@ def test_the_network_scheduler_takes_a_policy_for_each_task(tmp_path: Path, monk
     chosen = [Chosen(one, 1e-6, 2e-3) for one in found]
     notes = search(chosen, 30.0, recorder, watch, auto_scheduler.LocalBuilder(), auto_scheduler.LocalRunner(), "autotvm")
     assert len(notes) == 1 and [type(one) for one in asked["policies"]] == [TemplatePolicy, TemplatePolicy]
-    assert [one.task for one in asked["policies"]] == asked["tasks"] and asked["builder"].endswith("relax.tuning.compiling:make_compiler")
+    assert [one.task for one in asked["policies"]] == asked["tasks"] and asked["builder"].endswith(
+        "tune.measure.kernel_compiling:make_compiler"
+    )
     assert watch.first == watch.best == {task.workload_key: 2e-3 for task in asked["tasks"]}
     asked.clear()
     simple = [one for one in chosen if one.task.is_simple]

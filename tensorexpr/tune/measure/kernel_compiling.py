@@ -10,10 +10,10 @@ from ...schedule.te_schedule import Schedule
 from ...schedule.trace import Trace
 from ...target import Target
 from ...te.serialize import dag_from_json
-from ...tune.measure.compiled import Compiler
-from ...tune.measure.compiling import CandidateCompiler
-from ...tune.measure.object_code import warm_up
 from ..streaming import ask_ahead
+from .compiled import Compiler
+from .compiling import CandidateCompiler
+from .object_code import warm_up
 
 
 def make_compiler(task: Mapping[str, Any]) -> Compiler:

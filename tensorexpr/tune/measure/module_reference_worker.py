@@ -1,6 +1,6 @@
 """The worker that makes input arrays and the results to expect of a program, by running it as it was written.
 
-`python -m tensorexpr.meta_schedule.runner.reference_worker`. Small programs are interpreted, larger ones that compute tensors evaluated
+`python -m tensorexpr.tune.measure.module_reference_worker`. Small programs are interpreted, larger ones that compute tensors evaluated
 with NumPy: neither knows anything of schedules, lowering or code generation. Only what is both large and no computation of tensors
 is compiled, without any schedule. What it finds goes into files.
 """
@@ -35,12 +35,12 @@ from ...tir.function import IRModule, PrimFunc
 from ...tir.interpreter import interpret
 from ...tir.rewriting import walk
 from ...tir.serialize.module_graph import module_from_graph
-from ...tune.measure.arrays import Array, StoredArray, is_finite, save_array
-from ...tune.measure.child import connect, parse_arguments, serve
-from ...tune.measure.inputs import RANGES, random_inputs
-from ...tune.measure.protocol import Frame
-from ..arg_info import ArgInfo, TensorInfo, entry_func, shapes_of
+from .arg_info import ArgInfo, TensorInfo, entry_func, shapes_of
+from .arrays import Array, StoredArray, is_finite, save_array
+from .child import connect, parse_arguments, serve
+from .inputs import RANGES, random_inputs
 from .outputs import outputs_of, written_by
+from .protocol import Frame
 
 logger = logging.getLogger(__name__)
 _INTERPRETED_OPERATIONS = 20_000  # about a second

@@ -12,9 +12,9 @@ from ...lower.plain_context import context_from_json
 from ...target import Target
 from ...tir.function import IRModule, PrimFunc
 from ...tir.serialize.module_graph import module_from_graph
-from ...tune.measure.compiled import CompiledCandidate, Compiler
-from ...tune.measure.object_code import FUNCTION_NAME, compiled, lowered_for, warm_up
-from ..arg_info import entry_func
+from .arg_info import entry_func
+from .compiled import CompiledCandidate, Compiler
+from .object_code import FUNCTION_NAME, compiled, lowered_for, warm_up
 
 
 def make_compiler(task: Mapping[str, Any]) -> Compiler:

@@ -27,8 +27,8 @@ from ..tir.arithmetic import as_int
 from ..tir.dtype import parse_dtype
 from ..tir.expr import ProducerLoad
 from ..tir.rewriting import variables
-from ..tune.features.access import accesses
-from ..tune.features.nest import IntArray, StageNest, nests
+from .features.access import accesses
+from .features.nest import IntArray, StageNest, nests
 
 # Iterations between asking and reading: longer than a line takes to arrive.
 AHEAD = 16
