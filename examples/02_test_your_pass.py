@@ -77,9 +77,9 @@ def main() -> None:
     """Show the pass at work, then test both versions."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--size", type=int, default=64, help="elements of the program on which the pass is shown")
-    parser.add_argument("--trials", type=int, default=200, help="random programs; at least 150, so that there is something to see")
+    parser.add_argument("--trials", type=int, default=200, help="random programs; at least 80, so that there is something to see")
     options = parser.parse_args()
-    trials = max(150, options.trials)
+    trials = max(80, options.trials)
 
     a = te.placeholder((options.size,), "int32", name="A")
     b = te.compute((options.size,), lambda i: te.floordiv(a[i], 8) + te.floormod(a[i], 4), name="B")

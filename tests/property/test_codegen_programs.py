@@ -148,7 +148,7 @@ def programs(draw: st.DrawFn) -> tuple[PrimFunc, list[Any], int]:
     return func, [rng.integers(-20, 20, SIZE).astype(np.int32) for _ in range(3)], draw(st.integers(0, 7))
 
 
-@settings(deadline=None, derandomize=True, max_examples=120)
+@settings(deadline=None, derandomize=True, max_examples=80)
 @given(programs(), st.booleans())
 def test_compiled_programs_equal_interpreted_ones(drawn: tuple[PrimFunc, list[Any], int], optimise: bool) -> None:
     func, arrays, count = drawn

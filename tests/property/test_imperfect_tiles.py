@@ -69,7 +69,7 @@ def _check(program: Program, compiled: bool) -> None:
     assert_schedule_correct(s, args, compiled=compiled)
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=20, deadline=None, derandomize=True)
 @given(windows(), st.integers(0, 3))
 def test_12_windows_in_uneven_tiles(program: Program, native: int) -> None:
     _check(program, native == 0)
@@ -108,7 +108,7 @@ def borders(draw: st.DrawFn) -> Program:
     return s, [x, f, c]
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=26, deadline=None, derandomize=True)
 @given(borders(), st.integers(0, 3))
 def test_12_borders_in_uneven_tiles(program: Program, native: int) -> None:
     s, args = program

@@ -75,7 +75,7 @@ GUARDS_DIFFER = Nest(
 )
 
 
-@settings(deadline=None, derandomize=True, max_examples=120, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, derandomize=True, max_examples=70, suppress_health_check=list(HealthCheck))
 @given(nests(), st.sampled_from(CONFIGS))
 @example(GUARDS_DIFFER, {"tir.disable_vectorize": 1})
 def test_passes_keep_meaning(nest: Nest, config: dict[str, Any]) -> None:

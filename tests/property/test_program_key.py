@@ -25,7 +25,7 @@ def code(schedule: Schedule, args: Any) -> str:
     return emit_module({"main": lower(schedule, args, "main")["main"]}, HERE).text
 
 
-@settings(max_examples=80, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_a_program_rebuilt_from_its_key_gives_the_same_code(monkeypatch: pytest.MonkeyPatch, data: st.DataObject) -> None:
     monkeypatch.setenv("TENSOREXPR_CACHE", "1")

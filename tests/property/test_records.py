@@ -82,7 +82,7 @@ def test_mutated_lines_raise_record_errors_only(record: Record, data: st.DataObj
         parse_record(bytes(damaged)).dumps()
 
 
-@settings(deadline=None, derandomize=True, max_examples=400)
+@settings(deadline=None, derandomize=True, max_examples=250)
 @given(records, json_values, st.data())
 def test_any_value_in_any_field_is_accepted_or_a_record_error(record: Record, value: Any, data: st.DataObject) -> None:
     content = record.to_json()

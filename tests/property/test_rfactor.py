@@ -85,7 +85,7 @@ def factored(draw: st.DrawFn) -> tuple[Schedule, list[Tensor]]:
     return s, [*inputs, *results]
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(factored(), st.integers(0, 3))
 def test_15_reductions_in_parts(case: tuple[Schedule, list[Tensor]], native: int) -> None:
     schedule, args = case

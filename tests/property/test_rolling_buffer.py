@@ -128,7 +128,7 @@ def padded_convolutions(n: int, taps: int) -> list[Tensor]:
     return [x, convolved(padded(first, "pad2"), "conv2")]
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=16, deadline=None, derandomize=True)
 @given(st.data())
 def test_other_steps_before_and_after(data: st.DataObject) -> None:
     """Padded convolutions in a chain at one loop, some of them rolling, some inlined, with random steps around."""

@@ -27,7 +27,7 @@ def _scans(max_ops: int = 2) -> Any:
     return compute_dags(max_ops=max_ops, layers=LAYERS)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(st.data())
 def test_random_recurrences_under_random_schedules(data: st.DataObject) -> None:
     dag = data.draw(_scans())

@@ -63,7 +63,7 @@ def threaded_matmuls(draw: st.DrawFn) -> tuple[Schedule, list[Tensor]]:
     return s, [a, b, c]
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=26, deadline=None, derandomize=True)
 @given(threaded_matmuls(), st.integers(0, 3), st.sampled_from((0, 1, 2, 4)))
 def test_10_threads_and_double_buffers(case: tuple[Schedule, list[Tensor]], native: int, split_loop: int) -> None:
     schedule, args = case

@@ -76,7 +76,7 @@ def packed(draw: st.DrawFn) -> tuple[Schedule, list[Tensor]]:
     return s, [a, b, c]
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=50, deadline=None, derandomize=True)
 @given(packed(), st.integers(0, 3))
 def test_packed_operands(case: tuple[Schedule, list[Tensor]], native: int) -> None:
     schedule, args = case
