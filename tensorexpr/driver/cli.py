@@ -5,38 +5,38 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any
 
 from .. import __version__
-from ..errors import ModelError, TargetError, TensorExprError
+from ..errors import ConfigError, ModelError, TargetError, TensorExprError
 from .tvmc import command as tvmc
 
-_FITS, _IMPORTS, _OTHER, _INTERRUPTED, _UNREAD = 4, 5, 2, 130, 141
+_NONE, _FITS, _IMPORTS, _OTHER, _INTERRUPTED, _UNREAD = 1, 4, 5, 2, 130, 141
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a subcommand; returns the exit code. Errors of the library and of files are one line, without a traceback.
 
-    The code is 2 for an error, and as of tvmc 4 for an option or file that doesn't fit and 5 for a package of an importer that is missing;
-    130 where Ctrl-C ended it.
+    The code is 2 for an error, and as of tvmc 1 without a subcommand, 4 for an option or file that doesn't fit and 5 for a package of an
+    importer that is missing; 130 where Ctrl-C ended it.
     """
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    given, config = _without_config(sys.argv[1:] if arguments is None else arguments)
     parser = argparse.ArgumentParser(prog="tensorexpr", description="Compile, tune and measure tensor programs.")
     parser.add_argument("--version", action="version", version=f"tensorexpr {__version__}")
     parser.add_argument("-v", "--verbose", action="count", default=0, help="show the traceback of an error, too")
-    commands = parser.add_subparsers(dest="command", required=True)
-    chosen = next((one for one in given if not one.startswith("-")), None)
-    for name, about in _ABOUT.items():
-        if name == chosen:
-            _add(commands, name)
-        else:
-            commands.add_parser(name, help=about)
-    verbose = False
+    parser.add_argument("--config", metavar="FILE", help="options of compile, tune, run and their like, as JSON")
+    commands = parser.add_subparsers(dest="command")
+    verbose = any(re.fullmatch("-v+|--verbose", one) for one in given)
     try:
+        _add_commands(parser, commands, given, config)
         options = parser.parse_args(given)
-        options.arguments, verbose = given, options.verbose
+        options.arguments = given
+        if options.command is None:
+            parser.print_help(sys.stderr)
+            return _NONE
         code: int = options.func(options)
         sys.stdout.flush()  # what nobody reads is known by now
     except BrokenPipeError:
@@ -52,6 +52,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return _code(error)
     return code
+
+
+def _without_config(arguments: Sequence[str]) -> tuple[list[str], str | None]:
+    """The arguments without `--config FILE`, which may stand before the subcommand and behind it; and the file."""
+    early = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    early.add_argument("--config")
+    known, rest = early.parse_known_args(list(arguments))
+    return rest, known.config
+
+
+def _add_commands(parser: argparse.ArgumentParser, commands: Any, given: Sequence[str], config: str | None) -> None:
+    """All subcommands by their names, and the chosen one with its options."""
+    chosen = next((one for one in given if not one.startswith("-")), None)
+    for name, about in _ABOUT.items():
+        if name == chosen:
+            _add(commands, name, config)
+        else:
+            commands.add_parser(name, help=about)
+    for make_subparser in tvmc.REGISTERED_PARSER:
+        make_subparser(commands, parser, [])
 
 
 def _code(error: Exception) -> int:
@@ -79,11 +99,13 @@ _MODULES = {
 }  # fmt: skip
 
 
-def _add(commands: Any, name: str) -> None:
+def _add(commands: Any, name: str, config: str | None) -> None:
     """A subcommand with its options. Only the chosen one's modules are loaded: those of a search take longer than most runs."""
     if name in tvmc.ABOUT:
-        tvmc.add_subcommand(commands, name)
+        tvmc.add_subcommand(commands, name, config)
         return
+    if config is not None:
+        raise ConfigError(f"--config is of {', '.join(tvmc.ABOUT)}; {name} takes its options as words")
     module = importlib.import_module(_MODULES[name], __package__)
     parser = commands.add_parser(name, help=_ABOUT[name])
     module.add_arguments(parser)

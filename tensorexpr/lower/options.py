@@ -122,11 +122,21 @@ STRUCTS: dict[str, type] = {
 _INTEGERS = (
     "ir.enable_si_builder",
     "relax.FuseOps.max_depth",
+    "relax.backend.use_cuda_graph",
     "relax.build.processes",
     "relax.build.progress",
+    "relax.fallback_device_type",
     "relax.lift_transform_params.consume_params",
+    "relax.transform.apply_legalize_ops",
     "relay.FuseOps.link_params",
     "relay.FuseOps.max_depth",
+    "relay.ToMixedPrecision.keep_orig_output_dtype",
+    "relay.backend.use_auto_scheduler",
+    "relay.backend.use_meta_schedule",
+    "relay.backend.use_meta_schedule_dispatch",
+    "relay.fallback_device_type",
+    "relay.frontend.fill_span",
+    "relay.remove_standalone_reshapes.enable",
     "te.keep_schedule_record",
     "testing.immutable_module",
     "tir.debug_keep_trivial_loop",
@@ -156,7 +166,7 @@ _INTEGERS = (
     "tir.usmp.use_workspace_io",
     "tir.vtcm_capacity",
 )
-_STRINGS = ("tir.usmp.algorithm", "tir.usmp.custom_algorithm")
+_STRINGS = ("cuda.kernels_output_dir", "relay.backend.tir_converter", "tir.usmp.algorithm", "tir.usmp.custom_algorithm")
 _LISTS = ("tir.add_lower_pass",)
 
 # Key -> (the type's name as TVM lists it, the Python type of an accepted value).

@@ -87,8 +87,14 @@ def _calls(name: str, rewrite: Rewrite, opt_level: int = 0, choose: Rewrite = la
     return _each(name, lambda func, mod: _Calls().visit(func), opt_level)
 
 
-def _on_graph(name: str, opt_level: int, *passes: Any) -> ModulePass:
-    """A pass on graphs."""
+def on_graph(name: str, opt_level: int, *passes: Any) -> ModulePass:
+    """A pass of Relay that is one of graphs, or several.
+
+    Args:
+        name: of it.
+        opt_level: of it.
+        passes: on modules of graphs, in order.
+    """
 
     def on_module(mod: IRModule, ctx: Any) -> IRModule:
         made = to_graph(mod)
@@ -340,7 +346,7 @@ def DefuseOps() -> ModulePass:
 
 def FoldExplicitPadding() -> ModulePass:
     """Borders as the padding of convolutions and pools that read them."""
-    return _on_graph("FoldExplicitPadding", 0, on_graphs.Normalize(), on_graphs.FoldPads())
+    return on_graph("FoldExplicitPadding", 0, on_graphs.Normalize(), on_graphs.FoldPads())
 
 
 def _by_product(call: Any) -> Any:
@@ -378,7 +384,7 @@ def DivToMul() -> ModulePass:
 
 def FoldScaleAxis() -> ModulePass:
     """Factors of channels into the weights of convolutions and products before or behind them."""
-    return _on_graph("FoldScaleAxis", 3, on_graphs.Normalize(), on_graphs.FoldScaleAxis())
+    return on_graph("FoldScaleAxis", 3, on_graphs.Normalize(), on_graphs.FoldScaleAxis())
 
 
 BackwardFoldScaleAxis = ForwardFoldScaleAxis = FoldScaleAxis
@@ -386,7 +392,7 @@ BackwardFoldScaleAxis = ForwardFoldScaleAxis = FoldScaleAxis
 
 def SimplifyExpr() -> ModulePass:
     """Reshapes, transposes and casts that undo each other, and sums and products with 0 and 1."""
-    return _on_graph("SimplifyExpr", 0, on_graphs.SimplifyExpr(), on_graphs.OptimizeLayoutTransform(), on_graphs.RemoveRedundantReshape())
+    return on_graph("SimplifyExpr", 0, on_graphs.SimplifyExpr(), on_graphs.OptimizeLayoutTransform(), on_graphs.RemoveRedundantReshape())
 
 
 # What has no layout to ask for: it takes that of the convolutions around it, or keeps its own between transposes.
@@ -419,13 +425,13 @@ def ConvertLayout(desired_layouts: Mapping[str, Sequence[str]]) -> ModulePass:
         for name, layouts in sorted(desired_layouts.items(), reverse=True)  # "qnn" first: what is said of "nn.conv2d" itself counts
         if name not in _GO_ALONG
     }
-    return _on_graph("ConvertLayout", 3, on_graphs.Normalize(), on_graphs.ConvertLayout(asked))
+    return on_graph("ConvertLayout", 3, on_graphs.Normalize(), on_graphs.ConvertLayout(asked))
 
 
 def FuseOps(fuse_opt_level: int = -1) -> ModulePass:
     """Operators that become one kernel as functions of their own; see `relax.transform.FuseOps`."""
     before = on_graphs.Normalize(), on_graphs.LegalizeOps(), on_graphs.AnnotateTIROpPattern()
-    return _on_graph("FuseOps", 0, *before, on_graphs.FuseOps(fuse_opt_level, bind_numbers=True))
+    return on_graph("FuseOps", 0, *before, on_graphs.FuseOps(fuse_opt_level, bind_numbers=True))
 
 
 def CombineParallelDense(min_num_branches: int = 3, to_batch: bool = True) -> ModulePass:
@@ -434,7 +440,7 @@ def CombineParallelDense(min_num_branches: int = 3, to_batch: bool = True) -> Mo
     Args:
         min_num_branches, to_batch: accepted: whether it pays is decided by sizes, and weights stand beside each other.
     """
-    return _on_graph("CombineParallelDense", 4, on_graphs.CombineParallelMatmul())
+    return on_graph("CombineParallelDense", 4, on_graphs.CombineParallelMatmul())
 
 
 CombineParallelBatchMatmul = CombineParallelConv2D = CombineParallelDense
@@ -448,7 +454,7 @@ def ToMixedPrecision(mixed_precision_type: str = "float16", missing_op_mode: int
         missing_op_mode: accepted: operators without a rule stay in float32.
     """
     made = on_graphs.ToMixedPrecision("float32", dtype=mixed_precision_type)
-    return _on_graph("ToMixedPrecision", 0, made)
+    return on_graph("ToMixedPrecision", 0, made)
 
 
 def FakeQuantizationToInteger(hard_fail: bool = False, use_qat: bool = False, optional_qnn_ops: Any = None) -> ModulePass:
@@ -457,7 +463,7 @@ def FakeQuantizationToInteger(hard_fail: bool = False, use_qat: bool = False, op
     Args:
         hard_fail, use_qat, optional_qnn_ops: accepted: what has no integer form stays as it is.
     """
-    return _on_graph("FakeQuantizationToInteger", 0, on_graphs.FakeQuantizationToInteger())
+    return on_graph("FakeQuantizationToInteger", 0, on_graphs.FakeQuantizationToInteger())
 
 
 __all__ = [

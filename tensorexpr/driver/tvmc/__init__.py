@@ -12,7 +12,9 @@ runner      inputs, runs, tables
 verifier    a run against the evaluator of graphs or onnxruntime
 profile     a page about a run
 quantizer   models of int8, with what that costs
-command     the command line
+command     the command line, and main by which programs of tvmc call it
+
+Options as texts are read in shape_parser, target, composite_target, transform, pass_config, pass_list, registry, config_options, tracker.
 """
 
 from typing import TYPE_CHECKING
@@ -46,5 +48,6 @@ __getattr__, __dir__ = later(
         ".runner": "run=run_module",
         ".verifier": "verify",
     },
-    submodules="autotuner compiler frontends model runner",
+    submodules="autotuner compiler composite_target config_options frontends main model pass_config pass_list registry result_utils runner "
+    "shape_parser target tracker transform workspace_pools",
 )

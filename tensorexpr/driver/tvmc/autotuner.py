@@ -21,18 +21,13 @@ from ...relax.tuning.styles import STYLES, policies_by
 from ...relay.build_module import bound_graph
 from ...target import Target, TargetLike
 from ..report.network import network_page
-from .compiler import (
-    TransformArgs,
-    add_model_args,
-    apply_graph_transforms,
-    generate_target_args,
-    generate_transform_args,
-    parse_graph_transform_args,
-    reconstruct_target_args,
-    target_from_cli,
-)
+from .compiler import add_model_args
+from .composite_target import partitioned
 from .model import TVMCException, TVMCModel, check_folder
-from .runner import Inputs, check_tracker, read_inputs, tracker_host_port_from_cli
+from .runner import Inputs, read_inputs
+from .target import generate_target_args, reconstruct_target_args, target_from_cli
+from .tracker import check_tracker, tracker_host_port_from_cli
+from .transform import TransformArgs, apply_graph_transforms, generate_transform_args, parse_graph_transform_args
 
 TUNERS = (
     "ga", "gridsearch", "random", "xgb", "xgb_knob", "xgb_itervar", "xgb_curve", "xgb_rank", "xgb_rank_knob", "xgb_rank_itervar",
@@ -224,7 +219,7 @@ def tune_model(
         additional_target_options: options of the target by its kind.
         tasks_filter: see `filter_tasks`; "list" prints the tasks and tunes none.
         desired_layout, desired_layout_ops, mixed_precision, mixed_precision_ops, mixed_precision_calculation_type,
-            mixed_precision_acc_type: see `compiler.apply_graph_transforms`.
+            mixed_precision_acc_type: see `transform.apply_graph_transforms`.
         budget_s: seconds in all, of the auto-scheduler.
         by: what finds programs of kernels: "auto_scheduler" (the default), "autotvm", a template with knobs, or "meta_schedule". Builds
             follow the records of all of them.
@@ -241,9 +236,9 @@ def tune_model(
     check_tracker(hostname, rpc_key)
     there = (rpc_key, hostname, int(port)) if hostname and rpc_key else None
     by = _style(tuner is None if enable_autoscheduler is None else enable_autoscheduler, by, budget_s, trials)
-    chosen, _ = target_from_cli(target, additional_target_options)
+    chosen, generators = target_from_cli(target, additional_target_options)
     log = os.fspath(tuning_records or tvmc_model.default_tuning_records_path())
-    mod, params = tvmc_model.mod, tvmc_model.params
+    mod, params = partitioned(tvmc_model.mod, tvmc_model.params, generators), tvmc_model.params
     if by is None:
         tasks = autotvm_get_tuning_tasks(mod, params, chosen, target_host, transforms)
         counts = [1] * len(tasks)

@@ -21,13 +21,70 @@ _MODULES = {
 }  # fmt: skip
 
 
-def add_subcommand(subparsers: Any, name: str) -> None:
-    """Add one of them, whose modules are loaded then."""
+# Functions of programs that add a subcommand: f(subparsers, parser, values of a configuration).
+REGISTERED_PARSER: list[Callable[..., Any]] = []
+
+
+def register_parser(make_subparser: Callable[..., Any]) -> Callable[..., Any]:
+    """Add a subcommand to the command, as a decorator.
+
+    Args:
+        make_subparser: f(subparsers, parser, values of --config), which calls `subparsers.add_parser` and sets the default `func`, a
+            function of the options that returns the exit code.
+    """
+    REGISTERED_PARSER.append(make_subparser)
+    return make_subparser
+
+
+def add_subcommand(subparsers: Any, name: str, config: str | None = None) -> None:
+    """Add one of them, whose modules are loaded then.
+
+    Args:
+        subparsers: to which it is added.
+        name: of it.
+        config: a file with values for its options, see `config_options`.
+
+    Raises:
+        TVMCException: for a file that doesn't fit, or has options that no subcommand has.
+    """
+    parser = _parser(subparsers, name)
+    # Behind the subcommand, too; what isn't said there stays as it was said before it.
+    parser.add_argument("-v", "--verbose", action="count", default=argparse.SUPPRESS, help="show the traceback of an error, too")
+    if config is None:
+        return
+    values = _configured(config)
+    own = _options(parser)
+    if values.keys() - own:
+        others = (_parser(argparse.ArgumentParser().add_subparsers(), other) for other in ABOUT if other != name)
+        if unknown := sorted(values.keys() - own.union(*map(_options, others))):
+            raise _misfit(f"--config {config}: no command has the option {unknown[0].replace('_', '-')}")
+    parser.set_defaults(**{key: value for key, value in values.items() if key in own})
+
+
+def _configured(config: str) -> dict[str, Any]:
+    from .config_options import convert_config_json_to_cli, read_and_convert_json_into_dict
+
+    values = convert_config_json_to_cli(read_and_convert_json_into_dict(argparse.Namespace(config=config)))
+    return {key: value for one in values for key, value in one.items()}
+
+
+def _misfit(message: str) -> Exception:
+    from .model import TVMCException
+
+    return TVMCException(message)
+
+
+def _options(parser: argparse.ArgumentParser) -> set[str]:
+    return {action.dest for action in parser._actions}
+
+
+def _parser(subparsers: Any, name: str) -> argparse.ArgumentParser:
     module = importlib.import_module(_MODULES[name], __package__)
     add: Callable[[Any], argparse.ArgumentParser] = getattr(module, f"add_{'run' if name == 'profile' else name}_parser")
     parser = add(_Named(subparsers, name))
     if name == "profile":
         parser.set_defaults(profile=True)
+    return parser
 
 
 class _Named:

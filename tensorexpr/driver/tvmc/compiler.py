@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ from ... import auto_scheduler, autotvm
 from ...errors import RecordError
 from ...lower.context import PassContext
 from ...lower.instruments import PassPrintingInstrument, PassTimingInstrument
-from ...relax import transform as on_graphs
 from ...relax.expr import Call
 from ...relax.runtime.executable import Executable
 from ...relax.visitor import walk
@@ -30,77 +28,17 @@ from ...target import Target, TargetLike
 from ...tir.function import IRModule
 from ...tir.op_registry import Op
 from ...tune.records.v02 import parse_v02
+from .composite_target import partitioned
 from .model import FORMATS, TVMCException, TVMCModel, TVMCPackage, check_folder
+from .pass_config import parse_configs
+from .pass_list import parse_pass_list_str
+from .registry import generate_registry_args, reconstruct_registry_entity
+from .shape_parser import parse_shape_string
+from .target import generate_target_args, reconstruct_target_args, target_from_cli
+from .transform import apply_graph_transforms, generate_transform_args, parse_graph_transform_args
+from .workspace_pools import generate_workspace_pools_args, workspace_pools_recombobulate
 
 _DUMPS = ("ll", "asm", "relay", "tir")
-TransformArgs = Mapping[str, Any] | None
-
-
-# Options as texts
-
-
-def parse_shape_string(inputs_string: str) -> dict[str, list[int]]:
-    """`"data:[1,3,224,224] mask:[1,?]"` as shapes by name; -1 stands for an extent that isn't known.
-
-    Raises:
-        TVMCException: for another text.
-    """
-    item = r"\s*(?P<name>'[^']+'|\"[^\"]+\"|[^\s:\[\],'\"]+)\s*:\s*\[(?P<shape>[^\]]*)\]\s*,?"
-    found: dict[str, list[int]] = {}
-    place = 0
-    while place < len(inputs_string):
-        match = re.compile(item).match(inputs_string, place)
-        words = [word.strip() for word in match["shape"].split(",") if word.strip()] if match else []
-        if match is None or not all(re.fullmatch(r"-?\d+|\?", word) for word in words):
-            raise TVMCException(f'--input-shapes "{inputs_string}": expected "name:[1,3,224,224] other:[1,?]"')
-        found[match["name"].strip("'\"")] = [-1 if word == "?" else int(word) for word in words]
-        place = match.end()
-    return found
-
-
-def parse_pass_list_str(input_string: str) -> list[str]:
-    """Names of passes with commas between."""
-    return [name.strip() for name in input_string.split(",") if name.strip()]
-
-
-def parse_configs(input_configs: Sequence[str] | None) -> dict[str, Any]:
-    """`["tir.disable_vectorize=true"]` as options of a PassContext, which checks their names.
-
-    Raises:
-        TVMCException: for one without a value.
-    """
-    found: dict[str, Any] = {}
-    words = {"true": True, "false": False}
-    for one in input_configs or ():
-        key, sign, text = one.partition("=")
-        if not sign or not key:
-            raise TVMCException(f"--pass-config {one}: expected name=value, such as tir.disable_vectorize=true")
-        found[key.strip()] = words.get(text.lower(), int(text) if re.fullmatch(r"-?\d+", text) else text)
-    return found
-
-
-def target_from_cli(
-    target: TargetLike, additional_target_options: Mapping[str, Mapping[str, Any]] | None = None
-) -> tuple[Target, list[Any]]:
-    """The target of an option, and targets of code generators that it names besides: none.
-
-    Args:
-        target: a text, such as "llvm -mcpu=skylake-avx512".
-        additional_target_options: {"llvm": {"mcpu": "core-avx2"}}.
-
-    Raises:
-        TargetError: for a target, or an option of it, that there isn't.
-        TVMCException: for options of another kind of target, or several targets.
-    """
-    if isinstance(target, str) and "," in re.sub(r"=\S*", "", target):
-        raise TVMCException(f"--target {target!r} names several targets, and there are no external code generators: name one")
-    text = str(target) if isinstance(target, str) else None
-    for kind, options in (additional_target_options or {}).items():
-        given = {key: value for key, value in options.items() if value is not None}
-        if given and (text is None or text.split(" ")[0] != kind):
-            raise TVMCException(f"options of {kind} ({', '.join(given)}) don't fit the target {target}")
-        text = " ".join([text or "", *(f"-{key.replace('_', '-')}={value}" for key, value in given.items())]) if given else text
-    return Target(text if text is not None else target), []
 
 
 def tag_suffixes(mod: IRModule) -> IRModule:
@@ -108,70 +46,34 @@ def tag_suffixes(mod: IRModule) -> IRModule:
     return mod
 
 
-# Graphs
-
-
-def parse_graph_transform_args(args: Any) -> dict[str, Any]:
-    """The options of graphs among those of a command or function."""
-    given = args if isinstance(args, Mapping) else vars(args)
-    names = ("desired_layout", "desired_layout_ops", "mixed_precision", "mixed_precision_ops",
-             "mixed_precision_calculation_type", "mixed_precision_acc_type")  # fmt: skip
-    return {name: given[name] for name in names if given.get(name) is not None}
-
-
-def apply_graph_transforms(mod: Any, args: TransformArgs) -> Any:
-    """A module of graphs in another layout or precision.
-
-    Args:
-        mod: the module; without options it comes back as it is.
-        args: of `parse_graph_transform_args`: desired_layout "NHWC", desired_layout_ops ["nn.conv2d"], mixed_precision, and its
-            calculation type "float16" or "bfloat16" and sum type.
-
-    Raises:
-        TVMCException: for operators that mixed precision is to be limited to.
-        DeclarationError: of the passes.
-    """
-    given = dict(args or {})
-    layout, mixed = given.get("desired_layout"), given.get("mixed_precision")
-    if not layout and not mixed:
-        return mod
-    made: Any = on_graphs.ConvertToDataflow(1)(on_graphs.Normalize()(bound_graph(mod, None)))
-    if layout:
-        names = given.get("desired_layout_ops") or ["nn.conv2d"]
-        made = on_graphs.ConvertLayout({f"relax.{name.removeprefix('relax.')}": [layout, "default"] for name in names})(made)
-    if mixed:
-        if given.get("mixed_precision_ops"):
-            raise TVMCException("--mixed-precision-ops: products and convolutions are computed in half precision, and can't be chosen")
-        kind = given.get("mixed_precision_calculation_type") or "float16"
-        sums = given.get("mixed_precision_acc_type") or "float32"
-        made = on_graphs.ToMixedPrecision(sums, dtype=kind)(made)
-    return made
+def _calls(functions: Iterable[Any]) -> dict[str, int]:
+    calls = [node for func in functions for node in walk(func.body) if isinstance(node, Call) and isinstance(node.op, Op)]
+    return dict(Counter(str(call.op).removeprefix("relax.") for call in calls))
 
 
 def analyze_operations_distribution(mod: Any) -> dict[str, int]:
     """How often each operator is called in a module."""
     graph = bound_graph(mod, None)
-    bodies = [func.body for func in graph.functions.values() if hasattr(func, "body") and hasattr(func, "params")]
-    calls = [node for body in bodies for node in walk(body) if isinstance(node, Call) and isinstance(node.op, Op)]
-    return dict(Counter(str(call.op).removeprefix("relax.") for call in calls))
+    return _calls(func for func in graph.functions.values() if hasattr(func, "body") and hasattr(func, "params"))
 
 
 def dump_operation_offloads(mod: Any, initial_mod: Any, dump_path: str) -> None:
-    """Write which operators run where: all are "generic", as there are no external code generators; to the screen for "-".
+    """Write which operators run where: in functions of code generators, or "generic", which is here; to the screen for "-".
 
     Args:
-        mod: the module.
-        initial_mod: as it was imported, which is what is counted.
+        mod: the module that is built.
+        initial_mod: as it was imported, which is counted where nothing is of a code generator.
         dump_path: a file, or "-".
     """
-    counts = analyze_operations_distribution(initial_mod if initial_mod is not None else mod)
-    lines = [
-        "Total number of operators and distribution by targets",
-        f"Total: {sum(counts.values())}",
-        f"generic: {sum(counts.values())}",
-        "",
-    ]
-    lines += [f"generic <- {name} x{count}" for name, count in sorted(counts.items())]
+    places = {str(func.attrs["Compiler"]): [] for func in mod.functions.values() if "Compiler" in (getattr(func, "attrs", None) or {})}
+    for func in mod.functions.values() if places else ():
+        places.setdefault(str((func.attrs or {}).get("Compiler", "generic")), []).append(func)
+    counts = {place: _calls(found) for place, found in places.items()}
+    if not places:
+        counts = {"generic": analyze_operations_distribution(initial_mod if initial_mod is not None else mod)}
+    lines = ["Total number of operators and distribution by targets", f"Total: {sum(sum(one.values()) for one in counts.values())}"]
+    lines += [f"{place}: {sum(one.values())}" for place, one in counts.items()]
+    lines += ["", *(f"{place} <- {name} x{count}" for place, one in counts.items() for name, count in sorted(one.items()))]
     if dump_path in ("-", ""):
         print("\n".join(lines))
     else:
@@ -239,7 +141,8 @@ def _check_followed(path: str | os.PathLike[str], known: Any, built: Executable)
 
 
 def _names(given: Any) -> list[str]:
-    return parse_pass_list_str(given) if isinstance(given, str) else list(given or ())
+    """Words with commas between, which may stand in brackets, or a list of them."""
+    return [word.strip() for word in given.strip("[]").split(",") if word.strip()] if isinstance(given, str) else list(given or ())
 
 
 def compile_model(
@@ -257,7 +160,7 @@ def compile_model(
 
     Args:
         tvmc_model: of `load`.
-        target: what for, such as "llvm".
+        target: what for, such as "llvm"; see `target.target_from_cli`, also for code generators of others.
         opt_level: of the PassContext, 0 to 3.
         executor, runtime: `relay.backend.Executor` and `Runtime`, or their names; there is one of each.
         tuning_records: what `tune` wrote; kernels without records get their schedules by rules.
@@ -275,30 +178,32 @@ def compile_model(
         workspace_pools: none.
         print_pass_times, print_ir_before, print_ir_after, instruments: what watches the passes.
         desired_layout, desired_layout_ops, mixed_precision, mixed_precision_ops, mixed_precision_calculation_type,
-            mixed_precision_acc_type: see `apply_graph_transforms`.
+            mixed_precision_acc_type: see `transform.apply_graph_transforms`.
 
     Raises:
         TVMCException: for options that don't fit.
         TargetError, DeclarationError, LoweringError, CodegenError: of the build.
     """
     kinds = _names(dump_code)
+    disabled = parse_pass_list_str(disabled_pass) if isinstance(disabled_pass, str) else list(disabled_pass or ())
     wrong = [kind for kind in kinds if kind not in _DUMPS]
     if wrong:
         raise TVMCException(f"--dump-code {wrong[0]}: there are {', '.join(_DUMPS)}")
     if not 0 <= opt_level <= 3:
         raise TVMCException(f"--opt-level is 0 to 3, not {opt_level}")
-    chosen, _ = target_from_cli(target, additional_target_options)
+    chosen, generators = target_from_cli(target, additional_target_options)
     chosen = Target(chosen, target_host) if target_host is not None else chosen
-    mod = apply_graph_transforms(tvmc_model.mod, parse_graph_transform_args(locals()))
+    mod = apply_graph_transforms(tvmc_model.mod, parse_graph_transform_args(locals()), tvmc_model.params)
     timing = PassTimingInstrument()
     watching = [*(instruments or ()), *([timing] if print_pass_times else [])]
     if print_ir_before or print_ir_after:
         watching.append(PassPrintingInstrument(_names(print_ir_before), _names(print_ir_after)))
     config = parse_configs(pass_context_configs)
     with ExitStack() as stack:
-        stack.enter_context(PassContext(opt_level, disabled_pass=_names(disabled_pass), config=config, instruments=watching))
+        stack.enter_context(PassContext(opt_level, disabled_pass=disabled, config=config, instruments=watching))
         if tuning_records is not None:
             known = stack.enter_context(_records(tuning_records))
+        mod = partitioned(mod, tvmc_model.params, generators, mod_name or "default")
         built = build(mod, chosen, executor, runtime, tvmc_model.params, use_vm, mod_name or "default", workspace_pools)
         if tuning_records is not None:
             _check_followed(tuning_records, known, built.module)
@@ -325,55 +230,6 @@ def _dumps(kinds: Sequence[str], mod: IRModule, executable: Executable) -> dict[
 
 
 # The command's options
-
-
-def generate_target_args(parser: argparse.ArgumentParser) -> None:
-    """--target, and an option for each attribute of a CPU's target."""
-    parser.add_argument("--target", default="llvm", help='what for: "llvm" (this machine, the default), "llvm -mcpu=core-avx2"')
-    for name in _TARGET_ATTRS:
-        parser.add_argument(f"--target-llvm-{name}", help=f"{name} of the target")
-
-
-_TARGET_ATTRS = ("mcpu", "mattr", "mtriple", "num-cores")
-
-
-def reconstruct_target_args(args: argparse.Namespace) -> dict[str, dict[str, Any]]:
-    """The target's attributes among options, by its kind."""
-    found = {name: getattr(args, f"target_llvm_{name.replace('-', '_')}", None) for name in _TARGET_ATTRS}
-    given = {name: value for name, value in found.items() if value is not None}
-    return {"llvm": given} if given else {}
-
-
-def generate_registry_args(parser: argparse.ArgumentParser, registry: Any, default: str | None = None) -> None:
-    """An option for the executor or the runtime: `--executor graph`."""
-    name = registry.__name__.lower()
-    parser.add_argument(f"--{name}", default=default, choices=registry.list_registered(), help=f"the {name}; there is one, by these names")
-
-
-def reconstruct_registry_entity(args: argparse.Namespace, registry: Any) -> Any:
-    """The executor or runtime of an option."""
-    name = getattr(args, registry.__name__.lower(), None)
-    return None if name is None else registry(name)
-
-
-def generate_transform_args(parser: argparse.ArgumentParser) -> None:
-    """--desired-layout and --mixed-precision, with what they are about."""
-    parser.add_argument("--desired-layout", choices=["NCHW", "NHWC"], help="the layout of convolutions")
-    parser.add_argument("--desired-layout-ops", nargs="+", metavar="OP", help="which operators it is for; by default nn.conv2d")
-    parser.add_argument("--mixed-precision", action="store_true", help="products and convolutions in half precision")
-    parser.add_argument("--mixed-precision-ops", nargs="+", metavar="OP", help="refused: all of them are")
-    parser.add_argument("--mixed-precision-calculation-type", choices=["float16", "bfloat16"], help="half precision; by default float16")
-    parser.add_argument("--mixed-precision-acc-type", choices=["float16", "bfloat16", "float32"], help="of sums; by default float32")
-
-
-def generate_workspace_pools_args(parser: argparse.ArgumentParser) -> None:
-    """--workspace-pools, which is refused."""
-    parser.add_argument("--workspace-pools", help="refused: a network has one arena")
-
-
-def workspace_pools_recombobulate(parsed: argparse.Namespace, targets: Sequence[Any], extra_target: Any = None) -> Any:
-    """The pools of an option: what it says, which `build` refuses."""
-    return getattr(parsed, "workspace_pools", None)
 
 
 def add_model_args(parser: argparse.ArgumentParser) -> None:
@@ -422,7 +278,7 @@ def drive_compile(args: argparse.Namespace) -> int:
         tuning_records=args.tuning_records, package_path=args.output, cross=args.cross_compiler, cross_options=args.cross_compiler_options,
         output_format=args.output_format, dump_code=args.dump_code, dump_offloads=args.dump_offloads, target_host=args.target_host,
         disabled_pass=args.disabled_pass, pass_context_configs=args.pass_config, additional_target_options=reconstruct_target_args(args),
-        mod_name=args.module_name, workspace_pools=args.workspace_pools, print_pass_times=args.print_pass_times,
+        mod_name=args.module_name, workspace_pools=workspace_pools_recombobulate(args, []), print_pass_times=args.print_pass_times,
         print_ir_before=args.print_ir_before, print_ir_after=args.print_ir_after, **parse_graph_transform_args(args),
     )  # fmt: skip
     print(f"{package.package_path}: {os.path.getsize(package.package_path):,} bytes")

@@ -22,9 +22,10 @@ from ...relay.graph_executor import GraphModule
 from ...runtime.ndarray import array
 from ...target import TargetLike
 from ...tir.function import IRModule
-from .compiler import add_model_args, generate_target_args, reconstruct_target_args, target_from_cli
+from .compiler import add_model_args
 from .model import TVMCException, TVMCModel, check_folder
 from .runner import Inputs, make_inputs_dict, read_inputs
+from .target import generate_target_args, reconstruct_target_args, target_from_cli
 
 _SECONDS = 4.0  # of timing both, in turn
 
@@ -256,7 +257,6 @@ def add_quantize_parser(subparsers: Any) -> argparse.ArgumentParser:
 
 def drive_quantize(args: argparse.Namespace) -> int:
     """Run the subcommand `quantize`; returns the exit code."""
-    from .compiler import parse_pass_list_str
     from .frontends import load_model
 
     target, _ = target_from_cli(args.target, reconstruct_target_args(args))
@@ -267,7 +267,7 @@ def drive_quantize(args: argparse.Namespace) -> int:
     model = load_model(args.FILE, args.model_format, args.input_shapes)
     found = quantize_model(
         model, args.calibration, target, args.inputs, args.activations, not args.per_tensor, args.method, args.percentile,
-        parse_pass_list_str(args.operators) if args.operators else None, args.fill_mode,
+        [name.strip() for name in args.operators.split(",")] if args.operators else None, args.fill_mode,
     )  # fmt: skip
     path = args.output or str(Path(os.path.basename(args.FILE)).with_suffix(".int8.tar"))
     found.model.save(path)

@@ -17,7 +17,10 @@ from ...relax.runtime.machine import Report
 from ...relay.graph_executor import GraphModule, GraphModuleDebug
 from ...runtime.device import Device, cpu, device
 from ...tir.dtype import to_numpy
+from .command import register_parser as register_parser  # programs of tvmc look for it here, too
 from .model import TVMCException, TVMCPackage, TVMCResult, check_folder
+from .result_utils import get_top_results
+from .tracker import check_tracker, tracker_host_port_from_cli
 
 FILL_MODES = ("zeros", "ones", "random")
 _LIBRARY = "network.so"
@@ -100,33 +103,6 @@ def read_inputs(inputs: Inputs) -> Mapping[str, Any] | None:
             return {name: archive[name] for name in archive.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise TVMCException(f"{inputs} is no .npz file of inputs: {error}") from None
-
-
-def tracker_host_port_from_cli(rpc_tracker_str: str | None) -> tuple[str | None, int | None]:
-    """`host:port` as both; a port is 9090 if it isn't said."""
-    if not rpc_tracker_str:
-        return None, None
-    host, _, port = rpc_tracker_str.partition(":")
-    if port and not port.isdigit():
-        raise TVMCException(f"--rpc-tracker {rpc_tracker_str}: expected host:port")
-    return host, int(port or 9090)
-
-
-def check_tracker(hostname: str | None, key: str | None) -> None:
-    """Refuse a tracker without a key of its devices, and a key without a tracker.
-
-    Raises:
-        TVMCException: for one of them alone.
-    """
-    if bool(hostname) != bool(key):
-        raise TVMCException("--rpc-tracker HOST:PORT and --rpc-key KEY go together: where devices are, and which of them")
-
-
-def get_top_results(result: TVMCResult, max_results: int) -> np.ndarray[Any, Any]:
-    """The largest elements of the first output: a row of their places and one of their values."""
-    flat = next(iter(result.outputs.values())).reshape(-1)
-    places = np.argsort(-flat, kind="stable")[:max_results]
-    return np.array([places, flat[places]])
 
 
 def _device(name: str | Device) -> Device:
@@ -268,12 +244,3 @@ def drive_run(args: argparse.Namespace) -> int:
     if not (args.print_time or args.print_top or args.profile or args.outputs):
         print("\n".join(f"{name}: {value.dtype} {value.shape}" for name, value in result.outputs.items()))
     return 0
-
-
-def register_parser(make_subparser: Any) -> Any:
-    """Refused: subcommands are those of `python -m tensorexpr`.
-
-    Raises:
-        TVMCException: always.
-    """
-    raise TVMCException("subcommands can't be added from elsewhere; call tvmc's functions from a program of your own")

@@ -224,7 +224,8 @@ def _judged(reference: str, own: Row) -> str:
 
 def add_verify_parser(subparsers: Any) -> argparse.ArgumentParser:
     """The subcommand `verify`."""
-    from .compiler import add_model_args, generate_target_args
+    from .compiler import add_model_args
+    from .target import generate_target_args
 
     parser: argparse.ArgumentParser = subparsers.add_parser("verify", help="compare a network with what it means")
     add_model_args(parser)
@@ -242,8 +243,8 @@ def add_verify_parser(subparsers: Any) -> argparse.ArgumentParser:
 
 def drive_verify(args: argparse.Namespace) -> int:
     """Run the subcommand `verify`; returns 1 if something differs."""
-    from .compiler import reconstruct_target_args, target_from_cli
     from .frontends import load_model
+    from .target import reconstruct_target_args, target_from_cli
 
     target, _ = target_from_cli(args.target, reconstruct_target_args(args))
     package = None if args.package is None else TVMCPackage(args.package)

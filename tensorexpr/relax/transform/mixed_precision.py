@@ -49,9 +49,9 @@ def _is_wide(expr: Any) -> bool:
 class _Mixed(Rewriter):
     """Rewrites one function; `_narrow` are the variables of float32 that are known in half precision too."""
 
-    def __init__(self, func: Function, dtype: str, out_dtype: str, names: Sequence[str]) -> None:
+    def __init__(self, func: Function, dtype: str, out_dtype: str, names: Sequence[str], anchors: Sequence[str]) -> None:
         super().__init__({}, func)
-        self._dtype, self._out_dtype, self._names = dtype, out_dtype, names
+        self._dtype, self._out_dtype, self._names, self._anchors = dtype, out_dtype, names, anchors
         self._narrow: dict[Any, Any] = {}
         self._wide: dict[Any, Any] = {}
 
@@ -97,7 +97,7 @@ class _Mixed(Rewriter):
         value = self.visit(binding.value)
         if not isinstance(value, Call) or not isinstance(binding, VarBinding) or not _is_wide(binding.var):
             return self._kept(binding, value)
-        if value.op in ANCHORS and value.attrs["out_dtype"] in (None, "", WIDE):
+        if value.op in self._anchors and value.attrs["out_dtype"] in (None, "", WIDE):
             args = [self._halved(arg) for arg in value.args]
             made: Any = Call(value.op, args, {**value.attrs, "out_dtype": self._out_dtype})
             return self._half(binding, made if self._out_dtype == self._dtype else astype(self.emit(made), self._dtype))
@@ -160,7 +160,20 @@ def _floating(expr: Any) -> bool:
     return str(expr.struct_info.dtype).startswith("float")
 
 
-def ToMixedPrecision(out_dtype: str = "float32", fp16_input_names: Sequence[str] | None = None, *, dtype: str = "float16") -> ModulePass:
+def _anchors(operators: Sequence[str] | None) -> Sequence[str]:
+    """Products and convolutions by the names of graphs or of Relay, whose `dense` and `batch_matmul` are products, too."""
+    named = {name.removeprefix("relax."): name for name in ANCHORS}
+    known = {**named, **dict.fromkeys(("nn.dense", "nn.batch_matmul", "nn.matmul"), "relax.matmul")}
+    asked = [name.removeprefix("relax.") for name in operators or named]
+    if wrong := [name for name in asked if name not in known]:
+        raise DeclarationError(f"ToMixedPrecision: {wrong[0]} isn't among the operators of half precision: {', '.join(known)}")
+    return [known[name] for name in asked]
+
+
+def ToMixedPrecision(
+    out_dtype: str = "float32", fp16_input_names: Sequence[str] | None = None, *, dtype: str = "float16",
+    operators: Sequence[str] | None = None,
+) -> ModulePass:  # fmt: skip
     """A pass: products and convolutions of half precision, and moves and elementwise operators of their results.
 
     Functions whose values leave its range, reductions and norms are computed in float32; so is what parameters of float32 are added to.
@@ -169,17 +182,18 @@ def ToMixedPrecision(out_dtype: str = "float32", fp16_input_names: Sequence[str]
         out_dtype: in which products and convolutions sum: "float32" or half precision.
         fp16_input_names: parameters that are passed in half precision.
         dtype: half precision: "float16" or "bfloat16".
+        operators: which products and convolutions, such as "nn.conv2d"; by default all.
 
     Raises:
-        DeclarationError: for other dtypes.
+        DeclarationError: for other dtypes, and operators that are neither.
     """
     if dtype not in ("float16", "bfloat16") or out_dtype not in (WIDE, dtype):
         raise DeclarationError(
             f'ToMixedPrecision: dtype is "float16" or "bfloat16" and out_dtype "float32" or that, not {dtype}, {out_dtype}'
         )
-    names = list(fp16_input_names or ())
+    names, anchors = list(fp16_input_names or ()), _anchors(operators)
 
     def run(func: Function, mod: Any) -> Function:
-        return remove_all_unused(_Mixed(func, dtype, out_dtype, names).function(func))
+        return remove_all_unused(_Mixed(func, dtype, out_dtype, names, anchors).function(func))
 
     return each_function("ToMixedPrecision", run)

@@ -14,9 +14,10 @@ import tensorexpr as tvm
 from tensorexpr import relay
 from tensorexpr.driver import tvmc
 from tensorexpr.driver.cli import main
-from tensorexpr.driver.tvmc import autotuner, compiler, frontends, runner, verifier
+from tensorexpr.driver.tvmc import autotuner, compiler, runner, verifier
 from tensorexpr.driver.tvmc.model import TVMCModel, TVMCPackage, TVMCResult
 from tensorexpr.driver.tvmc.quantizer import samples_of
+from tensorexpr.driver.tvmc.result_utils import get_top_results
 from tensorexpr.errors import RecordError, TargetError
 from tensorexpr.relay.to_graph import to_graph
 
@@ -97,6 +98,10 @@ def test_a_wrong_result_is_found(folder: Path, capsys: pytest.CaptureFixture[str
         (["compile", "net.relay", "--tuning-records", "none.json"], 4, "none.json: there are no such tuning records"),
         (["compile", "net.relay", "--dump-code", "c"], 4, "--dump-code c: there are ll, asm, relay, tir"),
         (["compile", "net.relay", "--pass-config", "nope"], 4, "expected name=value"),
+        (["compile", "net.relay", "--pass-config", "tir.disable_vectorise=1"], 4, "did you mean 'tir.disable_vectorize'"),
+        (["compile", "net.relay", "--disabled-pass", "FoldConstants"], 4, "no pass is called FoldConstants; did you mean FoldConstant"),
+        (["compile", "net.relay", "--target", "nobody, llvm"], 4, "no code generator 'nobody': there are none"),
+        (["compile", "net.relay", "--executor", "jet"], 4, 'Executor "jet" is not defined; there are graph, aot'),
         (["compile", "net.relay", "--workspace-pools", "sram"], 4, "workspace pools"),
         (["quantize", "net.relay"], 4, "quantising needs inputs like those that the network will get: --calibration"),
         (["quantize", "net.relay", "-c", "net.relay"], 4, "is no .npz file of inputs"),
@@ -207,23 +212,6 @@ def test_a_model_is_saved(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
         TVMCModel()
 
 
-def test_options_as_texts() -> None:
-    assert compiler.parse_shape_string("data:[1,3,-1] 'a:b':[?]") == {"data": [1, 3, -1], "a:b": [-1]}
-    for wrong in ("data", "data:[1,", "data:[1,x]", "data:1,2"):
-        with pytest.raises(tvmc.TVMCException, match="expected"):
-            compiler.parse_shape_string(wrong)
-    assert compiler.parse_pass_list_str("A, B") == ["A", "B"]
-    assert compiler.parse_configs(["a=true", "b=3", "c=x"]) == {"a": True, "b": 3, "c": "x"}
-    assert runner.tracker_host_port_from_cli("there:70") == ("there", 70)
-    assert str(compiler.target_from_cli("llvm", {"llvm": {"mcpu": "core-avx2"}})[0].mcpu) == "core-avx2"
-    with pytest.raises(tvmc.TVMCException, match="names several targets"):
-        compiler.target_from_cli("cmsis-nn, llvm")
-    with pytest.raises(tvmc.TVMCException, match="models of pb aren't read; tf2onnx"):
-        frontends.TensorflowFrontend().load("net.pb")
-    with pytest.raises(tvmc.TVMCImportError, match="no_such_package is needed"):
-        frontends.lazy_import("no_such_package")
-
-
 @pytest.mark.parametrize(
     ("text", "chosen", "is_list"),
     [
@@ -250,7 +238,7 @@ def test_inputs_of_a_graph_and_the_largest_outputs(folder: Path) -> None:
     graph = relay.build(relay.parse(TEXT), "llvm", params={"w": W}).get_graph_json()
     assert [node["name"] for node in json.loads(graph)["nodes"][:1]] == ["x"]
     assert runner.get_input_info(graph, {}) == ({"x": [3, 4]}, {"x": "float32"})
-    top = runner.get_top_results(TVMCResult({"output_0": np.array([1.0, 9.0, 4.0])}, None), 2)
+    top = get_top_results(TVMCResult({"output_0": np.array([1.0, 9.0, 4.0])}, None), 2)
     assert top.tolist() == [[1, 2], [9, 4]]
 
 
