@@ -11,17 +11,22 @@ import numpy as np
 from ..errors import ArgumentError
 from ..relax.runtime.executable import Executable
 from ..relax.runtime.host import converted
-from ..relax.runtime.machine import Report, VirtualMachine
+from ..relax.runtime.machine import GRAPH_EXECUTOR, Report, VirtualMachine
 from ..relax.struct_info import TensorStructInfo, TupleStructInfo
 from ..runtime.device import Device, cpu
 from ..runtime.ndarray import NDArray, array, empty
 from ..runtime.params import load_param_dict
+from ..runtime.registry import register_func
 from ..runtime.timing import BenchmarkResult
 from ..tir.arithmetic import as_int
 from ..tir.dtype import to_numpy
 from .backend.executor_factory import ExecutorFactoryModule
 
 _MAIN = "main"
+_FUNCTIONS = (
+    "get_input", "get_input_index", "get_input_info", "get_num_inputs", "get_num_outputs", "get_output", "get_output_index", "load_params",
+    "run", "set_input", "set_input_zero_copy", "set_output_zero_copy", "share_params",
+)  # fmt: skip
 
 
 def _leaves(info: Any, value: Any) -> list[Any]:
@@ -63,6 +68,8 @@ class GraphModule:
         self._inputs: dict[int, NDArray] = {}
         self._outputs: list[Any] | None = None
         self._targets: dict[int, NDArray] = {}  # arrays that results are written to
+        # Programs call `module.module["run"]()`, and time it by `module.module.time_evaluator("run", dev)`.
+        module.offer({name: getattr(self, name) for name in _FUNCTIONS})
 
     def _place(self, key: Any) -> int | None:
         """Which parameter a name or number is; None for a name that there isn't."""
@@ -286,6 +293,9 @@ class GraphModule:
     def __getitem__(self, key: str) -> Any:
         """A method by name: "run", "set_input", "get_output", ..."""
         return getattr(self, key)
+
+
+register_func(GRAPH_EXECUTOR, GraphModule)
 
 
 class GraphModuleDebug(GraphModule):

@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from .autotuner import tune_model as tune
     from .compiler import compile_model as compile
     from .frontends import load_model as load
-    from .model import TVMCException, TVMCImportError
+    from .model import TVMCException, TVMCImportError, TVMCModel, TVMCPackage, TVMCResult
     from .quantizer import quantize_model as quantize
     from .runner import run_module as run
     from .verifier import verify
 
 __all__ = [
-    "TVMCException", "TVMCImportError", "autotuner", "compile", "compiler", "frontends", "load", "model", "quantize",
+    "TVMCException", "TVMCImportError", "TVMCModel", "TVMCPackage", "TVMCResult", "autotuner", "compile", "compiler", "frontends", "load", "model", "quantize",
     "run", "runner", "tune", "verify",
 ]  # fmt: skip
 
@@ -43,7 +43,7 @@ __getattr__, __dir__ = later(
         ".autotuner": "tune=tune_model",
         ".compiler": "compile=compile_model",
         ".frontends": "load=load_model",
-        ".model": "TVMCException TVMCImportError",
+        ".model": "TVMCException TVMCImportError TVMCModel TVMCPackage TVMCResult",
         ".quantizer": "quantize=quantize_model",
         ".runner": "run=run_module",
         ".verifier": "verify",

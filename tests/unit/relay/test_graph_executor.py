@@ -1,0 +1,27 @@
+"""The graph executor by the names of a module's functions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tensorexpr as tvm
+from tensorexpr import relay
+from tensorexpr.contrib import graph_executor
+
+
+def test_functions_by_name_as_of_a_module() -> None:
+    """`module.module["run"]`, `lib["default"](dev)["set_input"]`: one executor behind both, timed by its "run"."""
+    x = relay.var("x", shape=(2,))
+    lib = relay.build(tvm.IRModule.from_expr(relay.Function([x], x + relay.const(1.0))), "llvm")
+    made = graph_executor.GraphModule(lib["default"](tvm.cpu()))
+    made.module["set_input"]("x", np.ones(2, "float32"))
+    made.module["run"]()
+    assert made.get_output(0).numpy().tolist() == made.module["get_output"](0).numpy().tolist() == [2, 2]
+    assert len(made.module.time_evaluator("run", tvm.cpu(), number=1, repeat=3)().results) == 3
+    alone = lib["default"](tvm.cpu())
+    alone["set_input"](0, np.full(2, 5, "float32"))
+    alone["run"]()
+    assert alone["get_output"](0).numpy().tolist() == [6, 6] and alone["get_num_inputs"]() == 1
+    with pytest.raises(tvm.TVMError, match="the executable has no function 'walk'; it has main"):
+        alone["walk"]
