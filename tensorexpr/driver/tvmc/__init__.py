@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from .verifier import verify
 
 __all__ = [
-    "TVMCException", "TVMCImportError", "TVMCModel", "TVMCPackage", "TVMCResult", "autotuner", "compile", "compiler", "frontends", "load", "model", "quantize",
+    "TVMCException", "TVMCImportError", "TVMCModel", "TVMCPackage", "TVMCResult", "autotuner", "compile", "compiler",
+    "frontends", "load", "model", "quantize",
     "run", "runner", "tune", "verify",
 ]  # fmt: skip
 

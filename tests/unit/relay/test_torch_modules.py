@@ -1,0 +1,57 @@
+"""Modules of PyTorch that run tensor functions and networks of ours."""
+
+from __future__ import annotations
+
+import pytest
+
+import tensorexpr as tvm
+from tensorexpr.script import tir as T
+
+torch = pytest.importorskip("torch")
+contrib = pytest.importorskip("tensorexpr.contrib.torch")
+
+
+def _double(n: int) -> tvm.tir.PrimFunc:
+    @T.prim_func
+    def double(a: T.handle, b: T.handle) -> None:
+        A, B = T.match_buffer(a, (n,)), T.match_buffer(b, (n,))
+        for i in range(n):
+            with T.block("B"):
+                v = T.axis.spatial(n, i)
+                B[v] = A[v] * T.float32(2)
+
+    return double
+
+
+def test_a_tensor_function_as_a_module() -> None:
+    x, y = torch.arange(4.0, requires_grad=True), torch.zeros(4)
+    module = contrib.as_torch(_double)(4)
+    assert isinstance(module, torch.nn.Module) and "T.prim_func" in module.script()
+    module(x, y)
+    assert y.tolist() == [0, 2, 4, 6]
+    with pytest.raises(tvm.TVMError, match=r"argument 1 is on cpu with strides \(2,\); tensors are compact"):
+        module(x, torch.zeros(8)[::2])
+    with pytest.raises(tvm.TVMError, match="as_torch takes a PrimFunc"):
+        contrib.as_torch(3)
+
+
+@pytest.mark.parametrize("kind", ["module", "traced", "function"])
+def test_a_network_as_a_module(kind: str) -> None:
+    """Built by rules; a module that trains is as it was behind it, and the result stays what it was when another one is made."""
+    net = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.Dropout(0.5), torch.nn.ReLU())
+    x = torch.linspace(-1, 1, 6).reshape(2, 3)
+    makers = {"module": lambda: net, "traced": lambda: torch.jit.trace(net.eval(), x), "function": lambda: lambda one: net.eval()(one)}
+    given = makers[kind]()
+    net.train(kind == "module")
+    made = contrib.optimize_torch(given, x, max_trials_global=0)
+    assert net.training == (kind == "module")
+    found, other = made(x), made(-x)
+    torch.testing.assert_close(found, net.eval()(x))
+    torch.testing.assert_close(other, net(-x))
+    with pytest.raises(tvm.TVMError, match="the network takes 1 inputs, not 2"):
+        made(x, x)
+
+
+def test_what_pytorch_can_not_export() -> None:
+    with pytest.raises(tvm.TVMError, match=r"PyTorch .* can't export function"):
+        contrib.optimize_torch(lambda one: one.nothing, torch.zeros(2))
