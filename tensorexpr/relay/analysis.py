@@ -12,14 +12,17 @@ from ..relax.struct_info import TensorStructInfo
 from ..relax.visitor import walk as walk_graph
 from ..tir.function import IRModule
 from ..tir.op_registry import Op
+from ..tir.structural_digest import structural_hash
 from .adt import Match, Pattern, pattern_vars, unmatched
 from .blocks import check_basic_block_normal_form
 from .calibration import get_calibration_data
 from .call_graph import CallGraph
 from .expr import Function, Let
 from .feature import Feature, detect_feature
+from .fuse import FuseOps
 from .ops.row import ROWS
 from .to_graph import to_graph
+from .transform import SimplifyInference
 from .visitor import free_vars, operands, post_order_visit, walk
 
 
@@ -41,6 +44,19 @@ def _calls(expr: Any) -> Iterator[Any]:
     roots = [func for _, func in expr.functions_items()] if isinstance(expr, IRModule) else [expr]
     for root in roots:
         yield from (node for node in walk(root) if isinstance(node, graph.Call) and isinstance(node.op, Op))
+
+
+def extract_fused_functions(mod: IRModule) -> dict[str, Function]:
+    """What kernels of a network compute, by a hash: functions of `transform.FuseOps`, equal ones once.
+
+    Args:
+        mod: of Relay.
+    """
+    fused = FuseOps(3)(SimplifyInference()(mod))
+    functions = (
+        node for _, func in fused.functions_items() for node in walk(func) if isinstance(node, Function) and "Primitive" in node.attrs
+    )
+    return {f"{structural_hash(func):016x}": func for func in functions}
 
 
 def list_op_freqs(mod: Any) -> dict[str, int]:
@@ -161,6 +177,6 @@ def extract_intermdeiate_expr(mod: IRModule, expr_id: int) -> IRModule:
 
 __all__ = [
     "CallGraph", "Feature", "all_dtypes", "all_vars", "bound_vars", "check_basic_block_normal_form", "count_layers", "detect_feature",
-    "extract_intermdeiate_expr", "free_vars", "get_calibration_data", "get_total_mac_number",
+    "extract_fused_functions", "extract_intermdeiate_expr", "free_vars", "get_calibration_data", "get_total_mac_number",
     "list_fake_quantized_op_freqs", "list_op_freqs", "post_order_visit", "unmatched_cases", "well_formed",
 ]  # fmt: skip

@@ -32,6 +32,7 @@ from .constants import chosen, folded, static
 from .cps import to_cps, un_cps
 from .expr import Call, Function, If, Let, Tuple, Var, const
 from .from_graph import from_graph
+from .fuse import FuseOps
 from .generics import is_generic
 from .gradient import FirstOrderGradient, gradient
 from .inline import Inline
@@ -426,12 +427,6 @@ def ConvertLayout(desired_layouts: Mapping[str, Sequence[str]]) -> ModulePass:
         if name not in _GO_ALONG
     }
     return on_graph("ConvertLayout", 3, on_graphs.Normalize(), on_graphs.ConvertLayout(asked))
-
-
-def FuseOps(fuse_opt_level: int = -1) -> ModulePass:
-    """Operators that become one kernel as functions of their own; see `relax.transform.FuseOps`."""
-    before = on_graphs.Normalize(), on_graphs.LegalizeOps(), on_graphs.AnnotateTIROpPattern()
-    return on_graph("FuseOps", 0, *before, on_graphs.FuseOps(fuse_opt_level, bind_numbers=True))
 
 
 def CombineParallelDense(min_num_branches: int = 3, to_batch: bool = True) -> ModulePass:

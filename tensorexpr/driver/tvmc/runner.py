@@ -209,7 +209,7 @@ def add_run_parser(subparsers: Any, main_parser: Any = None, json_params: Any = 
     parser.add_argument("-i", "--inputs", metavar="FILE", help="inputs by name, .npz")
     parser.add_argument("-o", "--outputs", metavar="FILE", help="where outputs go, .npz")
     parser.add_argument("--print-time", action="store_true", help="a table of times")
-    parser.add_argument("--print-top", type=int, metavar="N", help="the N largest elements of the first output")
+    parser.add_argument("--print-top", type=int, metavar="N", help="the N largest elements of the first output: places and values")
     parser.add_argument("--profile", action="store_true", help="what each kernel took: a table, and a page beside the package")
     parser.add_argument("--profile-options", metavar="FILE", help="where the page goes; by default the package's name with .html")
     parser.add_argument("--end-to-end", action="store_true", help="times with copies of inputs and outputs")
@@ -234,7 +234,8 @@ def drive_run(args: argparse.Namespace) -> int:
     if args.print_time:
         print(result.format_times())
     if args.print_top:
-        print(get_top_results(result, args.print_top))
+        for place, value in zip(*get_top_results(result, args.print_top), strict=True):
+            print(f"{int(place):8d}  {value:.6g}")
     if args.profile:
         output = Path(args.profile_options or Path(args.PATH).with_suffix(".html"))
         output.write_text(page(result.report, Path(args.PATH).name), encoding="utf-8")

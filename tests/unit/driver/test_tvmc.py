@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,7 @@ def test_commands(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["profile", package, "--fill-mode", "ones"]) == 0
     assert main(["verify", str(folder / "net.relay"), "--kernels", "-i", str(folder / "in.npz")]) == 0
     printed = capsys.readouterr().out
+    assert re.search(r"^ +\d  [\d.]+$", printed, re.MULTILINE)  # one of the largest elements
     assert "mean (ms)" in printed and "Percent" in printed and "output_0" in printed and "DIFFERS" not in printed
     assert "<table>" in page.read_text() and "of the run" in page.read_text()
 
