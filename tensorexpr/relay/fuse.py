@@ -11,6 +11,7 @@ from ..tir.function import GlobalVar, IRModule
 from ..tir.op_registry import Op
 from .expr import Attrs, Call, Function, Tuple, Var
 from .from_graph import from_graph
+from .lets import known_info
 from .parameter_types import with_parameter_types
 from .to_graph import to_graph
 from .ty import type_of
@@ -47,7 +48,7 @@ class _InPlace(ExprMutator):
 
 
 def _alone(call: Any, made: Any) -> Any:
-    """A function of one operator: arrays are its parameters, numbers stand in it."""
+    """A function of one operator: arrays are its parameters, numbers stand in it. Their types are those of what was made of the operands."""
     given: dict[Any, Any] = {}
 
     def param(arg: Any, value: Any) -> Any:
@@ -57,7 +58,7 @@ def _alone(call: Any, made: Any) -> Any:
         if isinstance(arg, graph.Constant) and arg.data.ndim == 0:
             return arg
         if value not in given:
-            given[value] = Var(f"p{len(given)}", type_of(arg.struct_info))
+            given[value] = Var(f"p{len(given)}", type_of(known_info(value)))
         return given[value]
 
     inside = [param(arg, value) for arg, value in zip(call.args, made.args, strict=True)]

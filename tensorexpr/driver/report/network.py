@@ -46,7 +46,7 @@ def _waterfall(tuning: NetworkTuning) -> str:
         drawn.append(_row(one, number, _LABELS + begin * scale, scale, total))
         begin += max(one.before_s, _after_s(one))
     height = len(tuning.tasks) * _ROW + 4
-    return f'<figure><svg viewBox="0 0 {_WIDTH} {height}" style="min-width: 48rem">{"".join(drawn)}</svg></figure>'
+    return f'<figure><svg viewBox="0 0 {_WIDTH} {height}" style="min-width: 46rem">{"".join(drawn)}</svg></figure>'
 
 
 def _row(one: TaskOutcome, number: int, left: float, scale: float, total: float) -> str:

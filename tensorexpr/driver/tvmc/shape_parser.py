@@ -13,7 +13,8 @@ def parse_shape_string(inputs_string: str) -> dict[str, list[int]]:
     Raises:
         TVMCException: for another text.
     """
-    item = r"\s*(?P<name>'[^']+'|\"[^\"]+\"|[^\s:\[\],'\"]+)\s*:\s*\[(?P<shape>[^\]]*)\]\s*,?"
+    # Names of TensorFlow's end with a colon and a number: x:0:[1,3]
+    item = r"\s*(?P<name>'[^']+'|\"[^\"]+\"|[^\s\[\],'\"]+?)\s*:\s*\[(?P<shape>[^\]]*)\]\s*,?"
     found: dict[str, list[int]] = {}
     place = 0
     while place < len(inputs_string):

@@ -73,6 +73,12 @@ class Executor:
     def __contains__(self, name: str) -> bool:
         return name in self.options
 
+    def __str__(self) -> str:
+        return self.name
+
+    def __hash__(self) -> int:
+        return hash((self.name, *sorted(self.options.items())))
+
     def __getitem__(self, name: str) -> Any:
         return self.options.get(name, False if _OPTIONS[self.name].get(name) == "runtime.BoxBool" else None)
 
@@ -109,6 +115,12 @@ class Runtime:
 
     def __contains__(self, name: str) -> bool:
         return name in self.options
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __hash__(self) -> int:
+        return hash((self.name, *sorted(self.options.items())))
 
     def __getitem__(self, name: str) -> Any:
         return self.options.get(name, False if _RUNTIMES[self.name].get(name) == "runtime.BoxBool" else None)

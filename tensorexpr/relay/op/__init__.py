@@ -9,6 +9,7 @@ from ...later import later, stand_for
 from ...relax.ops.row import Pattern as _Pattern
 from ...tir.op_registry import Op as Op
 from ...tir.op_registry import register_op_attr
+from ..debugging import debug
 from ..ops.annotation import device_copy, on_device
 from ..ops.create import arange, full, full_like, ndarray_size, ones, shape_of, zeros
 from ..ops.elementwise import (
@@ -239,6 +240,7 @@ __all__ = [
     "cosh",
     "cumprod",
     "cumsum",
+    "debug",
     "device_copy",
     "dft",
     "divide",

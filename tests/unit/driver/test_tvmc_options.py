@@ -34,6 +34,7 @@ TEXT = """def @main(%x: Tensor[(1, 3, 5, 5), float32], %w: Tensor[(2, 3, 1, 1), 
 
 def test_shapes_and_names() -> None:
     assert parse_shape_string("data:[1,3,-1] 'a:b':[?]") == {"data": [1, 3, -1], "a:b": [-1]}
+    assert parse_shape_string("x:0:[1] y : [2]") == {"x:0": [1], "y": [2]}
     for wrong in ("data", "data:[1,", "data:[1,x]", "data:1,2"):
         with pytest.raises(tvmc.TVMCException, match="expected"):
             parse_shape_string(wrong)

@@ -25,3 +25,15 @@ def test_functions_by_name_as_of_a_module() -> None:
     assert alone["get_output"](0).numpy().tolist() == [6, 6] and alone["get_num_inputs"]() == 1
     with pytest.raises(tvm.TVMError, match="the executable has no function 'walk'; it has main"):
         alone["walk"]
+
+
+@pytest.mark.parametrize("kind", ["debug", "graph"])
+def test_values_that_a_function_is_shown(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    seen: list[int] = []
+    x = relay.var("x", shape=(), dtype="int32")
+    func = relay.Function([x], relay.op.debug(relay.op.debug(x + x * x, lambda value: seen.append(int(value.numpy())))) + relay.const(1))
+    run = relay.create_executor(kind, mod=tvm.IRModule.from_expr(func), target="llvm").evaluate()
+    assert int(run(np.int32(2)).numpy()) == 7 and int(run(np.int32(3)).numpy()) == 13 and seen == [6, 12]
+    assert "6" in capsys.readouterr().out
+    with pytest.raises(tvm.TVMError, match="debug shows values of known types"):
+        relay.op.debug(relay.var("y"))
