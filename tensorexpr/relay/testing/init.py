@@ -79,8 +79,9 @@ def create_workload(net: Function, initializer: Fill | None = None, seed: int = 
     Args:
         net: the network.
         initializer: `f(name, array)` fills an array; Xavier without one.
-        seed: of random numbers.
+        seed: of random numbers, those of `np.random` behind it among them: programs make the same inputs for two builds of a network.
     """
+    np.random.seed(seed)
     mod: IRModule = InferType()(IRModule.from_expr(net))
     fill = initializer or Xavier(seed=seed)
     params: dict[str, NDArray] = {}

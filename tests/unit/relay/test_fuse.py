@@ -72,3 +72,11 @@ def test_names_of_generated_c() -> None:
 def test_executors_print_as_their_names() -> None:
     assert (str(Runtime("crt", {"system-lib": True})), str(Executor("aot"))) == ("crt", "aot")
     assert len({Runtime("cpp"), Runtime("cpp"), Runtime("crt", {"system-lib": True})}) == 2
+
+
+def test_workloads_decide_what_programs_draw_behind_them() -> None:
+    drawn = []
+    for _ in range(2):
+        relay.testing.create_workload(relay.Function([x := relay.var("data", shape=(2,))], x))
+        drawn.append(np.random.uniform())
+    assert drawn[0] == drawn[1]
