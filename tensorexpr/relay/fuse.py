@@ -48,7 +48,7 @@ class _InPlace(ExprMutator):
 
 
 def _alone(call: Any, made: Any) -> Any:
-    """A function of one operator: arrays are its parameters, numbers stand in it. Their types are those of what was made of the operands."""
+    """A function of one operator: arrays are its parameters, numbers stand in it. Types are those of what was made of operands."""
     given: dict[Any, Any] = {}
 
     def param(arg: Any, value: Any) -> Any:

@@ -7,7 +7,8 @@ from typing import Any
 
 from ...relay.expr import Function
 from ...relay.from_graph import from_graph
-from ...relay.transform import AnnotateTarget, MergeCompilerRegions, PartitionGraph
+from ...relay.op.contrib import get_pattern_table
+from ...relay.transform import AnnotateTarget, MergeCompilerRegions, MergeComposite, PartitionGraph
 from ...runtime.registry import get_global_func
 from ...tir.function import IRModule
 from .model import TVMCException
@@ -19,12 +20,14 @@ REGISTERED_CODEGEN: dict[str, dict[str, Any]] = {}
 
 
 def _annotated(name: str) -> Callable[..., IRModule]:
-    """The pipeline of a generator that says by attributes of operators what it takes."""
+    """The pipeline of a generator that says by its table of patterns, or by attributes of operators, what it takes."""
 
     def pass_pipeline(mod: IRModule, params: Any, mod_name: str = "default", **options: Any) -> IRModule:
         if options:
             raise TVMCException(f"--target {name}: the code generator takes no options, such as {next(iter(options))}")
-        for one in (AnnotateTarget(name), MergeCompilerRegions(), PartitionGraph(mod_name)):
+        table = get_pattern_table(name)
+        composed = [] if table is None else [MergeComposite(table)]
+        for one in (*composed, AnnotateTarget(name), MergeCompilerRegions(), PartitionGraph(mod_name)):
             mod = one(mod)
         return mod
 
@@ -37,7 +40,7 @@ def get_codegen_names() -> list[str]:
 
 
 def get_codegen_by_target(name: str) -> dict[str, Any]:
-    """How a generator takes its part: as it was added, else by attributes `target.NAME` of operators if relay.ext.NAME is registered.
+    """How a generator takes its part: as it was added, else by patterns and attributes `target.NAME` if relay.ext.NAME is registered.
 
     Raises:
         TVMCException: if it is neither.

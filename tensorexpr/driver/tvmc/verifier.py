@@ -115,8 +115,15 @@ def _by_onnxruntime(path: str | None, inputs: Mapping[str, Any]) -> list[Any]:
         import onnxruntime
     except ImportError:
         raise TVMCException("onnxruntime isn't installed; --reference evaluator needs nothing else") from None
-    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
-    found: list[Any] = session.run(None, dict(inputs))
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4  # what it would write is in the error
+    try:
+        found: list[Any] = onnxruntime.InferenceSession(path, options, ["CPUExecutionProvider"]).run(None, dict(inputs))
+    except Exception as error:  # it has a kind of error for each of its codes
+        raise TVMCException(
+            f"onnxruntime doesn't run {path} on these inputs: {error}; -i x.npz gives inputs that the model takes, and --fill-mode zeros "
+            "indices that are in range; --reference evaluator needs no onnxruntime"
+        ) from None
     return found
 
 

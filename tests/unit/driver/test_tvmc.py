@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -194,6 +196,19 @@ def test_who_is_off_beside_another_runtime(folder: Path, monkeypatch: pytest.Mon
     assert not found and "DIFFERS, which agrees with the evaluator" in str(found) and "it is onnxruntime's result that is off" in str(found)
     monkeypatch.setattr(verifier, "_by_evaluator", lambda graph, arrays: [EXPECTED + 2])
     assert "from the evaluator, too" in str(tvmc.verify(tvmc.load(folder / "net.relay"), inputs=inputs, reference="onnxruntime"))
+
+
+def test_another_runtime_may_refuse_inputs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: str, *_: Any) -> None:
+        raise RuntimeError("indices element out of data bounds")
+
+    monkeypatch.setitem(sys.modules, "onnxruntime", SimpleNamespace(SessionOptions=SimpleNamespace, InferenceSession=refuse))
+    model = tvmc.load(folder / "net.relay")
+    model.source = "net.onnx"
+    with pytest.raises(
+        tvmc.TVMCException, match=r"onnxruntime doesn't run net\.onnx on these inputs: indices element out .* --fill-mode zeros"
+    ):
+        tvmc.verify(model, reference="onnxruntime")
 
 
 def test_a_model_is_saved(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

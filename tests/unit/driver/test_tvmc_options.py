@@ -26,6 +26,8 @@ from tensorexpr.driver.tvmc.tracker import tracker_host_port_from_cli
 from tensorexpr.driver.tvmc.transform import apply_graph_transforms, convert_graph_layout
 from tensorexpr.lower.passes import Pass
 from tensorexpr.relay.backend import Executor
+from tensorexpr.relay.dataflow_pattern import is_op, wildcard
+from tensorexpr.relay.op.contrib import register_pattern_table
 
 TEXT = """def @main(%x: Tensor[(1, 3, 5, 5), float32], %w: Tensor[(2, 3, 1, 1), float32]) {
   nn.relu(nn.conv2d(%x, %w, kernel_size=[1, 1], channels=2))
@@ -172,6 +174,11 @@ def test_code_generators_take_their_part(monkeypatch: pytest.MonkeyPatch, capsys
     w = np.ones((2, 3, 1, 1), "float32")
     found = tvmc.run(package, inputs={"x": x, "w": w}).get_output("output_0")
     np.testing.assert_allclose(found, -np.broadcast_to(x.sum(1, keepdims=True), (1, 2, 5, 5)))
+    pair = is_op("nn.relu")(is_op("nn.conv2d")(wildcard(), wildcard()))
+    register_pattern_table("test_negates", [("test_negates.both", pair)])
+    found = composite_target.partitioned(mod, {}, target.target_from_cli("test_negates, llvm")[1])
+    assert [name for name in ("nn.conv2d", "nn.relu") if name in str(found["main"])] == []
+    register_pattern_table("test_negates", [])
     with pytest.raises(tvmc.TVMCException, match="the code generator takes no options, such as level"):
         tvmc.compile(TVMCModel(mod, {}), "test_negates -level=2, llvm")
 
