@@ -61,8 +61,8 @@ def key_of(kind: str, program: Mapping[str, Any], target: Target) -> bytes | Non
         "required": ctx.required_pass,
         "disabled": ctx.disabled_pass,
         "config": {
-            key: repr(value) for key, value in sorted(ctx.config.items()) if not key.startswith("relax.build.")
-        },  # who builds, not what
+            key: repr(value) for key, value in sorted(ctx.config.items()) if not key.startswith(("relax.build.", "relay."))
+        },  # who builds, not what; and what was asked of graphs before there were programs
     }
     # Passes may ask for the current target as well as for the one that is built for.
     targets = [_machine(target), _machine(Target.current())]

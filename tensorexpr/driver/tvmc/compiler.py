@@ -65,12 +65,13 @@ def dump_operation_offloads(mod: Any, initial_mod: Any, dump_path: str) -> None:
         initial_mod: as it was imported, which is counted where nothing is of a code generator.
         dump_path: a file, or "-".
     """
-    places = {str(func.attrs["Compiler"]): [] for func in mod.functions.values() if "Compiler" in (getattr(func, "attrs", None) or {})}
-    for func in mod.functions.values() if places else ():
-        places.setdefault(str((func.attrs or {}).get("Compiler", "generic")), []).append(func)
-    counts = {place: _calls(found) for place, found in places.items()}
-    if not places:
+    places: dict[str, list[Any]] = {}
+    for func in mod.functions.values():
+        places.setdefault(str((getattr(func, "attrs", None) or {}).get("Compiler", "generic")), []).append(func)
+    if set(places) <= {"generic"}:
         counts = {"generic": analyze_operations_distribution(initial_mod if initial_mod is not None else mod)}
+    else:
+        counts = {place: _calls(found) for place, found in places.items()}
     lines = ["Total number of operators and distribution by targets", f"Total: {sum(sum(one.values()) for one in counts.values())}"]
     lines += [f"{place}: {sum(one.values())}" for place, one in counts.items()]
     lines += ["", *(f"{place} <- {name} x{count}" for place, one in counts.items() for name, count in sorted(one.items()))]

@@ -106,7 +106,9 @@ def parse_graph_transform_args(args: Any) -> dict[str, Any]:
 
 def generate_transform_args(parser: argparse.ArgumentParser) -> None:
     """--desired-layout and --mixed-precision, with what they are about."""
-    parser.add_argument("--desired-layout", nargs="+", metavar="LAYOUT", help="of convolutions: NHWC, or NHWC:HWIO with that of weights")
+    parser.add_argument(
+        "--desired-layout", nargs="+", metavar="LAYOUT", help="of convolutions: NHWC, or NHWC:HWIO with that of weights; FILE stands before"
+    )
     parser.add_argument(
         "--desired-layout-ops", nargs="+", metavar="OP", help=f"which operators it is for; by default {', '.join(_CONVOLUTIONS)}"
     )

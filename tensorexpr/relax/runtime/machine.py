@@ -104,14 +104,12 @@ class VirtualMachine(Machine):
         if caller is None and name not in self.plans:
             # "run", "set_input": who asks for them wants a graph executor, though it didn't say so by a GraphModule.
             executor = get_global_func(GRAPH_EXECUTOR, allow_missing=True)
-            caller = None if executor is None else self._offered(executor).get(name)
+            if executor is not None:
+                executor(self)  # offers its functions
+            caller = self._callers.get(name)
         if caller is None:
             caller = self._callers[name] = self._plan(name).caller()
         return caller
-
-    def _offered(self, executor: Callable[..., Any]) -> Mapping[str, Callable[..., Any]]:
-        executor(self)  # offers its functions
-        return self._callers
 
     def offer(self, functions: Mapping[str, Callable[..., Any]]) -> None:
         """Show functions under names that the executable has none for: those of a graph executor that runs it."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 import tensorexpr as tvm
@@ -40,7 +43,11 @@ def test_a_network_as_a_module(kind: str) -> None:
     """Built by rules; a module that trains is as it was behind it, and the result stays what it was when another one is made."""
     net = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.Dropout(0.5), torch.nn.ReLU())
     x = torch.linspace(-1, 1, 6).reshape(2, 3)
-    makers = {"module": lambda: net, "traced": lambda: torch.jit.trace(net.eval(), x), "function": lambda: lambda one: net.eval()(one)}
+    makers: dict[str, Callable[[], Any]] = {
+        "module": lambda: net,
+        "traced": lambda: torch.jit.trace(net.eval(), x),
+        "function": lambda: lambda one: net.eval()(one),
+    }
     given = makers[kind]()
     net.train(kind == "module")
     made = contrib.optimize_torch(given, x, max_trials_global=0)
