@@ -14,6 +14,7 @@ from ..tir.function import IRModule
 from ..tir.op_registry import Op
 from ..tir.structural_digest import structural_hash
 from .adt import Match, Pattern, pattern_vars, unmatched
+from .annotated_regions import AnnotatedRegion, AnnotatedRegionSet
 from .blocks import check_basic_block_normal_form
 from .calibration import get_calibration_data
 from .call_graph import CallGraph
@@ -176,7 +177,8 @@ def extract_intermdeiate_expr(mod: IRModule, expr_id: int) -> IRModule:
 
 
 __all__ = [
-    "CallGraph", "Feature", "all_dtypes", "all_vars", "bound_vars", "check_basic_block_normal_form", "count_layers", "detect_feature",
+    "AnnotatedRegion", "AnnotatedRegionSet", "CallGraph", "Feature",
+    "all_dtypes", "all_vars", "bound_vars", "check_basic_block_normal_form", "count_layers", "detect_feature",
     "extract_fused_functions", "extract_intermdeiate_expr", "free_vars", "get_calibration_data", "get_total_mac_number",
     "list_fake_quantized_op_freqs", "list_op_freqs", "post_order_visit", "unmatched_cases", "well_formed",
 ]  # fmt: skip

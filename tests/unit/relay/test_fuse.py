@@ -80,3 +80,22 @@ def test_workloads_decide_what_programs_draw_behind_them() -> None:
         relay.testing.create_workload(relay.Function([x := relay.var("data", shape=(2,))], x))
         drawn.append(np.random.uniform())
     assert drawn[0] == drawn[1]
+
+
+def test_regions_of_marks() -> None:
+    """Two values of one generator that read one another are one region, whichever of them ends it; what another one computes isn't."""
+    begin, end = relay.annotation.compiler_begin, relay.annotation.compiler_end
+    first = begin(relay.var("x", shape=(2,)), "a")
+    root, other = relay.abs(first), begin(relay.var("y", shape=(2,)), "a")
+    total = relay.add(root, other)
+    early, late = end(root, "a"), end(total, "a")
+    apart = begin(early, "b")
+    result = end(relay.exp(apart), "b")
+    func = relay.Function(relay.analysis.free_vars(both := relay.Tuple([late, result])), both)
+    found = relay.analysis.AnnotatedRegionSet(func, *(relay.op.get(f"annotation.compiler_{one}") for one in ("begin", "end")))
+    assert len(found) == 2 and found.get_region(both) is None
+    one, two = found.get_region(root), found.get_region(result)
+    assert one is found.get_region(other) and (one.target, two.target) == ("a", "b")
+    assert {id(node) for node in one.nodes} == set(map(id, (first, root, other, total, early, late)))
+    assert {id(node) for node in one.args} == {id(first), id(other)} and {id(node) for node in one.rets} == {id(early), id(late)}
+    assert [len(two.nodes), len(two.args), len(two.rets)] == [3, 1, 1]
