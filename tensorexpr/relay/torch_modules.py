@@ -36,7 +36,8 @@ class OperatorModuleWrapper(_Module):  # type: ignore[misc]
 
     def __init__(self, module: PrimFunc | IRModule) -> None:
         super().__init__()
-        self.ir_module, self.rt_module = module, None
+        self.ir_module = module
+        self.rt_module: Any = None
 
     def tune(self, target: TargetLike = _CPU, max_trials_global: int = 32, **options: Any) -> None:
         """Search a schedule by MetaSchedule, and build the best one.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from typing import Any
 
 from ...errors import DeclarationError
@@ -18,7 +19,7 @@ def _switch(text: str) -> bool:
     return _WORDS[text.lower()]
 
 
-_READ = {"runtime.String": str, "runtime.BoxBool": _switch, "IntImm": int}
+_READ: dict[str, Callable[[str], Any]] = {"runtime.String": str, "runtime.BoxBool": _switch, "IntImm": int}
 
 
 def generate_registry_args(parser: argparse.ArgumentParser, registry: Any, default: str | None = None) -> None:

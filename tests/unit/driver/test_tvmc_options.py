@@ -81,6 +81,7 @@ def test_targets_with_options_hosts_and_code_generators() -> None:
     options = target.reconstruct_target_args(parser.parse_args(["--target-llvm-mcpu=znver3", "--target-cuda-max_num_threads=512"]))
     assert options == {"llvm": {"mcpu": "znver3"}, "cuda": {"max_num_threads": "512"}}
     made, generators = target.target_from_cli("mine -level=2, cuda -arch=sm_80, llvm", options)
+    assert made.host is not None
     assert (made.kind.name, str(made.host.mcpu), made.attrs["max_num_threads"]) == ("cuda", "znver3", 512)
     assert [(one["name"], one["opts"]) for one in generators] == [("mine", {"level": "2"})]
     assert str(target.target_from_cli('{"kind": "llvm", "mcpu": "core-avx2"}')[0].mcpu) == "core-avx2"

@@ -13,7 +13,7 @@ from tensorexpr.contrib import graph_executor
 def test_functions_by_name_as_of_a_module() -> None:
     """`module.module["run"]`, `lib["default"](dev)["set_input"]`: one executor behind both, timed by its "run"."""
     x = relay.var("x", shape=(2,))
-    lib = relay.build(tvm.IRModule.from_expr(relay.Function([x], x + relay.const(1.0))), "llvm")
+    lib = relay.build(tvm.IRModule.from_expr(relay.Function((x,), x + relay.const(1.0))), "llvm")
     made = graph_executor.GraphModule(lib["default"](tvm.cpu()))
     made.module["set_input"]("x", np.ones(2, "float32"))
     made.module["run"]()
@@ -31,7 +31,7 @@ def test_functions_by_name_as_of_a_module() -> None:
 def test_values_that_a_function_is_shown(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
     seen: list[int] = []
     x = relay.var("x", shape=(), dtype="int32")
-    func = relay.Function([x], relay.op.debug(relay.op.debug(x + x * x, lambda value: seen.append(int(value.numpy())))) + relay.const(1))
+    func = relay.Function((x,), relay.op.debug(relay.op.debug(x + x * x, lambda value: seen.append(int(value.numpy())))) + relay.const(1))
     run = relay.create_executor(kind, mod=tvm.IRModule.from_expr(func), target="llvm").evaluate()
     assert int(run(np.int32(2)).numpy()) == 7 and int(run(np.int32(3)).numpy()) == 13 and seen == [6, 12]
     assert "6" in capsys.readouterr().out
