@@ -238,12 +238,13 @@ def tune_model(
     by = _style(tuner is None if enable_autoscheduler is None else enable_autoscheduler, by, budget_s, trials)
     chosen, generators = target_from_cli(target, additional_target_options)
     log = os.fspath(tuning_records or tvmc_model.default_tuning_records_path())
-    mod, params = partitioned(tvmc_model.mod, tvmc_model.params, generators), tvmc_model.params
+    params = tvmc_model.params
+    mod = partitioned(apply_graph_transforms(tvmc_model.mod, transforms), params, generators)  # as `compile` has it
     if by is None:
-        tasks = autotvm_get_tuning_tasks(mod, params, chosen, target_host, transforms)
+        tasks = autotvm_get_tuning_tasks(mod, params, chosen, target_host)
         counts = [1] * len(tasks)
     else:
-        tasks, counts = autoscheduler_get_tuning_tasks(mod, params, chosen, target_host, transforms, hardware_params, include_simple_tasks)
+        tasks, counts = autoscheduler_get_tuning_tasks(mod, params, chosen, target_host, None, hardware_params, include_simple_tasks)
     selected, is_list = filter_tasks(tasks, tasks_filter)
     if is_list:
         print(gen_task_list(selected, by is not None))
@@ -252,10 +253,9 @@ def tune_model(
         raise TVMCException(_NOTHING)
     measuring = _Measuring(number, repeat, timeout, min_repeat_ms, parallel, there)
     if by is not None and budget_s is not None:
-        changed = apply_graph_transforms(mod, transforms)
         names = "all" if tasks_filter == "all" else [task.desc for task in selected]
         given = () if prior_records is None else (prior_records,)
-        return _within(changed, params, _target(chosen, target_host), budget_s, log, names, given, measuring, by, read_inputs(inputs))
+        return _within(mod, params, _target(chosen, target_host), budget_s, log, names, given, measuring, by, read_inputs(inputs))
     _take_over(prior_records, log)
     known = log if os.path.exists(log) else None
     if by is None:

@@ -194,7 +194,7 @@ def compile_model(
         raise TVMCException(f"--opt-level is 0 to 3, not {opt_level}")
     chosen, generators = target_from_cli(target, additional_target_options)
     chosen = Target(chosen, target_host) if target_host is not None else chosen
-    mod = apply_graph_transforms(tvmc_model.mod, parse_graph_transform_args(locals()), tvmc_model.params)
+    mod = apply_graph_transforms(tvmc_model.mod, parse_graph_transform_args(locals()))
     timing = PassTimingInstrument()
     watching = [*(instruments or ()), *([timing] if print_pass_times else [])]
     if print_ir_before or print_ir_after:

@@ -44,8 +44,8 @@ def convert_graph_layout(mod: Any, desired_layouts: str | Sequence[str], ops: Se
     layouts = [desired_layouts] if isinstance(desired_layouts, str) else list(desired_layouts)
     if len(layouts) not in (1, len(names)):
         raise TVMCException(f"--desired-layout: expected one layout or {len(names)}, as there are operators, not {len(layouts)}")
-    pairs = [(*layout.partition(":")[::2],) for layout in (layouts if len(layouts) == len(names) else layouts * len(names))]
-    asked = {name: [data, weights or "default"] for name, (data, weights) in zip(names, pairs, strict=True)}
+    both = [layout.split(":") if ":" in layout else [layout, "default"] for layout in layouts]
+    asked = dict(zip(names, both * len(names) if len(both) == 1 else both, strict=True))
     try:
         if _is_relay(mod):
             return on_relay.FoldConstant()(on_relay.ConvertLayout(asked)(on_relay.RemoveUnusedFunctions()(mod)))
@@ -83,7 +83,7 @@ def apply_graph_transforms(mod: Any, args: TransformArgs, params: Mapping[str, A
     Args:
         mod: the module; without options it comes back as it is.
         args: of `parse_graph_transform_args`.
-        params: values of parameters, for constants among which layouts are found.
+        params: accepted: what they are doesn't matter here.
 
     Raises:
         TVMCException: for options that don't fit.

@@ -180,6 +180,8 @@ def test_code_generators_take_their_part(monkeypatch: pytest.MonkeyPatch, capsys
     found = composite_target.partitioned(mod, {}, target.target_from_cli("test_negates, llvm")[1])
     assert [name for name in ("nn.conv2d", "nn.relu") if name in str(found["main"])] == []
     register_pattern_table("test_negates", [])
+    tvmc.tune(TVMCModel(mod, {}), "test_negates, llvm", tasks_filter="list")
+    assert "0. conv2d: " in capsys.readouterr().out  # what is left to tune
     with pytest.raises(tvmc.TVMCException, match="the code generator takes no options, such as level"):
         tvmc.compile(TVMCModel(mod, {}), "test_negates -level=2, llvm")
 
