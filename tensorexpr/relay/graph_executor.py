@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import weakref
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,18 @@ def leaf_infos(info: Any) -> list[Any]:
     return [leaf for part in info.fields for leaf in leaf_infos(part)] if isinstance(info, TupleStructInfo) else [info]
 
 
+def _by_name(of: weakref.ref[GraphModule], name: str) -> Callable[..., Any]:
+    """A function of a graph executor that lives as long as that."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        executor = of()
+        if executor is None:
+            raise ArgumentError(f"{name!r} is of a GraphModule that is gone; keep it as long as its functions are called")
+        return getattr(executor, name)(*args, **kwargs)
+
+    return call
+
+
 class GraphModule:
     """Runs "main" of a built network. Inputs that weren't set are zeros.
 
@@ -68,8 +81,10 @@ class GraphModule:
         self._inputs: dict[int, NDArray] = {}
         self._outputs: list[Any] | None = None
         self._targets: dict[int, NDArray] = {}  # arrays that results are written to
-        # Programs call `module.module["run"]()`, and time it by `module.module.time_evaluator("run", dev)`.
-        module.offer({name: getattr(self, name) for name in _FUNCTIONS})
+        # Programs call `module.module["run"]()`, and time it by `module.module.time_evaluator("run", dev)`. Weakly, as a cycle would keep
+        # the network's weights until Python looks for cycles.
+        own = weakref.ref(self)
+        module.offer({name: _by_name(own, name) for name in _FUNCTIONS})
 
     def _place(self, key: Any) -> int | None:
         """Which parameter a name or number is; None for a name that there isn't."""

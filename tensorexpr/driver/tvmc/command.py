@@ -21,6 +21,7 @@ _MODULES = {
 }  # fmt: skip
 
 
+_IMPORTS = "tir.add_lower_pass"
 # Functions of programs that add a subcommand: f(subparsers, parser, values of a configuration).
 REGISTERED_PARSER: list[Callable[..., Any]] = []
 
@@ -64,8 +65,11 @@ def add_subcommand(subparsers: Any, name: str, config: str | None = None) -> Non
 def _configured(config: str) -> dict[str, Any]:
     from .config_options import convert_config_json_to_cli, read_and_convert_json_into_dict
 
-    values = convert_config_json_to_cli(read_and_convert_json_into_dict(argparse.Namespace(config=config)))
-    return {key: value for one in values for key, value in one.items()}
+    converted = convert_config_json_to_cli(read_and_convert_json_into_dict(argparse.Namespace(config=config)))
+    values = {key: value for one in converted for key, value in one.items()}
+    if any(str(one).startswith(_IMPORTS) for one in values.get("pass_config") or ()):
+        raise _misfit(f"--config {config}: {_IMPORTS} imports modules, which no file may ask for; state it by --pass-config")
+    return values
 
 
 def _misfit(message: str) -> Exception:

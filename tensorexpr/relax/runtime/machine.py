@@ -66,6 +66,7 @@ class VirtualMachine(Machine):
         for name, func in rt_mod.functions.items():
             self.plans[name] = Plan(func, name, self)
         self._callers: dict[str, Callable[..., Any]] = {}
+        self._executor: Any = None
         self._inputs: dict[str, tuple[Any, ...]] = {}
         self._outputs: dict[str, Any] = {}
         self._saved: dict[str, Callable[[], Any]] = {}
@@ -101,11 +102,11 @@ class VirtualMachine(Machine):
         if name in self._saved:
             return self._saved[name]
         caller = self._callers.get(name)
-        if caller is None and name not in self.plans:
+        if caller is None and name not in self.plans and "main" in self.plans:
             # "run", "set_input": who asks for them wants a graph executor, though it didn't say so by a GraphModule.
             executor = get_global_func(GRAPH_EXECUTOR, allow_missing=True)
             if executor is not None:
-                executor(self)  # offers its functions
+                self._executor = executor(self)  # offers its functions while it lives
             caller = self._callers.get(name)
         if caller is None:
             caller = self._callers[name] = self._plan(name).caller()

@@ -139,6 +139,9 @@ def test_configurations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys:
     for name, message in (("wrong", "no command has the option trails"), ("none", "there is no such file"), ("net.relay", "no such file")):
         assert main(["tune", "net.relay", "--config", name]) == 4
         assert message in capsys.readouterr().err
+    Path("imports.json").write_text('{"pass-config": {"tir.add_lower_pass": "1,os.abort"}}')
+    assert main(["tune", "net.relay", "--config", "imports"]) == 4
+    assert "which no file may ask for" in capsys.readouterr().err
     assert main(["bench", "--config", "mine"]) == 2
     assert "bench takes its options as words" in capsys.readouterr().err
 

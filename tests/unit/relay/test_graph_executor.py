@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -25,6 +28,22 @@ def test_functions_by_name_as_of_a_module() -> None:
     assert alone["get_output"](0).numpy().tolist() == [6, 6] and alone["get_num_inputs"]() == 1
     with pytest.raises(tvm.TVMError, match="the executable has no function 'walk'; it has main"):
         alone["walk"]
+
+
+def test_an_executor_goes_with_its_last_user() -> None:
+    """It holds a network's arrays, which would stay until Python looks for cycles."""
+    x = relay.var("x", shape=(2,))
+    lib = relay.build(tvm.IRModule.from_expr(relay.Function((x,), x + relay.const(1.0))), "llvm")
+    made = graph_executor.GraphModule(lib["default"](tvm.cpu()))
+    gone, machine = weakref.ref(made), made.module
+    gc.disable()
+    try:
+        del made
+        assert gone() is None
+    finally:
+        gc.enable()
+    with pytest.raises(tvm.TVMError, match="'run' is of a GraphModule that is gone"):
+        machine["run"]()
 
 
 @pytest.mark.parametrize("kind", ["debug", "graph"])
