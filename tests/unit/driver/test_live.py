@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tests.v06_workloads  # noqa: F401  (registers the workloads)
@@ -84,6 +84,7 @@ def test_a_port_that_is_taken_is_said(page: LivePage, tmp_path: Path, capsys: py
     assert "above 0" in capsys.readouterr().err
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(1, 60), max_size=12))
 def test_a_log_is_read_once_however_its_lines_come(pieces: list[int]) -> None:
     """Whole lines count, wherever writing was when it was looked at."""
