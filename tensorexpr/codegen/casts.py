@@ -39,12 +39,12 @@ def emit_cast(ctx: FunctionContext, node: PrimExpr) -> str:
     assert isinstance(node, Cast)
     have, want = parse_dtype(node.value.dtype), parse_dtype(node.dtype)
     is_one_instruction = have.is_float and have.bits == 32 and want.is_int and want.bits <= 32
-    if is_one_instruction and _is_between(node.value, want):
+    if is_one_instruction and is_between(node.value, want):
         return _truncated(ctx, have, want, ctx.value(node.value))
     return convert(ctx, node.value.dtype, node.dtype, ctx.value(node.value))
 
 
-def _is_between(expr: PrimExpr, want: DataType) -> bool:
+def is_between(expr: PrimExpr, want: DataType) -> bool:
     """Whether a float is no NaN, and truncated a number that 32 bits with a sign and the wanted integer have.
 
     Example:

@@ -10,16 +10,16 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from ..arith.analyzer import Analyzer
 from ..dataclass import dataclass, field
 from ..errors import CodegenError
 from ..target import Target
 from ..tir.attrs import IMPORT_LLVM
-from ..tir.expr import IntImm, PrimExpr, Range, StringImm, Var
+from ..tir.expr import IntImm, PrimExpr, StringImm, Var
 from ..tir.stmt import Stmt
 from .builder import FunctionText, ModuleText
 from .debug_lines import DebugLines
 from .memo import IMPURE, Memo
+from .ranges import Ranges
 from .types import INDEX, VALUE_TYPE, identifier
 
 _T = TypeVar("_T")
@@ -88,11 +88,12 @@ class Capture:
     is_pointer: bool
 
 
-class FunctionContext(Memo):
+class FunctionContext(Memo, Ranges):
     """One LLVM function in the making."""
 
     def __init__(self, module: ModuleContext, name: str, noalias: bool, parent: FunctionContext | None = None) -> None:
-        super().__init__(noalias)
+        Memo.__init__(self, noalias)
+        Ranges.__init__(self, None if parent is None else parent.ranges)
         self.module = module
         self.name = name
         self.parent = parent
@@ -101,7 +102,6 @@ class FunctionContext(Memo):
         self.wide: dict[Var, str] = {}  # as i64
         self.levels: dict[Var, int] = {}
         self.alignments: dict[Var, int] = {}
-        self.ranges: dict[Var, Range] = {} if parent is None else dict(parent.ranges)
         self.registers: dict[Slot, str] = {}
         self.slot_types: dict[Slot, str] = {}
         self.assigned: dict[int, tuple[Slot, ...]] = {}
@@ -123,7 +123,6 @@ class FunctionContext(Memo):
         self.only_ordinary_stores: bool = False if parent is None else parent.only_ordinary_stores
         self.wrote_nontemporal = False
         self.load_epoch = 0  # how often loads were told not to reuse what earlier ones gave
-        self._analyzer: Analyzer | None = None
 
     # Values
 
@@ -229,25 +228,6 @@ class FunctionContext(Memo):
         name = f"%{identifier(hint)}.in{len(self.captures)}"
         self.captures.append(Capture(llvm_type, outer, name, llvm_type == "ptr"))
         return name
-
-    @contextmanager
-    def ranged(self, var: Var, dom: Range) -> Iterator[None]:
-        """Let it be known that `var` lies in `dom`."""
-        outer = self.ranges
-        self.ranges = {**outer, var: dom}
-        self._analyzer = None
-        try:
-            yield
-        finally:
-            self.ranges = outer
-            self._analyzer = None
-
-    def limits(self, expr: PrimExpr) -> tuple[int, int]:
-        """Inclusive bounds of an integer expression (of every lane), from its dtype and the loops around."""
-        if self._analyzer is None:
-            self._analyzer = Analyzer(self.ranges)
-        bound = self._analyzer.const_int_bound(expr)
-        return bound.min_value, bound.max_value
 
     # Scopes
 

@@ -127,7 +127,7 @@ def emit_module(funcs: Mapping[str, PrimFunc], target: Target, line_limit: int =
     if debug:
         module.debug = lines = DebugLines(module.text, statement_lines(IRModule({name: func for name, func in funcs.items()})))
         module.statements = {kind: lines.traced(handler) for kind, handler in module.statements.items()}
-    with _deep_recursion():
+    with deep_recursion():
         signatures = {names[key]: _emit_function(module, names[key], func) for key, func in funcs.items()}
     module.text.attributes.append(f"attributes #0 = {{ nounwind{_width(target)} }}")
     externs = tuple(sorted(module.externs - module.symbols))
@@ -151,7 +151,8 @@ def _width(target: Target) -> str:
 
 
 @contextmanager
-def _deep_recursion() -> Iterator[None]:
+def deep_recursion() -> Iterator[None]:
+    """Room for the recursion over deep expressions, and an error in words where it doesn't suffice."""
     outer = sys.getrecursionlimit()
     sys.setrecursionlimit(max(outer, _RECURSION_LIMIT))
     try:

@@ -15,7 +15,7 @@ _BFLOAT_FEATURES = frozenset({"neon", "bf16"})
 
 
 @dataclass(frozen=True)
-class _Form:
+class Form:
     """A float with denormals, by its layout: too large a number is `beyond`, an infinity or, where there is none, a NaN."""
 
     bits: int
@@ -38,10 +38,10 @@ class _Form:
 
 # 2**16; what rounds up to it from below has carried into the exponent, and is infinite already. e4m3 has no infinity: 480 would be
 # the bits of its NaN, and 500 would carry into the sign.
-_FORMS = {
-    "float": _Form(16, 10, 15, 0x7C00, 0x7E00, 0x47800000),
-    "e5m2_float": _Form(8, 2, 15, 0x7C, 0x7E, 0x47800000),
-    "e4m3_float": _Form(8, 3, 7, 0x7F, 0x7F, 0x43F00000),
+FORMS = {
+    "float": Form(16, 10, 15, 0x7C00, 0x7E00, 0x47800000),
+    "e5m2_float": Form(8, 2, 15, 0x7C, 0x7E, 0x47800000),
+    "e4m3_float": Form(8, 3, 7, 0x7F, 0x7F, 0x43F00000),
 }
 
 
@@ -53,7 +53,7 @@ def to_single(ctx: FunctionContext, code: str, lanes: int, value: str) -> str:
         raised = write(f"shl {word} {write(f'zext {short} {value} to {word}')}, {splat('i32', '16', lanes)}")
         return write(f"bitcast {word} {raised} to {single}")
     if code != "float" or not _HALF_FEATURES & ctx.module.features:
-        return _small_to_single(ctx, _FORMS[code], lanes, value)
+        return _small_to_single(ctx, FORMS[code], lanes, value)
     half = vector_of("half", lanes)
     return write(f"fpext {half} {write(f'bitcast {short} {value} to {half}')} to {single}")
 
@@ -62,7 +62,7 @@ def from_single(ctx: FunctionContext, code: str, lanes: int, value: str) -> str:
     """A float32 rounded to the float that `to_single` calls `code`, to nearest even."""
     native = _HALF_FEATURES & ctx.module.features if code == "float" else code == "bfloat" and ctx.module.features >= _BFLOAT_FEATURES
     if not native:
-        return _single_to_bfloat(ctx, lanes, value) if code == "bfloat" else _single_to_small(ctx, _FORMS[code], lanes, value)
+        return _single_to_bfloat(ctx, lanes, value) if code == "bfloat" else _single_to_small(ctx, FORMS[code], lanes, value)
     narrow, single = vector_of("half" if code == "float" else "bfloat", lanes), vector_of("float", lanes)
     rounded = ctx.text.value(f"fptrunc {single} {value} to {narrow}")
     return ctx.text.value(f"bitcast {narrow} {rounded} to {vector_of('i16', lanes)}")
@@ -108,7 +108,7 @@ def _single_to_bfloat(ctx: FunctionContext, lanes: int, value: str) -> str:
     return write(f"trunc {word} {chosen} to {short}")
 
 
-def _small_to_single(ctx: FunctionContext, form: _Form, lanes: int, value: str) -> str:
+def _small_to_single(ctx: FunctionContext, form: Form, lanes: int, value: str) -> str:
     """A small float to float32 with integer arithmetic: shift the bits into place and scale by the difference of the biases."""
     write = ctx.text.value
     short, single, word, mask = (vector_of(kind, lanes) for kind in (f"i{form.bits}", "float", "i32", "i1"))
@@ -126,7 +126,7 @@ def _small_to_single(ctx: FunctionContext, form: _Form, lanes: int, value: str) 
     return write(f"bitcast {word} {write(f'or {word} {unsigned}, {sign}')} to {single}")
 
 
-def _single_to_small(ctx: FunctionContext, form: _Form, lanes: int, value: str) -> str:
+def _single_to_small(ctx: FunctionContext, form: Form, lanes: int, value: str) -> str:
     """float32 to a small float, to nearest even, with integer arithmetic on normal results and an addition for denormal ones."""
     write = ctx.text.value
     short, single, word, mask = (vector_of(kind, lanes) for kind in (f"i{form.bits}", "float", "i32", "i1"))

@@ -105,11 +105,12 @@ def create_shared(
 
 
 def _parallel(files: Sequence[str], cwd: str | None) -> list[str]:
-    """What objects with parallel loops need beside themselves."""
+    """What objects and C sources with parallel loops need beside themselves."""
     for file in files:
         path = Path(cwd or "", file)
         # names of symbols stand in an object as they are, so nothing needs to read its tables
-        if path.suffix == ".o" and path.is_file() and b"GOMP_parallel" in path.read_bytes():
+        sign = {".o": b"GOMP_parallel", ".c": b"#pragma omp"}.get(path.suffix)
+        if sign is not None and path.is_file() and sign in path.read_bytes():
             return ["-fopenmp", "-lm"]
     return ["-lm"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..dataclass import dataclass
 from ..target import Target
-from ..target.kinds import DEVICE_KINDS
+from ..target.kinds import DEVICE_KINDS, SOURCE_KINDS
 from ..tir.dtype import parse_dtype
 from ..tir.function import PrimFunc
 
@@ -41,11 +41,15 @@ class RegisterFile:
 
 # 255 registers of 32 bits, counted in accesses of four.
 _OF_A_THREAD = RegisterFile(64, 128, masks=False)
+# A compiler of source text has tiles of its own: a single sum is a variable, all else stays loops over arrays.
+_OF_SOURCE = RegisterFile(1, 512, masks=False)
 
 
 def _registers(target: Target | None) -> RegisterFile:
     if target is not None and target.kind in DEVICE_KINDS:
         return _OF_A_THREAD
+    if target is not None and target.kind in SOURCE_KINDS:
+        return _OF_SOURCE
     if target is None or not target.is_built:
         return RegisterFile()
     return RegisterFile(target.vector_registers, target.vector_bits, target.machine.mask_registers)

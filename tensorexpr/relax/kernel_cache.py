@@ -22,7 +22,7 @@ from ..runtime.linked_code import LinkedCode
 from ..runtime.module import Module
 from ..runtime.program_key import key_of
 from ..target import Target
-from ..target.kinds import DEVICE_KINDS
+from ..target.kinds import DEVICE_KINDS, SOURCE_KINDS
 from ..te.serialize import dag_to_json
 from ..tir.function import IRModule, PrimFunc
 from .build_progress import Watch
@@ -64,10 +64,10 @@ def built_kernels(mod: IRModule, target: Target, watch: Watch) -> BuiltKernels |
     functions = {var.name_hint: func for var, func in mod.functions_items() if isinstance(func, PrimFunc)}
     if not functions:
         return None
-    if target.kind in DEVICE_KINDS:
-        from .device_kernels import kernels_of_device  # schedules and lowering: nothing is kept for devices
+    if target.kind in (*DEVICE_KINDS, *SOURCE_KINDS):
+        from .joint_kernels import joint_kernels  # schedules and lowering: nothing is kept of these
 
-        return kernels_of_device(functions, target, watch)
+        return joint_kernels(functions, target, watch)
     target.check_built()
     constants = constant_arguments(mod)
     wanted: dict[str, Wanted] = {}

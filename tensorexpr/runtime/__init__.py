@@ -156,11 +156,11 @@ def load_static_library(path: str, func_names: Sequence[str]) -> Module:
 
 
 def enabled(target: str) -> bool:
-    """Whether code can be built and run for a kind of target, or a device is there: "llvm" and "cpu"."""
-    from ..target.kinds import BUILT_KINDS
+    """Whether code can be built and run for a kind of target, or a device is there: "llvm", "c" and "cpu"."""
+    from ..target.kinds import BUILT_KINDS, SOURCE_KINDS
 
     name = str(target).split(" ")[0]
-    return name in (*BUILT_KINDS, "cpu")
+    return name in (*BUILT_KINDS, *SOURCE_KINDS, "cpu")
 
 
 def num_threads() -> int:

@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import ArgumentError
 from ..lower.context import PassContext
 from ..target import Target, TargetLike
-from ..target.kinds import DEVICE_KINDS
+from ..target.kinds import DEVICE_KINDS, SOURCE_KINDS
 from ..tir.function import IRModule, PrimFunc
 from . import cache, engine
 from .cache import Program
@@ -55,16 +55,19 @@ def build(
         from .device_build import build_for_device  # not loaded for programs of CPUs
 
         return build_for_device(inputs, args, chosen, name, binds)  # type: ignore[return-value]  # it has what programs ask of one
+    if chosen.kind in SOURCE_KINDS:
+        from .c_build import build_c  # nor this for programs that print none
+
+        return build_c(inputs, args, chosen, name, binds)
     chosen.check_built()
     start = time.perf_counter()
-    # A function's own symbol counts more than `name`, whose default is never None.
-    symbol = str((isinstance(inputs, PrimFunc) and inputs.attrs.get("global_symbol")) or name or "default_function")
+    symbol = symbol_of(inputs, name)
     key = program_key(inputs, args, symbol, binds, chosen)
     program = None if key is None else cache.fetch_program(key)
     if program is not None:
         return _compile(program, chosen, None, {"cache": time.perf_counter() - start})
     timings: dict[str, float] = {}
-    program = _emit(_lowered(inputs, args, symbol, binds, chosen, timings), chosen, timings)
+    program = _emit(lowered(inputs, args, symbol, binds, chosen, timings), chosen, timings)
     if key is not None:
         cache.keep_program(key, program)
     return _compile(program, chosen, None, timings)
@@ -86,7 +89,12 @@ def compile_functions(
     return _compile(_emit(functions, target, seconds), target, opt_level, seconds)
 
 
-def _lowered(
+def symbol_of(inputs: Any, name: str | None) -> str:
+    """The name of the function that a schedule or a PrimFunc becomes: its own counts more than `name`, whose default is never None."""
+    return str((isinstance(inputs, PrimFunc) and inputs.attrs.get("global_symbol")) or name or "default_function")
+
+
+def lowered(
     inputs: Any, args: Sequence[Any] | None, name: str, binds: Mapping[Any, Any] | None, target: Target, timings: dict[str, float]
 ) -> dict[str, PrimFunc]:
     """The functions by symbol, lowered for the registers of a target."""
@@ -106,8 +114,7 @@ def _emit(functions: Mapping[str, PrimFunc], target: Target, timings: dict[str, 
     from ..codegen.emit import emit_module
     from .entries import entries_text
 
-    if not functions:
-        raise ArgumentError("build: the module holds no function to compile")
+    check_any(functions)
     start = time.perf_counter()
     emitted = emit_module(functions, target, debug=bool(PassContext.current().config.get("tir.enable_debug")))
     text = f"{emitted.text}\n{entries_text(emitted.signatures.values())}"
@@ -119,6 +126,16 @@ def _emit(functions: Mapping[str, PrimFunc], target: Target, timings: dict[str, 
         externs = tuple(name for name in externs if name not in defined)
     timings["emit"] = time.perf_counter() - start
     return Program(text, emitted.signatures, externs)
+
+
+def check_any(functions: Mapping[str, PrimFunc]) -> None:
+    """Refuse a module without functions.
+
+    Raises:
+        ArgumentError: if there is none.
+    """
+    if not functions:
+        raise ArgumentError("build: the module holds no function to compile")
 
 
 def _compile(program: Program, target: Target, opt_level: int | None, timings: dict[str, float]) -> Module:

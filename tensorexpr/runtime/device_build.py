@@ -16,6 +16,7 @@ from ..tir.function import IRModule, PrimFunc
 from ..tir.rewriting import walk
 from ..tir.stmt import BufferStore
 from . import engine
+from .build import symbol_of
 from .device_module import DeviceCode, DeviceFunctionCode, DeviceModule, KernelInfo
 
 _LLVM_LEVEL = 3
@@ -27,7 +28,7 @@ def build_for_device(
     """Compile to kernels; arguments and errors as for `build`."""
     from ..lower.pipeline import lower  # not loaded by programs that only run what was built
 
-    symbol = str((isinstance(inputs, PrimFunc) and inputs.attrs.get("global_symbol")) or name or "default_function")
+    symbol = symbol_of(inputs, name)
     start = time.perf_counter()
     with target:
         module = lower(inputs, args, symbol, binds)

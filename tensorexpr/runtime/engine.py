@@ -18,7 +18,7 @@ from ..dataclass import dataclass, field
 from ..errors import CodegenError, InternalError, TargetError
 from ..target import Target
 from ..target.chips import chip_of
-from ..target.kinds import DEVICE_KINDS
+from ..target.kinds import DEVICE_KINDS, SOURCE_KINDS
 from . import openmp
 from .elf import undefined_symbols
 
@@ -194,7 +194,7 @@ def check_runs_here(target: Target) -> None:
         TargetError: if it is another platform, a CPU with features that this one lacks, or a GPU that isn't here.
     """
     here = Target("llvm")
-    if target == here:
+    if target == here or target.kind in SOURCE_KINDS:  # what a C compiler made of source says itself where it can be loaded
         return
     if target.kind in DEVICE_KINDS:
         from .cuda_driver import check_device

@@ -28,6 +28,10 @@ from .header import c_header
 _OBJECT_MEMBER = "module.o"
 _COMPILERS = ("cc", "gcc", "clang")
 _PARALLEL_SYMBOL = "GOMP_parallel"
+_WITHOUT_LINKER = (
+    "linking a shared library needs {}, and there is no {}; "
+    "install one, {}, pass fcompile=, or write an object file with module.save('x.o')"
+)
 
 
 def save(code: CompiledCode, file_name: str, fmt: str = "") -> None:
@@ -35,14 +39,14 @@ def save(code: CompiledCode, file_name: str, fmt: str = "") -> None:
     kind = fmt or Path(file_name).suffix[1:]
     if kind in ("o", "obj"):
         check_exportable(code, file_name)
-        _write(file_name, code.data)
-        _write(f"{file_name}.json", sidecar.write(code, code.data).encode())
+        write_file(file_name, code.data)
+        write_file(f"{file_name}.json", sidecar.write(code, code.data).encode())
     elif kind == "ll":
-        _write(file_name, code.text.encode())
+        write_file(file_name, code.text.encode())
     elif kind in ("s", "asm"):
-        _write(file_name, engine.emit_assembly(code.text, code.target, code.opt_level).encode())
+        write_file(file_name, engine.emit_assembly(code.text, code.target, code.opt_level).encode())
     elif kind == "bc":
-        _write(file_name, engine.emit_bitcode(code.text, code.target))
+        write_file(file_name, engine.emit_bitcode(code.text, code.target))
     else:
         raise ArgumentError(f"save: no format {kind!r}; there are o, ll, s (or asm), bc; for a shared library use export_library")
 
@@ -54,7 +58,7 @@ def export_library(code: CompiledCode, file_name: str, fcompile: Callable[..., A
         raise ArgumentError(f"export_library: fcompile is a function such as cc.create_shared, not {fcompile!r}")
     suffix = Path(file_name).suffix
     if suffix == ".tar" and (fcompile is None or getattr(fcompile, "output_format", "") == "tar"):
-        _write(file_name, _archive(code))
+        write_file(file_name, _archive(code))
         return
     if fcompile is None and suffix == ".o":
         save(code, file_name)
@@ -64,8 +68,8 @@ def export_library(code: CompiledCode, file_name: str, fcompile: Callable[..., A
             Path(objects).write_bytes(code.data)
             link_objects(code.target, [objects], file_name, fcompile, options)
         # The hash is one of what the linker wrote, so that is read back.
-        _write(f"{file_name}.json", sidecar.write(code, Path(file_name).read_bytes()).encode())
-    _write(str(Path(file_name).with_suffix(".h")), c_header(code.signatures.values(), Path(file_name).stem).encode())
+        write_file(f"{file_name}.json", sidecar.write(code, Path(file_name).read_bytes()).encode())
+    write_file(str(Path(file_name).with_suffix(".h")), c_header(code.signatures.values(), Path(file_name).stem).encode())
 
 
 def describe_linked(library: str, objects: Sequence[str]) -> None:
@@ -83,7 +87,7 @@ def describe_linked(library: str, objects: Sequence[str]) -> None:
         raise TensorExprError(f"{library}: its objects were built for different targets: {', '.join(str(d.target) for d in described)}")
     signatures = {name: signature for each in described for name, signature in each.signatures.items()}
     data = _read(library)
-    _write(f"{library}.json", sidecar.write(CompiledCode("", data, signatures, target), data).encode())
+    write_file(f"{library}.json", sidecar.write(CompiledCode("", data, signatures, target), data).encode())
 
 
 def to_bytes(code: LibraryCode | CompiledCode) -> tuple[str, bytes, str, str, int]:
@@ -182,11 +186,11 @@ def link_objects(
         raise TensorExprError(f"{file_name}: fcompile was called as fcompile({file_name!r}, [object], ...) and wrote no such file")
 
 
-def c_compiler(file_name: str, options: Mapping[str, Any], target: Target) -> str:
+def c_compiler(file_name: str, options: Mapping[str, Any], target: Target, remedy: str = _WITHOUT_LINKER) -> str:
     """The C compiler for a file: of the option "cc", or one that is found; for this machine's platform that of the environment's CC, too.
 
     Raises:
-        TensorExprError: if there is none.
+        TensorExprError: if there is none; it says what to do in place of it, `remedy`.
     """
     names = _COMPILERS if target.is_host_platform else _cross_compilers(target.triple)
     given: str | None = options.get("cc") or (os.environ.get("CC") if target.is_host_platform else None)
@@ -194,11 +198,20 @@ def c_compiler(file_name: str, options: Mapping[str, Any], target: Target) -> st
     if found is None:
         what = "a C compiler" if target.is_host_platform else f"a C compiler for {target.triple}"
         setting = "set CC" if target.is_host_platform else "name one with cc="
-        raise TensorExprError(
-            f"{file_name}: linking a shared library needs {what}, and there is no {', '.join(names)}; "
-            f"install one, {setting}, pass fcompile=, or write an object file with module.save('x.o')"
-        )
+        raise TensorExprError(f"{file_name}: {remedy.format(what, ', '.join(names), setting)}")
     return found
+
+
+def run_c_compiler(file_name: str, words: Sequence[str], options: Mapping[str, Any], target: Target, remedy: str = _WITHOUT_LINKER) -> None:
+    """Run the C compiler on its way to a file; arguments and errors as of `c_compiler`, and where it fails an error with what it says."""
+    # CC may hold options, such as "ccache gcc"; no shell is involved.
+    command = [*c_compiler(file_name, options, target, remedy).split(), *words]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        raise TensorExprError(f"{file_name}: there is no program {command[0]!r}; name another C compiler with CC or cc=") from None
+    if done.returncode:
+        raise TensorExprError(f"{file_name}: `{' '.join(command)}` failed: {done.stderr.strip()}")
 
 
 def _cross_compilers(triple: str) -> tuple[str, ...]:
@@ -214,14 +227,9 @@ def _link(target: Target, objects: Sequence[str], file_name: str, options: Mappi
         raise ArgumentError(
             f"export_library: no option {', '.join(sorted(unknown))}; known: options=[words for the C compiler], cc=its name"
         )
-    compiler = c_compiler(file_name, options, target)
     # The OpenMP library becomes a dependency only of code that calls it.
     parallel = ["-fopenmp"] if any(_PARALLEL_SYMBOL in undefined_symbols(_read(name)) for name in objects) else []
-    # CC may hold options, such as "ccache gcc"; no shell is involved.
-    words = [*compiler.split(), "-shared", "-o", file_name, *objects, *parallel, "-lm", *(options.get("options") or ())]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise TensorExprError(f"{file_name}: `{' '.join(words)}` failed: {done.stderr.strip()}")
+    run_c_compiler(file_name, ["-shared", "-o", file_name, *objects, *parallel, "-lm", *(options.get("options") or ())], options, target)
 
 
 def _archive(code: CompiledCode) -> bytes:
@@ -254,7 +262,7 @@ def _read(name: str) -> bytes:
         raise TensorExprError(f"{name}: {error.strerror}; export_library writes a library and, beside it, its description") from None
 
 
-def _write(name: str, data: bytes) -> None:
+def write_file(name: str, data: bytes) -> None:
     """Write a file at once or not at all: readers never see a part of it."""
     folder = os.path.dirname(os.path.abspath(name))
     try:

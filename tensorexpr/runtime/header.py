@@ -5,43 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from ..codegen.c_types import KEYWORDS, memory_type, name_in_c
 from ..codegen.signature import BufferParam, Param, Signature
-from ..tir.dtype import parse_dtype, scalar_dtype
+from ..tir.dtype import parse_dtype
 from . import binding
 
-_FLOATS = {"float32": "float", "float64": "double"}
 _IDENTIFIER = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*$")
-_KEYWORDS = frozenset(
-    (
-        *(
-            "auto",
-            "break",
-            "case",
-            "char",
-            "const",
-            "continue",
-            "default",
-            "do",
-            "double",
-            "else",
-            "enum",
-            "extern",
-            "float",
-            "for",
-            "goto",
-        ),
-        *("if", "inline", "int", "long", "register", "restrict", "return", "short", "signed", "sizeof", "static", "struct", "switch"),
-        *("typedef", "union", "unsigned", "void", "volatile", "while", "int32_t", "int64_t"),
-    )
-)
 
 
-def c_header(signatures: Iterable[Signature], name: str) -> str:
-    """A header that declares the functions of a library, with what each expects of its arguments."""
+def c_header(signatures: Iterable[Signature], name: str, packed: str = "") -> str:
+    """A header that declares the functions of a library, with what each expects of its arguments.
+
+    With `packed`, the parameters of functions that take their arguments as arrays of values, the header declares these.
+    """
     guard = re.sub(r"[^A-Z0-9]", "_", f"TENSOREXPR_{name.upper()}_H")
     lines = [f"#ifndef {guard}", f"#define {guard}", "#include <stdint.h>", "#ifdef __cplusplus", 'extern "C" {', "#endif", ""]
     for signature in signatures:
-        lines += [*_comment(signature), f"int32_t {_declarator(signature)}", ""]
+        lines += [*_comment(signature), f"int32_t {f'{signature.name}({packed});' if packed else _declarator(signature)}", ""]
     return "\n".join([*lines, "#ifdef __cplusplus", "}", "#endif", "#endif", ""])
 
 
@@ -68,27 +48,21 @@ def _declarator(signature: Signature) -> str:
     used: set[str] = set()
     parts = [f"{_c_type(param)}{_c_name(param.name, used)}" for param in signature.params]
     parts += [f"int64_t {_c_name(var.name, used)}" for var in signature.symbols]
-    if _IDENTIFIER.match(signature.name) and signature.name not in _KEYWORDS:
+    if _IDENTIFIER.match(signature.name) and signature.name not in KEYWORDS:
         return f"{signature.name}({', '.join(parts)});"
     # A symbol that is no C identifier is declared under another name.
     return f'{_c_name(signature.name, set())}({", ".join(parts)}) __asm__("{signature.name}");'
 
 
 def _c_type(param: Param) -> str:
-    parsed = parse_dtype(scalar_dtype(param.dtype))
     if not isinstance(param, BufferParam):
-        return "double " if parsed.is_float else "int64_t "
-    if parsed.is_float:
-        element = _FLOATS.get(str(parsed), f"uint{parsed.bits}_t")  # C has no name for the smaller ones: their bits
-    else:
-        element = "uint8_t" if parsed.code == "bool" else f"{parsed.code}{parsed.bits}_t"
-    return f"{element} *" if param.is_written else f"const {element} *"
+        return "double " if parse_dtype(param.dtype).is_float else "int64_t "
+    return f"{memory_type(param.dtype)} *" if param.is_written else f"const {memory_type(param.dtype)} *"
 
 
 def _c_name(name: str, used: set[str]) -> str:
     """A C identifier like `name` that is not taken."""
-    clean = re.sub(r"\W", "_", name, flags=re.ASCII) or "_"
-    clean = f"_{clean}" if clean[0].isdigit() or clean in _KEYWORDS else clean
+    clean = name_in_c(name)
     while clean in used:
         clean += "_"
     used.add(clean)

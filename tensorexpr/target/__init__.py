@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from . import codegen, detect_target, models, tag
     from .compilation_config import CompilationConfig, make_compilation_config
     from .dispatch import GenericFunc, generic_func, get_native_generic_func, override_native_generic_func
-    from .models import arm_cpu, bifrost, create, cuda, hexagon, intel_graphics, mali, rasp, riscv_cpu, rocm, stm32
+    from .models import arm_cpu, bifrost, create, cuda, hexagon, intel_graphics, mali, micro, rasp, riscv_cpu, rocm, stm32
     from .tag import list_tags, register_tag
     from .virtual_device import VirtualDevice
 
@@ -46,6 +46,7 @@ __all__ = [
     "list_tags",
     "make_compilation_config",
     "mali",
+    "micro",
     "models",
     "override_native_generic_func",
     "rasp",
@@ -59,7 +60,7 @@ __all__ = [
 _HOMES = {
     ".compilation_config": "CompilationConfig make_compilation_config",
     ".dispatch": "GenericFunc generic_func get_native_generic_func override_native_generic_func",
-    ".models": "arm_cpu bifrost create cuda hexagon intel_graphics mali rasp riscv_cpu rocm stm32",
+    ".models": "arm_cpu bifrost create cuda hexagon intel_graphics mali micro rasp riscv_cpu rocm stm32",
     ".tag": "list_tags register_tag",
     ".virtual_device": "VirtualDevice",
 }

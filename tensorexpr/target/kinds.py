@@ -1,6 +1,6 @@
 """The kinds of targets: the device that their code runs on, the labels that schedules are chosen by, options and defaults.
 
-Code is built for "llvm", and kernels for "cuda".
+Code is built for "llvm", kernels for "cuda", and C text for "c".
 The other kinds are there so that programs can name them, ask for their limits, and choose by their labels.
 """
 
@@ -139,6 +139,8 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
 BUILT_KINDS = ("llvm",)
 # Kinds that `build` makes kernels for, with a host part; `lower` does not take their functions apart.
 DEVICE_KINDS = ("cuda",)
+# Kinds that `build` writes source text for, which a compiler elsewhere makes code of.
+SOURCE_KINDS = ("c",)
 # Options of "llvm" that would change the code and that code generation doesn't serve.
 NOT_SERVED = ("mabi", "mfloat-abi", "cl-opt")
 NOT_USED = tuple(_FAST_MATH)  # permissions, without which results are as good

@@ -47,6 +47,14 @@ STM32_SUPPORTED_SERIES: dict[str, list[str]] = {
     series: ["-keys=arm_cpu,cpu", "-device=arm_cpu", f"-mcpu={core}", *(["-march=armv7e-m"] if series == "stm32H7xx" else [])]
     for series, core in _STM32_CORES.items()
 }
+# Boards and chips of microcontrollers -> the core in them; those of "" have cores of other families than ARM's, or none of their own.
+_MICRO_CORES = {
+    **dict.fromkeys(("host", "esp32"), ""),
+    **dict.fromkeys(("stm32f746xx", "stm32h7xx", "imxrt10xx"), "cortex-m7"),
+    **dict.fromkeys(("atsamd51", "cxd5602gg", "stm32f4xx", "stm32l4r5zi", "nrf52832"), "cortex-m4"),
+    **dict.fromkeys(("mps2_an521", "nrf5340dk", "stm32u5xx"), "cortex-m33"),
+    **{"mps3_an547": "cortex-m55", "nrf52840": "cortex-m4+nodsp", "rp2040": "cortex-m0", "sam3x8e": "cortex-m3", "zynq_mp_r5": "cortex-r5"},
+}
 _HEXAGON_VTCM_MB = {"v65": 0, "v66": 0, "v67": 0, "v68": 4, "v69": 8, "v71": 8, "v73": 8, "v75": 8}
 
 
@@ -123,6 +131,18 @@ def stm32(series: str = "unknown", options: str | Sequence[str] | None = None) -
         raise TargetError(f"no series {series!r} of STM32 is known; known: {', '.join(_STM32_CORES)}")
     arch = ("-march=armv7e-m",) if series == "stm32H7xx" else ()
     return _made("c", ("-keys=arm_cpu,cpu", "-device=arm_cpu", f"-mcpu={_STM32_CORES[series]}", *arch), options)
+
+
+def micro(model: str = "host", options: str | Sequence[str] | None = None) -> Target:
+    """A microcontroller by its board or chip, for C text.
+
+    Raises:
+        TargetError: for a model that isn't known.
+    """
+    if model not in _MICRO_CORES:
+        raise TargetError(f"no microcontroller {model!r} is known; known: {', '.join(_MICRO_CORES)}")
+    core = _MICRO_CORES[model]
+    return _made("c", (*(("-keys=arm_cpu,cpu", f"-mcpu={core}") if core else ()), f"-model={model}"), options)
 
 
 def hexagon(cpu_ver: str = "v68", num_cores: int = 4, vtcm_capacity: int | None = None, hvx: int = 128) -> Target:

@@ -15,7 +15,7 @@ from .. import processor
 from ..dataclass import dataclass, field
 from ..errors import TargetError
 from .cores import SVE_BITS
-from .kinds import BUILT_KINDS, CACHE_OPTIONS, KINDS, NOT_SERVED, NOT_USED
+from .kinds import BUILT_KINDS, CACHE_OPTIONS, KINDS, NOT_SERVED, NOT_USED, SOURCE_KINDS
 from .reading import check_kind, check_options, read
 
 if TYPE_CHECKING:
@@ -231,8 +231,8 @@ class Target:
 
     @property
     def l2_cache_size_bytes(self) -> int:
-        """Bytes of the L2 cache that one core sees; of other kinds their option, or 0."""
-        return self.machine.caches[1].size if self.kind == "llvm" else int(self.attrs.get("l2_cache_size_bytes", 0))
+        """Bytes of the L2 cache that one core sees; of kinds that aren't CPUs their option, or 0."""
+        return self.machine.caches[1].size if self.get_target_device_type() == 1 else int(self.attrs.get("l2_cache_size_bytes", 0))
 
     @property
     def l3_cache_size_bytes(self) -> int:
@@ -329,6 +329,11 @@ class Target:
         Raises:
             TargetError: for kinds and options that code generation doesn't serve.
         """
+        if self.kind in SOURCE_KINDS:
+            raise TargetError(
+                f"target {self}: `build` writes C text for it, and nothing else makes code of it; build for target c and save or call the "
+                "module, or give target llvm here"
+            )
         if not self.is_built:
             raise TargetError(
                 f"target kind {self.kind.name!r} is not built yet; built: {', '.join(BUILT_KINDS)}. The target can be named and asked, "

@@ -60,3 +60,6 @@ NONTEMPORAL_STORE = "nontemporal_store"
 
 IMPORT_LLVM = "pragma_import_llvm"
 """LLVM IR to link, whose functions the loop calls."""
+
+IMPORT_C = "pragma_import_c"
+"""C source to put in front of generated C, whose functions the loop calls."""

@@ -113,12 +113,18 @@ class Executable:
         """The kernels as a text; see `Module.get_source`."""
         return "" if self.kernels is None else self.kernels.get_source(fmt)
 
-    def save(self) -> tuple[bytearray, Executable]:
+    def save(self, file_name: str | os.PathLike[str] | None = None, fmt: str = "") -> Any:
         """What programs of Relay write as two files: a name of the functions, and the library, in which all of it is.
+
+        With a file's name the kernels alone are written there, as `Module.save` does: `lib.save("model.c")`.
 
         code, lib = executable.save(); lib.export_library("net.so")
         executable = Executable.load_exec(code, runtime.load_module("net.so"))
         """
+        if file_name is not None:
+            if self.kernels is None:
+                raise ArgumentError(f"save: the graph has no kernels to write to {os.fspath(file_name)}")
+            return self.kernels.save(file_name, fmt)
         return bytearray(self._heads()), self
 
     def _heads(self) -> bytes:
