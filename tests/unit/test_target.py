@@ -324,7 +324,14 @@ def test_targets_of_device_families_by_function() -> None:
     assert models.hexagon("v69").vtcm_capacity == 8 << 20
     assert models.riscv_cpu().triple == "riscv64-unknown-linux-gnu" and models.rasp() == models.arm_cpu("rasp3b")
     assert models.stm32("stm32F4xx").attrs["mcpu"] == "cortex-m4" and models.create("llvm") == Target("llvm")
-    for family, wrong in ((models.stm32, {"series": "x"}), (models.hexagon, {"cpu_ver": "v1"}), (models.hexagon, {"hvx": 3})):
+    assert str(models.micro("stm32h7xx")) == "c -keys=arm_cpu,cpu -mcpu=cortex-m7 -model=stm32h7xx"
+    assert str(models.micro("host", "-mcpu=cortex-m3")) == "c -keys=cpu -mcpu=cortex-m3 -model=host"
+    for family, wrong in (
+        (models.stm32, {"series": "x"}),
+        (models.micro, {"model": "x"}),
+        (models.hexagon, {"cpu_ver": "v1"}),
+        (models.hexagon, {"hvx": 3}),
+    ):
         with pytest.raises(TargetError):
             family(**wrong)
 
