@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
+from ..dataclass import dataclass, field
 from ..errors import CodegenError
 from ..target import Target
 from ..tir.expr import BufferLoad, Call, FloatImm, IntImm, PrimExpr, StringImm, Var

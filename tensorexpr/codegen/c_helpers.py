@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
+from ..dataclass import dataclass, field
 from ..tir.dtype import int_limits, parse_dtype
 from .c_types import float_literal, int_literal, is_narrow, memory_type, value_type
 from .low_precision import FORMS

@@ -11,8 +11,7 @@ what it writes at other places has its lanes computed first.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from ..dataclass import replace
 from ..errors import CodegenError
 from ..lower.rebuild import loads_in, map_expr, map_stmt
 from ..tir.arithmetic import cast, const, fold

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
+from ..dataclass import dataclass, replace
 from ..errors import CodegenError
 from ..target import Target
 from ..tir.dtype import parse_dtype

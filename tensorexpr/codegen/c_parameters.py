@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from ..dataclass import dataclass
 from ..tir.buffer import Buffer
 from ..tir.dtype import int_limits, parse_dtype
 from ..tir.expr import IntImm, Range, Var

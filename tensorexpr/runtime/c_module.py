@@ -8,7 +8,6 @@ import os
 import tarfile
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from ..codegen.c_entries import entries_c
 from ..codegen.c_module import PACKED, EmittedC
 from ..codegen.c_types import function_in_c
 from ..codegen.signature import PACKED_SYMBOL, Signature
+from ..dataclass import dataclass, field, replace
 from ..errors import ArgumentError, TensorExprError
 from ..target import Target
 from . import export, packed, sidecar
