@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
-from ...tir.function import GlobalVar, IRModule
+from ...tir.analysis.purity import is_pure_function
+from ...tir.function import GlobalVar, IRModule, PrimFunc
 from ...tir.op_registry import Op
 from ..expr import Binding, BindingBlock, Call, ExternFunc, Function, MatchCast, SeqExpr, Var
 from ..ops.row import row_of
@@ -52,7 +53,10 @@ def impure_calls(expr: Any, mod: IRModule | None = None) -> Iterator[Call]:
 
 def _is_pure_function(callee: Any, mod: IRModule | None) -> bool:
     if isinstance(callee, GlobalVar):
-        return mod is not None and (callee not in mod or bool(getattr(mod[callee], "is_pure", False)))
+        if mod is None or callee not in mod:
+            return mod is not None
+        func = mod[callee]
+        return is_pure_function(func) if isinstance(func, PrimFunc) else bool(getattr(func, "is_pure", False))
     info = getattr(callee, "struct_info", None)
     return not isinstance(callee, ExternFunc) and bool(getattr(info, "purity", False))
 

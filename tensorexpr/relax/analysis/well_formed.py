@@ -29,9 +29,9 @@ from ..expr import (
 )
 from ..ops.row import ROWS
 from ..relations import BaseCheckResult, struct_info_base_check
-from ..struct_info import RelaxExpr, ShapeExpr, ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo, symbols_of
+from ..struct_info import FuncStructInfo, RelaxExpr, ShapeExpr, ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo, symbols_of
 from .tensor_calls import TENSOR_CALLS, misfits
-from .unused import contains_impure_call
+from .unused import impure_calls
 
 
 def well_formed(obj: Any, check_struct_info: bool = True) -> bool:
@@ -67,11 +67,30 @@ def problems(obj: Any, check_struct_info: bool = True, is_normal: bool = True) -
     """What is wrong with a module or function, one text each."""
     mod = obj if isinstance(obj, IRModule) else None
     functions = [(var.name_hint, func) for var, func in obj.functions_items()] if mod is not None else [("the function", obj)]
+    owners: dict[Any, str] = {}
     for name, func in functions:
         if isinstance(func, Function):
             found: list[str] = []
             _Checker(mod, name, check_struct_info, is_normal, found.append).function(func, set(), set())
             yield from found
+            if is_normal and mod is not None:
+                yield from _misnamed(name, func)
+                yield from _shared(name, func, owners)
+
+
+def _misnamed(name: str, func: Function) -> Iterator[str]:
+    symbol = func.attrs.get("global_symbol")
+    if symbol is not None and str(symbol) != name:
+        yield f'{name}: its "global_symbol" is {str(symbol)!r}; transform.NormalizeGlobalVar gives it that name'
+
+
+def _shared(name: str, func: Function, owners: dict[Any, str]) -> Iterator[str]:
+    """Parameters and symbols of a function that are another's of the module; `owners` gets its own."""
+    own = dict.fromkeys([*func.params, *(symbol for param in func.params for symbol in symbols_of(param.struct_info))])
+    for one in own:
+        if owners.setdefault(one, name) != name:
+            kind = "symbol" if isinstance(one, Symbol) else "parameter"
+            yield f"{name}: its {kind} {one.name if isinstance(one, Symbol) else one.name_hint} is one of {owners[one]}, too; relax.utils.copy_with_new_vars makes a function of its own"
 
 
 class _Checker:
@@ -99,12 +118,20 @@ class _Checker:
             self._symbols(param.struct_info, known, f"parameter {param.name_hint}")
         self._sequence(func.body, scope, known, in_dataflow=False)
         self._where = where
+        if func.attrs.get("relax.force_pure") and not func.is_pure:
+            self._wrong('"relax.force_pure" says that it counts as pure, and its signature says pure=False')
         # Casts in the body may have defined symbols of the result.
         self._symbols(func.ret_struct_info, known | set(symbols_of(func.body.struct_info)), "what it returns")
-        if self._is_normal and func.is_pure and not func.attrs.get("relax.force_pure") and contains_impure_call(func, mod=self._mod):
-            self._wrong("it is pure by its signature, and calls what has effects; state pure=False")
+        if self._is_normal and func.is_pure and not func.attrs.get("relax.force_pure"):
+            self._effects(func.body, "it is pure by its signature, and {} has effects; state pure=False")
         if self._infos:
             self._fits(func.ret_struct_info, func.body, "what it returns")
+
+    def _effects(self, value: Any, text: str) -> None:
+        """Report the first call with effects in a value."""
+        call = next(impure_calls(value, IRModule() if self._mod is None else self._mod), None)
+        if call is not None:
+            self._wrong(text.format(call))
 
     def _define(self, var: Any, scope: set[Var]) -> None:
         if not isinstance(var, Var):
@@ -120,7 +147,7 @@ class _Checker:
             return
         for block in expr.blocks:
             self._block(block, scope, symbols, in_dataflow)
-        self._use(expr.body, scope, symbols, in_dataflow)
+        self._operand(expr.body, scope, symbols, in_dataflow, "result")
 
     def _block(self, block: BindingBlock, scope: set[Var], symbols: set[Symbol], in_dataflow: bool) -> None:
         inside = in_dataflow or isinstance(block, DataflowBlock)
@@ -140,15 +167,18 @@ class _Checker:
         if isinstance(value, Function):
             self.function(value, scope | {binding.var}, symbols)
         else:
-            if in_dataflow and self._is_normal and (isinstance(value, If) or contains_impure_call(value, mod=self._mod)):
-                self._wrong("a dataflow block has neither choices nor effects")
+            if in_dataflow and self._is_normal:
+                if isinstance(value, If):
+                    self._wrong("a dataflow block has no choices")
+                self._effects(value, "a dataflow block has no effects, and {} has")
             self._use(value, scope, symbols, in_dataflow, whole=True)
         if isinstance(binding, MatchCast):
             symbols.update(_alone(binding.struct_info))
             self._symbols(binding.struct_info, symbols, "what it is matched with")
         self._define(binding.var, scope)
-        if self._infos and isinstance(binding.var, Var):
+        if isinstance(binding.var, Var):
             self._symbols(binding.var.struct_info, symbols, "its type")
+        if self._infos and isinstance(binding.var, Var):
             if isinstance(binding, MatchCast):
                 self._fits(binding.struct_info, binding.value, "its value")
             else:
@@ -165,7 +195,7 @@ class _Checker:
             self._wrong(f"{what} is {given}, where {stated} is stated")
 
     def _symbols(self, info: StructInfo, known: set[Symbol], what: str) -> None:
-        unknown = [symbol.name for symbol in symbols_of(info) if symbol not in known]
+        unknown = [symbol.name for symbol in symbols_of(info) if symbol not in known and symbol not in _own(info)]
         if unknown:
             self._wrong(f"{what}, {info}, has the symbol {unknown[0]}, which no parameter and no match_cast defines")
 
@@ -190,6 +220,8 @@ class _Checker:
                 self._operand(cond, scope, symbols, in_dataflow)
                 # On copies: what a branch defines ends with it.
                 for branch in (yes, no):
+                    if self._is_normal and not isinstance(branch, SeqExpr):
+                        self._wrong(f"a branch, {branch}, is no sequence of bindings; transform.Normalize makes it one")
                     self._sequence(branch, set(scope), set(symbols), in_dataflow)
             case SeqExpr():
                 if self._is_normal:
@@ -222,9 +254,9 @@ class _Checker:
             for text in misfits(call, func):
                 self._wrong(text)
 
-    def _operand(self, expr: Any, scope: set[Var], symbols: set[Symbol], in_dataflow: bool) -> None:
+    def _operand(self, expr: Any, scope: set[Var], symbols: set[Symbol], in_dataflow: bool, what: str = "operand") -> None:
         if self._is_normal and isinstance(expr, (Call, If, TupleGetItem, SeqExpr, Function)):
-            self._wrong(f"the operand {expr} has no variable of its own; bb.normalize and transform.Normalize make them")
+            self._wrong(f"the {what} {expr} has no variable of its own; bb.normalize and transform.Normalize make them")
         self._use(expr, scope, symbols, in_dataflow)
 
     def _extents(self, values: tuple[PrimExpr, ...], known: set[Symbol]) -> None:
@@ -245,3 +277,10 @@ def _alone(info: StructInfo) -> set[Symbol]:
         return {symbol for one in fields for symbol in _alone(one)}
     value = getattr(info, "value", None)
     return {value} if isinstance(value, Symbol) else set()
+
+
+def _own(info: StructInfo) -> set[Symbol]:
+    """The symbols that parameters of functions in a struct info define, which nothing around them has to know."""
+    if isinstance(info, FuncStructInfo):
+        return {symbol for param in info.params or () for symbol in _alone(param)}
+    return {symbol for one in getattr(info, "fields", ()) for symbol in _own(one)}

@@ -13,6 +13,9 @@ from tensorexpr.errors import DeclarationError, PassError
 from tensorexpr.relax import DataflowVar, Function, SeqExpr, TensorStructInfo, Var, VarBinding, op
 from tensorexpr.relax.analysis import check_well_formed, well_formed
 from tensorexpr.relax.ir.instrument import WellFormedInstrument
+from tensorexpr.script import ir as I
+from tensorexpr.script import relax as R
+from tensorexpr.script import tir as T
 from tensorexpr.tir.expr import Var as Symbol
 from tensorexpr.tir.function import GlobalVar, IRModule
 
@@ -58,10 +61,19 @@ WRONG: dict[str, tuple[Function, str]] = {
     "dataflow parameter": (Function((LV,), LV), "parameter lv is a variable of a dataflow block"),
 }
 UNUSUAL = {
-    "effect in a dataflow block": (func(VarBinding(LV, op.print(X)), dataflow=True), "neither choices nor effects"),
-    "choice in a dataflow block": (func(VarBinding(LV, relax.If(relax.const(True), X, X)), dataflow=True), "neither choices nor effects"),
+    "effect in a dataflow block": (
+        func(VarBinding(LV, op.print(X)), dataflow=True),
+        "a dataflow block has no effects, and R.print.x, .* has",
+    ),
+    "choice in a dataflow block": (
+        func(VarBinding(LV, relax.If(relax.const(True), X, X)), dataflow=True),
+        "a dataflow block has no choices",
+    ),
     "operands": (func(VarBinding(Y, op.exp(op.exp(X)))), "the operand R.exp.x. has no variable of its own"),
-    "purity": (func(VarBinding(Var("_"), op.print(X))), "it is pure by its signature, and calls what has effects"),
+    "purity": (func(VarBinding(Var("_"), op.print(X))), "it is pure by its signature, and R.print.x, .* has effects; state pure=False"),
+    "branch that is no sequence": (func(VarBinding(Y, relax.If(relax.const(True), X, X))), "a branch, x, is no sequence of bindings"),
+    "result": (func(result=op.exp(X)), "the result R.exp.x. has no variable of its own"),
+    "forced purity": (func(is_pure=False, attrs={"relax.force_pure": True}), "its signature says pure=False"),
 }
 
 
@@ -90,6 +102,46 @@ def test_functions_of_the_module() -> None:
     check_well_formed(IRModule({"main": call, "f": effect}))  # type: ignore[dict-item]
     with pytest.raises(DeclarationError, match="main: it is pure by its signature"):
         check_well_formed(IRModule({"main": call, "f": effect}), is_normal=True)  # type: ignore[dict-item]
+
+
+def test_a_module_shares_no_parameters_and_no_symbols() -> None:
+    z = Var("z", TensorStructInfo((N,)))
+    mod = IRModule({"f": func(), "g": Function((z,), z)})  # type: ignore[dict-item]
+    with pytest.warns(UserWarning, match="g: its symbol n is one of f, too"):
+        assert not well_formed(mod)
+    mod = IRModule({"f": Function((z,), z), "g": Function((z,), z)})  # type: ignore[dict-item]
+    with pytest.warns(UserWarning, match="g: its parameter z is one of f, too"):
+        assert not well_formed(mod)
+    named = IRModule({"main": func(attrs={"global_symbol": "other"})})  # type: ignore[dict-item]
+    with pytest.warns(UserWarning, match="its \"global_symbol\" is 'other'"):
+        assert not well_formed(named)
+    assert well_formed(relax.transform.NormalizeGlobalVar()(named))
+
+
+def test_functions_within_have_symbols_of_their_own() -> None:
+    @R.function  # type: ignore[untyped-decorator]
+    def outer():  # type: ignore[no-untyped-def]
+        @R.function  # type: ignore[untyped-decorator]
+        def inner(x: R.Tensor(("k", 3), "float32")):  # type: ignore[valid-type, no-untyped-def]  # noqa: F821
+            return x
+
+        return inner
+
+    assert well_formed(outer)
+
+
+def test_tensor_functions_that_only_compute_have_no_effects() -> None:
+    @I.ir_module  # type: ignore[untyped-decorator]
+    class Numbers:
+        @T.prim_func(private=True)  # type: ignore[untyped-decorator]
+        def next(n: T.int64) -> T.int64:  # type: ignore[valid-type]
+            return n + 1
+
+        @R.function  # type: ignore[untyped-decorator]
+        def main(n: R.Prim("int64")) -> R.Prim("int64"):  # type: ignore[valid-type]  # noqa: F821
+            return Numbers.next(n)
+
+    assert well_formed(Numbers)
 
 
 def test_types_are_only_checked_if_asked() -> None:
