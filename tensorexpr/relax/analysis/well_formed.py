@@ -89,8 +89,8 @@ def _shared(name: str, func: Function, owners: dict[Any, str]) -> Iterator[str]:
     own = dict.fromkeys([*func.params, *(symbol for param in func.params for symbol in symbols_of(param.struct_info))])
     for one in own:
         if owners.setdefault(one, name) != name:
-            kind = "symbol" if isinstance(one, Symbol) else "parameter"
-            yield f"{name}: its {kind} {one.name if isinstance(one, Symbol) else one.name_hint} is one of {owners[one]}, too; relax.utils.copy_with_new_vars makes a function of its own"
+            what = f"symbol {one.name}" if isinstance(one, Symbol) else f"parameter {one.name_hint}"
+            yield f"{name}: its {what} is one of {owners[one]}, too; relax.utils.copy_with_new_vars makes a function of its own"
 
 
 class _Checker:

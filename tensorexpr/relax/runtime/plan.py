@@ -30,6 +30,7 @@ from ..expr import (
     Tuple,
     TupleGetItem,
     Var,
+    VarBinding,
 )
 from ..relations import BaseCheckResult, struct_info_base_check
 from ..struct_info import ShapeExpr
@@ -66,6 +67,25 @@ class Steps:
         return self.result(slots)
 
 
+@dataclass(frozen=True, slots=True)
+class _Tail:
+    """The call that a function's value is, made when the function has ended: recursion as the last thing takes no depth."""
+
+    plan: Plan
+    args: Sequence[Any]
+    around: Slots | None = None
+
+
+class _Closure:
+    """A function that is defined inside of another one, with the slots of that."""
+
+    def __init__(self, plan: Plan, slots: Slots) -> None:
+        self.plan, self.slots = plan, slots
+
+    def __call__(self, *args: Any) -> Any:
+        return self.plan(args, self.slots)
+
+
 class Plan(Calls):
     """A function that can be called.
 
@@ -80,9 +100,9 @@ class Plan(Calls):
         self._checks = [
             self._frame.check(param.struct_info, f"argument {n} ({param.name_hint}) of {name}") for n, param in enumerate(func.params)
         ]
-        self._body = self._sequence(func.body)
         # Only where the result isn't known to be what the signature says: a tensor out of an object, an extent out of a packed function.
         known = struct_info_base_check(func.ret_struct_info, func.body.body.struct_info) is BaseCheckResult.PASS
+        self._body = self._sequence(func.body, is_last=known)
         self._returned = None if known else self._frame.check(func.ret_struct_info, f"the return value of {name}")
 
     def __call__(self, args: Sequence[Any], around: Slots | None = None) -> Any:
@@ -91,6 +111,13 @@ class Plan(Calls):
         Raises:
             ArgumentError: for arguments that don't fit the signature.
         """
+        made = self._run(args, around)
+        while type(made) is _Tail:
+            made = made.plan._run(made.args, made.around)
+        return made
+
+    def _run(self, args: Sequence[Any], around: Slots | None) -> Any:
+        """The result, or the call that it is."""
         if len(args) != len(self._params):
             names = ", ".join(param.name_hint for param in self.func.params)
             raise ArgumentError(f"{self.name} takes {len(self._params)} arguments ({names}), not {len(args)}")
@@ -120,7 +147,13 @@ class Plan(Calls):
         machine = self._machine
 
         def call(*args: Any) -> Any:
-            return self([machine.given(arg) for arg in args])
+            try:
+                return self([machine.given(arg) for arg in args])
+            except RecursionError as error:
+                raise ArgumentError(
+                    f"{self.name}: functions of the graph call each other too deep for Python's stack. A call that is the value of its "
+                    "function takes no depth: hand on what is computed so far as an argument; or raise sys.setrecursionlimit"
+                ) from error
 
         whole = self._body.whole
         return call if whole is None or self._returned is not None else self._native_caller(*whole, call)
@@ -156,11 +189,12 @@ class Plan(Calls):
 
         return call
 
-    def _sequence(self, sequence: SeqExpr) -> Steps:
+    def _sequence(self, sequence: SeqExpr, is_last: bool) -> Steps:
+        """Its steps; `is_last` where its value is the function's."""
         bindings = list(sequence.bindings())
         found = self._machine.stretches(sequence)
         dead = self._deaths(bindings, sequence.body)
-        single = [(self._step(binding), dead[n]) for n, binding in enumerate(bindings)]
+        single = [(self._step(binding, is_last and binding.var is sequence.body), dead[n]) for n, binding in enumerate(bindings)]
         quick: list[Step] = []
         n = 0
         while n < len(bindings):
@@ -216,10 +250,10 @@ class Plan(Calls):
 
         return step
 
-    def _step(self, binding: Any) -> Callable[[Slots], None]:
+    def _step(self, binding: Any, is_last: bool) -> Callable[[Slots], None]:
         if isinstance(binding.value, Function):
             return self._closure(binding)
-        value = self._read(binding.value)
+        value = self._last(binding.value) if is_last and isinstance(binding, VarBinding) else self._read(binding.value)
         slot = self._frame.slot(binding.var)
         if isinstance(binding, MatchCast):
             check = self._frame.check(binding.struct_info, binding.var.name_hint)
@@ -242,9 +276,27 @@ class Plan(Calls):
         plan = Plan(binding.value, binding.var.name_hint, self._machine, self)
 
         def define(slots: Slots) -> None:
-            slots[slot] = lambda *args: plan(args, slots)
+            slots[slot] = _Closure(plan, slots)
 
         return define
+
+    def _last(self, expr: Any) -> Read:
+        """The same as `_read` of what is the value of the function, whose calls are left to `__call__`."""
+        if isinstance(expr, If):
+            return self._choice(expr, is_last=True)
+        plain = isinstance(expr, Call) and isinstance(expr.op, (GlobalVar, Var))
+        if not plain or (isinstance(expr.op, GlobalVar) and expr.op.name_hint in self._machine.kernel_names):
+            return self._read(expr)
+        callee, args = self._read(expr.op), [self._read(arg) for arg in expr.args]
+        if isinstance(expr.op, GlobalVar):
+            name, plans = expr.op.name_hint, self._machine.plans
+            return lambda slots: _Tail(plans[name], [arg(slots) for arg in args])
+
+        def tail(slots: Slots) -> Any:
+            function, given = callee(slots), [arg(slots) for arg in args]
+            return _Tail(function.plan, given, function.slots) if type(function) is _Closure else function(*given)
+
+        return tail
 
     def _read(self, expr: Any) -> Read:
         """What finds the value of an expression."""
@@ -268,8 +320,8 @@ class Plan(Calls):
             case TupleGetItem(value, index):
                 whole = self._read(value)
                 return lambda slots: whole(slots)[index]
-            case If(cond, yes, no):
-                return self._choice(self._read(cond), self._sequence(_as_sequence(yes)), self._sequence(_as_sequence(no)))
+            case If():
+                return self._choice(expr, is_last=False)
             case GlobalVar():
                 return self._function(expr)
             case ExternFunc(name):
@@ -283,8 +335,9 @@ class Plan(Calls):
         name, machine = var.name_hint, self._machine
         return lambda slots: lambda *args: machine.plans[name](args)
 
-    def _choice(self, cond: Read, yes: Steps, no: Steps) -> Read:
-        machine = self._machine
+    def _choice(self, choice: If, is_last: bool) -> Read:
+        cond, machine = self._read(choice.cond), self._machine
+        yes, no = (self._sequence(_as_sequence(one), is_last) for one in (choice.true_branch, choice.false_branch))
 
         def choose(slots: Slots) -> Any:
             value = cond(slots)

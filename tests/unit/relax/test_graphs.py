@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import nullcontext
 from typing import Any
 
@@ -235,6 +236,45 @@ class Module:
     x = np.arange(5, dtype="float32")
     for run in (Evaluator(mod), lambda name, value: relax.VirtualMachine(relax.build(mod))[name](value).numpy()):
         np.testing.assert_array_equal(run("main", x), (x[:2] * 2) ** 2)
+
+
+def test_recursion_takes_no_depth_where_the_call_is_the_value() -> None:
+    mod: Any = from_source("""
+@I.ir_module
+class Module:
+    @R.function
+    def count(i: R.Tensor((), "int64"), n: R.Tensor((), "int64")) -> R.Tensor((), "int64"):
+        if R.less(i, n):
+            r: R.Tensor((), "int64") = Module.count(i + R.const(1, "int64"), n)
+        else:
+            r: R.Tensor((), "int64") = i
+        return r
+    @R.function
+    def local(n: R.Tensor((), "int64")) -> R.Tensor((), "int64"):
+        @R.function
+        def down(i: R.Tensor((), "int64")) -> R.Tensor((), "int64"):
+            if R.less(i, n):
+                r: R.Tensor((), "int64") = down(i + R.const(2, "int64"))
+            else:
+                r: R.Tensor((), "int64") = i
+            return r
+        return down(R.const(0, "int64"))
+    @R.function
+    def deep(i: R.Tensor((), "int64")) -> R.Tensor((), "int64"):
+        if R.less(R.const(0, "int64"), i):
+            more: R.Tensor((), "int64") = Module.deep(i - R.const(1, "int64"))
+            r: R.Tensor((), "int64") = more + R.const(1, "int64")
+        else:
+            r: R.Tensor((), "int64") = i
+        return r
+""")
+    vm = relax.VirtualMachine(relax.build(mod))
+    steps = np.array(sys.getrecursionlimit() + 1, "int64")
+    assert vm["count"](np.array(0, "int64"), steps).numpy() == steps
+    assert vm["local"](np.array(steps * 2)).numpy() == steps * 2
+    assert vm["deep"](np.array(9, "int64")).numpy() == 9
+    with pytest.raises(ArgumentError, match=r"deep: functions of the graph call each other too deep .* takes no depth"):
+        vm["deep"](steps)
 
 
 def test_state_instruments_and_profile(vm: relax.VirtualMachine) -> None:
