@@ -10,6 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ... import relax
+from ...te.declare import compute
+from ...te.tensor import Tensor
+from ...tir import intrin
 from .table import CONVERTERS, Context, aten
 
 # Names there -> here, of one operand; the result of an integer is a float, as there.
@@ -30,7 +33,7 @@ _ARITHMETIC: Mapping[str, str] = {
     "mul": "multiply", "maximum": "maximum", "minimum": "minimum", "pow": "power", "bitwise_and": "bitwise_and",
     "bitwise_or": "bitwise_or", "bitwise_xor": "bitwise_xor", "remainder": "floor_mod", "fmod": "mod", "floor_divide": "floor_divide",
     "__and__": "bitwise_and", "__or__": "bitwise_or", "__xor__": "bitwise_xor", "bitwise_left_shift": "left_shift",
-    "bitwise_right_shift": "right_shift",
+    "bitwise_right_shift": "right_shift", "__lshift__": "left_shift", "__rshift__": "right_shift",
 }  # fmt: skip
 _COMPARISONS: Mapping[str, str] = {
     "eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal",
@@ -48,6 +51,23 @@ def _of_any(name: str) -> Callable[..., Any]:
 
 def _arithmetic(name: str) -> Callable[..., Any]:
     return lambda c, input, other: c.op(name, c.cast(input, c.dtype), c.cast(other, c.dtype))
+
+
+def _by_function(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Of two operands by a function of numbers that is no operator of graphs."""
+
+    def computed(a: Tensor, b: Tensor) -> Tensor:
+        return compute(a.shape, lambda *i: function(a(*i), b(*i)), f"T_{function.__name__}", "elemwise")
+
+    def convert(c: Context, input: Any, other: Any) -> Any:
+        shape = relax.ShapeExpr(tuple(c.sizes))
+        operands = [c.op("broadcast_to", c.cast(one, c.dtype), shape) for one in (input, other)]
+        return c.builder.emit_te(computed, *operands, primfunc_name_hint=function.__name__)
+
+    return convert
+
+
+CONVERTERS.update({one.__name__: _by_function(one) for one in (intrin.atan2, intrin.hypot, intrin.copysign)})
 
 
 def promoted(c: Context, a: Any, b: Any) -> str:
@@ -362,6 +382,12 @@ def _deviation(c: Context, input: Any, dim: Any = None, correction: Any = None, 
 @aten("var_mean.correction", "var_mean.dim")
 def _variance_and_mean(c: Context, input: Any, dim: Any = None, correction: Any = None, keepdim: bool = False) -> Any:
     return list(_spread(c, input, dim, correction, keepdim))
+
+
+@aten("_cdist_forward", "cdist")
+def _distances(c: Context, x1: Any, x2: Any, p: float = 2.0, *rest: Any) -> Any:
+    apart = c.op("subtract", c.op("expand_dims", x1, axis=c.rank(x1) - 1), c.op("expand_dims", x2, axis=c.rank(x2) - 2))
+    return _vector_norm(c, apart, p, [-1])
 
 
 @aten("linalg_vector_norm")

@@ -98,7 +98,8 @@ def _unknown(program: Any, own: Mapping[str, Converter]) -> list[Any]:
     """The operators without a converter."""
     torch = _torch()
     # They give no value, and the export has made sure of what they check.
-    checks = {"aten._assert_tensor_metadata.default", "aten.sym_constrain_range_for_size.default", "aten._assert_scalar.default"}
+    checks = {f"aten.{name}" for name in ("_assert_tensor_metadata.default", "sym_constrain_range_for_size.default",
+                                          "_assert_scalar.default", "_assert_async.msg", "_assert_async.default")}  # fmt: skip
     found = {node.target: None for node in _calls(program) if not _is_on_sizes(node) and converter_of(node.target, own) is None}
     on_tensors = (torch._ops.OpOverload, torch._ops.HigherOrderOperator)  # the latter take functions, as torch.cond does
     sizes = {one for one in found if not isinstance(one, on_tensors)}  # such as comparisons of sizes, which only checks use
@@ -124,7 +125,10 @@ def _simplified(program: Any, own: Mapping[str, Converter]) -> Any:
         simpler.update({one: torch._decomp.decomposition_table[one] for one in unknown if one in torch._decomp.decomposition_table})
         if not simpler:
             break
-        program = program.run_decompositions(simpler)
+        try:
+            program = program.run_decompositions(simpler)
+        except RuntimeError:  # some are of PyTorch's own primitives, which its exports don't take
+            break
     if left := _unknown(program, own):
         names = ", ".join(sorted(map(str, left)))
         raise DeclarationError(
@@ -233,13 +237,17 @@ class _Importer:
         found = node.meta.get("val")
         is_size = hasattr(found, "node") and not hasattr(found, "shape")
         # Sizes are taken from what the export knows of them, whatever operators they came by.
+        if isinstance(found, _torch().SymBool):  # what the export has made sure of
+            return
         if is_size or isinstance(found, int):
             self._values[node] = self.size(found)
             return
         work = converter_of(node.target, self._own)
         if work is None:  # a check of sizes, which the export has made already
             return
-        self._context.result, self._context.operand = found, getattr(node.args[0], "meta", {}).get("val") if node.args else None
+        picked = {user.args[1] for user in node.users if user.target is operator.getitem}
+        self._context.result, self._context.picked = found, picked
+        self._context.operand = getattr(node.args[0], "meta", {}).get("val") if node.args else None
         try:
             args = bound(node.target, [self._value(one) for one in node.args], {key: self._value(one) for key, one in node.kwargs.items()})
             self._values[node] = work(self._context, *args)

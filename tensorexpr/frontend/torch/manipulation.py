@@ -15,6 +15,7 @@ from ...te.declare import compute
 from ...te.tensor import Tensor
 from ...tir import arithmetic
 from ...tir.expr import PrimExpr
+from .indexing import put_along
 from .table import CONVERTERS, Context, aten
 
 # The end of a slice that goes to the end of its axis.
@@ -217,35 +218,6 @@ def _embedding(c: Context, weight: Any, indices: Any, *rest: Any) -> Any:
     return c.op("take", weight, indices, axis=0)
 
 
-@aten("index_select")
-def _index_select(c: Context, input: Any, dim: int, index: Any) -> Any:
-    return c.op("take", input, _counted(c, index, c.shape_of(input)[c.axis(input, dim)]), axis=c.axis(input, dim))
-
-
-def _counted(c: Context, index: Any, extent: Any) -> Any:
-    """Indices with those that count from the end counted from the front."""
-    if isinstance(extent, PrimExpr):
-        return index
-    zero, whole = relax.const(0, c.dtype_of(index)), relax.const(extent, c.dtype_of(index))
-    return c.op("where", c.op("less", index, zero), c.op("add", index, whole), index)
-
-
-@aten("index", "index.Tensor", "_unsafe_index")
-def _index(c: Context, input: Any, indices: Sequence[Any]) -> Any:
-    used = [n for n, one in enumerate(indices) if one is not None]
-    if len(used) == 1 and c.dtype_of(indices[used[0]]) not in ("bool", "uint8"):
-        return _index_select(c, input, used[0], indices[used[0]])
-    # A mask takes as many elements as hold, which no shape says.
-    if used != list(range(len(used))) or any(c.dtype_of(indices[n]) in ("bool", "uint8") for n in used):
-        raise DeclarationError("tensors are indexed by integers on their first axes, or on one axis; index them step by step")
-    extents = c.shape_of(input)
-    places = [_counted(c, indices[n], extents[n]) for n in used]
-    shape = list(np.broadcast_shapes(*(tuple(c.shape_of(one)) for one in places)))
-    spread = [c.op("expand_dims", c.op("broadcast_to", c.cast(one, "int64"), relax.ShapeExpr(tuple(shape))), axis=0) for one in places]
-    # Tuples of indices stand along the last axis there.
-    return c.op("gather_nd", input, c.op("permute_dims", c.op("concat", spread, axis=0), axes=[*range(1, len(shape) + 1), 0]))
-
-
 @aten("as_strided", "as_strided_copy")
 def _as_strided(c: Context, input: Any, size: Sequence[Any], stride: Sequence[Any], storage_offset: Any = None) -> Any:
     steps, extents = tuple(c.operand.stride()), tuple(c.operand.shape)
@@ -266,21 +238,6 @@ def _as_strided(c: Context, input: Any, size: Sequence[Any], stride: Sequence[An
     return c.op("take", c.op("flatten", input), relax.const(places, "int64"), axis=0)
 
 
-@aten("gather")
-def _gather(c: Context, input: Any, dim: int, index: Any, *rest: Any) -> Any:
-    return c.op("gather_elements", input, index, axis=c.axis(input, dim))
-
-
-@aten("scatter.src", "scatter.value", "scatter")
-def _scatter(c: Context, input: Any, dim: int, index: Any, src: Any) -> Any:
-    if not isinstance(src, relax.Expr):
-        src = c.op("full", relax.ShapeExpr(tuple(c.shape_of(index))), relax.const(src, c.dtype), dtype=c.dtype)
-    for axis, (used, extent) in enumerate(zip(c.shape_of(index), c.shape_of(src), strict=True)):
-        if used is not extent and used != extent:  # there the indices say how many of the updates are used
-            src = _sliced(c, src, axis, 0, used)
-    return c.op("scatter_elements", input, index, src, axis=c.axis(input, dim))
-
-
 @aten("select_scatter")
 def _select_scatter(c: Context, input: Any, src: Any, dim: int, index: int) -> Any:
     axis = c.axis(input, dim)
@@ -292,8 +249,11 @@ def _select_scatter(c: Context, input: Any, src: Any, dim: int, index: int) -> A
 def _slice_scatter(c: Context, input: Any, src: Any, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Any:
     axis = c.axis(input, dim)
     extent = c.shape_of(input)[axis]
-    if step != 1 or isinstance(extent, PrimExpr):
-        raise DeclarationError("parts of tensors are replaced at consecutive places of a fixed size")
+    if isinstance(extent, PrimExpr):
+        raise DeclarationError("parts of tensors are replaced along axes of a fixed size")
+    if step != 1:
+        places = np.arange(extent)[slice(start, end, step)]
+        return put_along(c, input, axis, relax.const(places, "int64"), src)
     begin, stop = _inside(start or 0, extent), _inside(_TO_THE_END if end is None else end, extent)
     parts = [_sliced(c, input, axis, 0, begin), src, _sliced(c, input, axis, stop, extent)]
     kept = [one for one in parts if c.shape_of(one)[axis] != 0]
@@ -342,6 +302,27 @@ def _cumsum(c: Context, input: Any, dim: int, dtype: Any = None) -> Any:
     return c.op("cumsum", input, axis=c.axis(input, dim), dtype=c.dtype)
 
 
+@aten("cumprod")
+def _cumprod(c: Context, input: Any, dim: int, dtype: Any = None) -> Any:
+    return c.op("cumprod", c.cast(input, c.dtype), axis=c.axis(input, dim), dtype=c.dtype)
+
+
+@aten("_linalg_det")
+def _det(c: Context, input: Any) -> Any:
+    return [c.op("det", input)]  # its other results are those of the factors, for derivatives
+
+
+@aten("meshgrid", "meshgrid.indexing")
+def _meshgrid(c: Context, tensors: Sequence[Any], indexing: str = "ij") -> Any:
+    axes = list(range(len(tensors)))
+    if indexing == "xy" and len(axes) > 1:
+        axes[:2] = [1, 0]
+    extents = [c.shape_of(one)[0] if c.rank(one) else 1 for one in tensors]
+    whole = relax.ShapeExpr(tuple(extents[axes.index(n)] for n in range(len(axes))))
+    apart = [c.reshape(one, [extents[n] if axis == axes[n] else 1 for axis in range(len(axes))]) for n, one in enumerate(tensors)]
+    return [c.op("broadcast_to", one, whole) for one in apart]
+
+
 @aten("topk")
 def _topk(c: Context, input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
     found = c.op("topk", input, k=k, axis=dim, ret_type="both", largest=largest, dtype="int64")
@@ -353,6 +334,35 @@ def _sort(c: Context, input: Any, dim: int = -1, descending: bool = False) -> An
     # Sorted once: values by their places agree with these also where elements are equal.
     order = c.op("argsort", input, axis=dim, descending=descending, dtype="int64")
     return [c.op("gather_elements", input, order, axis=c.axis(input, dim)), order]
+
+
+@aten("kthvalue")
+def _kth(c: Context, input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
+    values, order = _sort(c, input, dim)
+    return [_select(c, one, dim, k - 1) if not keepdim else _sliced(c, one, c.axis(input, dim), k - 1, k) for one in (values, order)]
+
+
+@aten("median.dim")
+def _median(c: Context, input: Any, dim: int, keepdim: bool = False) -> Any:
+    # Of an even number the lower one.
+    return _kth(c, input, (c.shape_of(input)[c.axis(input, dim)] + 1) // 2, dim, keepdim)
+
+
+@aten("median.default")
+def _median_of_all(c: Context, input: Any) -> Any:
+    return _median(c, c.op("flatten", input), 0)[0]
+
+
+@aten("searchsorted", "searchsorted.Tensor")
+def _searchsorted(c: Context, sequence: Any, value: Any, out_int32: bool = False, right: bool = False, *rest: Any) -> Any:
+    """How many of the sorted elements lie before a value."""
+    below = c.op("less_equal" if right else "less", _before(c, sequence, value), c.op("expand_dims", value, axis=c.rank(value)))
+    return c.op("sum", c.cast(below, c.dtype), axis=[-1])
+
+
+def _before(c: Context, sequence: Any, value: Any) -> Any:
+    """Sorted rows as they meet values along a last axis of their own: one row for all, or one for each row of values."""
+    return sequence if c.rank(sequence) == 1 else c.op("expand_dims", sequence, axis=c.rank(value) - 1)
 
 
 @aten("pixel_shuffle")

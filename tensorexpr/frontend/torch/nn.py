@@ -158,9 +158,17 @@ def _pool(name: str, rank: int) -> Callable[..., Any]:
                 raise DeclarationError("a mean over windows is divided by their sizes; divisor_override has no counterpart")
         has_batch = c.rank(input) == rank + 2
         given = input if has_batch else c.op("expand_dims", input, axis=0)
-        found = c.op(f"nn.{name}{rank}d", given, pool_size=window, **options)
-        found = found if has_batch else c.op("squeeze", found, axis=[0])
-        return [found, None] if isinstance(c.result, (list, tuple)) else found
+        if is_max and 1 in c.picked:
+            # There places are counted within a plane, here within the tensor.
+            both = c.op("nn.max_pool_with_places", given, pool_size=window, **options)
+            values, places = (c.builder.emit(relax.TupleGetItem(both, n)) for n in range(2))
+            plane = relax.const(math.prod(c.shape_of(given)[2:]), "int64")
+            results = [values, c.op("floor_mod", places, plane)]
+        else:
+            results = [c.op(f"nn.{name}{rank}d", given, pool_size=window, **options), None]
+        if not has_batch:
+            results = [one if one is None else c.op("squeeze", one, axis=[0]) for one in results]
+        return results if isinstance(c.result, (list, tuple)) else results[0]
 
     return convert
 
@@ -183,6 +191,14 @@ def _adaptive(rank: int) -> Callable[..., Any]:
 CONVERTERS.update({f"{prefix}adaptive_avg_pool{rank}d": _adaptive(rank) for rank in (1, 2, 3) for prefix in ("", "_")})
 
 
+@aten("prelu", "_prelu_kernel")
+def _prelu(c: Context, input: Any, weight: Any) -> Any:
+    # One slope for each channel, or one for all.
+    by_channel = c.rank(weight) == 1 and c.rank(input) > 1
+    slope = c.reshape(weight, [c.shape_of(weight)[0], *[1] * (c.rank(input) - 2)]) if by_channel else weight
+    return c.op("where", c.op("greater", input, relax.const(0, c.dtype)), input, c.op("multiply", input, slope))
+
+
 @aten("scaled_dot_product_attention")
 def _attention(
     c: Context, query: Any, key: Any, value: Any, mask: Any = None, dropout: float = 0.0, is_causal: bool = False, scale: Any = None,
@@ -190,8 +206,9 @@ def _attention(
 ) -> Any:  # fmt: skip
     """Vaswani et al., Attention Is All You Need (NeurIPS 2017), equation 1; masks are added, or say what takes part."""
     rank, dtype = c.rank(query), c.dtype_of(query)
-    if enable_gqa:
-        raise DeclarationError("heads that share keys have no converter; repeat the keys and values before the attention")
+    if enable_gqa:  # groups of heads share keys
+        heads = c.shape_of(query)[-3] // c.shape_of(key)[-3]
+        key, value = (c.op("repeat", one, heads, axis=rank - 3) if heads > 1 else one for one in (key, value))
     factor = scale if scale is not None else 1 / math.sqrt(c.shape_of(query)[-1])
     turned = c.op("permute_dims", key, axes=[*range(rank - 2), rank - 1, rank - 2])
     scores = c.op("multiply", c.op("matmul", query, turned), relax.const(factor, dtype))

@@ -54,12 +54,14 @@ class Context:
         builder: of the function that is made.
         result: PyTorch's description of the result, a tensor without data or several; None where it has none.
         operand: of the first argument, the same.
+        picked: of an operator of several results, the numbers of those that are used.
     """
 
     def __init__(self, builder: relax.BlockBuilder, size: Callable[[Any], Any]) -> None:
         self.builder = builder
         self.result: Any = None
         self.operand: Any = None
+        self.picked: set[int] = set()
         self._size = size
 
     def op(self, name: str, *args: Any, **attrs: Any) -> Any:

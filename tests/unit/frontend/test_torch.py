@@ -12,6 +12,7 @@ import pytest
 from tensorexpr import relax
 from tensorexpr.errors import DeclarationError, TypeMismatchError
 from tensorexpr.frontend.torch import dynamo_capture_subgraphs, from_exported_program, from_fx, relax_dynamo
+from tensorexpr.relax.evaluator import Evaluator
 
 torch: Any = pytest.importorskip("torch", reason="programs of PyTorch are read by PyTorch")
 F = torch.nn.functional
@@ -37,16 +38,22 @@ def arrays_of(value: Any) -> list[Any]:
     """All tensors of a result in order."""
     if hasattr(value, "numpy"):
         return [value.numpy()]
+    if isinstance(value, np.ndarray):
+        return [value]
     return [found for one in value for found in arrays_of(one)] if isinstance(value, (list, tuple)) else []
 
 
 def check(module: Any, *args: Any, tolerance: float = 2e-5) -> None:
-    """A module agrees with its graph, as the evaluator and as the virtual machine run it."""
+    """A module agrees with its graph as the virtual machine runs it."""
+    mod = from_exported_program(exported(module, *args))
+    compare(relax.VirtualMachine(relax.build(mod, "llvm"))["main"](*(one.numpy() for one in args)), module, args, tolerance)
+
+
+def compare(result: Any, module: Any, args: Any, tolerance: float = 2e-5) -> None:
+    """A result is what the module gives."""
     with torch.no_grad():
         wanted = arrays_of(module.eval()(*args))
-    mod = from_exported_program(exported(module, *args))
-    given = [one.numpy() for one in args]
-    found = arrays_of(relax.VirtualMachine(relax.build(mod, "llvm"))["main"](*given))
+    found = arrays_of(result)
     assert len(found) == len(wanted)
     for one, other in zip(found, wanted, strict=True):
         assert one.shape == other.shape and one.dtype == other.dtype
@@ -103,6 +110,38 @@ MOVING: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "order by size": (lambda x: (*x.topk(2), *x.sort(1, descending=True)), (X,)),
     "pixels": (lambda x: F.pixel_shuffle(x.reshape(1, 4, 7, 24), 2), (IMAGE[:1].repeat(1, 2, 1, 1)[:, :12],)),
 }
+INDICES = torch.tensor([[0, 2], [1, 1]])
+CUBE = numbers(2, 3, 4)
+SORTED = torch.tensor([-1.0, 0.0, 1.0])
+PLACED: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "axes side by side": (lambda x: (x[:, INDICES, torch.tensor([1, -1])], x[:, [[0], [2]], [1, 3, 0]], x[:, None, [0, 2]]), (CUBE,)),
+    "axes apart": (lambda x: x[torch.tensor([0, 1]), :, INDICES], (CUBE,)),
+    "written": (
+        lambda x: (placed(x, 7.0, [1]), placed(x, CUBE[0], [1]), placed(x, IMAGE[:, :2, 0, :3], [0, 1], slice(None), INDICES)),
+        (CUBE,),
+    ),
+    "added": (lambda x: x.index_put((torch.tensor([0, 1, 1]), torch.tensor([2, 0, 0])), X, accumulate=True), (CUBE,)),
+    "written where a mask says": (lambda x: (placed(x, 0.5, x > 0), placed(x, Y, x[..., 0] > 0)), (CUBE,)),
+    "taken where a mask says": (lambda x: (x[x > 0] * 2, x[x[..., 0] > 0], torch.nonzero(x > 0)), (CUBE,)),
+    "steps": (lambda x: (placed(x, 1.0, slice(None), slice(0, 3, 2)), placed(x, 1.0, ..., slice(1, None, 3))), (CUBE,)),
+    "along an axis": (
+        lambda x: (x.index_add(1, INDICES[0], x[:, :2]), x.index_copy(1, INDICES[0], x[:, :2]), x.index_fill(2, INDICES[0], 3.0)),
+        (CUBE,),
+    ),
+    "joined": (
+        lambda x: (joined(x, "amax"), joined(x, "prod"), joined(x, "sum"), x.scatter_add(1, x[:, :2].argsort(1), CUBE[:, :2])),
+        (CUBE,),
+    ),
+    "angles": (lambda x: (torch.atan2(x, x.flip(0)), torch.hypot(x, CUBE[0]), torch.copysign(x, CUBE[:1])), (CUBE,)),
+    "distances": (lambda x: (torch.cdist(x, x + 1), torch.cdist(x, x[:, :2], p=1.0)), (CUBE,)),
+    "middles": (lambda x: (*x.median(1), *x.kthvalue(2, -1, keepdim=True), x.median()), (CUBE,)),
+    "products": (lambda x: (x.cumprod(1), torch.linalg.det(x[..., :3]), (WHOLE << 2) + (WHOLE >> 1)), (CUBE,)),
+    "grids": (lambda x: (*torch.meshgrid(x, x[:2], indexing="ij"), *torch.meshgrid(x, x[:2], indexing="xy")), (Y,)),
+    "sorted places": (lambda x: (torch.searchsorted(SORTED, x), torch.searchsorted(SORTED, x, right=True)), (CUBE,)),
+    "slopes": (lambda x: (F.prelu(x, torch.tensor([0.2])), F.prelu(x, torch.tensor([0.2, 0.3, 0.4]))), (CUBE,)),
+    "places of pooling": (lambda x: F.max_pool2d(x, 2, return_indices=True), (IMAGE[:1],)),
+    "groups of heads": (lambda x: F.scaled_dot_product_attention(x, x[:, :2], x[:, :2], enable_gqa=True), (IMAGE,)),
+}
 LAYERS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "conv with groups": (torch.nn.Conv2d(6, 4, 3, stride=2, padding=1, groups=2), (IMAGE,)),
     "conv same": (torch.nn.Conv2d(6, 4, (2, 3), padding="same", dilation=2, bias=False), (IMAGE,)),
@@ -132,10 +171,33 @@ def replaced(x: Any) -> Any:
     return made
 
 
-@pytest.mark.parametrize("name", [*ELEMENTWISE, *MOVING])
+def placed(x: Any, value: Any, *places: Any) -> Any:
+    made = x.clone()
+    made[tuple(torch.tensor(one) if isinstance(one, list) else one for one in places)] = value
+    return made
+
+
+def joined(x: Any, how: str) -> Any:
+    return x.scatter_reduce(1, torch.zeros(2, 2, 4, dtype=torch.long), CUBE[:, :2], how)
+
+
+@pytest.mark.parametrize("name", ELEMENTWISE)
 def test_an_operator(name: str) -> None:
-    function, args = {**ELEMENTWISE, **MOVING}[name]
+    function, args = ELEMENTWISE[name]
     check(Wrapped(function), *args)
+
+
+@pytest.mark.parametrize("name", [*MOVING, *PLACED])
+def test_what_moves_elements(name: str) -> None:
+    """By the meaning of the graph: what its operators compute as kernels isn't PyTorch's business."""
+    function, args = {**MOVING, **PLACED}[name]
+    mod = from_exported_program(exported(Wrapped(function), *args))
+    compare(Evaluator(mod)("main", *(one.numpy() for one in args)), Wrapped(function), args)
+
+
+def test_what_has_no_converter_is_named() -> None:
+    with pytest.raises(DeclarationError, match=r"without a converter: aten.rand_like.default; give them by custom_convert_map"):
+        from_exported_program(exported(Wrapped(lambda x: torch.rand_like(x)), X))
 
 
 @pytest.mark.parametrize("name", LAYERS)

@@ -1,0 +1,145 @@
+"""Operators that read and write elements by tensors of indices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ... import relax
+from ...errors import DeclarationError
+from ...tir.expr import PrimExpr
+from .table import Context, aten
+
+_MASKS = ("bool", "uint8")
+
+
+def counted(c: Context, index: Any, extent: Any) -> Any:
+    """Indices with those that count from the end counted from the front."""
+    if isinstance(extent, PrimExpr):
+        return index
+    zero, whole = relax.const(0, c.dtype_of(index)), relax.const(extent, c.dtype_of(index))
+    return c.op("where", c.op("less", index, zero), c.op("add", index, whole), index)
+
+
+@aten("index_select")
+def _index_select(c: Context, input: Any, dim: int, index: Any) -> Any:
+    return c.op("take", input, counted(c, index, c.shape_of(input)[c.axis(input, dim)]), axis=c.axis(input, dim))
+
+
+def _joint_shape(shapes: Sequence[Sequence[Any]]) -> list[Any]:
+    """What shapes are repeated to; an extent that isn't 1 counts."""
+    rank = max(map(len, shapes))
+    padded = [[1] * (rank - len(shape)) + list(shape) for shape in shapes]
+    return [next((one for one in extents if not (isinstance(one, int) and one == 1)), 1) for extents in zip(*padded, strict=True)]
+
+
+def _spread(c: Context, value: Any, shape: Sequence[Any]) -> Any:
+    own = c.shape_of(value)
+    same = len(own) == len(shape) and all(a is b or (isinstance(a, int) and a == b) for a, b in zip(own, shape, strict=True))
+    return value if same else c.op("broadcast_to", value, relax.ShapeExpr(tuple(shape)))
+
+
+class _Places:
+    """Where `x[i, :, j]` lies: tuples of indices, and the orders of axes in which those that are indexed come first."""
+
+    def __init__(self, c: Context, input: Any, indices: Sequence[Any]) -> None:
+        used = [n for n, one in enumerate(indices) if one is not None]
+        extents = c.shape_of(input)
+        given = [counted(c, indices[n], extents[n]) for n in used]
+        self.shape = _joint_shape([c.shape_of(one) for one in given])
+        spread = [c.op("expand_dims", _spread(c, c.cast(one, "int64"), self.shape), axis=0) for one in given]
+        joined = c.op("concat", spread, axis=0) if len(spread) > 1 else spread[0]
+        rank, count = len(extents), len(self.shape)
+        # Tuples of indices stand along the last axis there.
+        self.tuples = c.op("permute_dims", joined, axes=[*range(1, count + 1), 0])
+        others = [n for n in range(rank) if n not in used]
+        self.first = [*used, *others]
+        # The axes of the indices come where the first one is, if no other axis lies between: that is PyTorch's rule, as NumPy's.
+        before = used[0] if used == list(range(used[0], used[-1] + 1)) else 0
+        self.result = [*range(count, count + before), *range(count), *range(count + before, count + len(others))]
+        self.parts = [*self.shape, *(extents[n] for n in others)]
+
+
+def _ordered(c: Context, value: Any, axes: Sequence[int]) -> Any:
+    return value if list(axes) == list(range(len(axes))) else c.op("permute_dims", value, axes=list(axes))
+
+
+def _inverse(axes: Sequence[int]) -> list[int]:
+    return [axes.index(n) for n in range(len(axes))]
+
+
+@aten("nonzero")
+def _nonzero(c: Context, input: Any) -> Any:
+    # Only a run knows how many there are: the export has a symbol for that.
+    found = c.op("permute_dims", c.op("nonzero", input), axes=[1, 0])
+    return c.builder.match_cast(found, relax.TensorStructInfo([c.sizes[0], c.rank(input)], "int64"))
+
+
+@aten("index", "index.Tensor", "_unsafe_index")
+def _index(c: Context, input: Any, indices: Sequence[Any]) -> Any:
+    used = [n for n, one in enumerate(indices) if one is not None]
+    if any(c.dtype_of(indices[n]) in _MASKS for n in used):
+        if used != [0]:
+            raise DeclarationError("a mask indexes the first axes, and no other index beside it; use torch.where")
+        return c.op("gather_nd", input, _nonzero(c, indices[0]))
+    if len(used) == 1:
+        return _index_select(c, input, used[0], indices[used[0]])
+    places = _Places(c, input, indices)
+    return _ordered(c, c.op("gather_nd", _ordered(c, input, places.first), places.tuples), places.result)
+
+
+@aten("index_put", "_unsafe_index_put")
+def _index_put(c: Context, input: Any, indices: Sequence[Any], values: Any, accumulate: bool = False, *rest: Any) -> Any:
+    if any(one is not None and c.dtype_of(one) in _MASKS for one in indices):
+        return _put_by_mask(c, input, indices, values, accumulate)
+    places = _Places(c, input, indices)
+    wanted = [places.parts[n] for n in places.result]
+    new = _ordered(c, _spread(c, values, wanted), _inverse(places.result))
+    made = c.op("scatter_nd", _ordered(c, input, places.first), places.tuples, new, reduction="add" if accumulate else "update")
+    return _ordered(c, made, _inverse(places.first))
+
+
+def put_along(c: Context, input: Any, axis: int, places: Any, new: Any) -> Any:
+    """`input` with parts of `new` at places along an axis."""
+    return _index_put(c, input, [None] * axis + [places], new)
+
+
+def _put_by_mask(c: Context, input: Any, indices: Sequence[Any], values: Any, accumulate: bool) -> Any:
+    mask, rank = indices[0], c.rank(input)
+    masked = 0 if mask is None else c.rank(mask)
+    # Of several values the mask's elements take one each, by an order that only a run knows.
+    repeated = c.rank(values) <= rank - masked or c.shape_of(values)[0] == 1
+    if mask is None or len([one for one in indices if one is not None]) > 1 or not repeated:
+        raise DeclarationError("where a mask says, one value is written, or the same part of a tensor; use torch.where for others")
+    whole = c.reshape(c.cast(mask, "bool"), [*c.shape_of(mask), *[1] * (rank - masked)])
+    if c.rank(values) > rank - masked:
+        values = c.op("squeeze", values, axis=[0])
+    return c.op("where", whole, c.op("add", input, values) if accumulate else values, input)
+
+
+@aten("gather")
+def _gather(c: Context, input: Any, dim: int, index: Any, *rest: Any) -> Any:
+    return c.op("gather_elements", input, index, axis=c.axis(input, dim))
+
+
+_REDUCTIONS = {"sum": "add", "add": "add", "prod": "mul", "multiply": "mul", "amax": "max", "amin": "min"}
+
+
+@aten("scatter.src", "scatter.value", "scatter", "scatter.reduce", "scatter.value_reduce", "scatter_reduce.two")
+def _scatter(c: Context, input: Any, dim: int, index: Any, src: Any, reduce: str | None = None, include_self: bool = True) -> Any:
+    if not include_self or (reduce is not None and reduce not in _REDUCTIONS):
+        raise DeclarationError(
+            f"scatter_reduce joins what is there by {', '.join(_REDUCTIONS)}, not by {reduce}, include_self={include_self}"
+        )
+    if not isinstance(src, relax.Expr):
+        src = c.op("full", relax.ShapeExpr(tuple(c.shape_of(index))), relax.const(src, c.dtype), dtype=c.dtype)
+    for axis, (used, extent) in enumerate(zip(c.shape_of(index), c.shape_of(src), strict=True)):
+        if used is not extent and used != extent:  # there the indices say how many of the updates are used
+            src = c.op("strided_slice", src, [axis], [0], [used])
+    how = "update" if reduce is None else _REDUCTIONS[reduce]
+    return c.op("scatter_elements", input, index, src, axis=c.axis(input, dim), reduction=how)
+
+
+@aten("scatter_add")
+def _scatter_add(c: Context, input: Any, dim: int, index: Any, src: Any) -> Any:
+    return _scatter(c, input, dim, index, src, "add")
