@@ -7,7 +7,14 @@ from typing import Any
 from ..target import TargetLike
 from .transform.pipeline import get_pipeline, register_pipeline
 
-__all__ = ["default_build_pipeline", "get_pipeline", "register_pipeline", "static_shape_tuning_pipeline", "zero_pipeline"]
+__all__ = [
+    "default_build_pipeline",
+    "get_default_pipeline",
+    "get_pipeline",
+    "register_pipeline",
+    "static_shape_tuning_pipeline",
+    "zero_pipeline",
+]
 
 
 def zero_pipeline() -> Any:
@@ -18,6 +25,11 @@ def zero_pipeline() -> Any:
 def default_build_pipeline() -> Any:
     """All that `relax.build` does with a graph before kernels are made."""
     return get_pipeline("default_build")
+
+
+def get_default_pipeline(target: TargetLike = None) -> Any:
+    """The same for a target: kernels are made for it when the graph is built, and the passes before that don't ask what it is."""
+    return default_build_pipeline()
 
 
 def static_shape_tuning_pipeline(

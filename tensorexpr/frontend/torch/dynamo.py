@@ -6,6 +6,7 @@ change afterwards are noticed by PyTorch's count of changes, and the graph is bu
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -25,17 +26,42 @@ def _static_places(graph_module: Any) -> set[int]:
     return {n for n, node in enumerate(places) if node.meta.get("tensor_dict", {}).get("_dynamo_static_input_type")}
 
 
+def _number_places(graph_module: Any) -> dict[int, list[Any]]:
+    """Which inputs are numbers that PyTorch hands over as tensors, with what takes their values: with `dynamic=True` an epsilon is one."""
+    places = [node for node in graph_module.graph.nodes if node.op == "placeholder"]
+    found = {n: list(node.users) for n, node in enumerate(places) if node.users}
+    return {n: users for n, users in found.items() if all(user.op == "call_method" and user.target == "item" for user in users)}
+
+
+def _with_numbers(graph_module: Any, args: Sequence[Any]) -> Any:
+    """The graph with the values of such numbers in it: an export can't ask what they are."""
+    if not _number_places(graph_module):
+        return graph_module
+    from torch.fx.node import map_arg
+
+    made = copy.deepcopy(graph_module)
+    values = {item: args[place].item() for place, items in _number_places(made).items() for item in items}
+    for item in values:
+        for user in list(item.users):
+            user.args, user.kwargs = map_arg((user.args, user.kwargs), lambda one: values.get(one, one))
+        made.graph.erase_node(item)
+    made.recompile()
+    return made
+
+
 def _exported(graph_module: Any, args: Sequence[Any], weights: set[int]) -> tuple[Any, list[int]]:
     """The graph as an exported program whose weights are constants, and the places of the other tensors."""
     import torch
 
+    whole, numbers = _with_numbers(graph_module, args), _number_places(graph_module)
+
     class Bound(torch.nn.Module):  # type: ignore[misc]
         def forward(self, *given: Any) -> Any:
             rest = iter(given)
-            return graph_module(*(fixed[n] if n in fixed else next(rest) for n in range(len(args))))
+            return whole(*(fixed[n] if n in fixed else next(rest) for n in range(len(args))))
 
     # Numbers are fixed as weights are; their values are part of the key that a build is found by.
-    fixed: dict[int, Any] = {n: one for n, one in enumerate(args) if n in weights or not isinstance(one, torch.Tensor)}
+    fixed: dict[int, Any] = {n: one for n, one in enumerate(args) if n in weights or n in numbers or not isinstance(one, torch.Tensor)}
     given = [n for n in range(len(args)) if n not in fixed]
     with torch.no_grad():
         return torch.export.export(Bound(), tuple(args[n] for n in given), strict=False), given
@@ -47,6 +73,7 @@ class _Compiled:
     def __init__(self, graph_module: Any, pipeline: Pipeline | None, target: Target | None) -> None:
         self._graph_module, self._pipeline, self._target = graph_module, pipeline, target
         self._weights = _static_places(graph_module)
+        self._numbers = _number_places(graph_module).keys() - self._weights
         self._built: dict[Any, tuple[Callable[..., Any], list[int]]] = {}
         self._held: list[tuple[Any, int]] = []  # the weights that are constants of what is built, and how often each had changed
 
@@ -57,7 +84,7 @@ class _Compiled:
             raise TypeMismatchError('backend "tensorexpr" computes no gradients: call the module in `with torch.no_grad():`')
         self._notice_changes([args[n] for n in sorted(self._weights)])
         # Without the weights: what was built for others is forgotten by now.
-        key = tuple(_kind(one) for n, one in enumerate(args) if n not in self._weights)
+        key = tuple(one.item() if n in self._numbers else _kind(one) for n, one in enumerate(args) if n not in self._weights)
         found = self._built.get(key)
         if found is None:
             found = self._built[key] = self._build(args)

@@ -29,9 +29,10 @@ from ..expr import (
 )
 from ..ops.row import ROWS
 from ..relations import BaseCheckResult, struct_info_base_check
-from ..struct_info import FuncStructInfo, RelaxExpr, ShapeExpr, ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo, symbols_of
+from ..struct_info import FuncStructInfo, RelaxExpr, ShapeExpr, StructInfo, TupleStructInfo, symbols_of
 from .tensor_calls import TENSOR_CALLS, misfits
 from .unused import impure_calls
+from .variables import definable_tir_vars_in_struct_info
 
 
 def well_formed(obj: Any, check_struct_info: bool = True) -> bool:
@@ -110,7 +111,7 @@ class _Checker:
         scope, known, where = set(around), set(symbols), self._where
         # First all symbols: (n * 2,) may stand in front of the parameter that says what n is.
         for param in func.params:
-            known.update(_alone(param.struct_info))
+            known.update(definable_tir_vars_in_struct_info(param.struct_info))
         for param in func.params:
             if isinstance(param, DataflowVar):
                 self._wrong(f"parameter {param.name_hint} is a variable of a dataflow block")
@@ -173,7 +174,7 @@ class _Checker:
                 self._effects(value, "a dataflow block has no effects, and {} has")
             self._use(value, scope, symbols, in_dataflow, whole=True)
         if isinstance(binding, MatchCast):
-            symbols.update(_alone(binding.struct_info))
+            symbols.update(definable_tir_vars_in_struct_info(binding.struct_info))
             self._symbols(binding.struct_info, symbols, "what it is matched with")
         self._define(binding.var, scope)
         if isinstance(binding.var, Var):
@@ -265,22 +266,8 @@ class _Checker:
             self._wrong(f"the symbol {unknown[0]} is used, which no parameter and no match_cast defines")
 
 
-def _alone(info: StructInfo) -> set[Symbol]:
-    """The symbols that a value of this struct info defines: those that are extents by themselves."""
-    match info:
-        case TensorStructInfo():
-            return {one for one in info.extents or () if isinstance(one, Symbol)}
-        case ShapeStructInfo():
-            return {one for one in info.values or () if isinstance(one, Symbol)}
-    fields = getattr(info, "fields", None)
-    if fields is not None:
-        return {symbol for one in fields for symbol in _alone(one)}
-    value = getattr(info, "value", None)
-    return {value} if isinstance(value, Symbol) else set()
-
-
 def _own(info: StructInfo) -> set[Symbol]:
     """The symbols that parameters of functions in a struct info define, which nothing around them has to know."""
     if isinstance(info, FuncStructInfo):
-        return {symbol for param in info.params or () for symbol in _alone(param)}
+        return {symbol for param in info.params or () for symbol in definable_tir_vars_in_struct_info(param)}
     return {symbol for one in getattr(info, "fields", ()) for symbol in _own(one)}

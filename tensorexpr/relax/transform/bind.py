@@ -10,6 +10,8 @@ from ...lower.passes import ModulePass
 from ...tir.expr import IntImm, PrimExpr
 from ...tir.expr import Var as Symbol
 from ...tir.function import IRModule
+from ...tir.rewriting import variables
+from ..analysis.variables import definable_tir_vars_in_struct_info
 from ..expr import Function, RelaxExpr, Var, const
 from ..relations import BaseCheckResult, bind_symbols, struct_info_base_check
 from ..struct_info import symbols_of, with_symbols
@@ -56,7 +58,8 @@ def bind_symbolic_vars(func: Function, binding: Mapping[str | Symbol, Any], name
         name: for messages.
 
     Raises:
-        DeclarationError: for a symbol that there isn't, naming those that are there.
+        DeclarationError: for a symbol that there isn't, naming those that are there; for one that is given twice, a name of several,
+            and values of symbols that no parameter tells afterwards.
     """
     known = list(dict.fromkeys(symbol for param in func.params for symbol in symbols_of(param.struct_info)))
     values: dict[Symbol, PrimExpr] = {}
@@ -64,8 +67,18 @@ def bind_symbolic_vars(func: Function, binding: Mapping[str | Symbol, Any], name
         found = [symbol for symbol in known if symbol is key or symbol.name == key]
         if not found:
             raise DeclarationError(f"BindSymbolicVars: {name} has no symbol {key!r}; it has {', '.join(s.name for s in known) or 'none'}")
-        values.update({symbol: IntImm(symbol.dtype, value) if isinstance(value, int) else value for symbol in found})
-    return Mutator(symbols=values).function(func) if values else func
+        if len(found) > 1 or found[0] in values:
+            why = "given twice" if found[0] in values else f"the name of {len(found)} symbols: give these themselves"
+            raise DeclarationError(f"BindSymbolicVars: {name}: {found[0].name} is {why}")
+        values[found[0]] = IntImm(found[0].dtype, value) if isinstance(value, int) else value
+    if not values:
+        return func
+    made = Mutator(symbols=values).function(func)
+    told = {symbol for param in made.params for symbol in definable_tir_vars_in_struct_info(param.struct_info)}
+    for value in values.values():
+        if untold := [symbol.name for symbol in variables(value) if symbol not in told]:
+            raise DeclarationError(f"BindSymbolicVars: {name}: {value} has the symbol {untold[0]}, which no parameter is told by alone")
+    return made
 
 
 def _checked(mod: IRModule, func_name: str, what: str) -> None:

@@ -109,7 +109,7 @@ class ExpressionReader:
 
     def _of_module(self, node: ast.Attribute, module: ModuleType) -> Any:
         # `self` for what isn't there: a module may well hold None.
-        value = vars(module).get(node.attr, self)
+        value = getattr(module, node.attr, self)
         full = f"{module.__name__}.{node.attr}"
         if full in self._modules:
             return self._modules[full]

@@ -286,6 +286,22 @@ def test_the_backend_refuses_gradients() -> None:
         torch.compile(torch.nn.Linear(3, 3), backend=relax_dynamo())(numbers(2, 3))
 
 
+class Scaled(torch.nn.Module):  # type: ignore[misc]
+    scale = 0.5
+
+    def forward(self, x: Any) -> Any:
+        return x.relu() * self.scale
+
+
+def test_numbers_that_pytorch_leaves_open_are_those_of_the_call() -> None:
+    module, x = Scaled(), numbers(2, 3)
+    torch._dynamo.reset()
+    compiled = torch.compile(module, backend=relax_dynamo(), dynamic=True)
+    for scale in (0.5, 0.25, 0.5):
+        module.scale = scale
+        np.testing.assert_array_equal(compiled(x).numpy(), module(x).numpy())
+
+
 def test_weights_in_the_place_of_others_that_are_gone() -> None:
     """A new tensor often has the address of one that was freed, and as few changes; it is another weight all the same."""
     graphs: list[Any] = []

@@ -17,6 +17,7 @@ from tensorexpr.relax import BlockBuilder, TensorStructInfo, Var, op
 from tensorexpr.relax.evaluator import Evaluator
 from tensorexpr.relax.struct_info import ShapeStructInfo
 from tensorexpr.script import from_source
+from tensorexpr.script import relax as R
 from tensorexpr.tir.expr import Var as Symbol
 
 from . import programs
@@ -236,6 +237,33 @@ class Module:
     x = np.arange(5, dtype="float32")
     for run in (Evaluator(mod), lambda name, value: relax.VirtualMachine(relax.build(mod))[name](value).numpy()):
         np.testing.assert_array_equal(run("main", x), (x[:2] * 2) ** 2)
+
+
+def test_symbols_get_values_that_something_tells() -> None:
+    n, m, more = (Symbol(name, "int64") for name in ("n", "m", "more"))
+    x = Var("x", TensorStructInfo((n, m)))
+    func = relax.Function((x,), x)
+    assert func.bind_symbolic_vars({"n": more * 2, "m": more}).params[0].struct_info.extents[1] is more
+    same = Var("y", TensorStructInfo((n, Symbol("n", "int64"))))
+    for made, values, text in (
+        (func, {"k": 1}, "has no symbol 'k'; it has n, m"),
+        (func, {n: 1, "n": 1}, "n is given twice"),
+        (relax.Function((same,), same), {"n": 1}, "n is the name of 2 symbols: give these themselves"),
+        (func, {"n": more * 2}, r"more \* .*2.* has the symbol more, which no parameter is told by alone"),
+    ):
+        with pytest.raises(DeclarationError, match=text):
+            made.bind_symbolic_vars(values)
+
+
+def test_scripts_read_names_that_modules_load_when_they_are_asked_for() -> None:
+    tvm.__dict__.pop("nd", None)
+
+    @R.function  # type: ignore[untyped-decorator]
+    def main(x: R.Tensor((2,), "float32")):  # type: ignore[valid-type, no-untyped-def]
+        return R.add(x, R.const(tvm.nd.array(np.ones(2, "float32"))))
+
+    (binding,) = main.body.bindings()
+    np.testing.assert_array_equal(binding.value.args[1].data.numpy(), np.ones(2))
 
 
 def test_recursion_takes_no_depth_where_the_call_is_the_value() -> None:

@@ -194,7 +194,8 @@ def test_pipelines_are_functions_too() -> None:
     with bb.function("main", [x]):
         bb.emit_func_output(bb.emit(relax.op.exp(x)))
     assert "R.call_tir" in relax.pipeline.zero_pipeline()(bb.get()).script()
-    assert "R.call_tir" in relax.pipeline.default_build_pipeline()(bb.get()).script()
+    for pipeline in (relax.pipeline.default_build_pipeline(), relax.pipeline.get_default_pipeline(tvm.target.Target("llvm"))):
+        assert "R.call_tir" in pipeline(bb.get()).script()
 
 
 @pytest.mark.parametrize("name", ["DeadCodeElimination", "AttachGlobalSymbol", "LegalizeOps", "FuseOps", "FuseTIR", "CanonicalizeBindings"])
