@@ -57,7 +57,8 @@ def _by_function(function: Callable[..., Any]) -> Callable[..., Any]:
     """Of two operands by a function of numbers that is no operator of graphs."""
 
     def computed(a: Tensor, b: Tensor) -> Tensor:
-        return compute(a.shape, lambda *i: function(a(*i), b(*i)), f"T_{function.__name__}", "elemwise")
+        made: Tensor = compute(a.shape, lambda *i: function(a(*i), b(*i)), f"T_{function.__name__}", "elemwise")
+        return made
 
     def convert(c: Context, input: Any, other: Any) -> Any:
         shape = relax.ShapeExpr(tuple(c.sizes))

@@ -317,7 +317,7 @@ def _meshgrid(c: Context, tensors: Sequence[Any], indexing: str = "ij") -> Any:
     axes = list(range(len(tensors)))
     if indexing == "xy" and len(axes) > 1:
         axes[:2] = [1, 0]
-    extents = [c.shape_of(one)[0] if c.rank(one) else 1 for one in tensors]
+    extents: list[Any] = [c.shape_of(one)[0] if c.rank(one) else 1 for one in tensors]
     whole = relax.ShapeExpr(tuple(extents[axes.index(n)] for n in range(len(axes))))
     apart = [c.reshape(one, [extents[n] if axis == axes[n] else 1 for axis in range(len(axes))]) for n, one in enumerate(tensors)]
     return [c.op("broadcast_to", one, whole) for one in apart]

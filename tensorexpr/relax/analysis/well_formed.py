@@ -87,8 +87,8 @@ def _misnamed(name: str, func: Function) -> Iterator[str]:
 
 def _shared(name: str, func: Function, owners: dict[Any, str]) -> Iterator[str]:
     """Parameters and symbols of a function that are another's of the module; `owners` gets its own."""
-    own = dict.fromkeys([*func.params, *(symbol for param in func.params for symbol in symbols_of(param.struct_info))])
-    for one in own:
+    own: list[Symbol | Var] = [*func.params, *(symbol for param in func.params for symbol in symbols_of(param.struct_info))]
+    for one in dict.fromkeys(own):
         if owners.setdefault(one, name) != name:
             what = f"symbol {one.name}" if isinstance(one, Symbol) else f"parameter {one.name_hint}"
             yield f"{name}: its {what} is one of {owners[one]}, too; relax.utils.copy_with_new_vars makes a function of its own"

@@ -33,6 +33,7 @@ from ..expr import (
 )
 from ..ops.grad_marks import BARRIER, END, NO_GRAD, START
 from ..struct_info import StructInfo, TupleStructInfo
+from ..utils import copy_with_new_vars
 from ..visitor import Mutator, bindings_of, walk
 from .gradient_computation import by_computation
 from .gradient_marks import Plain, plain_call
@@ -339,7 +340,7 @@ def Gradient(func_name: str, require_grads: Any = None, target_index: int = 0) -
         made = mod.clone()
         name = f"{func_name}_adjoint"
         attrs = {"global_symbol": name} if "global_symbol" in func.attrs else {}
-        new: Any = with_gradient(func, func_name, made, require_grads, target_index)
+        new: Any = copy_with_new_vars(with_gradient(func, func_name, made, require_grads, target_index))
         made.update_func(name, new.with_attr(attrs) if attrs else new)
         return made
 

@@ -119,7 +119,7 @@ def test_a_module_shares_no_parameters_and_no_symbols() -> None:
 
 
 def test_functions_within_have_symbols_of_their_own() -> None:
-    @R.function  # type: ignore[untyped-decorator]
+    @R.function
     def outer():  # type: ignore[no-untyped-def]
         @R.function  # type: ignore[untyped-decorator]
         def inner(x: R.Tensor(("k", 3), "float32")):  # type: ignore[valid-type, no-untyped-def]
@@ -131,15 +131,15 @@ def test_functions_within_have_symbols_of_their_own() -> None:
 
 
 def test_tensor_functions_that_only_compute_have_no_effects() -> None:
-    @I.ir_module  # type: ignore[untyped-decorator]
+    @I.ir_module
     class Numbers:
-        @T.prim_func(private=True)  # type: ignore[untyped-decorator]
-        def next(n: T.int64) -> T.int64:  # type: ignore[valid-type]
+        @T.prim_func(private=True)
+        def next(n: T.int64) -> T.int64:
             return n + 1
 
         @R.function  # type: ignore[untyped-decorator]
         def main(n: R.Prim("int64")) -> R.Prim("int64"):  # type: ignore[valid-type]
-            return Numbers.next(n)
+            return Numbers.next(n)  # type: ignore[operator]
 
     assert well_formed(Numbers)
 
