@@ -28,7 +28,7 @@ def default_build_pipeline() -> Any:
 
 
 def get_default_pipeline(target: TargetLike = None) -> Any:
-    """The same for a target: kernels are made for it when the graph is built, and the passes before that don't ask what it is."""
+    """`default_build_pipeline` for any target: its passes don't ask what it is; kernels are made for it when the graph is built."""
     return default_build_pipeline()
 
 
