@@ -27,7 +27,7 @@ def default_build_pipeline() -> Any:
     return get_pipeline("default_build")
 
 
-def get_default_pipeline(target: TargetLike = None) -> Any:
+def get_default_pipeline(target: TargetLike | None = None) -> Any:
     """`default_build_pipeline` for any target: its passes don't ask what it is; kernels are made for it when the graph is built."""
     return default_build_pipeline()
 
