@@ -1,9 +1,9 @@
 """`dataclass`, whose methods are made when they are first needed.
 
-The standard library's decorator compiles up to six methods of each class when its module is imported, half a millisecond or more every
-time that a program starts. The build of a network imports 245 such classes and uses 94 of them. Here a class gets stubs in place of its
-methods; the first call of one, or the first look at the fields, has the standard library make all of them on a class that nobody sees,
-and they take the places of the stubs. All else is as there: `fields`, `replace`, `match`, subclasses, slots.
+The standard library's decorator compiles up to six methods of each class when its module is imported, about a millisecond every time that
+a program starts. The build of a network imports 247 such classes and uses 107 of them. Here the fields are looked at when somebody asks
+for them or a method is called; then `__init__` is compiled, and the others read the fields. All else is as there: `fields`, `replace`,
+`match`, subclasses, slots.
 """
 
 from __future__ import annotations
@@ -11,13 +11,16 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import threading
-from collections.abc import Callable
-from dataclasses import InitVar, asdict, field, fields, replace
+from collections.abc import Callable, Iterable
+from dataclasses import MISSING, InitVar, asdict, field, fields, replace
+from operator import attrgetter
+from reprlib import recursive_repr
 from typing import TYPE_CHECKING, Any
 
 __all__ = ["InitVar", "asdict", "dataclass", "field", "fields", "replace"]
 
-_PSEUDO = ("ClassVar", "typing.ClassVar", "InitVar", "dataclasses.InitVar", "KW_ONLY", "dataclasses.KW_ONLY")
+_INIT_VARS = ("InitVar", "dataclasses.InitVar")
+_PSEUDO = ("ClassVar", "typing.ClassVar", *_INIT_VARS)
 _FIELDS, _PARAMS, _SIGNATURE = "__dataclass_fields__", "__dataclass_params__", "__signature__"
 _lock = threading.RLock()
 
@@ -30,19 +33,16 @@ class _Unmade:
         annotations = inspect.get_annotations(cls)
         self.own = [name for name, said in annotations.items() if not said.startswith(_PSEUDO)]
         # Defaults may stand in a base that has a field of the same name.
-        self.defaults = {name: getattr(cls, name) for name in annotations if hasattr(cls, name)}
-        self._annotations = annotations
+        self._namespace = {"__annotations__": annotations, **{name: getattr(cls, name) for name in annotations if hasattr(cls, name)}}
         self._options = options
         self._made: dict[str, Any] = {}
         body = vars(cls)
-        wanted = ["__init__"] if options["init"] else []
-        wanted += ["__repr__"] if options["repr"] else []
-        wanted += ["__eq__"] if options["eq"] else []
+        wanted = [f"__{name}__" for name in ("init", "repr", "eq") if options[name] and f"__{name}__" not in body]
         # Python gives a class that says what equal is, and no hash, None for its hash.
         says_hash = "__hash__" in body and not (body["__hash__"] is None and "__eq__" in body)
         if options["eq"] and options["frozen"] and not says_hash:
             wanted.append("__hash__")
-        self.stubs: dict[str, Any] = {name: _method(self, name) for name in wanted if name not in body or name == "__hash__"}
+        self.stubs: dict[str, Any] = {name: _method(self, name) for name in wanted}
         facts = (_FIELDS, _PARAMS, "__match_args__", _SIGNATURE)
         self.stubs.update((name, _Fact(self, name)) for name in facts if name not in body)
         if options["eq"] and not options["frozen"] and not says_hash:
@@ -63,7 +63,7 @@ class _Unmade:
         """The methods and facts by name; they stand in the class from now on."""
         with _lock:
             if not self._made:
-                self._made = dict(vars(self._generated()))
+                self._made = self._methods()
                 of = {id(stub): name for name, stub in self.stubs.items() if hasattr(stub, "unmade")}
                 # Wherever a stub is: nodes take what fills them from `__init__`, and call it by another name.
                 for place, value in list(vars(self.cls).items()):
@@ -73,16 +73,108 @@ class _Unmade:
                     delattr(self.cls, _SIGNATURE)
         return self._made
 
-    def _generated(self) -> type:
-        """A class with the methods. It has the fields of the bases, but not the bases, which may keep a list of what inherits them."""
-        above: dict[str, Any] = {"__post_init__": None} if hasattr(self.cls, "__post_init__") else {}
+    def _methods(self) -> dict[str, Any]:
+        seen = self._seen()
+        known, params = getattr(seen, _FIELDS), getattr(seen, _PARAMS)
+        for name, value in self._options.items():  # classes that inherit this one have to be as frozen
+            setattr(params, name, value)
+        given = [f for f in known.values() if not f.type.startswith(_PSEUDO) or f.type.startswith(_INIT_VARS)]
+        found = {_FIELDS: known, _PARAMS: params, "__match_args__": tuple(f.name for f in given if f.init)}
+        compared = _values(f.name for f in fields(seen) if f.compare)
+        hashed = _values(f.name for f in fields(seen) if (f.compare if f.hash is None else f.hash))
+        shown = [f.name for f in fields(seen) if f.repr]
+        found.update(__eq__=_equality(compared), __hash__=lambda self: hash(hashed(self)), __repr__=_shown(shown))
+        if "__init__" in self.stubs:
+            found["__init__"] = _initializer(self.cls, given, self._options["frozen"])
+        for name in ("__eq__", "__hash__", "__repr__", "__init__"):
+            if name in found:
+                found[name].__qualname__, found[name].__name__ = f"{self.cls.__qualname__}.{name}", name
+        return found
+
+    def _seen(self) -> type:
+        """A class with the fields, which the standard library reads. It hasn't the bases: those may keep a list of what inherits them."""
         bases = [base for base in self.cls.__mro__[:0:-1] if _FIELDS in vars(base)]
+        above: dict[str, Any] = {}
         if bases:
             above[_FIELDS] = {name: f for base in bases for name, f in getattr(base, _FIELDS).items()}
-            above[_PARAMS] = getattr(bases[-1], _PARAMS)
-        names = {"__qualname__": self.cls.__qualname__, "__module__": self.cls.__module__, "__doc__": ""}
-        hidden = type(self.cls.__name__, (type("_", (), above),), {**names, "__annotations__": self._annotations, **self.defaults})
-        return dataclasses.dataclass(**self._options)(hidden)
+            above[_PARAMS] = _ANY_PARAMS
+            if any(getattr(base, _PARAMS).frozen != self._options["frozen"] for base in bases):
+                raise TypeError(f"{self.cls.__qualname__}: a frozen dataclass and one that isn't can't inherit each other")
+        hidden = type(self.cls.__name__, (type("_", (), above),), {**self._namespace, "__module__": self.cls.__module__, "__doc__": "-"})
+        return _seen(hidden)
+
+
+def _seen(cls: type) -> type:
+    """A class as the standard library sees it, which finds the fields and compiles nothing."""
+    return dataclasses.dataclass(init=False, repr=False, eq=False)(cls)
+
+
+_ANY_PARAMS = getattr(_seen(type("_", (), {"__doc__": "-"})), _PARAMS)
+
+
+def _values(names: Iterable[str]) -> Callable[[Any], tuple[Any, ...]]:
+    """What gives the values of fields as a tuple."""
+    wanted = tuple(names)
+    if len(wanted) > 1:
+        return attrgetter(*wanted)
+    return (lambda self: (getattr(self, wanted[0]),)) if wanted else (lambda self: ())
+
+
+def _equality(values: Callable[[Any], tuple[Any, ...]]) -> Callable[[Any, Any], Any]:
+    def equal(self: Any, other: Any) -> Any:
+        return values(self) == values(other) if other.__class__ is self.__class__ else NotImplemented
+
+    return equal
+
+
+def _shown(names: list[str]) -> Callable[[Any], str]:
+    def show(self: Any) -> str:
+        return f"{self.__class__.__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
+
+    return recursive_repr()(show)
+
+
+class _Factory:
+    """The default that signatures show of a field that a function makes."""
+
+    def __repr__(self) -> str:
+        return "<factory>"
+
+
+_FACTORY = _Factory()
+
+
+def _initializer(cls: type, given: list[Any], is_frozen: bool) -> Any:
+    """`__init__` of fields and of what is handed on to `__post_init__`, written as Python's text, in which default values are names.
+
+    def __init__(self, x, y=_d_y, z=_missing):
+        self.x = x
+        self.y = y
+        self.z = _f_z() if z is _missing else z
+    """
+    known: dict[str, Any] = {"_set": object.__setattr__, "_factory": _FACTORY}
+    params, lines = ["self"], []
+    for f in given:
+        known[f"_d_{f.name}"], known[f"_f_{f.name}"] = f.default, f.default_factory
+        if f.init:
+            default = f"=_d_{f.name}" if f.default is not MISSING else "=_factory" if f.default_factory is not MISSING else ""
+            params.append(f.name + default)
+        if f.type.startswith(_INIT_VARS):
+            continue
+        if f.default_factory is not MISSING:
+            value = f"_f_{f.name}() if {f.name} is _factory else {f.name}" if f.init else f"_f_{f.name}()"
+        elif f.init:
+            value = f.name
+        else:
+            continue
+        lines.append(f"_set(self, {f.name!r}, {value})" if is_frozen else f"self.{f.name} = {value}")
+    if hasattr(cls, "__post_init__"):
+        lines.append(f"self.__post_init__({', '.join(f.name for f in given if f.type.startswith(_INIT_VARS))})")
+    text = f"def __init__({', '.join(params)}):\n " + "\n ".join(lines or ["pass"])
+    made: dict[str, Any] = {}
+    exec(text, known, made)  # of names that are identifiers: fields of a class of Python's
+    made["__init__"].__annotations__ = {f.name: f.type for f in given if f.init} | {"return": None}
+    return made["__init__"]
 
 
 class _Fact:
@@ -124,7 +216,7 @@ def _state(self: Any) -> list[Any]:
 
 
 def _set_state(self: Any, state: list[Any]) -> None:
-    for f, value in zip(dataclasses.fields(self), state, strict=True):
+    for f, value in zip(fields(self), state, strict=True):
         object.__setattr__(self, f.name, value)
 
 
@@ -159,7 +251,7 @@ def _dataclass(
         for name in unmade.own:
             default = vars(cls).get(name)
             if isinstance(default, dataclasses.Field):
-                if default.default is dataclasses.MISSING:
+                if default.default is MISSING:
                     delattr(cls, name)
                 else:
                     setattr(cls, name, default.default)
