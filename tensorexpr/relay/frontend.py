@@ -116,11 +116,44 @@ def _exported(script: Any, infos: Sequence[tuple[Sequence[int], str]]) -> Any:
             converter = importlib.import_module("torch._export.converter")
             found = converter.TS2EPConverter(script, samples).convert()
             # Once more: the converter takes extents for unknown ones.
-            return torch.export.export(found.module(), samples)
+            return torch.export.export(_with_sizes(found.module(), samples), samples)
     except Exception as error:  # whatever PyTorch raises: its converter has no error of its own
         raise DeclarationError(
             f"PyTorch {torch.__version__} can't make an exported program of this TorchScript ({error}); {instead}"
         ) from error
+
+
+def _with_sizes(module: Any, samples: Sequence[Any]) -> Any:
+    """A graph of PyTorch with the extents of these inputs in it, and what is computed of extents and constants as numbers.
+
+    A trace has extents as tensors, which an export could say nothing of: `x.shape[1] + 0` is `item(scalar_tensor(size(x, 1)) + 0)`.
+    """
+    import torch
+
+    nodes, aten = list(module.graph.nodes), torch.ops.aten
+    known: set[Any] = set()
+    for node in nodes:
+        computed = node.op == "call_function" and node.all_input_nodes and known.issuperset(node.all_input_nodes)
+        if node.op == "get_attr" or node.target is aten.sym_size.int or computed:
+            known.add(node)
+    values: dict[Any, Any] = {}
+
+    class Sizes(torch.fx.Interpreter):  # type: ignore[misc]
+        def run_node(self, node: Any) -> Any:
+            found = super().run_node(node)
+            if node in known and node.target in (aten.sym_size.int, aten._local_scalar_dense.default):
+                values[node] = found
+            return found
+
+    Sizes(module).run(*samples)
+    for node in nodes:
+        args = torch.fx.node.map_arg((node.args, node.kwargs), lambda one: values.get(one, one))
+        node.args, node.kwargs = args
+    for node in reversed(nodes):
+        if node in values:
+            module.graph.erase_node(node)
+    module.recompile()
+    return module
 
 
 def _shape_and_dtype(info: Any, default: str) -> tuple[Sequence[int], str]:

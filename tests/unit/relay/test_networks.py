@@ -130,6 +130,27 @@ def test_a_traced_module_of_pytorch() -> None:
         relay.frontend.from_pytorch(script, [("input0", (1, 4, 8, 8))])
 
 
+def test_a_trace_that_computes_with_extents() -> None:
+    """As encoders of text do: the places of a sequence are a slice of a table, up to what a tensor says that its length is."""
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("torch._export.converter", reason="this PyTorch has no converter of TorchScript")
+
+    class Places(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("places", torch.arange(32).unsqueeze(0))
+            self.table = torch.nn.Embedding(32, 4)
+
+        def forward(self, x: Any, past: int = 0) -> Any:
+            return x + self.table(self.places[:, past : x.size(1) + past])
+
+    x = torch.randn(1, 5, 4)
+    script = torch.jit.trace(Places().eval(), x)
+    mod, params = relay.frontend.from_pytorch(script, [("x", (1, 5, 4))])
+    run = relay.create_executor("graph", mod, params=params).evaluate()
+    np.testing.assert_allclose(run(x.numpy()).numpy(), script(x).detach().numpy(), 1e-6)
+
+
 @pytest.mark.parametrize("name", ["from_tensorflow", "from_mxnet"])
 def test_frameworks_that_write_onnx_are_named(name: str) -> None:
     with pytest.raises(DeclarationError, match=f"relay.frontend.{name} isn't there; .*ONNX"):
