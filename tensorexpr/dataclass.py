@@ -79,7 +79,7 @@ class _Unmade:
         for name, value in self._options.items():  # classes that inherit this one have to be as frozen
             setattr(params, name, value)
         given = [f for f in known.values() if not f.type.startswith(_PSEUDO) or f.type.startswith(_INIT_VARS)]
-        found = {_FIELDS: known, _PARAMS: params, "__match_args__": tuple(f.name for f in given if f.init)}
+        found = {_FIELDS: known, _PARAMS: params, "__match_args__": tuple(f.name for f in given if f.init and not f.kw_only)}
         compared = _values(f.name for f in fields(seen) if f.compare)
         hashed = _values(f.name for f in fields(seen) if (f.compare if f.hash is None else f.hash))
         shown = [f.name for f in fields(seen) if f.repr]
@@ -147,18 +147,18 @@ _FACTORY = _Factory()
 def _initializer(cls: type, given: list[Any], is_frozen: bool) -> Any:
     """`__init__` of fields and of what is handed on to `__post_init__`, written as Python's text, in which default values are names.
 
-    def __init__(self, x, y=_d_y, z=_missing):
+    def __init__(self, x, y=_d_y, z=_factory):
         self.x = x
         self.y = y
-        self.z = _f_z() if z is _missing else z
+        self.z = _f_z() if z is _factory else z
     """
     known: dict[str, Any] = {"_set": object.__setattr__, "_factory": _FACTORY}
-    params, lines = ["self"], []
+    params, lines, named = ["self"], [], []
     for f in given:
         known[f"_d_{f.name}"], known[f"_f_{f.name}"] = f.default, f.default_factory
         if f.init:
             default = f"=_d_{f.name}" if f.default is not MISSING else "=_factory" if f.default_factory is not MISSING else ""
-            params.append(f.name + default)
+            (named if f.kw_only else params).append(f.name + default)
         if f.type.startswith(_INIT_VARS):
             continue
         if f.default_factory is not MISSING:
@@ -170,6 +170,7 @@ def _initializer(cls: type, given: list[Any], is_frozen: bool) -> Any:
         lines.append(f"_set(self, {f.name!r}, {value})" if is_frozen else f"self.{f.name} = {value}")
     if hasattr(cls, "__post_init__"):
         lines.append(f"self.__post_init__({', '.join(f.name for f in given if f.type.startswith(_INIT_VARS))})")
+    params += ["*", *named] if named else []
     text = f"def __init__({', '.join(params)}):\n " + "\n ".join(lines or ["pass"])
     made: dict[str, Any] = {}
     exec(text, known, made)  # of names that are identifiers: fields of a class of Python's

@@ -9,6 +9,7 @@ from ..lower.passes import ModulePass
 from ..relax import expr as graph
 from ..relax import transform as on_graphs
 from ..relax.struct_info import TensorStructInfo, TupleStructInfo
+from ..relax.transform.gradient import with_gradient
 from ..relax.transform.inline import inline_functions
 from ..tir.dtype import parse_dtype
 from ..tir.function import GlobalVar, IRModule, PrimFunc
@@ -91,10 +92,9 @@ def _derived(expr: Any, mod: IRModule | None, mode: str, kept: IRModule | None) 
     main: Any = made[_MAIN]
     # What is called is derived, too: its body stands where it is called.
     made.update_func(GlobalVar(_MAIN), inline_functions(main, others))
-    for one in (on_graphs.Normalize(), on_graphs.ConvertToDataflow(1), on_graphs.Gradient(_MAIN)):
-        made = one(made)
-    adjoint: Any = made[f"{_MAIN}_adjoint"]
-    derived: Any = function_from_graph(adjoint)
+    made = on_graphs.ConvertToDataflow(1)(on_graphs.Normalize()(made)).clone()
+    # Not by the pass, whose function has symbols of its own: here extents stay those of the parameters.
+    derived: Any = function_from_graph(with_gradient(made[_MAIN], _MAIN, made))
     _keep_kernels(derived, made, kept)
     if isinstance(derived, graph.Function):
         raise DeclarationError(

@@ -32,6 +32,7 @@ def classes(decorate: Any, options: dict[str, bool]) -> tuple[Any, Any]:
 
     @decorate(**options)
     class Point:
+        only: int = field(default=1, kw_only=True)
         x: int
         y: list[int] = field(default_factory=list)
         scale: InitVar[int] = 2  # type: ignore[assignment]  # mypy does not know what decorates it
@@ -61,7 +62,7 @@ def test_a_class_is_as_the_standard_librarys(options: dict[str, bool], is_base_f
 
 def seen(cls: Any) -> list[Any]:
     """What programs see of a class and of what it makes."""
-    one, same, other = cls(1, [2], 3), cls(1, y=[2], scale=3), cls(x=2)
+    one, same, other = cls(1, [2], 3), cls(1, y=[2], scale=3), cls(x=2, only=4)
     found: list[Any] = [one == same, one == other, one != same, one.hidden, other.y, cls.count, repr(one).partition("object at")[0]]
     found += [
         cls.__match_args__,

@@ -40,9 +40,13 @@ def parse_target(target: str) -> list[dict[str, Any]]:
     for group in groups:
         if not group or group[0].startswith("-"):
             raise TVMCException(f'--target "{target}": expected names of targets with commas between, each with its options behind it')
-        options = {}
-        for option in group[1:]:
-            name, sign, value = option.lstrip("-").partition("=")
+        options: dict[str, Any] = {}
+        name = ""
+        for word in group[1:]:
+            if name and not word.startswith("-") and options[name] is True:  # -num-cores 2
+                options[name] = word.strip("'\"")
+                continue
+            name, sign, value = word.lstrip("-").partition("=")
             options[name] = value.strip("'\"") if sign else True
         found.append({"name": group[0], "opts": options, "raw": " ".join(group), "is_tvm_target": group[0] in Target.list_kinds()})
     return found

@@ -76,6 +76,7 @@ def test_targets_with_options_hosts_and_code_generators() -> None:
     assert [one["opts"] for one in target.parse_target("mine -y='3, 4' --f, llvm -mcpu=core-avx2")] == [
         {"y": "3, 4", "f": True}, {"mcpu": "core-avx2"},
     ]  # fmt: skip
+    assert target.parse_target("llvm -num-cores 2 -mcpu=core-avx2")[0]["opts"] == {"num-cores": "2", "mcpu": "core-avx2"}
     parser = argparse.ArgumentParser()
     target.generate_target_args(parser)
     options = target.reconstruct_target_args(parser.parse_args(["--target-llvm-mcpu=znver3", "--target-cuda-max_num_threads=512"]))
