@@ -153,7 +153,9 @@ def _initializer(cls: type, given: list[Any], is_frozen: bool) -> Any:
         self.z = _f_z() if z is _factory else z
     """
     known: dict[str, Any] = {"_set": object.__setattr__, "_factory": _FACTORY}
-    params, lines, named = ["self"], [], []
+    params = ["self"]
+    lines: list[str] = []
+    named: list[str] = []
     for f in given:
         known[f"_d_{f.name}"], known[f"_f_{f.name}"] = f.default, f.default_factory
         if f.init:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -242,7 +242,7 @@ class Module:
 def test_symbols_get_values_that_something_tells() -> None:
     n, m, more = (Symbol(name, "int64") for name in ("n", "m", "more"))
     x = Var("x", TensorStructInfo((n, m)))
-    func = relax.Function((x,), x)
+    func: Any = relax.Function((x,), x)
     assert func.bind_symbolic_vars({"n": more * 2, "m": more}).params[0].struct_info.extents[1] is more
     same = Var("y", TensorStructInfo((n, Symbol("n", "int64"))))
     for made, values, text in (
@@ -252,7 +252,7 @@ def test_symbols_get_values_that_something_tells() -> None:
         (func, {"n": more * 2}, r"more \* .*2.* has the symbol more, which no parameter is told by alone"),
     ):
         with pytest.raises(DeclarationError, match=text):
-            made.bind_symbolic_vars(values)
+            cast(Any, made).bind_symbolic_vars(values)
 
 
 def test_scripts_read_names_that_modules_load_when_they_are_asked_for() -> None:

@@ -132,7 +132,7 @@ def test_a_traced_module_of_pytorch() -> None:
 
 def test_a_trace_that_computes_with_extents() -> None:
     """As encoders of text do: the places of a sequence are a slice of a table, up to what a tensor says that its length is."""
-    torch = pytest.importorskip("torch")
+    torch: Any = pytest.importorskip("torch")
     pytest.importorskip("torch._export.converter", reason="this PyTorch has no converter of TorchScript")
 
     class Places(torch.nn.Module):  # type: ignore[misc]
