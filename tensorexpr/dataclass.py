@@ -2,8 +2,8 @@
 
 The standard library's decorator compiles up to six methods of each class when its module is imported, about a millisecond every time that
 a program starts. The build of a network imports 247 such classes and uses 107 of them. Here the fields are looked at when somebody asks
-for them or a method is called; then `__init__` is compiled, and the others read the fields. All else is as there: `fields`, `replace`,
-`match`, subclasses, slots.
+for them or a method is called; then the standard library makes `__init__` alone, and the others read the fields. All else is as there:
+`fields`, `replace`, `match`, subclasses, slots.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 __all__ = ["InitVar", "asdict", "dataclass", "field", "fields", "replace"]
 
-_INIT_VARS = ("InitVar", "dataclasses.InitVar")
-_PSEUDO = ("ClassVar", "typing.ClassVar", *_INIT_VARS)
+_PSEUDO = ("ClassVar", "typing.ClassVar", "InitVar", "dataclasses.InitVar")
 _FIELDS, _PARAMS, _SIGNATURE = "__dataclass_fields__", "__dataclass_params__", "__signature__"
 _lock = threading.RLock()
 
@@ -75,41 +74,33 @@ class _Unmade:
 
     def _methods(self) -> dict[str, Any]:
         seen = self._seen()
-        known, params = getattr(seen, _FIELDS), getattr(seen, _PARAMS)
-        for name, value in self._options.items():  # classes that inherit this one have to be as frozen
-            setattr(params, name, value)
-        given = [f for f in known.values() if not f.type.startswith(_PSEUDO) or f.type.startswith(_INIT_VARS)]
-        found = {_FIELDS: known, _PARAMS: params, "__match_args__": tuple(f.name for f in given if f.init and not f.kw_only)}
+        found = {_FIELDS: getattr(seen, _FIELDS), _PARAMS: getattr(seen, _PARAMS), "__match_args__": vars(seen)["__match_args__"]}
+        for name, value in self._options.items():
+            setattr(found[_PARAMS], name, value)
         compared = _values(f.name for f in fields(seen) if f.compare)
         hashed = _values(f.name for f in fields(seen) if (f.compare if f.hash is None else f.hash))
         shown = [f.name for f in fields(seen) if f.repr]
         found.update(__eq__=_equality(compared), __hash__=lambda self: hash(hashed(self)), __repr__=_shown(shown))
+        for name in ("__eq__", "__hash__", "__repr__"):
+            found[name].__qualname__, found[name].__name__ = f"{self.cls.__qualname__}.{name}", name
         if "__init__" in self.stubs:
-            found["__init__"] = _initializer(self.cls, given, self._options["frozen"])
-        for name in ("__eq__", "__hash__", "__repr__", "__init__"):
-            if name in found:
-                found[name].__qualname__, found[name].__name__ = f"{self.cls.__qualname__}.{name}", name
+            found["__init__"] = vars(seen)["__init__"]
         return found
 
     def _seen(self) -> type:
-        """A class with the fields, which the standard library reads. It hasn't the bases: those may keep a list of what inherits them."""
+        """A class as the standard library makes it. It hasn't the bases, which may keep a list of what inherits them, but their fields."""
         bases = [base for base in self.cls.__mro__[:0:-1] if _FIELDS in vars(base)]
-        above: dict[str, Any] = {}
+        above: dict[str, Any] = {"__post_init__": None} if hasattr(self.cls, "__post_init__") else {}
         if bases:
             above[_FIELDS] = {name: f for base in bases for name, f in getattr(base, _FIELDS).items()}
-            above[_PARAMS] = _ANY_PARAMS
-            if any(getattr(base, _PARAMS).frozen != self._options["frozen"] for base in bases):
-                raise TypeError(f"{self.cls.__qualname__}: a frozen dataclass and one that isn't can't inherit each other")
-        hidden = type(self.cls.__name__, (type("_", (), above),), {**self._namespace, "__module__": self.cls.__module__, "__doc__": "-"})
-        return _seen(hidden)
-
-
-def _seen(cls: type) -> type:
-    """A class as the standard library sees it, which finds the fields and compiles nothing."""
-    return dataclasses.dataclass(init=False, repr=False, eq=False)(cls)
-
-
-_ANY_PARAMS = getattr(_seen(type("_", (), {"__doc__": "-"})), _PARAMS)
+            above[_PARAMS] = getattr(bases[-1], _PARAMS)
+        names = {
+            "__module__": self.cls.__module__,
+            "__qualname__": self.cls.__qualname__,
+            "__doc__": "-",
+        }  # else one is made of the signature
+        hidden = type(self.cls.__name__, (type("_", (), above),), {**self._namespace, **names})
+        return dataclasses.dataclass(init="__init__" in self.stubs, repr=False, eq=False, frozen=self._options["frozen"])(hidden)
 
 
 def _values(names: Iterable[str]) -> Callable[[Any], tuple[Any, ...]]:
@@ -132,52 +123,6 @@ def _shown(names: list[str]) -> Callable[[Any], str]:
         return f"{self.__class__.__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
 
     return recursive_repr()(show)
-
-
-class _Factory:
-    """The default that signatures show of a field that a function makes."""
-
-    def __repr__(self) -> str:
-        return "<factory>"
-
-
-_FACTORY = _Factory()
-
-
-def _initializer(cls: type, given: list[Any], is_frozen: bool) -> Any:
-    """`__init__` of fields and of what is handed on to `__post_init__`, written as Python's text, in which default values are names.
-
-    def __init__(self, x, y=_d_y, z=_factory):
-        self.x = x
-        self.y = y
-        self.z = _f_z() if z is _factory else z
-    """
-    known: dict[str, Any] = {"_set": object.__setattr__, "_factory": _FACTORY}
-    params = ["self"]
-    lines: list[str] = []
-    named: list[str] = []
-    for f in given:
-        known[f"_d_{f.name}"], known[f"_f_{f.name}"] = f.default, f.default_factory
-        if f.init:
-            default = f"=_d_{f.name}" if f.default is not MISSING else "=_factory" if f.default_factory is not MISSING else ""
-            (named if f.kw_only else params).append(f.name + default)
-        if f.type.startswith(_INIT_VARS):
-            continue
-        if f.default_factory is not MISSING:
-            value = f"_f_{f.name}() if {f.name} is _factory else {f.name}" if f.init else f"_f_{f.name}()"
-        elif f.init:
-            value = f.name
-        else:
-            continue
-        lines.append(f"_set(self, {f.name!r}, {value})" if is_frozen else f"self.{f.name} = {value}")
-    if hasattr(cls, "__post_init__"):
-        lines.append(f"self.__post_init__({', '.join(f.name for f in given if f.type.startswith(_INIT_VARS))})")
-    params += ["*", *named] if named else []
-    text = f"def __init__({', '.join(params)}):\n " + "\n ".join(lines or ["pass"])
-    made: dict[str, Any] = {}
-    exec(text, known, made)  # of names that are identifiers: fields of a class of Python's
-    made["__init__"].__annotations__ = {f.name: f.type for f in given if f.init} | {"return": None}
-    return made["__init__"]
 
 
 class _Fact:
