@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..errors import DeclarationError
@@ -14,9 +14,9 @@ from ..later import stand_for
 from ..relax.frontend.params import detach_params
 from ..runtime.ndarray import NDArray
 from ..tir.function import IRModule
-from .expr import Function, Var
+from .expr import Function, TupleGetItem, Var
 from .from_graph import from_graph
-from .ty import TensorType
+from .ty import TensorType, TupleType
 from .visitor import substitute
 
 Imported = tuple[IRModule, dict[str, NDArray]]
@@ -70,7 +70,9 @@ def from_pytorch(
 
     Args:
         script_module: what `torch.jit.trace` or `torch.export.export` returns, a `torch.nn.Module` or a traced `torch.fx.GraphModule`.
-        input_infos: names, and shapes or pairs of shape and dtype, of the inputs, in their order; an exported program knows its shapes.
+        input_infos: names, and shapes or pairs of shape and dtype, of the inputs, in their order, as in
+            `[("x", (2, 8)), ("state", [(1, 2, 16), (1, 2, 16)])]`, where a list or tuple of these is one input that is a tuple; an exported
+            program knows its shapes.
         custom_convert_map: names of operators -> converters.
         default_dtype: of inputs that are given by their shapes.
         use_parser_friendly_name, keep_quantized_weight, export_renamed_c_graph_path, preserve_pytorch_scopes: accepted.
@@ -82,8 +84,11 @@ def from_pytorch(
     infos = list(input_infos or ())
     if not (hasattr(script_module, "graph_signature") or hasattr(script_module, "named_parameters")):
         raise DeclarationError(f"from_pytorch reads a module of PyTorch or an exported program, not {type(script_module).__name__}")
+    inputs = [_input(one, default_dtype) for _, one in infos]
     if type(script_module).__module__.startswith(("torch.jit", "torch._C")):
-        script_module = _exported(script_module, [_shape_and_dtype(one, default_dtype) for _, one in infos])
+        script_module = _exported(script_module, inputs)
+    elif any(isinstance(one, list) for one in inputs) and not hasattr(script_module, "graph_signature"):
+        script_module = _export(script_module, inputs)
     if hasattr(script_module, "graph_signature"):
         mod = from_exported_program(
             script_module, keep_params_as_input=True, unwrap_unit_return_tuple=True, custom_convert_map=custom_convert_map
@@ -91,25 +96,23 @@ def from_pytorch(
     else:
         if not infos:
             raise DeclarationError('from_pytorch needs the inputs of a module: [("input0", (1, 3, 224, 224))]')
-        shapes = [_shape_and_dtype(one, default_dtype) for _, one in infos]
         mod = from_fx(
-            script_module, shapes, keep_params_as_input=True, unwrap_unit_return_tuple=True, custom_convert_map=custom_convert_map
+            script_module, inputs, keep_params_as_input=True, unwrap_unit_return_tuple=True, custom_convert_map=custom_convert_map
         )
     made, params = _with_params(mod)
-    return _renamed(made, [name for name, _ in infos]), params
+    return _renamed(made, {name: one for (name, _), one in zip(infos, inputs, strict=True)}), params
 
 
-def _exported(script: Any, infos: Sequence[tuple[Sequence[int], str]]) -> Any:
+def _exported(script: Any, inputs: Sequence[Any]) -> Any:
     """The exported program of a module of TorchScript, by PyTorch's own converter."""
     import torch
 
     instead = "give from_pytorch the module that was traced, or torch.export.export(module, inputs)"
-    if not infos:
+    if not inputs:
         raise DeclarationError('from_pytorch needs the inputs of a module: [("input0", (1, 3, 224, 224))]')
-    if not all(isinstance(extent, int) for shape, _ in infos for extent in shape):
+    if not all(isinstance(extent, int) for shape, _ in _leaves(inputs) for extent in shape):
         raise DeclarationError(f"a module of TorchScript is read for inputs of known shapes; {instead}")
-    # Ones rather than zeros: what divides by an input, or indexes with it, runs.
-    samples = tuple(torch.ones(tuple(shape), dtype=getattr(torch, dtype)) for shape, dtype in infos)
+    samples = _samples(inputs)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -121,6 +124,22 @@ def _exported(script: Any, infos: Sequence[tuple[Sequence[int], str]]) -> Any:
         raise DeclarationError(
             f"PyTorch {torch.__version__} can't make an exported program of this TorchScript ({error}); {instead}"
         ) from error
+
+
+def _export(module: Any, inputs: Sequence[Any]) -> Any:
+    import torch
+
+    return torch.export.export(module.eval(), _samples(inputs))
+
+
+def _samples(inputs: Sequence[Any]) -> tuple[Any, ...]:
+    """Values of the inputs. Ones rather than zeros: what divides by an input, or indexes with it, runs."""
+    import torch
+
+    def sample(one: Any) -> Any:
+        return tuple(map(sample, one)) if isinstance(one, list) else torch.ones(tuple(one[0]), dtype=getattr(torch, one[1]))
+
+    return tuple(map(sample, inputs))
 
 
 def _with_sizes(module: Any, samples: Sequence[Any]) -> Any:
@@ -156,24 +175,50 @@ def _with_sizes(module: Any, samples: Sequence[Any]) -> Any:
     return module
 
 
-def _shape_and_dtype(info: Any, default: str) -> tuple[Sequence[int], str]:
-    """A shape, or a pair of shape and dtype, as the latter."""
+def _input(info: Any, default: str) -> Any:
+    """A shape, or a pair of shape and dtype, as the latter; of a tuple of inputs, as the state of a recurrent layer, a list of these."""
     if len(info) == 2 and isinstance(info[1], str):
         return tuple(info[0]), info[1]
+    if any(isinstance(one, (tuple, list)) for one in info):
+        return [_input(one, default) for one in info]
     return tuple(info), default
 
 
-def _renamed(mod: IRModule, names: Sequence[str]) -> IRModule:
-    """The module whose first parameters have these names, by which programs set inputs."""
+def _leaves(inputs: Sequence[Any]) -> Iterator[Any]:
+    for one in inputs:
+        if isinstance(one, list):
+            yield from _leaves(one)
+        else:
+            yield one
+
+
+def _renamed(mod: IRModule, inputs: Mapping[str, Any]) -> IRModule:
+    """The module whose first parameters have these names, by which programs set inputs. Those of a tuple become one."""
     main: Any = mod["main"]
-    if len(names) > len(main.params):
-        raise DeclarationError(f"input_infos names {len(names)} inputs, {', '.join(names)}; the module has {len(main.params)}")
-    new = {old: Var(name, old.struct_info) for old, name in zip(main.params, names, strict=False)}
+    count = len(list(_leaves(list(inputs.values()))))
+    if count > len(main.params):
+        raise DeclarationError(f"input_infos names {count} inputs, {', '.join(inputs)}; the module has {len(main.params)}")
+    left = list(main.params)
+
+    def type_of(said: Any) -> Any:
+        return TupleType([type_of(one) for one in said]) if isinstance(said, list) else left.pop(0).struct_info
+
+    params = [Var(name, type_of(said)) for name, said in inputs.items()]
+    values = [value for param, said in zip(params, inputs.values(), strict=True) for value in _members(param, said)]
+    body = substitute(main.body, dict(zip(main.params, values, strict=False)))
     made = mod.clone()
-    params = tuple(new.get(one, one) for one in main.params)
-    func: Any = Function(params, substitute(main.body, new), main.ret_type, (), main.attrs)
+    func: Any = Function((*params, *left), body, main.ret_type, (), main.attrs)
     made.update_func("main", func)
     return made
+
+
+def _members(value: Any, said: Any) -> Iterator[Any]:
+    """The tensors of an input."""
+    if not isinstance(said, list):
+        yield value
+        return
+    for place, one in enumerate(said):
+        yield from _members(TupleGetItem(value, place), one)
 
 
 def get_graph_input_names(script_module: Any) -> list[str]:

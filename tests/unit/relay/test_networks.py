@@ -151,6 +151,31 @@ def test_a_trace_that_computes_with_extents() -> None:
     np.testing.assert_allclose(run(x.numpy()).numpy(), script(x).detach().numpy(), 1e-6)
 
 
+@pytest.mark.parametrize("form", ["trace", "module", "exported"])
+def test_inputs_in_tuples_are_inputs_that_are_tuples(form: str) -> None:
+    torch: Any = pytest.importorskip("torch")
+    pytest.importorskip("torch._export.converter", reason="this PyTorch has no converter of TorchScript")
+
+    class Step(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.cell = torch.nn.LSTMCell(3, 4)
+
+        def forward(self, x: Any, state: Any) -> Any:
+            return self.cell(x, state)
+
+    model, x, state = Step().eval(), torch.randn(2, 3), (torch.randn(2, 4), torch.randn(2, 4))
+    made = {"trace": torch.jit.trace, "module": lambda model, _: model, "exported": torch.export.export}[form](model, (x, state))
+    mod, params = relay.frontend.from_pytorch(made, [("x", (2, 3)), ("state", [(2, 4), ((2, 4), "float32")])])
+    assert [param.name_hint for param in mod["main"].params[:2]] == ["x", "state"]
+    module = graph_executor.GraphModule(relay.build(mod, "llvm", params=params)["default"](tvm.cpu()))
+    module.run(x=x.numpy(), state=tuple(one.numpy() for one in state))
+    for number, expected in enumerate(model(x, state)):
+        np.testing.assert_allclose(module.get_output(number).numpy(), expected.detach().numpy(), 1e-5, 1e-6)
+    with pytest.raises(DeclarationError, match="input_infos names 11 inputs, x, state; the module has 7"):
+        relay.frontend.from_pytorch(torch.export.export(model, (x, state)), [("x", (2, 3)), ("state", [(2, 4)] * 10)])
+
+
 @pytest.mark.parametrize("name", ["from_tensorflow", "from_mxnet"])
 def test_frameworks_that_write_onnx_are_named(name: str) -> None:
     with pytest.raises(DeclarationError, match=f"relay.frontend.{name} isn't there; .*ONNX"):
