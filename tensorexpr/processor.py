@@ -111,7 +111,12 @@ def host_feature_string() -> str:
 
 def host_features() -> frozenset[str]:
     """The features that this machine has."""
-    return frozenset(name[1:] for name in host_feature_string().split(",") if name.startswith("+"))
+    return _present(host_feature_string())
+
+
+@lru_cache(maxsize=1)
+def _present(features: str) -> frozenset[str]:
+    return frozenset(name[1:] for name in features.split(",") if name.startswith("+"))
 
 
 def host_sve_bits() -> int:

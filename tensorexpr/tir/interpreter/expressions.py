@@ -25,7 +25,8 @@ from .arithmetic import (
     wrapped,
 )
 from .calls import access_ptr, address_of, llvm_call, type_annotation
-from .kernels import SHUFFLES, shuffle
+from .kernels import shuffle
+from .launches import SHUFFLES
 from .machine import Machine
 from .memory_calls import assume, atomic_add, isnullptr, undef
 from .packed import call_packed, call_trace, make_array, make_shape

@@ -15,11 +15,9 @@ import numpy as np
 
 from ..arithmetic import as_int
 from ..dtype import parse_dtype, scalar_dtype, to_numpy
-from ..expr import BufferLoad, Call, IterVar, PrimExpr, StringImm, Var
+from ..expr import BufferLoad, Call, StringImm, Var
 from ..pointers import pointer_scope
 from ..reduce import CommReducer
-from ..rewriting import walk
-from ..scopes import parts
 from ..stmt import (
     Allocate,
     AssertStmt,
@@ -35,58 +33,16 @@ from ..stmt import (
     Stmt,
     While,
 )
-from ..thread import HARDWARE_TAGS, bound_tag
-from ..warp_units import ALONE, TOGETHER, WARP, WarpUnits, alone, is_fragment, together
+from ..thread import HARDWARE_TAGS
+from ..warp_units import WARP, WarpUnits, alone, is_fragment, together
 from .arithmetic import Thunk
+from .launches import ALLREDUCE, SHUFFLES, SYNC, accesses, calls_in, inner_statements, launch_of, meets, runs_together, shared_memory
 from .machine import Machine
 from .storage import InterpreterError, RaceWatch, Storage
 from .thread_watch import ThreadWatch
 
-SYNC, ALLREDUCE = "tir.tvm_storage_sync", "tir.tvm_thread_allreduce"
-SHUFFLES = ("tir.tvm_warp_shuffle", "tir.tvm_warp_shuffle_up", "tir.tvm_warp_shuffle_down")
 Boxes = dict[int, tuple[tuple[int, ...], tuple[int, ...]]]
 Action = Callable[[Sequence[int]], None]  # for the threads of these numbers
-
-
-def launch_of(stmt: Stmt) -> tuple[str, Var, PrimExpr, Stmt] | None:
-    """The tag, variable, number and body of the threads of a grid that a statement starts."""
-    if isinstance(stmt, AttrStmt) and stmt.attr_key == "thread_extent" and isinstance(stmt.node, IterVar):
-        if stmt.node.thread_tag in HARDWARE_TAGS:
-            return stmt.node.thread_tag, stmt.node.var, stmt.value, stmt.body
-    elif isinstance(stmt, For) and bound_tag(stmt) in HARDWARE_TAGS:
-        return str(bound_tag(stmt)), stmt.loop_var, stmt.extent, stmt.body
-    return None
-
-
-def _inner(stmt: Stmt) -> Iterator[Stmt]:
-    yield stmt
-    for body in parts(stmt).bodies:
-        yield from _inner(body)
-
-
-def _calls(stmt: Stmt, names: Sequence[str]) -> list[Call]:
-    """The calls of these names that stand directly in a statement, inner ones first."""
-    return [node for expr in parts(stmt).exprs for node in walk(expr) if isinstance(node, Call) and node.op in names]
-
-
-def meets(stmt: Stmt) -> bool:
-    """Whether threads meet in a statement: at a barrier, a reduction or an exchange of values."""
-    return any(_calls(inner, (SYNC, ALLREDUCE, *SHUFFLES, *TOGETHER)) for inner in _inner(stmt))
-
-
-def _shared(kernel: Stmt) -> set[Var]:
-    """The memory of a kernel's own that its threads share. What is handed on between kernels isn't among it."""
-    own = {inner.buffer_var for inner in _inner(kernel) if isinstance(inner, Allocate)}
-    return {pointer for pointer in own if pointer_scope(pointer).split(".")[0] in ("shared", "warp")}
-
-
-def _accesses(stmt: Stmt, memory: set[Var]) -> bool:
-    for inner in _inner(stmt):
-        own = parts(inner)
-        buffers = [*own.buffers, *(node.buffer for expr in own.exprs for node in walk(expr) if isinstance(node, BufferLoad))]
-        if any(buffer.data in memory for buffer in buffers):
-            return True
-    return False
 
 
 class Kernel:
@@ -97,7 +53,7 @@ class Kernel:
         stmt = alone(stmt, self._lane)
         self._slots: dict[str, list[int]] = {}
         self._extents: dict[str, Thunk] = {}
-        for inner in _inner(stmt):
+        for inner in inner_statements(stmt):
             launch = launch_of(inner)
             if launch is not None:
                 self._slots.setdefault(launch[0], []).append(machine.slot(launch[1]))
@@ -105,9 +61,9 @@ class Kernel:
             if (call := together(inner)) is not None:
                 self._units.note(call)
         self._tag_of = {slot: tag for tag, slots in self._slots.items() for slot in slots}
-        self._planned = any(_calls(inner, (SYNC,)) for inner in _inner(stmt))
-        self._shared = _shared(stmt)
-        self._reduces = any(_calls(inner, (ALLREDUCE,)) for inner in _inner(stmt))
+        self._planned = any(calls_in(inner, (SYNC,)) for inner in inner_statements(stmt))
+        self._shared = shared_memory(stmt)
+        self._reduces = any(calls_in(inner, (ALLREDUCE,)) for inner in inner_statements(stmt))
         self._reducer: CommReducer | None = None
         self._current = 0
         self._cells: list[list[Any]] = []  # of each thread
@@ -243,9 +199,9 @@ class Kernel:
 
     def _waits(self, stmt: Stmt) -> bool:
         """Whether statements in this one wait for each other, as no barriers are planned yet."""
-        if self._planned or not any(isinstance(inner, SeqStmt) or launch_of(inner) is not None for inner in _inner(stmt)):
+        if self._planned or not any(isinstance(inner, SeqStmt) or launch_of(inner) is not None for inner in inner_statements(stmt)):
             return False
-        return self._reduces or _accesses(stmt, self._shared)
+        return self._reduces or accesses(stmt, self._shared)
 
     def _piece(self, stmt: Stmt) -> Action:
         body = self._machine.run(stmt)
@@ -401,7 +357,7 @@ class Kernel:
 
     def _offering(self, stmt: Stmt) -> Action:
         """The exchanges of a statement: every thread offers its value, and finds out what it gets."""
-        offers = [(call, [self._machine.compile(arg) for arg in call.args[1:4]]) for call in _calls(stmt, SHUFFLES)]
+        offers = [(call, [self._machine.compile(arg) for arg in call.args[1:4]]) for call in calls_in(stmt, SHUFFLES)]
 
         def run(active: Sequence[int]) -> None:
             for call, operands in offers:
@@ -505,14 +461,8 @@ class Kernel:
 
 
 def run_kernel(machine: Machine, stmt: Stmt) -> Thunk | None:
-    """The action of a kernel whose threads meet or share memory; None for any other statement.
-
-    Loops over threads share none: each iteration may run to its end.
-    """
-    if machine.kernel is not None or launch_of(stmt) is None:
-        return None
-    runs_together = meets(stmt) or (isinstance(stmt, AttrStmt) and _shared(stmt)) or any(_calls(inner, ALONE) for inner in _inner(stmt))
-    return Kernel(machine, stmt).run if runs_together else None
+    """The action of a kernel whose threads meet or share memory; None for any other statement."""
+    return Kernel(machine, stmt).run if machine.kernel is None and runs_together(stmt) else None
 
 
 def shuffle(machine: Machine, node: Call) -> Thunk:
