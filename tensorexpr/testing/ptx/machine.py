@@ -258,17 +258,15 @@ class Block:
         self, at: int, lanes: Array, ready: dict[int, Array], waiting: dict[int, Array], held: dict[int, Array], live: Array
     ) -> None:
         """Run threads from an instruction on until they part, wait, end, or reach the place of others."""
-        program, kinds, steps, instructions = self.program, self.program.kinds, self.program.steps, self.kernel.instructions
-        runs = program.runs
-        whole = None if len(lanes) == self.size else lanes
-        warps = len(np.unique(lanes // _WARP))
-        by_name, counters, end = self.counters.by_name, self.counters, len(program.steps)
-        first = at
+        program, counters, by_name = self.program, self.counters, self.counters.by_name
+        whole, warps = self._extent(lanes)
+        end, has_run = len(program.steps), False
         while at < end:
-            if at != first and at in program.leaders and (at in ready or (ready and min(ready) < at)):
+            if has_run and at in program.leaders and ready and min(ready) <= at:
                 break
-            self.at, kind, one = at, kinds[at], instructions[at]
-            several = runs.get(at) if not self.poison else None
+            self.at, has_run = at, True
+            kind, one = program.kinds[at], self.kernel.instructions[at]
+            several = program.runs.get(at) if not self.poison else None
             if several is not None and (kind == "" or (at not in held and self._complete(lanes, live).all())):
                 counters.instructions += warps * several.count
                 by_name[one.words[0]] = by_name.get(one.words[0], 0) + warps * several.count
@@ -277,62 +275,66 @@ class Block:
                 continue
             counters.instructions += warps
             by_name[one.words[0]] = by_name.get(one.words[0], 0) + warps
-            if kind == "":
-                if one.guard or self.poison:
-                    self._run_step(steps[at], one, whole)
-                else:
-                    steps[at](self, whole)  # type: ignore[misc]  # what isn't "" is no step
-                at += 1
-            elif kind == "bra":
-                taken, rest = self._parted(one, lanes)
-                if len(rest) == 0:
-                    at = program.targets[at]
-                    if ready and min(ready) <= at:
-                        break
-                elif len(taken) == 0:
-                    at += 1
-                else:
-                    _join(ready, program.targets[at], taken)
-                    _join(ready, at + 1, rest)
-                    return
-            elif kind == "ret":
-                ending, lanes = self._parted(one, lanes)
-                live[ending] = False
-                if len(lanes) == 0:
-                    return
-                whole, at = lanes, at + 1
-            elif kind == "bar":
+            if kind == "bar":
                 _join(waiting, at, lanes)
                 return
-            elif kind == "phase":
-                places, parities = program.waits[at](self, whole)
-                done = self.barriers.passed(places, parities, lanes)
-                if not done.all():
-                    _join(self.parked, at, lanes[~done])
-                    lanes = lanes[done]
-                    if len(lanes) == 0:
-                        return
-                    whole, warps = lanes, len(np.unique(lanes // _WARP))
-                self._run_step(steps[at], one, whole)
-                at += 1
-            else:
-                if at in held:  # others of the warp, which came another way
-                    lanes = np.sort(np.concatenate([lanes, held.pop(at)]))
-                    whole, warps = None if len(lanes) == self.size else lanes, len(np.unique(lanes // _WARP))
-                complete = self._complete(lanes, live, 4 * _WARP if one.words[0] == "wgmma" else _WARP)
-                if not complete.all():
-                    _join(held, at, lanes[~complete])
-                    lanes = lanes[complete]
-                    if len(lanes) == 0:
-                        return
-                    whole = lanes
-                    warps = len(np.unique(lanes // _WARP))
-                self._run_step(steps[at], one, whole)
-                at += 1
+            if kind == "bra":
+                target = self._branch(one, at, lanes, ready)
+                if target is None:
+                    return
+                at = target
+                continue
+            if kind != "":
+                going = self._going_on(kind, at, lanes, held, live)
+                if len(going) == 0:
+                    return
+                if going is not lanes:
+                    lanes = going
+                    whole, warps = self._extent(lanes)
+            if kind == "" and not (one.guard or self.poison):
+                program.steps[at](self, whole)  # type: ignore[misc]  # what isn't "" may be no step
+            elif kind != "ret":
+                self._run_step(program.steps[at], one, whole)
+            at += 1
         if at < end:
             _join(ready, at, lanes)
         else:
             live[lanes] = False
+
+    def _extent(self, lanes: Array) -> tuple[Array | None, int]:
+        """The threads as steps take them, None for all of the block, and the number of their warps."""
+        return None if len(lanes) == self.size else lanes, len(np.unique(lanes // _WARP))
+
+    def _branch(self, one: Instruction, at: int, lanes: Array, ready: dict[int, Array]) -> int | None:
+        """Where all of the threads go on; None if they part."""
+        target = self.program.targets[at]
+        taken, rest = self._parted(one, lanes)
+        if len(rest) == 0:
+            return target
+        if len(taken) == 0:
+            return at + 1
+        _join(ready, target, taken)
+        _join(ready, at + 1, rest)
+        return None
+
+    def _going_on(self, kind: str, at: int, lanes: Array, held: dict[int, Array], live: Array) -> Array:
+        """The threads that go on at an instruction that ends some, or that some wait at: for a phase, or for the others of their warp."""
+        one = self.kernel.instructions[at]
+        if kind == "ret":
+            ending, rest = self._parted(one, lanes)
+            live[ending] = False
+            return rest
+        if kind == "phase":
+            places, parities = self.program.waits[at](self, None if len(lanes) == self.size else lanes)
+            done, waiting = self.barriers.passed(places, parities, lanes), self.parked
+        else:
+            if at in held:  # others of the warp, which came another way
+                lanes = np.sort(np.concatenate([lanes, held.pop(at)]))
+            done, waiting = self._complete(lanes, live, 4 * _WARP if one.words[0] == "wgmma" else _WARP), held
+        if done.all():
+            return lanes
+        _join(waiting, at, lanes[~done])
+        return lanes[done]
 
     def _run_step(self, step: Step | None, one: Instruction, lanes: Array | None) -> None:
         assert step is not None
