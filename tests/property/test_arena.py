@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tensorexpr.errors import InternalError
 from tensorexpr.relax.runtime.memory import ALIGNMENT, Arena, Lifetime, check, largest_sum, place
+from tests.effort import share_of
 
 SIZES = st.one_of(st.integers(0, 200), st.sampled_from([64, 4096, 100_000]), st.integers(1, 1 << 22))
 LIVES = st.lists(
@@ -15,7 +16,7 @@ LIVES = st.lists(
 )
 
 
-@settings(deadline=None, derandomize=True, max_examples=200)
+@settings(deadline=None, derandomize=True, max_examples=share_of(200))
 @given(LIVES)
 def test_values_that_live_together_lie_apart(values: list[Lifetime]) -> None:
     arena = place(values)
@@ -30,7 +31,7 @@ def test_values_that_live_together_lie_apart(values: list[Lifetime]) -> None:
     assert arena.size <= 1.15 * largest_sum(values)
 
 
-@settings(deadline=None, derandomize=True, max_examples=100)
+@settings(deadline=None, derandomize=True, max_examples=share_of(100))
 @given(LIVES.filter(lambda lives: len(lives) > 1), st.data())
 def test_the_checker_finds_what_overlaps(values: list[Lifetime], data: st.DataObject) -> None:
     arena = place(values)

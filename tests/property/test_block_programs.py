@@ -21,8 +21,9 @@ from tensorexpr.tir.rewriting import post_order_rewrite
 from tensorexpr.tir.verify import verify_well_formed
 from tests import programs
 from tests.block_programs import DECLARED, TRUE, axis, function, guarded_copy, loop, tiles
+from tests.effort import share_of
 
-SOME = settings(max_examples=40, deadline=None, derandomize=True)
+SOME = settings(max_examples=share_of(40), deadline=None, derandomize=True)
 Computed = tuple[tir.Buffer, tir.PrimExpr, list[tuple[tir.Buffer, tir.PrimExpr]]]
 # Scans and the like are no blocks.
 OF_COMPUTES = compute_dags().filter(lambda dag: {type(op) for op in post_dfs_order(dag.outputs)} <= {ComputeOp, PlaceholderOp})
@@ -36,7 +37,7 @@ def test_create_prim_func_computes_what_the_tensors_say(data: st.DataObject) -> 
     assert_func_correct(te.create_prim_func(dag.tensors), dag.tensors)
 
 
-@settings(max_examples=12, deadline=None, derandomize=True)
+@settings(max_examples=share_of(12), deadline=None, derandomize=True)
 @given(st.data())
 def test_indices_of_64_bits_change_nothing(data: st.DataObject) -> None:
     dag = data.draw(OF_COMPUTES)
@@ -46,7 +47,7 @@ def test_indices_of_64_bits_change_nothing(data: st.DataObject) -> None:
     assert_func_correct(func, dag.tensors)
 
 
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=share_of(15), deadline=None, derandomize=True)
 @given(n=EXTENTS, m=EXTENTS)
 def test_symbolic_sizes(n: int, m: int) -> None:
     rows, columns = te.var("n"), te.var("m")
@@ -57,7 +58,7 @@ def test_symbolic_sizes(n: int, m: int) -> None:
     assert_func_correct(te.create_prim_func([a, out]), [a, out], sizes=[{rows: n, columns: m}])
 
 
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=share_of(20), deadline=None, derandomize=True)
 @given(n=EXTENTS, halo=st.integers(0, 2), parallel=st.booleans(), tile=st.sampled_from([1, 2, 4]))
 def test_a_producer_inside_its_consumers_loop_gets_storage_for_what_one_iteration_reads(
     n: int, halo: int, parallel: bool, tile: int
@@ -98,7 +99,7 @@ def block(name: str, extent: int, value: tir.PrimExpr, body: Callable[[tir.Var],
     return tir.BlockRealize((value,), TRUE, tir.Block((vi,), regions, (write,), name, tir.BufferStore(target, stored, (vi.var,))))
 
 
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=share_of(20), deadline=None, derandomize=True)
 @given(order=st.permutations([0, 1, 2]), split=st.sampled_from([None, 3, 4, 5]), sizes=st.tuples(EXTENTS, EXTENTS, EXTENTS))
 def test_reductions_in_any_order_of_loops(order: list[int], split: int | None, sizes: tuple[int, int, int]) -> None:
     """C = A @ B with loops in any order, and the reduction split so that its end is guarded."""

@@ -16,6 +16,7 @@ from tensorexpr.schedule import create_schedule
 from tensorexpr.te.tensor import Tensor
 from tensorexpr.testing.check import assert_schedule_correct
 from tensorexpr.tir.expr import IntImm, PrimExpr, Range, Var
+from tests.effort import share_of
 
 from .index_expressions import assert_same_value, points
 
@@ -93,7 +94,7 @@ def conditional_sums(draw: st.DrawFn) -> PrimExpr:
     return total if divisor is None else te.floordiv(total, divisor) + te.floormod(total, divisor)
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=share_of(150), deadline=None, derandomize=True)
 @given(conditional_sums())
 def test_7_the_algebra_of_converted_conditions(expr: PrimExpr) -> None:
     assert_same_value(expr, Analyzer(RANGES).simplify(expr), points(RANGES))

@@ -16,6 +16,7 @@ from tensorexpr.tir.function import PrimFunc
 from tensorexpr.tir.interpreter import interpret
 
 from ..c_compiler import C, in_c, needs_compiler, strictly
+from ..effort import share_of
 from .test_codegen_expressions import functions_of_expressions, same_bits
 from .test_codegen_programs import programs
 
@@ -57,7 +58,7 @@ def test_schedules_in_c_compute_what_is_declared() -> None:
     functions: dict[str, PrimFunc] = {}
     cases: list[tuple[Any, tuple[Tensor, ...]]] = []
 
-    @settings(_FEW, max_examples=20)
+    @settings(_FEW, max_examples=share_of(20))
     @given(st.data())
     def draw(data: st.DataObject) -> None:
         dag = data.draw(compute_dags())

@@ -42,6 +42,7 @@ from tensorexpr.tir.expr import (
 from tensorexpr.tir.function import PrimFunc
 from tensorexpr.tir.interpreter import interpret
 from tensorexpr.tir.stmt import seq
+from tests.effort import share_of
 
 from ..unit.codegen.harness import compile_function, flat, load, primfunc, ramp, store
 
@@ -150,7 +151,7 @@ def same_bits(got: Sequence[Any], expected: Sequence[Any]) -> bool:
     return all(map(_same, got, expected))
 
 
-@settings(deadline=None, derandomize=True, max_examples=150)
+@settings(deadline=None, derandomize=True, max_examples=share_of(150))
 @given(functions_of_expressions())
 def test_compiled_expressions_equal_interpreted_ones(drawn: tuple[PrimFunc, list[Any]]) -> None:
     func, arrays = drawn
@@ -160,7 +161,7 @@ def test_compiled_expressions_equal_interpreted_ones(drawn: tuple[PrimFunc, list
     assert same_bits(compiled, interpreted), func
 
 
-@settings(deadline=None, derandomize=True, max_examples=60)
+@settings(deadline=None, derandomize=True, max_examples=share_of(60))
 @given(st.lists(st.integers(-(1 << 31), (1 << 31) - 1), min_size=8, max_size=8), st.sampled_from((-100, -16, -7, -1, 1, 3, 5, 8, 12, 1000)))
 def test_floor_division_and_remainder_recompose(values: list[int], divisor: int) -> None:
     a, out = flat("a", 8, "int32"), flat("out", 24, "int32")

@@ -18,6 +18,7 @@ from tensorexpr.tir.expr import Broadcast, IntImm, PrimExpr, Var
 from tensorexpr.tir.function import PrimFunc
 from tensorexpr.tir.interpreter import interpret
 from tensorexpr.tir.stmt import Allocate, For, ForKind, IfThenElse, LetStmt, Stmt, seq
+from tests.effort import share_of
 
 from ..unit.codegen.harness import compile_function, flat, load, primfunc, ramp, store
 
@@ -148,7 +149,7 @@ def programs(draw: st.DrawFn) -> tuple[PrimFunc, list[Any], int]:
     return func, [rng.integers(-20, 20, SIZE).astype(np.int32) for _ in range(3)], draw(st.integers(0, 7))
 
 
-@settings(deadline=None, derandomize=True, max_examples=80)
+@settings(deadline=None, derandomize=True, max_examples=share_of(80))
 @given(programs(), st.booleans())
 def test_compiled_programs_equal_interpreted_ones(drawn: tuple[PrimFunc, list[Any], int], optimise: bool) -> None:
     func, arrays, count = drawn
@@ -159,7 +160,7 @@ def test_compiled_programs_equal_interpreted_ones(drawn: tuple[PrimFunc, list[An
         assert (have == want).all(), func
 
 
-@settings(deadline=None, derandomize=True, max_examples=40)
+@settings(deadline=None, derandomize=True, max_examples=share_of(40))
 @given(st.data())
 def test_parallel_programs_equal_interpreted_ones(data: st.DataObject) -> None:
     """Each iteration writes a row of its own, through whatever is private to it."""

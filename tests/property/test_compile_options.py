@@ -18,6 +18,7 @@ from tensorexpr.te.reference import evaluate
 from tensorexpr.te.tensor import Tensor
 from tensorexpr.testing import assert_close, random_inputs, tolerance_of
 from tensorexpr.testing.strategies import compute_dags, schedules
+from tests.effort import share_of
 from tests.programs import conv_relu, matmul_add, softmax
 
 OPTIONS: tuple[dict[str, Any], ...] = (
@@ -48,7 +49,7 @@ def check(s: Schedule, args: list[Tensor], inputs: dict[Tensor, Any], target: st
         assert_close(array, value, tolerance_of(tensor), f"{tensor.name} with {options} for {target}")
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=share_of(60), deadline=None, derandomize=True)
 @given(st.data(), st.sampled_from(OPTIONS), st.sampled_from(TARGETS))
 def test_38_random_programs(data: st.DataObject, options: dict[str, Any], target: str) -> None:
     dag = data.draw(compute_dags())

@@ -15,6 +15,7 @@ from tensorexpr.errors import ScheduleError
 from tensorexpr.lower.phase0.views import InferBound
 from tensorexpr.schedule import create_schedule
 from tensorexpr.tir.expr import IntImm, IterVar, Range, Var
+from tests.effort import share_of
 
 from .index_expressions import lane
 
@@ -73,7 +74,7 @@ def bounding(points: set[Point]) -> list[tuple[int, int]]:
     return [(min(column), max(column) - min(column) + 1) for column in zip(*points, strict=True)]
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=share_of(150), deadline=None, derandomize=True)
 @given(reads=READS, extents=EXTENTS, fi=st.integers(1, 4), fj=st.integers(1, 4), order=st.permutations(range(5)), at=st.integers(0, 4))
 @example(reads=[((2, 0, 1, 0), (0, 1, 0, 0))], extents=(5, 4, 3), fi=2, fj=4, order=[0, 1, 2, 3, 4], at=0)
 @example(reads=[((0, 0, 0, 0), (1, 0, 0, 2))], extents=(3, 1, 1), fi=2, fj=1, order=[2, 1, 0, 3, 4], at=0)
@@ -128,7 +129,7 @@ def test_8_the_box_is_what_is_read(reads: list[Read], extents: tuple[int, int, i
         )
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=share_of(60), deadline=None, derandomize=True)
 @given(n=st.integers(2, 8), factor=st.integers(1, 4), first=st.integers(1, 3), second=st.integers(0, 3), inner=st.booleans())
 def test_8_boxes_of_boxes(n: int, factor: int, first: int, second: int, inner: bool) -> None:
     """A stage read by a stage that is itself computed at a loop: its box is what the other one's box reads."""

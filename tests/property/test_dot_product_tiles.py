@@ -22,6 +22,7 @@ from tensorexpr.te.tensor import Tensor
 from tensorexpr.testing.check import assert_schedule_correct
 from tensorexpr.tune.features import extract
 from tensorexpr.tune.population import sample
+from tests.effort import share_of
 
 MACHINE = Target("llvm -mcpu=znver5 -num-cores=2")
 TYPES = {"bytes": ("uint8", "int8", "int32"), "halves": ("bfloat16", "bfloat16", "float32")}
@@ -80,7 +81,7 @@ CONTRACTIONS = st.one_of(
 )
 
 
-@settings(deadline=None, derandomize=True, max_examples=16)
+@settings(deadline=None, derandomize=True, max_examples=share_of(16))
 @given(CONTRACTIONS, st.sampled_from(LayoutRewriteOption), st.integers(0, 1000))
 def test_sampled_tiles_are_right(tensors: list[Tensor], option: LayoutRewriteOption, seed: int) -> None:
     dag, rng = ComputeDAG(tensors), np.random.default_rng(seed)

@@ -21,6 +21,7 @@ from tensorexpr.testing.check import assert_schedule_correct
 from tensorexpr.testing.strategies import compute_dags, schedules
 from tensorexpr.tir.buffer import Buffer
 from tensorexpr.tir.stmt import Stmt
+from tests.effort import share_of
 
 Body = Callable[[list[Buffer], list[Buffer]], Any]
 
@@ -79,7 +80,7 @@ def extern_dags(draw: st.DrawFn) -> tuple[Tensor, ...]:
     return (*dag.inputs, last)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=share_of(40), deadline=None, derandomize=True)
 @given(st.data())
 def test_externs_among_scheduled_computes(data: st.DataObject) -> None:
     tensors = data.draw(extern_dags())
@@ -89,7 +90,7 @@ def test_externs_among_scheduled_computes(data: st.DataObject) -> None:
     assert_schedule_correct(schedule, args, seed=data.draw(st.integers(0, 99)))
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=share_of(30), deadline=None, derandomize=True)
 @given(extern_dags())
 def test_json_keeps_externs(tensors: tuple[Tensor, ...]) -> None:
     text = json.dumps(dag_to_json([tensors[-1]]))

@@ -21,8 +21,9 @@ from tensorexpr.te.operation import ComputeOp, PlaceholderOp
 from tensorexpr.testing.check_func import assert_func_correct
 from tensorexpr.testing.strategies import compute_dags, schedules
 from tensorexpr.tir.structural import structural_equal
+from tests.effort import share_of
 
-SOME = settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+SOME = settings(max_examples=share_of(60), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 OF_COMPUTES = compute_dags().filter(lambda dag: {type(op) for op in post_dfs_order(dag.outputs)} <= {ComputeOp, PlaceholderOp})
 
 

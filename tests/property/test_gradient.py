@@ -14,13 +14,14 @@ from tensorexpr.testing import random_array, random_inputs
 from tensorexpr.testing.check import assert_schedule_correct
 from tensorexpr.testing.strategies import DagCase, compute_dags
 from tensorexpr.testing.strategies.dags import extents_of
+from tests.effort import share_of
 
 LAYERS = ("unary_float", "binary", "reduction", "matmul", "convolution", "transpose", "reshape", "slice")
 _QUIET = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
 _STEP = 1e-6
 
 
-@settings(deadline=None, derandomize=True, max_examples=120, suppress_health_check=_QUIET)
+@settings(deadline=None, derandomize=True, max_examples=share_of(120), suppress_health_check=_QUIET)
 @given(compute_dags(max_ops=4, layers=LAYERS, dtypes=("float64",)), st.integers(0, 100))
 def test_slope_in_a_random_direction(case: DagCase, seed: int) -> None:
     output, inputs = case.results[0], list(case.inputs)
@@ -37,7 +38,7 @@ def test_slope_in_a_random_direction(case: DagCase, seed: int) -> None:
     assert abs(found - expected) <= 1e-6 * (1.0 + scale)
 
 
-@settings(deadline=None, derandomize=True, max_examples=40, suppress_health_check=_QUIET)
+@settings(deadline=None, derandomize=True, max_examples=share_of(40), suppress_health_check=_QUIET)
 @given(compute_dags(max_ops=3, layers=LAYERS, dtypes=("float64",)), st.integers(0, 100))
 def test_a_head_is_multiplied_with_the_jacobian(case: DagCase, seed: int) -> None:
     output, inputs = case.results[0], list(case.inputs)
@@ -50,7 +51,7 @@ def test_a_head_is_multiplied_with_the_jacobian(case: DagCase, seed: int) -> Non
         np.testing.assert_allclose(product, expected, rtol=1e-9, atol=1e-9 * (1.0 + np.abs(expected).max(initial=0.0)))
 
 
-@settings(deadline=None, derandomize=True, max_examples=12, suppress_health_check=_QUIET)
+@settings(deadline=None, derandomize=True, max_examples=share_of(12), suppress_health_check=_QUIET)
 @given(compute_dags(max_ops=3, layers=LAYERS, dtypes=("float64", "float32")), st.integers(0, 100))
 def test_gradients_lower_and_run(case: DagCase, seed: int) -> None:
     output = case.results[0]

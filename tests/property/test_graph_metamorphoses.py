@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tensorexpr import relax
 from tensorexpr.relax import BlockBuilder, TensorStructInfo, Var, op
+from tests.effort import share_of
 
 from .test_graphs import STEPS
 
@@ -65,7 +66,7 @@ plans = st.lists(
 )
 
 
-@settings(deadline=None, derandomize=True, max_examples=12)
+@settings(deadline=None, derandomize=True, max_examples=share_of(12))
 @given(plans, st.integers(0, 100))
 def test_37_detours_change_nothing(plan: Plan, seed: int) -> None:
     rng = np.random.default_rng(seed)

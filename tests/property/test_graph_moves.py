@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tensorexpr import relax
 from tensorexpr.relax import BlockBuilder, TensorStructInfo, Var, op
 from tensorexpr.relax.evaluator import Evaluator
+from tests.effort import share_of
 
 BEHIND: tuple[Any, ...] = (
     lambda y, b: y,
@@ -44,7 +45,7 @@ def products(draw: st.DrawFn) -> Any:
     return bb.get(), [*shapes, [columns]]
 
 
-@settings(deadline=None, derandomize=True, max_examples=15)
+@settings(deadline=None, derandomize=True, max_examples=share_of(15))
 @given(products(), st.integers(0, 100))
 def test_products_between_transposes(case: Any, seed: int) -> None:
     mod, shapes = case

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tensorexpr import relax
 from tensorexpr.relax import BlockBuilder, TensorStructInfo, Var, op
 from tensorexpr.relax.evaluator import Evaluator
+from tests.effort import share_of
 
 Case = tuple[Callable[..., Any], list[Any]]
 
@@ -60,7 +61,7 @@ def cases(draw: st.DrawFn) -> Case:
     return lambda a: op.image.resize(a, target, axes, method, mode, antialias=smooth), [x.astype("float32")]
 
 
-@settings(deadline=None, derandomize=True, max_examples=30)
+@settings(deadline=None, derandomize=True, max_examples=share_of(30))
 @given(cases())
 def test_the_machine_agrees_with_the_evaluator(case: Case) -> None:
     make, arrays = case

@@ -14,6 +14,7 @@ from tensorexpr.relax import BlockBuilder, TensorStructInfo, Var, analysis, op
 from tensorexpr.relax.evaluator import Evaluator
 from tensorexpr.script import from_source
 from tensorexpr.tir.expr import Var as Symbol
+from tests.effort import share_of
 
 WEIGHTS = [relax.const(np.linspace(0.5, 1.5, 4).astype("float32")), relax.const(np.linspace(-1, 1, 16).reshape(4, 4).astype("float32"))]
 # Operators on tensors of shape (n, 4), to tensors of that shape.
@@ -80,7 +81,7 @@ PASSES: tuple[Any, ...] = (
 )
 
 
-@settings(deadline=None, derandomize=True, max_examples=12)
+@settings(deadline=None, derandomize=True, max_examples=share_of(12))
 @given(graphs(), st.integers(0, 100))
 def test_passes_and_machine_agree_with_the_evaluator(case: tuple[Any, int], seed: int) -> None:
     mod, rows = case

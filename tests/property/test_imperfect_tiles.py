@@ -16,6 +16,7 @@ from tensorexpr.te.tensor import Tensor
 from tensorexpr.testing.check import assert_schedule_correct
 from tensorexpr.testing.strategies import compute_dags, schedules
 from tensorexpr.tir.expr import IterVar
+from tests.effort import share_of
 
 EXTENTS = st.sampled_from((1, 2, 3, 5, 7, 11, 13, 17, 19))
 FACTORS = st.sampled_from((1, 2, 3, 4, 5, 6, 7, 8, 14, 16))
@@ -69,7 +70,7 @@ def _check(program: Program, compiled: bool) -> None:
     assert_schedule_correct(s, args, compiled=compiled)
 
 
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=share_of(20), deadline=None, derandomize=True)
 @given(windows(), st.integers(0, 3))
 def test_12_windows_in_uneven_tiles(program: Program, native: int) -> None:
     _check(program, native == 0)
@@ -108,14 +109,14 @@ def borders(draw: st.DrawFn) -> Program:
     return s, [x, f, c]
 
 
-@settings(max_examples=26, deadline=None, derandomize=True)
+@settings(max_examples=share_of(26), deadline=None, derandomize=True)
 @given(borders(), st.integers(0, 3))
 def test_12_borders_in_uneven_tiles(program: Program, native: int) -> None:
     s, args = program
     assert_schedule_correct(s, args, compiled=native == 0)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=share_of(40), deadline=None, derandomize=True)
 @given(st.data())
 def test_10_whole_local_tiles(data: st.DataObject) -> None:
     """Random programs under the pass that computes tiles whole where it can prove that no one can tell."""

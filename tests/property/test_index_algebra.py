@@ -14,6 +14,7 @@ from tensorexpr.arith.iter_map import detect_iter_map, inverse_affine_iter_map, 
 from tensorexpr.tir.dtype import int_limits
 from tensorexpr.tir.expr import Add, Call, Div, FloorDiv, FloorMod, IntImm, Max, Min, Mod, PrimExpr, Range, Select, Sub, Var
 from tensorexpr.tir.rewriting import walk
+from tests.effort import share_of
 
 from .index_expressions import (
     COMPARE,
@@ -35,7 +36,7 @@ from .index_expressions import (
     values,
 )
 
-SETTINGS = settings(deadline=None, derandomize=True, max_examples=150)
+SETTINGS = settings(deadline=None, derandomize=True, max_examples=share_of(150))
 SEEDS = st.integers(0, 1 << 48)
 
 DTYPES = st.sampled_from(["int32", "int32", "int64", "int8", "uint8", "int16", "uint32"])
@@ -88,7 +89,7 @@ def test_1_unknown_variables_wrap_like_the_machine(seed: int) -> None:
         assert all(values(expr, envs))
 
 
-@settings(SETTINGS, max_examples=80)
+@settings(SETTINGS, max_examples=share_of(80))
 @given(SEEDS)
 def test_1_symbolic_ranges_and_constraints(seed: int) -> None:
     rng = random.Random(seed)
@@ -104,7 +105,7 @@ def test_1_symbolic_ranges_and_constraints(seed: int) -> None:
     assert all(value is None or holds_bound(bound, value) for value in values(expr, envs)), f"{expr} under {scope}: {bound}"
 
 
-@settings(SETTINGS, max_examples=80)
+@settings(SETTINGS, max_examples=share_of(80))
 @given(SEEDS, st.sampled_from(["int32", "int64", "int8", "uint8"]), st.sampled_from([2, 3, 4, 8]))
 def test_2_every_lane(seed: int, dtype: str, lanes: int) -> None:
     rng = random.Random(seed)
@@ -118,7 +119,7 @@ def test_2_every_lane(seed: int, dtype: str, lanes: int) -> None:
     assert Analyzer(ranges).simplify(after) is after
 
 
-@settings(SETTINGS, max_examples=20)
+@settings(SETTINGS, max_examples=share_of(20))
 @given(st.integers(1, 12), st.integers(1, 12), st.integers(1, 12), st.sampled_from([-40, -16, 0, 3]), st.sampled_from([1, 2, 3, -3, 4, 8]))
 def test_3_quotients_of_remainders(a: int, b: int, c: int, low: int, k: int) -> None:
     x = Var("x")
@@ -130,7 +131,7 @@ def test_3_quotients_of_remainders(a: int, b: int, c: int, low: int, k: int) -> 
                 assert_same_value(whole, analyzer.simplify(whole), points(ranges))
 
 
-@settings(SETTINGS, max_examples=60)
+@settings(SETTINGS, max_examples=share_of(60))
 @given(SEEDS, st.booleans())
 def test_3_quotients_meet_their_remainders(seed: int, bounded: bool) -> None:
     rng = random.Random(seed)
@@ -148,7 +149,7 @@ def test_3_quotients_meet_their_remainders(seed: int, bounded: bool) -> None:
     assert_same_value(expr, after, points(ranges))
 
 
-@settings(SETTINGS, max_examples=30)
+@settings(SETTINGS, max_examples=share_of(30))
 @given(SEEDS, st.sampled_from(["int32", "int64"]))
 def test_1_the_analyzer_of_programs_keeps_the_value(seed: int, dtype: str) -> None:
     """Rewritten by laws and in canonical form; what it proves holds, and its bounds hold every value."""
@@ -282,7 +283,7 @@ def test_6_division_by_zero_and_the_most_negative_number(seed: int, dtype: str) 
     assert most > 0
 
 
-@settings(SETTINGS, max_examples=80)
+@settings(SETTINGS, max_examples=share_of(80))
 @given(SEEDS)
 def test_9_detected_maps_give_the_original_index(seed: int) -> None:
     rng = random.Random(seed)

@@ -14,6 +14,7 @@ from tensorexpr.te.evaluation import compile_program
 from tensorexpr.te.index_equations import Equation, domain, solve
 from tensorexpr.tir.arithmetic import const
 from tensorexpr.tir.expr import IterVar, PrimExpr, Range, Var
+from tests.effort import share_of
 
 # An index is (coefficients, offset, divisor, remainder wanted): a sum of axes, perhaps divided.
 Index = tuple[tuple[int, ...], int, int, bool]
@@ -39,7 +40,7 @@ def value(expr: PrimExpr, env: dict[Var, int]) -> int:
     return int(compile_program([expr]).run({var: np.int32(number) for var, number in env.items()})[0])
 
 
-@settings(deadline=None, derandomize=True, max_examples=100)
+@settings(deadline=None, derandomize=True, max_examples=share_of(100))
 @given(st.lists(indices, min_size=1, max_size=2), domains, st.data())
 @example([((1, 2, 0), 0, 1, False)], ((0, 2), (0, 4), (0, 1)), None)  # windows side by side
 @example([((1, 2, 0), 0, 1, False)], ((0, 3), (0, 4), (0, 1)), None)  # overlapping ones

@@ -13,6 +13,7 @@ from tensorexpr.arith import IndexMap
 from tensorexpr.errors import DeclarationError
 from tensorexpr.te.evaluation import compile_program
 from tensorexpr.tir.expr import PrimExpr, Var
+from tests.effort import share_of
 
 Points = np.ndarray[Any, Any]
 
@@ -57,7 +58,7 @@ def layouts(draw: st.DrawFn) -> tuple[IndexMap, list[int]]:
     return IndexMap.from_func(mapping, len(shape)), shape
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=share_of(150), deadline=None, derandomize=True)
 @given(layouts())
 def test_inverse_and_padding(case: tuple[IndexMap, list[int]]) -> None:
     index_map, shape = case
@@ -74,7 +75,7 @@ def test_inverse_and_padding(case: tuple[IndexMap, list[int]]) -> None:
     assert [tuple(point) not in reached for point in everything] == list(is_padding)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=share_of(60), deadline=None, derandomize=True)
 @given(layouts(), st.data())
 def test_refusals_are_no_guesses(case: tuple[IndexMap, list[int]], data: st.DataObject) -> None:
     """What loses an index can't be inverted; if it can be, nothing was lost."""
@@ -90,7 +91,7 @@ def test_refusals_are_no_guesses(case: tuple[IndexMap, list[int]], data: st.Data
     assert np.array_equal(values(inverse.final_indices, inverse.initial_indices, new), box(shape))
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=share_of(60), deadline=None, derandomize=True)
 @given(layouts())
 def test_arrays_and_equivalence(case: tuple[IndexMap, list[int]]) -> None:
     index_map, shape = case

@@ -17,6 +17,7 @@ from tensorexpr.te.tensor import Tensor
 from tensorexpr.testing.check import assert_schedule_correct
 from tensorexpr.tir.interpreter import interpret
 from tensorexpr.tir.intrin import INTRINSICS
+from tests.effort import share_of
 
 Array = Any
 FLOAT_EDGES = [0.0, -0.0, 0.5, -0.5, 1.5, -1.5, 2.5, 0.49999997, -0.49999997, 1.0, -1.0, 3.0, -7.25, 1e-40, -1e-40, 8388607.5, -8388609.0,
@@ -157,7 +158,7 @@ def test_functions_of_integers(name: str, dtype: str) -> None:
         assert [int(g) % (1 << limits.bits) for g in got] == wanted, who
 
 
-@settings(max_examples=12, deadline=None, derandomize=True)
+@settings(max_examples=share_of(12), deadline=None, derandomize=True)
 @given(st.integers(0, 31), st.integers(-20, 8), st.integers(0, 2**32 - 1))
 @example(0, 0, 0)  # no half to add
 @example(0, 3, 0)

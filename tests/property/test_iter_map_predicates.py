@@ -12,6 +12,7 @@ from tensorexpr.tir.arithmetic import all as all_of
 from tensorexpr.tir.arithmetic import as_int, const
 from tensorexpr.tir.expr import PrimExpr, Range, Var
 from tensorexpr.tir.rewriting import substitute
+from tests.effort import share_of
 
 i, j = Var("i"), Var("j")
 INDICES = (
@@ -42,7 +43,7 @@ PREDICATES = (
 @example(extents=(7, 1), form=0, conditions=[(0, 5)], low=0, divisor=1)
 @example(extents=(2, 2), form=4, conditions=[(5, 0)], low=0, divisor=2)
 @example(extents=(4, 3), form=2, conditions=[(0, 3), (5, 7)], low=0, divisor=3)
-@settings(deadline=None, derandomize=True, max_examples=300)
+@settings(deadline=None, derandomize=True, max_examples=share_of(300))
 def test_detected_maps_are_one_to_one_where_the_predicate_holds(
     extents: tuple[int, int], form: int, conditions: list[tuple[int, int]], low: int, divisor: int
 ) -> None:

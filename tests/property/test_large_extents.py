@@ -20,6 +20,7 @@ from tensorexpr.tir.dtype import int_limits
 from tensorexpr.tir.expr import BufferLoad, IntImm, Var
 from tensorexpr.tir.rewriting import walk
 from tensorexpr.tir.stmt import AssertStmt, BufferStore, For, Stmt
+from tests.effort import share_of
 
 from .index_expressions import lane
 
@@ -68,7 +69,7 @@ def check_addresses(schedule: Schedule, args: list[Tensor], shape: tuple[int, ..
         assert source == row * shape[-1] + shape[-1] - 1 - column
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=share_of(40), deadline=None, derandomize=True)
 @given(st.sampled_from((31, 32, 33, 40, 62)), st.integers(1, 3), NEAR, st.integers(0, 99))
 @example(bits=62, dims=3, off=0, seed=0)
 @example(bits=31, dims=2, off=-1, seed=0)
@@ -83,7 +84,7 @@ def test_23_one_extent_near_the_end_of_int32(extent: int) -> None:
     check_addresses(*copied((extent,)), (extent,), 1)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=share_of(40), deadline=None, derandomize=True)
 @given(st.integers(28, 34), st.integers(1, 3), NEAR)
 @example(bits=31, dims=2, off=0)
 @example(bits=32, dims=2, off=0)
@@ -148,7 +149,7 @@ def test_23_more_elements_than_int64_counts(shape: tuple[int, ...]) -> None:
         lower(*copied(shape))
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=share_of(100), deadline=None, derandomize=True)
 @given(st.sampled_from(("int32", "int64")), st.integers(0, 2000), st.integers(1, 3000))
 def test_23_quotients_rounded_up_near_the_largest_number(dtype: str, below: int, divisor: int) -> None:
     number = int_limits(dtype)[1] - below

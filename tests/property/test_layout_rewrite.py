@@ -23,6 +23,7 @@ from tensorexpr.te.tensor import Tensor
 from tensorexpr.testing.check import assert_schedule_correct
 from tensorexpr.tune.features import extract
 from tensorexpr.tune.population import sample
+from tests.effort import share_of
 
 MACHINE = Target("llvm -mcpu=znver5 -num-cores=2")
 FREE = "layout_free_placeholders"
@@ -70,7 +71,7 @@ def drawn_trace(tensors: list[Tensor], options: RuleOptions, seed: int) -> tuple
     return dag, sketch.trace_of((valid if len(valid) else rows)[0])
 
 
-@settings(deadline=None, derandomize=True, max_examples=20)
+@settings(deadline=None, derandomize=True, max_examples=share_of(20))
 @given(CONTRACTIONS, st.booleans(), st.integers(0, 1000))
 def test_all_options_compute_the_same(tensors: list[Tensor], only_ansor: bool, seed: int) -> None:
     dag, trace = drawn_trace(tensors, RuleOptions(MACHINE, only_ansor=only_ansor), seed)

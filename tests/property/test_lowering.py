@@ -13,9 +13,10 @@ from tensorexpr.te.tensor import Tensor
 from tensorexpr.testing.check import assert_schedule_correct
 from tensorexpr.testing.strategies import compute_dags, schedules
 from tensorexpr.testing.strategies.dags import LAYERS
+from tests.effort import share_of
 
-FEW = settings(max_examples=25, deadline=None, derandomize=True)
-SOME = settings(max_examples=60, deadline=None, derandomize=True)
+FEW = settings(max_examples=share_of(25), deadline=None, derandomize=True)
+SOME = settings(max_examples=share_of(60), deadline=None, derandomize=True)
 EXTENTS = st.sampled_from([1, 2, 3, 5, 7, 8, 13, 16, 17])
 FACTORS = st.sampled_from([1, 2, 3, 4, 5, 8, 16, 32])
 

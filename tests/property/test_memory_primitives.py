@@ -17,6 +17,7 @@ from tensorexpr.te.tensor import Tensor
 from tensorexpr.testing.check import assert_schedule_correct
 from tensorexpr.tir.arithmetic import const, maximum
 from tensorexpr.tir.interpreter import interpret
+from tests.effort import share_of
 from tests.programs import chain, conv_relu, matmul
 
 Program = tuple[Schedule, Sequence[Tensor]]
@@ -27,7 +28,7 @@ def scheduled(args: Sequence[Tensor]) -> Program:
     return create_schedule(args[-1].op), args
 
 
-@settings(max_examples=12, deadline=None, derandomize=True)
+@settings(max_examples=share_of(12), deadline=None, derandomize=True)
 @given(st.integers(1, 9), st.integers(1, 40), st.integers(1, 12), st.integers(0, 2), st.integers(1, 40), st.booleans())
 def test_prefetches(n: int, m: int, k: int, loop: int, offset: int, parallel: bool) -> None:
     s, (a, b, c) = scheduled(matmul(n, m, k))
@@ -66,7 +67,7 @@ def test_prefetches_of_scalars() -> None:
     assert_schedule_correct(s, [a, scalar, b])
 
 
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=share_of(15), deadline=None, derandomize=True)
 @given(
     st.integers(1, 5), st.integers(1, 40), st.sampled_from((1, 3, 4, 8, 16, 32)), st.sampled_from(("float32", "float64", "int8")), st.data()
 )
@@ -103,7 +104,7 @@ def test_nontemporal_stores_of_a_reduction_and_of_two_outputs() -> None:
     assert_schedule_correct(s, [a, x, y])
 
 
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=share_of(15), deadline=None, derandomize=True)
 @given(st.integers(4, 24), st.integers(0, 4), st.integers(1, 8), st.sampled_from((1, 3, 8)), st.booleans(), st.booleans())
 def test_an_output_keeps_what_its_predicate_leaves_out(n: int, low: int, period: int, lanes: int, reduce: bool, cached: bool) -> None:
     a = te.placeholder((n, 3), name="A")
@@ -129,7 +130,7 @@ def test_an_output_keeps_what_its_predicate_leaves_out(n: int, low: int, period:
     assert np.array_equal(result, expected)
 
 
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=share_of(15), deadline=None, derandomize=True)
 @given(st.integers(5, 30), st.integers(0, 3), st.integers(0, 3), st.booleans(), st.booleans())
 def test_stores_that_nobody_reads_are_left_out(n: int, before: int, after: int, inline: bool, attach: bool) -> None:
     """B is stored just where C reads it, directly, through an inlined stage and under a condition."""

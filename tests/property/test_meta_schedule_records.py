@@ -17,9 +17,10 @@ from tensorexpr.schedule.blocks import Schedule, Trace
 from tensorexpr.testing.strategies import compute_dags
 from tensorexpr.tir.serialize.module_graph import module_from_graph, module_to_graph
 from tensorexpr.tir.structural import structural_equal
+from tests.effort import share_of
 from tests.meta_schedule_programs import matmul, tiles
 
-SETTINGS = settings(deadline=None, derandomize=True, max_examples=40, suppress_health_check=list(HealthCheck))
+SETTINGS = settings(deadline=None, derandomize=True, max_examples=share_of(40), suppress_health_check=list(HealthCheck))
 
 
 def scheduled(seed: int) -> Schedule:
@@ -101,7 +102,7 @@ def changed_graphs(draw: Any) -> str:
     return json.dumps(data)
 
 
-@settings(SETTINGS, max_examples=400)
+@settings(SETTINGS, max_examples=share_of(400))
 @given(changed_graphs())
 def test_changed_graphs_are_modules_or_refused(text: str) -> None:
     try:
@@ -127,7 +128,7 @@ def test_torn_graphs_are_refused(cut: int, more: bytes) -> None:
 JSON = st.recursive(ODD, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3), inner, max_size=2), max_leaves=12)
 
 
-@settings(SETTINGS, max_examples=300)
+@settings(SETTINGS, max_examples=share_of(300))
 @given(JSON, st.integers(0, 3), st.booleans())
 def test_odd_records_are_refused(value: Any, place: int, whole: bool) -> None:
     good = TuningRecord(scheduled(1).trace or Trace(), WORKLOAD, [1.0], tvm.Target("llvm")).as_json()
@@ -143,7 +144,7 @@ def test_odd_records_are_refused(value: Any, place: int, whole: bool) -> None:
 WORKLOAD = Workload(matmul())
 
 
-@settings(SETTINGS, max_examples=100)
+@settings(SETTINGS, max_examples=share_of(100))
 @given(JSON, st.binary(max_size=30))
 def test_odd_workloads_are_refused(value: Any, data: bytes) -> None:
     for made in (value, ["1", base64.b64encode(data).decode()], ["1", base64.b64encode(len(data).to_bytes(8, "little") + data).decode()]):

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import tensorexpr as tvm
 from tensorexpr import te, topi
 from tensorexpr.topi.testing import conv_python, conv_transpose_python
+from tests.effort import share_of
 
 # Name -> layouts of data and weights (those of transposed convolutions have inputs before outputs).
 PLAIN = {
@@ -76,7 +77,7 @@ def arranged(array: Any, given: str, wanted: str) -> Any:
     return np.ascontiguousarray(array.transpose([given.index(letter) for letter in wanted]))
 
 
-@settings(deadline=None, derandomize=True, max_examples=30)
+@settings(deadline=None, derandomize=True, max_examples=share_of(30))
 @given(case=cases())
 @example(case=("group_conv2d_nhwc", [Geometry(5, 3, 2, 1, 0, 2), Geometry(4, 1, 1, 0, 0, 1)], 3, (2, 2, 1), ("int8", "int32")))
 @example(case=("group_conv3d_transpose_ncdhw", [Geometry(2, 3, 2, 1, 2, 1)] * 3, 2, (1, 3, 2), ("float32", "float32")))

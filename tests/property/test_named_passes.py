@@ -14,6 +14,7 @@ from tensorexpr.lower.passes import Pass
 from tensorexpr.script import from_source
 from tensorexpr.tir import IRModule, PrimFunc
 from tensorexpr.tir.interpreter import interpret
+from tests.effort import share_of
 
 SIZES = (4, 3, 8)  # of the loops i, j, k; the innermost may be a vector
 PASSES: dict[str, Callable[[], Pass]] = {
@@ -94,7 +95,7 @@ def _run(func: PrimFunc, n: int) -> np.ndarray[tuple[int, ...], np.dtype[np.int3
 
 @pytest.mark.parametrize("name", sorted(PASSES))
 @given(func=programs(), n=st.integers(0, 6))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=share_of(25), deadline=None)
 def test_a_pass_by_name_keeps_what_is_computed(name: str, func: PrimFunc, n: int) -> None:
     changed = PASSES[name]()(IRModule({"main": func}))["main"]
     assert np.array_equal(_run(func, n), _run(changed, n))

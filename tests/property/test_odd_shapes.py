@@ -16,6 +16,7 @@ from tensorexpr.runtime.build import build
 from tensorexpr.schedule import create_schedule
 from tensorexpr.te.tensor import Tensor
 from tensorexpr.testing.check import assert_schedule_correct
+from tests.effort import share_of
 from tests.operators import Array, assert_same, run, values
 
 Make = Callable[..., Any]
@@ -81,7 +82,7 @@ def test_25_joins_of_one_input(shape: tuple[int, ...], axis: int) -> None:
 PADS = st.lists(st.tuples(st.integers(-3, 3), st.integers(-3, 3)), min_size=2, max_size=2)
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=share_of(30), deadline=None, derandomize=True)
 @given(st.integers(1, 5), st.integers(1, 5), PADS)
 @example(n=4, m=3, pads=[(-1, 2), (0, -1)])
 @example(n=3, m=3, pads=[(-2, -2), (1, 1)])
@@ -102,7 +103,7 @@ def test_25_padding_may_be_negative(n: int, m: int, pads: list[tuple[int, int]])
 SLICES = st.tuples(st.integers(-7, 7), st.integers(-7, 7), st.sampled_from((-3, -2, -1, 1, 2, 3)))
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=share_of(40), deadline=None, derandomize=True)
 @given(st.integers(1, 6), st.integers(1, 6), SLICES, SLICES)
 @example(n=5, m=4, first=(4, -7, -2), second=(0, 4, 3))
 def test_25_slices_with_any_stride(n: int, m: int, first: tuple[int, int, int], second: tuple[int, int, int]) -> None:
@@ -121,7 +122,7 @@ def test_25_argmax_over_and_beside_axes_of_one(function: Make, shape: tuple[int,
     check(lambda t: function(t, axis=axis, keepdims=keepdims), reference(x, axis=axis, keepdims=keepdims), x)
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=share_of(30), deadline=None, derandomize=True)
 @given(st.permutations((1, 3, 4)), st.lists(st.booleans(), min_size=3, max_size=3), st.integers(0, 2), st.booleans())
 def test_25_broadcasting_under_argmax(shape: list[int], ones: list[bool], axis: int, smallest: bool) -> None:
     x, y = values(*shape), values(*(1 if one else extent for one, extent in zip(ones, shape, strict=True)))
@@ -129,7 +130,7 @@ def test_25_broadcasting_under_argmax(shape: list[int], ones: list[bool], axis: 
     check(lambda s, t: function(topi.add(s, t), axis=axis), reference(x + y, axis=axis), x, y)
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=share_of(25), deadline=None, derandomize=True)
 @given(st.integers(0, 5), st.integers(1, 5), st.sampled_from((-2, -1, 1, 2, 3)), st.booleans())
 def test_25_arguments_with_strides(n: int, m: int, step: int, columns: bool) -> None:
     """A view is taken as it is where its strides fit, or refused; never read as if it were compact."""

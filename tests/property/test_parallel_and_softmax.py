@@ -16,6 +16,7 @@ from tensorexpr.testing.check import assert_schedule_correct
 from tensorexpr.testing.strategies import compute_dags, schedules
 from tensorexpr.tir.rewriting import walk
 from tensorexpr.tir.stmt import For, ForKind, Stmt
+from tests.effort import share_of
 
 AXES = [((7,), 0), ((7,), -1), ((1,), 0), ((5, 3), 0), ((5, 3), 1), ((3, 4, 2), 1), ((3, 1, 2), 1), ((1, 1), 0), ((4, 0), 0), ((3, 13), -1)]
 
@@ -30,7 +31,7 @@ def test_20_softmax_over_any_axis(function: object, shape: tuple[int, ...], axis
     assert_schedule_correct(create_schedule(y.op), [x, y])
 
 
-@settings(max_examples=26, deadline=None, derandomize=True)
+@settings(max_examples=share_of(26), deadline=None, derandomize=True)
 @given(st.sampled_from(AXES), st.data())
 def test_20_softmax_in_any_schedule(case: tuple[tuple[int, ...], int], data: st.DataObject) -> None:
     shape, axis = case
@@ -51,7 +52,7 @@ def _nearest_loops(stmt: Stmt) -> list[For]:
     return [loop for loop in loops if id(loop) not in inside]
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=share_of(40), deadline=None, derandomize=True)
 @given(st.data())
 def test_20_no_phase_has_nested_parallel_loops(data: st.DataObject) -> None:
     dag = data.draw(compute_dags(max_ops=4))

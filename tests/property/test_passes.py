@@ -17,6 +17,7 @@ from tensorexpr.tir.expr import IntImm
 from tensorexpr.tir.function import IRModule, PrimFunc
 from tensorexpr.tir.interpreter import interpret
 from tensorexpr.tir.stmt import ForKind
+from tests.effort import share_of
 
 from .loop_nests import Level, Nest, arguments, build, nests
 
@@ -75,7 +76,7 @@ GUARDS_DIFFER = Nest(
 )
 
 
-@settings(deadline=None, derandomize=True, max_examples=70, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, derandomize=True, max_examples=share_of(70), suppress_health_check=list(HealthCheck))
 @given(nests(), st.sampled_from(CONFIGS))
 @example(GUARDS_DIFFER, {"tir.disable_vectorize": 1})
 def test_passes_keep_meaning(nest: Nest, config: dict[str, Any]) -> None:

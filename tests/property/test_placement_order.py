@@ -14,6 +14,7 @@ from tensorexpr.schedule import Schedule, create_schedule
 from tensorexpr.schedule.legality import check_tree
 from tensorexpr.te.tensor import Tensor
 from tensorexpr.testing.check import assert_schedule_correct
+from tests.effort import share_of
 from tests.programs import chain, conv_relu, matmul_add, softmax
 
 PROGRAMS = {
@@ -67,7 +68,7 @@ def placed(draw: st.DrawFn) -> tuple[Schedule, list[Tensor]]:
     return s, args
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=share_of(40), deadline=None, derandomize=True)
 @given(placed())
 def test_17_what_is_read_is_computed_whatever_the_order(program: tuple[Schedule, Sequence[Tensor]]) -> None:
     s, args = program

@@ -15,6 +15,7 @@ from tensorexpr import relax
 from tensorexpr.relax import BlockBuilder, TensorStructInfo, Var, op
 from tensorexpr.relax.evaluator import Evaluator
 from tensorexpr.relax.runtime.memory import Lifetime, check, largest_sum
+from tests.effort import share_of
 
 T = relax.transform
 SHAPE = (6, 8)
@@ -78,7 +79,7 @@ def check_machine(ex: relax.Executable, cases: list[tuple[list[Any], Any]]) -> N
         same(vm["main"](*arrays), expected)
 
 
-@settings(deadline=None, derandomize=True, max_examples=12)
+@settings(deadline=None, derandomize=True, max_examples=share_of(12))
 @given(graphs(), st.integers(0, 100))
 def test_all_ways_to_run_agree(mod: Any, seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -16,6 +16,7 @@ from tensorexpr.schedule import Schedule, Trace
 from tensorexpr.target import Target
 from tensorexpr.te.serialize import dag_from_json
 from tensorexpr.testing.strategies import compute_dags, schedules
+from tests.effort import share_of
 
 HERE = Target("llvm")
 
@@ -25,7 +26,7 @@ def code(schedule: Schedule, args: Any) -> str:
     return emit_module({"main": lower(schedule, args, "main")["main"]}, HERE).text
 
 
-@settings(max_examples=50, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=share_of(50), deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_a_program_rebuilt_from_its_key_gives_the_same_code(monkeypatch: pytest.MonkeyPatch, data: st.DataObject) -> None:
     monkeypatch.setenv("TENSOREXPR_CACHE", "1")

@@ -13,9 +13,10 @@ from tensorexpr.te.operation import ComputeOp
 from tensorexpr.testing.check import assert_schedule_correct
 from tensorexpr.testing.ptx import OutOfBounds, emulator
 from tensorexpr.testing.strategies import compute_dags, grids
+from tests.effort import share_of
 
 
-@settings(max_examples=12, deadline=None, derandomize=True)
+@settings(max_examples=share_of(12), deadline=None, derandomize=True)
 @given(st.data())
 def test_any_grid_means_what_its_program_means(data: st.DataObject) -> None:
     dag = data.draw(compute_dags(max_ops=3))
@@ -25,7 +26,7 @@ def test_any_grid_means_what_its_program_means(data: st.DataObject) -> None:
     assert_schedule_correct(s, dag.tensors, phases=(1,), emulator=on_device)
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=share_of(30), deadline=None, derandomize=True)
 @given(st.data())
 def test_each_stage_with_axes_is_in_a_kernel(data: st.DataObject) -> None:
     dag = data.draw(compute_dags(max_ops=3))

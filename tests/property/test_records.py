@@ -17,6 +17,7 @@ from tensorexpr.schedule.trace import Trace
 from tensorexpr.tune.measure import FAILED_COST, MeasureErrorNo
 from tensorexpr.tune.records import Record, parse_record
 from tensorexpr.tune.records.schema import MAX_LINE_BYTES
+from tests.effort import share_of
 
 small = st.integers(0, 100)
 texts = st.text(st.characters(codec="utf-8"), max_size=50)
@@ -53,7 +54,7 @@ json_values: st.SearchStrategy[Any] = st.recursive(
 )
 
 
-@settings(deadline=None, derandomize=True, max_examples=200)
+@settings(deadline=None, derandomize=True, max_examples=share_of(200))
 @given(records)
 def test_any_record_survives_its_line(record: Record) -> None:
     line = record.dumps()
@@ -61,7 +62,7 @@ def test_any_record_survives_its_line(record: Record) -> None:
     assert parse_record(line) == record
 
 
-@settings(deadline=None, derandomize=True, max_examples=400)
+@settings(deadline=None, derandomize=True, max_examples=share_of(400))
 @given(records, st.data())
 def test_mutated_lines_raise_record_errors_only(record: Record, data: st.DataObject) -> None:
     damaged = bytearray(record.dumps().encode())
@@ -82,7 +83,7 @@ def test_mutated_lines_raise_record_errors_only(record: Record, data: st.DataObj
         parse_record(bytes(damaged)).dumps()
 
 
-@settings(deadline=None, derandomize=True, max_examples=250)
+@settings(deadline=None, derandomize=True, max_examples=share_of(250))
 @given(records, json_values, st.data())
 def test_any_value_in_any_field_is_accepted_or_a_record_error(record: Record, value: Any, data: st.DataObject) -> None:
     content = record.to_json()
@@ -94,7 +95,7 @@ def test_any_value_in_any_field_is_accepted_or_a_record_error(record: Record, va
     assert parse_record(made.dumps()) == made
 
 
-@settings(deadline=None, derandomize=True, max_examples=300)
+@settings(deadline=None, derandomize=True, max_examples=share_of(300))
 @given(st.one_of(st.binary(max_size=200), st.text(max_size=200), json_values.map(json.dumps)))
 @example("[" * 100_000)
 @example('{"a":' * 100_000)

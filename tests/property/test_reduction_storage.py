@@ -17,13 +17,14 @@ from tensorexpr.testing.check import assert_schedule_correct
 from tensorexpr.tir.expr import BufferLoad, IterVar, PrimExpr
 from tensorexpr.tir.rewriting import walk
 from tensorexpr.tir.stmt import BufferRealize, BufferStore, For, Stmt
+from tests.effort import share_of
 
 EXTENTS = st.sampled_from((1, 2, 3, 5, 7, 8, 13))
 FACTORS = st.sampled_from((1, 2, 3, 4, 5, 8, 16))
 PARTITION = {"tir.LoopPartition": {"partition_const_loop": True, "no_unroll_loop_with_extent_one": True}}
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=share_of(25), deadline=None, derandomize=True)
 @given(extent=EXTENTS, outer=FACTORS, inner=FACTORS, hint=st.booleans(), vector=st.booleans())
 @example(extent=13, outer=5, inner=3, hint=False, vector=True)
 @example(extent=7, outer=4, inner=5, hint=True, vector=False)
@@ -54,7 +55,7 @@ PRODUCT = te.comm_reducer(lambda x, y: x * y, lambda dtype: te.const(1, dtype), 
 ARGMIN = te.comm_reducer(_argmin, lambda d0, d1: (te.const(-1, d0), te.const(1 << 20, d1)), name="argmin")
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=share_of(25), deadline=None, derandomize=True)
 @given(
     n=EXTENTS,
     k=EXTENTS,
@@ -80,7 +81,7 @@ def test_13_starts_of_other_combiners(n: int, k: int, fi: int, fk: int, order: l
     assert_schedule_correct(s, [a, *results])
 
 
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=share_of(20), deadline=None, derandomize=True)
 @given(
     order=st.permutations(range(6)), fi=FACTORS, fj=FACTORS, fk=FACTORS, scope=st.sampled_from(("local", "global")), at=st.integers(0, 1)
 )

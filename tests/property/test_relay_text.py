@@ -16,6 +16,7 @@ from tensorexpr.ir import structural_equal
 from tensorexpr.relax.evaluator import Evaluator
 from tensorexpr.relay.from_graph import from_graph
 from tensorexpr.relay.to_graph import to_graph
+from tests.effort import share_of
 
 from .test_graphs import graphs
 
@@ -55,7 +56,7 @@ def evaluated(mod: tvm.IRModule) -> Any:
     return Evaluator(to_graph(mod))("main", *(rng.standard_normal((3, 4)).astype("float32") for _ in range(2)))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=share_of(25), deadline=None)
 @given(networks())
 def test_text_reads_back_as_the_same_network(func: relay.Function) -> None:
     mod = tvm.IRModule.from_expr(func)
@@ -66,7 +67,7 @@ def test_text_reads_back_as_the_same_network(func: relay.Function) -> None:
     np.testing.assert_array_equal(evaluated(again), evaluated(mod))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=share_of(60), deadline=None)
 @given(st.data())
 def test_a_torn_text_is_an_error_of_the_library(data: st.DataObject) -> None:
     """Tokens left out, doubled or put elsewhere: the reader and the checks behind it name what is wrong, whatever it is."""
@@ -81,7 +82,7 @@ def test_a_torn_text_is_an_error_of_the_library(data: st.DataObject) -> None:
         str(relay.transform.InferType()(relay.parse("".join(tokens))))
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=share_of(15), deadline=None)
 @given(graphs())
 def test_relay_and_the_graph_mean_the_same(drawn: tuple[Any, int]) -> None:
     mod, n = drawn

@@ -19,6 +19,7 @@ from tensorexpr.te.reference import evaluate
 from tensorexpr.te.tensor import Tensor
 from tensorexpr.testing import assert_close, random_inputs, tolerance_of
 from tensorexpr.testing.strategies import compute_dags, schedules
+from tests.effort import share_of
 from tests.programs import conv_relu, matmul, softmax
 
 N = 8
@@ -31,7 +32,7 @@ def reversal() -> Callable[..., object]:
     return build(create_schedule(b.op), [a, b])
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=share_of(40), deadline=None, derandomize=True)
 @given(st.integers(0, 24), st.integers(0, 24))
 @example(0, 0)
 @example(0, N)
@@ -122,7 +123,7 @@ def test_26_timing_accumulates_nothing(name: str, how: str) -> None:
         np.testing.assert_array_equal(array.numpy(), inputs[tensor])
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=share_of(25), deadline=None, derandomize=True)
 @given(st.data())
 def test_26_the_second_call_gives_what_the_first_gave(data: st.DataObject) -> None:
     """Whatever an output holds before, and whatever earlier calls left in scratch memory."""

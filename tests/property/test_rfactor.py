@@ -16,6 +16,7 @@ from tensorexpr.testing.check import assert_schedule_correct
 from tensorexpr.testing.strategies import compute_dags, schedules
 from tensorexpr.tir.expr import IterVar
 from tensorexpr.tir.intrin import select
+from tests.effort import share_of
 
 EXTENTS = st.sampled_from((1, 2, 3, 5, 7, 8, 11, 13, 16, 17))
 FACTORS = st.sampled_from((1, 2, 3, 4, 5, 7, 8))
@@ -85,14 +86,14 @@ def factored(draw: st.DrawFn) -> tuple[Schedule, list[Tensor]]:
     return s, [*inputs, *results]
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=share_of(40), deadline=None, derandomize=True)
 @given(factored(), st.integers(0, 3))
 def test_15_reductions_in_parts(case: tuple[Schedule, list[Tensor]], native: int) -> None:
     schedule, args = case
     assert_schedule_correct(schedule, args, compiled=native == 0)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=share_of(40), deadline=None, derandomize=True)
 @given(factored())
 def test_31_replay_of_json(case: tuple[Schedule, list[Tensor]]) -> None:
     schedule, args = case
@@ -106,7 +107,7 @@ def test_31_replay_of_json(case: tuple[Schedule, list[Tensor]]) -> None:
     assert replayed.trace == schedule.trace
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=share_of(25), deadline=None, derandomize=True)
 @given(st.data())
 def test_15_anywhere_in_a_program(data: st.DataObject) -> None:
     """Random schedules of random programs, then one rfactor more wherever it is allowed."""

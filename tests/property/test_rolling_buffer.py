@@ -17,6 +17,7 @@ from tensorexpr.tir import intrin
 from tensorexpr.tir.arithmetic import as_int
 from tensorexpr.tir.interpreter import interpret
 from tensorexpr.tir.stmt import BufferStore, Evaluate, Stmt, seq
+from tests.effort import share_of
 
 
 def stores_to(s: Schedule, args: list[Tensor], name: str) -> int:
@@ -48,7 +49,7 @@ def stencil(size: int, taps: int, stride: int, columns: int) -> tuple[Tensor, Te
     return a, b, te.compute((rows, columns), lambda i, j: te.sum(b[i * stride + t, j], axis=t), name="out")
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=share_of(25), deadline=None, derandomize=True)
 @given(st.integers(2, 5), st.integers(1, 4), st.integers(1, 9), st.sampled_from((None, 2, 3)), st.booleans(), st.integers(1, 3))
 def test_each_row_is_computed_once(taps: int, stride: int, rows: int, tile: int | None, vector: bool, columns: int) -> None:
     stride = min(stride, taps - 1)
@@ -65,7 +66,7 @@ def test_each_row_is_computed_once(taps: int, stride: int, rows: int, tile: int 
     assert stores_to(s, [a, out], "B") == size * columns
 
 
-@settings(max_examples=12, deadline=None, derandomize=True)
+@settings(max_examples=share_of(12), deadline=None, derandomize=True)
 @given(st.integers(1, 7), st.integers(1, 7), st.integers(2, 3), st.integers(2, 4), st.booleans())
 def test_two_chained_stencils_in_two_dimensions(h: int, w: int, first: int, second: int, parallel: bool) -> None:
     height, width = h + first + second - 2, w + first + second - 2
@@ -89,7 +90,7 @@ def test_two_chained_stencils_in_two_dimensions(h: int, w: int, first: int, seco
         assert stores_to(s, [a, out], "B") == h * second * (width - first + 1)
 
 
-@settings(max_examples=12, deadline=None, derandomize=True)
+@settings(max_examples=share_of(12), deadline=None, derandomize=True)
 @given(st.integers(2, 12), st.integers(2, 4), st.integers(2, 4))
 def test_a_chain_of_rolling_buffers(rows: int, first: int, second: int) -> None:
     size = rows + first + second - 2
@@ -128,7 +129,7 @@ def padded_convolutions(n: int, taps: int) -> list[Tensor]:
     return [x, convolved(padded(first, "pad2"), "conv2")]
 
 
-@settings(max_examples=16, deadline=None, derandomize=True)
+@settings(max_examples=share_of(16), deadline=None, derandomize=True)
 @given(st.data())
 def test_other_steps_before_and_after(data: st.DataObject) -> None:
     """Padded convolutions in a chain at one loop, some of them rolling, some inlined, with random steps around."""

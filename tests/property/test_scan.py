@@ -18,6 +18,7 @@ from tensorexpr.te.reference import evaluate
 from tensorexpr.te.serialize import dag_from_json, dag_to_json
 from tensorexpr.testing.check import assert_schedule_correct
 from tensorexpr.testing.strategies import compute_dags, schedules
+from tests.effort import share_of
 from tests.scan_programs import PROGRAMS
 
 LAYERS = ("scan", "scan", "scan", "binary", "unary_float", "transpose")
@@ -27,7 +28,7 @@ def _scans(max_ops: int = 2) -> Any:
     return compute_dags(max_ops=max_ops, layers=LAYERS)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=share_of(40), deadline=None, derandomize=True)
 @given(st.data())
 def test_random_recurrences_under_random_schedules(data: st.DataObject) -> None:
     dag = data.draw(_scans())
@@ -35,7 +36,7 @@ def test_random_recurrences_under_random_schedules(data: st.DataObject) -> None:
     assert_schedule_correct(schedule, dag.tensors)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=share_of(40), deadline=None, derandomize=True)
 @given(st.data())
 def test_json_and_python_of_random_recurrences(data: st.DataObject) -> None:
     dag = data.draw(_scans())
@@ -56,7 +57,7 @@ def test_known_recurrences_under_random_schedules(name: str, data: st.DataObject
     assert_schedule_correct(schedule, tensors)
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=share_of(30), deadline=None, derandomize=True)
 @given(st.integers(1, 9), st.integers(1, 3), st.lists(st.integers(-3, 3), min_size=1, max_size=3), st.integers(0, 1000))
 def test_linear_recurrences_by_hand(steps: int, width: int, coefficients: list[int], seed: int) -> None:
     rows = len(coefficients)

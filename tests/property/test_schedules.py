@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from tensorexpr.schedule import Schedule, Trace
 from tensorexpr.te.serialize import dag_from_json, dag_to_json
 from tensorexpr.testing.strategies import compute_dags, schedules
+from tests.effort import share_of
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=share_of(60), deadline=None, derandomize=True)
 @given(st.data())
 def test_31_replay_of_json_gives_the_same_tree(data: st.DataObject) -> None:
     dag = data.draw(compute_dags())
@@ -24,7 +25,7 @@ def test_31_replay_of_json_gives_the_same_tree(data: st.DataObject) -> None:
     assert again.as_python() == schedule.as_python()
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=share_of(30), deadline=None, derandomize=True)
 @given(st.data())
 def test_31_a_trace_fits_an_equal_program(data: st.DataObject) -> None:
     dag = data.draw(compute_dags())

@@ -19,6 +19,7 @@ from tensorexpr.testing.strategies import compute_dags, schedules
 from tensorexpr.testing.strategies.dags import LAYERS
 from tensorexpr.tir.structural_difference import first_difference
 from tests.block_programs import BY_HAND, DECLARED
+from tests.effort import share_of
 from tests.property.script_programs import Programs
 
 OF_COMPUTES = compute_dags().filter(lambda dag: {type(op) for op in post_dfs_order(dag.outputs)} <= {ComputeOp, PlaceholderOp})
@@ -40,13 +41,13 @@ def _declared(make: Callable[[], list[Tensor]]) -> tir.PrimFunc:
     return te.create_prim_func(make())
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=share_of(50), deadline=None, derandomize=True)
 @given(st.data())
 def test_functions_of_blocks(data: st.DataObject) -> None:
     assert_reads_back(te.create_prim_func(data.draw(OF_COMPUTES).tensors))
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=share_of(50), deadline=None, derandomize=True)
 @given(st.data(), st.sampled_from([0, 1, 2, 3]))
 def test_lowered_modules(data: st.DataObject, phase: int) -> None:
     dag = data.draw(compute_dags(layers=tuple(LAYERS)))
@@ -54,7 +55,7 @@ def test_lowered_modules(data: st.DataObject, phase: int) -> None:
     assert_reads_back(tensorexpr.lower(schedule, dag.tensors, upto=phase))
 
 
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=share_of(15), deadline=None, derandomize=True)
 @given(st.data())
 def test_indices_of_64_bits(data: st.DataObject) -> None:
     func = te.create_prim_func(data.draw(OF_COMPUTES).tensors, index_dtype_override="int64")
@@ -72,7 +73,7 @@ def test_blocks_through_all_phases(name: str, phase: int | None) -> None:
     assert_reads_back(func if phase is None else tensorexpr.lower(func, upto=phase))
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=share_of(50), deadline=None, derandomize=True)
 @given(st.integers(0, 1 << 30), st.booleans())
 def test_all_statements_and_expressions(seed: int, blocks: bool) -> None:
     func = Programs(seed).function(blocks)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tensorexpr.errors import ParseError
 from tensorexpr.script import parse
+from tests.effort import share_of
 
 FOLDER = Path(__file__).parent.parent / "golden"
 FILES = (
@@ -80,7 +81,7 @@ def spoiled(rng: random.Random) -> str:
     return other_tokens(rng) if rng.random() < 0.3 else other_expressions(rng)
 
 
-@settings(max_examples=250, deadline=None, derandomize=True)
+@settings(max_examples=share_of(250), deadline=None, derandomize=True)
 @given(st.integers(0, 1 << 30))
 def test_mistakes_are_reported(seed: int) -> None:
     text = spoiled(random.Random(seed))

@@ -12,6 +12,7 @@ from tensorexpr.lower.pipeline import lower
 from tensorexpr.schedule import Schedule, create_schedule
 from tensorexpr.te.tensor import Tensor
 from tensorexpr.testing.check import assert_schedule_correct
+from tests.effort import share_of
 
 N, K = 6, 5
 PLACES = st.sampled_from(("root", "row", "part"))
@@ -27,7 +28,7 @@ def siblings() -> tuple[Schedule, list[Tensor], list[Tensor]]:
     return create_schedule(d.op), [a, d], [b, c]
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=share_of(30), deadline=None, derandomize=True)
 @given(st.tuples(PLACES, PLACES), st.tuples(st.integers(1, 6), st.integers(1, 6)), st.booleans())
 def test_16_two_stages_side_by_side(places: tuple[str, str], factors: tuple[int, int], factored: bool) -> None:
     s, (a, d), stages = siblings()

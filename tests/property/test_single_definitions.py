@@ -19,6 +19,7 @@ from tensorexpr.tir.expr import IntImm, Var
 from tensorexpr.tir.function import IRModule, PrimFunc
 from tensorexpr.tir.stmt import Evaluate, For, ForKind, LetStmt, seq
 from tensorexpr.tir.verify import verify_ssa
+from tests.effort import share_of
 from tests.programs import chain, conv_relu, matmul_add, softmax
 
 
@@ -51,7 +52,7 @@ def check(schedule: Schedule, args: list[Tensor], config: dict[str, Any]) -> Non
     assert len(seen.passes) > 10
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=share_of(50), deadline=None, derandomize=True)
 @given(st.data(), st.sampled_from(CONFIGS))
 def test_21_random_programs(data: st.DataObject, config: dict[str, Any]) -> None:
     dag = data.draw(compute_dags(max_ops=4))

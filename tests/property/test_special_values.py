@@ -21,6 +21,7 @@ from tensorexpr.testing.data import Array
 from tensorexpr.testing.strategies import compute_dags, schedules
 from tensorexpr.tir.interpreter import interpret
 from tensorexpr.tir.intrin import select
+from tests.effort import share_of
 
 NUMBERS = (0.0, -0.0, 1.0, -1.0, 0.5, np.inf, -np.inf, np.nan, 1e-45, -1e-45, 3.0e38, -3.0e38, 65504.0)
 DTYPES = ("float32", "float64", "float16")
@@ -140,7 +141,7 @@ def test_28_extrema_over_special_values(reducer: Any, dtype: str, how: str) -> N
         np.testing.assert_array_equal(found, wanted)
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=share_of(30), deadline=None, derandomize=True)
 @given(st.data())
 def test_28_moving_values_changes_no_bit(data: st.DataObject) -> None:
     """Programs that only move values: every schedule gives the bits of the plain one."""

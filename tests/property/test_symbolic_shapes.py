@@ -17,6 +17,7 @@ from tensorexpr.te.tensor import Tensor
 from tensorexpr.testing.check import assert_schedule_correct
 from tensorexpr.testing.strategies import schedules
 from tensorexpr.tir.expr import Var
+from tests.effort import share_of
 from tests.symbolic_programs import PROGRAMS, SymbolicProgram
 
 FIRST = (0, 1, 2, 7, 8, 13)
@@ -55,7 +56,7 @@ def usable(schedule: Schedule, program: SymbolicProgram) -> Schedule:
     return chosen(kept)
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=share_of(25), deadline=None, derandomize=True)
 @given(data=st.data(), name=st.sampled_from(sorted(PROGRAMS)), dtype=st.sampled_from(["float32", "int32", "float64"]))
 def test_22_any_schedule_of_a_symbolic_program(data: st.DataObject, name: str, dtype: str) -> None:
     program = PROGRAMS[name](dtype)

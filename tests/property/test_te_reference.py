@@ -20,6 +20,7 @@ from tensorexpr.testing import assert_close, random_inputs, tolerance_of
 from tensorexpr.testing.strategies import DagCase, compute_dags
 from tensorexpr.tir.dtype import parse_dtype, to_numpy
 from tensorexpr.tir.expr import Call, IntImm, IterVar, PrimExpr, ProducerLoad, Reduce, Select, Var
+from tests.effort import share_of
 
 
 class Loops:
@@ -75,7 +76,7 @@ def indices(axis: IterVar) -> range:
     return range(axis.dom.min.value, axis.dom.min.value + axis.dom.extent.value)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=share_of(60), deadline=None, derandomize=True)
 @given(compute_dags(), st.integers(0, 3))
 def test_evaluation_agrees_with_loops(case: DagCase, seed: int) -> None:
     inputs = random_inputs(case.results, seed)
@@ -84,7 +85,7 @@ def test_evaluation_agrees_with_loops(case: DagCase, seed: int) -> None:
         assert_close(actual, loops.whole(tensor), tolerance_of(tensor, 4.0), tensor.name)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=share_of(60), deadline=None, derandomize=True)
 @given(compute_dags(), st.sampled_from([1 << 6, 1 << 9, 1 << 12]))
 def test_block_sizes_do_not_matter(case: DagCase, size: int) -> None:
     inputs = random_inputs(case.results)
@@ -95,7 +96,7 @@ def test_block_sizes_do_not_matter(case: DagCase, size: int) -> None:
             assert_close(a, b, tolerance_of(tensor, 4.0), tensor.name)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=share_of(60), deadline=None, derandomize=True)
 @given(st.data(), compute_dags())
 def test_points_agree_with_the_whole(data: st.DataObject, case: DagCase) -> None:
     inputs = random_inputs(case.results)
@@ -120,7 +121,7 @@ def overflowing_product() -> DagCase:
 SPECIAL_LAYERS = ("binary", "reduction", "matmul", "convolution", "transpose", "argmax")
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=share_of(60), deadline=None, derandomize=True)
 @given(compute_dags(layers=SPECIAL_LAYERS, dtypes=("float32", "float64")), st.integers(0, 3))
 @example(overflowing_product(), 0)
 def test_28_special_values_agree_with_loops(case: DagCase, seed: int) -> None:

@@ -16,9 +16,10 @@ from tensorexpr.te.reference import evaluate
 from tensorexpr.te.serialize import dag_from_json, dag_to_json, dumps, loads
 from tensorexpr.testing import random_inputs
 from tensorexpr.testing.strategies import DagCase, compute_dags
+from tests.effort import share_of
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=share_of(80), deadline=None, derandomize=True)
 @given(compute_dags())
 def test_round_trip_gives_an_equal_computation(case: DagCase) -> None:
     text = dumps(case.tensors)
@@ -47,7 +48,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=share_of(100), deadline=None, derandomize=True)
 @given(JSON)
 @example({"version": 1, "symbols": [], "ops": [], "outputs": [[0, 0]]})
 @example({"version": 1, "symbols": [["Var", "n", "float32"]], "ops": [], "outputs": [[True, 0]]})
@@ -62,7 +63,7 @@ def places(data: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return [path, *(p for key, value in items for p in places(value, (*path, key)))]
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=share_of(300), deadline=None, derandomize=True)
 @given(st.data(), compute_dags(max_ops=2))
 def test_mutated_records_are_refused_or_read_as_a_legal_computation(data: st.DataObject, case: DagCase) -> None:
     record = json.loads(dumps(case.tensors))
@@ -85,7 +86,7 @@ def test_mutated_records_are_refused_or_read_as_a_legal_computation(data: st.Dat
     assert dag_equal(again, dag_from_json(json.loads(json.dumps(dag_to_json(again)))))
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=share_of(60), deadline=None, derandomize=True)
 @given(compute_dags(max_ops=1), st.integers(0, 400))
 def test_torn_lines_are_refused(case: DagCase, cut: int) -> None:
     text = dumps(case.tensors)

@@ -19,6 +19,7 @@ from tensorexpr.schedule.steps import Tensorize
 from tensorexpr.te.tensor import Tensor
 from tensorexpr.testing.check import assert_schedule_correct
 from tensorexpr.testing.strategies import compute_dags, schedules
+from tests.effort import share_of
 from tests.intrinsics import loop_intrin
 from tests.region_intrinsics import innermost, made_to_measure
 
@@ -67,7 +68,7 @@ def tensorized_products(draw: Draw) -> tuple[Schedule, list[Tensor]]:
     return s, args
 
 
-@settings(deadline=None, derandomize=True, max_examples=25)
+@settings(deadline=None, derandomize=True, max_examples=share_of(25))
 @given(tensorized_products())
 def test_tiles_of_products(program: tuple[Schedule, list[Tensor]]) -> None:
     assert_schedule_correct(*program, phases=(0, 1, 3))
@@ -88,7 +89,7 @@ def stencil(shape: Sequence[int], taps: Sequence[tuple[int, int]]) -> list[Tenso
     return [x, te.compute(tuple(shape), body, name="y")]
 
 
-@settings(deadline=None, derandomize=True, max_examples=25)
+@settings(deadline=None, derandomize=True, max_examples=share_of(25))
 @given(
     st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=3, unique=True),
     st.tuples(st.sampled_from((1, 2, 3)), st.sampled_from((2, 4))),
@@ -110,7 +111,7 @@ def test_tiles_of_stencils(taps: list[tuple[int, int]], tile: tuple[int, int], c
     assert_schedule_correct(s, [x, y], phases=(0, 1, 3))
 
 
-@settings(deadline=None, derandomize=True, max_examples=25)
+@settings(deadline=None, derandomize=True, max_examples=share_of(25))
 @given(st.lists(st.integers(0, 3), min_size=2, max_size=4), st.lists(st.integers(0, 3), min_size=2, max_size=4))
 def test_another_stencil_is_refused(ours: list[int], theirs: list[int]) -> None:
     """Two sums of neighbours match exactly if their distances are the same up to a shift, in order."""
@@ -147,7 +148,7 @@ def test_innermost_loops_of_random_schedules() -> None:
     """Whatever a schedule has done before, an intrinsic that is made for a loop takes its place and changes nothing."""
     tensorized = 0
 
-    @settings(deadline=None, derandomize=True, max_examples=70)
+    @settings(deadline=None, derandomize=True, max_examples=share_of(70))
     @given(st.data())
     def search(data: st.DataObject) -> None:
         nonlocal tensorized

@@ -23,6 +23,7 @@ from tensorexpr.tir.function import IRModule
 from tensorexpr.tir.interpreter import interpret
 from tensorexpr.tir.stmt import Allocate, For
 from tensorexpr.tir.thread import HARDWARE_TAGS, VIRTUAL_TAGS, bound_tag
+from tests.effort import share_of
 from tests.unit.lower.builder import check_kept, pipeline_pass, statements
 
 EXTENTS = st.sampled_from((1, 2, 3, 5, 7, 8, 12, 13))
@@ -63,7 +64,7 @@ def threaded_matmuls(draw: st.DrawFn) -> tuple[Schedule, list[Tensor]]:
     return s, [a, b, c]
 
 
-@settings(max_examples=26, deadline=None, derandomize=True)
+@settings(max_examples=share_of(26), deadline=None, derandomize=True)
 @given(threaded_matmuls(), st.integers(0, 3), st.sampled_from((0, 1, 2, 4)))
 def test_10_threads_and_double_buffers(case: tuple[Schedule, list[Tensor]], native: int, split_loop: int) -> None:
     schedule, args = case
@@ -71,7 +72,7 @@ def test_10_threads_and_double_buffers(case: tuple[Schedule, list[Tensor]], nati
         assert_schedule_correct(schedule, args, compiled=native == 0)
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=share_of(30), deadline=None, derandomize=True)
 @given(threaded_matmuls())
 def test_the_passes_alone_keep_the_meaning(case: tuple[Schedule, list[Tensor]]) -> None:
     schedule, args = case
@@ -86,7 +87,7 @@ def test_the_passes_alone_keep_the_meaning(case: tuple[Schedule, list[Tensor]]) 
     assert not any(stmt.annotations for stmt in statements(mod["main"], Allocate))
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=share_of(30), deadline=None, derandomize=True)
 @given(threaded_matmuls())
 def test_31_replay_of_json_and_python(case: tuple[Schedule, list[Tensor]]) -> None:
     schedule, args = case
@@ -98,7 +99,7 @@ def test_31_replay_of_json_and_python(case: tuple[Schedule, list[Tensor]]) -> No
     assert replayed.trace == schedule.trace
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=share_of(25), deadline=None, derandomize=True)
 @given(st.data())
 def test_anywhere_in_a_program(data: st.DataObject) -> None:
     """Random schedules of random programs, then these primitives wherever they are allowed."""
@@ -139,7 +140,7 @@ def test_a_grid_of_threads_is_interpreted(order: str) -> None:
         np.testing.assert_array_equal(out, (values + 1) * 2)
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=share_of(25), deadline=None, derandomize=True)
 @given(st.data())
 def test_grids_of_threads_in_every_phase(data: st.DataObject) -> None:
     """Loops bound to threads of a device, wherever that is allowed, are interpreted as parallel ones are: without a race."""

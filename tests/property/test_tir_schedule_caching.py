@@ -16,6 +16,7 @@ from tensorexpr.script import from_source
 from tensorexpr.tir.structural import structural_equal
 from tests import caching_programs as programs
 from tests.caching_programs import Request
+from tests.effort import share_of
 
 SIZES: dict[str, Callable[[st.DrawFn], list[int]]] = {
     "chain": lambda draw: [draw(st.integers(1, 9)), draw(st.integers(1, 9))],
@@ -125,7 +126,7 @@ def scheduled(func: tir.PrimFunc, asked: list[Request]) -> tir.Schedule:
     return sch
 
 
-@settings(deadline=None, derandomize=True, max_examples=120)
+@settings(deadline=None, derandomize=True, max_examples=share_of(120))
 @given(functions(), preparations(), st.lists(requests(), min_size=1, max_size=3))
 @example(programs.guarded(10, 4), lambda sch: None, [lambda sch: sch.reindex_cache_read("C", 0, "global", lambda i: (i // 4, i % 4))])
 @example(programs.conv(2, 3), lambda sch: None, [lambda sch: sch.reindex("P", ("read", 0))])
@@ -137,7 +138,7 @@ def test_results_stay(func: tir.PrimFunc, prepare: Request, asked: list[Request]
         np.testing.assert_array_equal(found[name], array, err_msg=f"{name}\n{sch.mod}\n{sch.trace}")
 
 
-@settings(deadline=None, derandomize=True, max_examples=25)
+@settings(deadline=None, derandomize=True, max_examples=share_of(25))
 @given(functions(), preparations(), st.lists(requests(), min_size=1, max_size=3))
 def test_traces_replay(func: tir.PrimFunc, prepare: Request, asked: list[Request]) -> None:
     sch = scheduled(func, [prepare, *asked])
@@ -148,7 +149,7 @@ def test_traces_replay(func: tir.PrimFunc, prepare: Request, asked: list[Request
     assert str(again.trace) == str(sch.trace)
 
 
-@settings(deadline=None, derandomize=True, max_examples=40)
+@settings(deadline=None, derandomize=True, max_examples=share_of(40))
 @given(st.integers(1, 9), st.integers(1, 9), st.integers(1, 5), st.booleans(), st.sampled_from(["A", "C", "D"]))
 def test_layouts_of_parameters(n: int, m: int, factor: int, swapped: bool, name: str) -> None:
     """The arrays that go with the new signature are the old ones mapped, with the value in their padding."""
@@ -193,7 +194,7 @@ def test_compiled_results_stay(name: str, request_: Request) -> None:
         np.testing.assert_array_equal(found[buffer], array)
 
 
-@settings(deadline=None, derandomize=True, max_examples=40)
+@settings(deadline=None, derandomize=True, max_examples=share_of(40))
 @given(st.integers(1, 9), st.integers(0, 3), st.integers(0, 3), st.integers(0, 4), st.integers(0, 1))
 def test_padding_comes_apart(n: int, before: int, after: int, factor: int, at: int) -> None:
     func = programs.padding(n, before, after)
@@ -213,7 +214,7 @@ def test_padding_comes_apart(n: int, before: int, after: int, factor: int, at: i
     np.testing.assert_array_equal(programs.interpreted(sch.mod["main"], arrays)["B"], programs.interpreted(func, arrays)["B"])
 
 
-@settings(deadline=None, derandomize=True, max_examples=12)
+@settings(deadline=None, derandomize=True, max_examples=share_of(12))
 @given(st.sampled_from([4, 8, 9]), st.integers(0, 2), st.booleans())
 def test_indices_are_computed_before(n: int, cse_thresh: int, split: bool) -> None:
     func = programs.resize(n)

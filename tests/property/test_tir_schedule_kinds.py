@@ -16,6 +16,7 @@ from tensorexpr.testing import random_array
 from tensorexpr.tir.arithmetic import as_int
 from tensorexpr.tir.interpreter import interpret
 from tests import placement_programs as programs
+from tests.effort import share_of
 
 PLACES = ("vi", "vj", "vi + vj", "vi * 4 + vj", "vi * 2 + vj", "vi % 2", "vi // 2", "(vi * 4 + vj) // 2", "vj * 4 + vi", "0")
 REDUCED = ("vi", "vj", "vi // 2", "0")
@@ -104,7 +105,7 @@ def main(A: T.Buffer((8, 4)), B: T.Buffer((33,)), C: T.Buffer((8, 4))):
 """)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=share_of(40), deadline=None, derandomize=True)
 @given(
     st.sampled_from(PLACES),
     st.sampled_from([(8, 4), (4, 8), (2, 3), (1, 5)]),
@@ -116,7 +117,7 @@ def test_copies(place: str, extents: tuple[int, int], binding: str) -> None:
     check(copying(place, extents, binding))
 
 
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=share_of(15), deadline=None, derandomize=True)
 @given(st.sampled_from(REDUCED), st.sampled_from(["SR", "RS", "RR"]))
 def test_sums(place: str, kinds: str) -> None:
     axis = {"vi": "S" in kinds[0], "vj": "S" in kinds[1]}
@@ -124,7 +125,7 @@ def test_sums(place: str, kinds: str) -> None:
         check(reducing(place, kinds))
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=share_of(30), deadline=None, derandomize=True)
 @given(st.sampled_from(PLACES), st.sampled_from(ELSEWHERE))
 @example("vi * 4 + vj", "vi * 4 + vj")
 @example("vi * 4 + vj", "vi * 4 + vj + 1")

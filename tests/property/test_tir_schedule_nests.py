@@ -18,6 +18,7 @@ from tensorexpr.tir.arithmetic import as_int
 from tensorexpr.tir.interpreter import interpret
 from tensorexpr.tir.structural import structural_equal
 from tests import loop_programs as programs
+from tests.effort import share_of
 
 SMALL = st.integers(1, 7)
 
@@ -71,7 +72,7 @@ def check(sch: tir.Schedule, func: tir.PrimFunc, compiled: bool = False) -> None
     at=st.integers(0, 5),
 )
 @example(sizes=(4, 4, 12), factors=(2, 3, 5), order=[0, 4, 1, 2, 5, 3], at=0)
-@settings(deadline=None, derandomize=True, max_examples=25)
+@settings(deadline=None, derandomize=True, max_examples=share_of(25))
 def test_decompose_reduction(sizes: tuple[int, int, int], factors: tuple[int, int, int], order: list[int], at: int) -> None:
     func = matmul(*sizes)
     sch = tir.Schedule(func, error_render_level="fast")
@@ -88,7 +89,7 @@ def test_decompose_reduction(sizes: tuple[int, int, int], factors: tuple[int, in
 @given(sizes=st.tuples(SMALL, SMALL, st.integers(1, 12)), factor=st.integers(1, 8), inner=st.booleans(), axis=st.integers(-3, 2))
 @example(sizes=(2, 2, 12), factor=5, inner=False, axis=0)
 @example(sizes=(2, 3, 7), factor=4, inner=True, axis=-1)
-@settings(deadline=None, derandomize=True, max_examples=25)
+@settings(deadline=None, derandomize=True, max_examples=share_of(25))
 def test_rfactor(sizes: tuple[int, int, int], factor: int, inner: bool, axis: int) -> None:
     func = matmul(*sizes)
     sch = tir.Schedule(func, error_render_level="fast")
@@ -103,7 +104,7 @@ def test_rfactor(sizes: tuple[int, int, int], factor: int, inner: bool, axis: in
 
 @given(sizes=st.tuples(SMALL, SMALL, SMALL), factors=st.tuples(SMALL, SMALL, SMALL), at=st.integers(0, 5), then=st.booleans())
 @example(sizes=(4, 6, 6), factors=(2, 3, 2), at=3, then=True)
-@settings(deadline=None, derandomize=True, max_examples=25)
+@settings(deadline=None, derandomize=True, max_examples=share_of(25))
 def test_blockize(sizes: tuple[int, int, int], factors: tuple[int, int, int], at: int, then: bool) -> None:
     func = matmul(*sizes)
     sch = tir.Schedule(func, error_render_level="fast")
@@ -121,7 +122,7 @@ def test_blockize(sizes: tuple[int, int, int], factors: tuple[int, int, int], at
 @given(n=st.integers(2, 9), scale=st.sampled_from([-1, 0, 1, 2]), shift=st.integers(-3, 8))
 @example(n=5, scale=1, shift=0)
 @example(n=5, scale=-1, shift=4)
-@settings(deadline=None, derandomize=True, max_examples=40)
+@settings(deadline=None, derandomize=True, max_examples=share_of(40))
 def test_merge_keeps_what_later_nests_need(n: int, scale: int, shift: int) -> None:
     func = moved_reads(n, scale, shift)
     sch = tir.Schedule(func, error_render_level="fast")
@@ -134,7 +135,7 @@ def test_merge_keeps_what_later_nests_need(n: int, scale: int, shift: int) -> No
 
 
 @given(n=st.integers(2, 12), parts=st.lists(st.one_of(st.none(), st.integers(1, 6)), min_size=1, max_size=3), reduced=st.booleans())
-@settings(deadline=None, derandomize=True, max_examples=25)
+@settings(deadline=None, derandomize=True, max_examples=share_of(25))
 def test_loop_partition(n: int, parts: list[int | None], reduced: bool) -> None:
     func = matmul(3, 2, n) if reduced else matmul(n, 2, 3)
     sch = tir.Schedule(func, error_render_level="fast")
@@ -155,7 +156,7 @@ def windows(n: int, taps: int) -> tir.PrimFunc:
 
 @given(tiles=st.integers(1, 4), factor=st.integers(1, 4), taps=st.integers(1, 4))
 @example(tiles=3, factor=2, taps=3)
-@settings(deadline=None, derandomize=True, max_examples=25)
+@settings(deadline=None, derandomize=True, max_examples=share_of(25))
 def test_rolling_buffer(tiles: int, factor: int, taps: int) -> None:
     func = windows(tiles * factor, taps)
     sch = tir.Schedule(func, error_render_level="fast")

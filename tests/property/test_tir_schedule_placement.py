@@ -17,8 +17,9 @@ from tensorexpr.tir.block import BlockRealize
 from tensorexpr.tir.expr import IntImm, PrimExpr, Var
 from tensorexpr.tir.rewriting import substitute
 from tensorexpr.tir.stmt import For, SeqStmt, Stmt
+from tests.effort import share_of
 
-SOME = settings(max_examples=25, deadline=None, derandomize=True)
+SOME = settings(max_examples=share_of(25), deadline=None, derandomize=True)
 Instance = tuple[int, ...]
 
 

@@ -13,6 +13,7 @@ from tensorexpr.script import from_source
 from tensorexpr.tir.interpreter import interpret
 from tensorexpr.tir.structural import structural_equal
 from tests import loop_programs as programs
+from tests.effort import share_of
 
 TILES = st.integers(1, 3)
 
@@ -31,7 +32,7 @@ def check(sch: tir.Schedule, arrays: list[np.ndarray], expected: np.ndarray) -> 
     order=st.permutations(range(3)), inner=st.permutations(range(3)), at=st.integers(0, 3), started=st.booleans(),
 )  # fmt: skip
 @example(tiles=(2, 1, 3), factors=(4, 4, 4), extra=0, order=[0, 1, 2], inner=[0, 1, 2], at=0, started=True)
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=share_of(40), deadline=None, derandomize=True)
 def test_tensorize(
     tiles: tuple[int, int, int], factors: tuple[int, int, int], extra: int, order: list[int], inner: list[int], at: int, started: bool
 ) -> None:
@@ -57,7 +58,7 @@ def test_tensorize(
 
 
 @given(n=st.integers(2, 9), low=st.integers(0, 3), high=st.integers(0, 3), factor=st.integers(1, 5), shift=st.integers(0, 2))
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=share_of(30), deadline=None, derandomize=True)
 def test_annotate_buffer_access(n: int, low: int, high: int, factor: int, shift: int) -> None:
     """Who says that more is read gets more computed, and the same result."""
     a = te.placeholder((n + shift,), "int32", name="A")
@@ -80,7 +81,7 @@ def test_annotate_buffer_access(n: int, low: int, high: int, factor: int, shift:
     axis=st.integers(0, 1), factor=st.sampled_from([1, 4, 8, 32]), offset=st.integers(0, 5), scope=st.sampled_from(["global", "local"]),
     inside=st.booleans(), rows=st.integers(1, 5),
 )  # fmt: skip
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=share_of(25), deadline=None, derandomize=True)
 def test_storage(axis: int, factor: int, offset: int, scope: str, inside: bool, rows: int) -> None:
     """Strides and memory of an intermediate buffer, whole or of a tile."""
     a = te.placeholder((rows, 6), "int32", name="A")

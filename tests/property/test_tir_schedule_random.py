@@ -30,6 +30,7 @@ from tensorexpr.tir.structural import structural_equal
 from tensorexpr.tir.verify import verify_well_formed
 from tests import placement_programs as placement
 from tests.block_programs import BY_HAND
+from tests.effort import share_of
 
 OF_COMPUTES = compute_dags().filter(lambda dag: {type(op) for op in post_dfs_order(dag.outputs)} <= {ComputeOp, PlaceholderOp})
 DECORATED: dict[str, Callable[[], tir.PrimFunc]] = {
@@ -49,7 +50,7 @@ DECORATED: dict[str, Callable[[], tir.PrimFunc]] = {
 WHOLE_COPIES = ("CacheRead", "CacheWrite", "CacheInplace", "ReIndex", "ReindexCacheRead", "ReindexCacheWrite", "ReadAt", "WriteAt")
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=share_of(40), deadline=None, derandomize=True)
 @given(st.data())
 def test_random_primitives_keep_what_tensors_say(data: st.DataObject) -> None:
     dag = data.draw(OF_COMPUTES)
@@ -99,7 +100,7 @@ def results(func: tir.PrimFunc, phase: int | None) -> list[Any]:
     return arrays
 
 
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=share_of(15), deadline=None, derandomize=True)
 @given(st.data())
 def test_other_decisions_are_valid_or_refused(data: st.DataObject) -> None:
     dag = data.draw(OF_COMPUTES)

@@ -11,6 +11,7 @@ import tensorexpr
 from tensorexpr import te, tir
 from tensorexpr.errors import ScheduleError
 from tensorexpr.tir.interpreter import interpret
+from tests.effort import share_of
 
 
 def chain() -> tir.PrimFunc:
@@ -45,7 +46,7 @@ def check(sch: tir.Schedule, a: np.ndarray, expected: np.ndarray, compiled: bool
     forward=st.booleans(), factors=st.tuples(st.integers(1, 5), st.integers(1, 5)), depth=st.integers(0, 2),
     shape=st.tuples(st.integers(1, 9), st.integers(1, 9)), parallel=st.booleans(),
 )  # fmt: skip
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=share_of(25), deadline=None, derandomize=True)
 def test_chains(forward: bool, factors: tuple[int, int], depth: int, shape: tuple[int, int], parallel: bool) -> None:
     sch = tir.Schedule(chain())
     split, moved = ("C", "B") if forward else ("B", "C")

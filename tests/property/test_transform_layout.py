@@ -16,6 +16,7 @@ from tensorexpr.schedule.steps import Step, TransformLayout
 from tensorexpr.te.tensor import Tensor
 from tensorexpr.testing.check import assert_schedule_correct
 from tensorexpr.testing.strategies import compute_dags, layout_mappings, schedules
+from tests.effort import share_of
 
 PADS = st.sampled_from((None, 0, 1, -3))
 EXTENTS = st.sampled_from((1, 2, 3, 5, 7, 8, 11, 13, 16, 17))
@@ -76,7 +77,7 @@ def packed(draw: st.DrawFn) -> tuple[Schedule, list[Tensor]]:
     return s, [a, b, c]
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=share_of(50), deadline=None, derandomize=True)
 @given(packed(), st.integers(0, 3))
 def test_packed_operands(case: tuple[Schedule, list[Tensor]], native: int) -> None:
     schedule, args = case
@@ -87,7 +88,7 @@ def test_packed_operands(case: tuple[Schedule, list[Tensor]], native: int) -> No
     assert_schedule_correct(schedule, args, compiled=native == 0)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=share_of(40), deadline=None, derandomize=True)
 @given(packed())
 def test_replay(case: tuple[Schedule, list[Tensor]]) -> None:
     schedule, args = case
@@ -102,7 +103,7 @@ def test_replay(case: tuple[Schedule, list[Tensor]]) -> None:
     assert replayed.trace == schedule.trace
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=share_of(40), deadline=None, derandomize=True)
 @given(st.data())
 def test_anywhere_in_a_program(data: st.DataObject) -> None:
     """Random layouts of random stages of random programs, then more random steps around them."""

@@ -19,6 +19,7 @@ from tensorexpr.topi.nn.conv_transpose import conv_transpose
 from tensorexpr.topi.nn.residues import residues
 from tensorexpr.topi.testing import conv_transpose_python
 from tensorexpr.topi.utils import get_const_tuple
+from tests.effort import share_of
 
 Array = Any
 Axis = tuple[int, int, int, int, int, int, int]
@@ -52,7 +53,7 @@ def wanted(data: Array, weight: Array, window: list[Axis], groups: int) -> Array
     return conv_transpose_python(data, apart, [axis[2] for axis in window], padding, [axis[6] for axis in window], groups)
 
 
-@settings(deadline=None, derandomize=True, max_examples=12)
+@settings(deadline=None, derandomize=True, max_examples=share_of(12))
 @given(
     window=st.lists(axes(), min_size=1, max_size=3),
     groups=st.sampled_from([1, 1, 2, 3]),

@@ -15,6 +15,7 @@ from tensorexpr.auto_scheduler.measure_record import load_record_from_string
 from tensorexpr.errors import RecordError
 from tensorexpr.schedule.legality import check_tree
 from tensorexpr.schedule.trace import Trace
+from tests.effort import share_of
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "records" / "v06.json"
 LINES = [line for line in GOLDEN.read_text().splitlines() if not line.startswith(("#", " "))]
@@ -48,7 +49,7 @@ def check(text: str) -> None:
     assert Trace.from_json(record.trace.to_json()) == record.trace
 
 
-@settings(deadline=None, derandomize=True, max_examples=150)
+@settings(deadline=None, derandomize=True, max_examples=share_of(150))
 @given(st.data())
 def test_a_changed_value_is_refused_or_still_a_legal_program(data: st.DataObject) -> None:
     line = json.loads(data.draw(st.sampled_from(LINES)))
@@ -57,7 +58,7 @@ def test_a_changed_value_is_refused_or_still_a_legal_program(data: st.DataObject
     check(json.dumps(line))
 
 
-@settings(deadline=None, derandomize=True, max_examples=60)
+@settings(deadline=None, derandomize=True, max_examples=share_of(60))
 @given(st.sampled_from(LINES), st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), min_size=1, max_size=3))
 def test_steps_in_another_order_are_refused_or_still_a_legal_program(text: str, swaps: list[tuple[int, int]]) -> None:
     line = json.loads(text)
@@ -68,7 +69,7 @@ def test_steps_in_another_order_are_refused_or_still_a_legal_program(text: str, 
     check(json.dumps(line))
 
 
-@settings(deadline=None, derandomize=True, max_examples=60)
+@settings(deadline=None, derandomize=True, max_examples=share_of(60))
 @given(st.sampled_from(LINES), st.integers(0, 2000), st.binary(max_size=6))
 def test_torn_and_changed_bytes_are_refused_or_read(text: str, place: int, put: bytes) -> None:
     data = text.encode()

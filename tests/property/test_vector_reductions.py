@@ -15,6 +15,7 @@ from tensorexpr.spaces.default import default_schedule
 from tensorexpr.te.reducer import greatest, least
 from tensorexpr.testing import assert_schedule_correct
 from tensorexpr.tir.expr import PrimExpr
+from tests.effort import share_of
 
 REDUCERS = {
     "sum": te.sum,
@@ -36,7 +37,7 @@ def reduction(rows: int, depth: int, reducer: str, dtype: str, where: bool = Fal
     return [a, te.compute((rows,), body, name="B")]
 
 
-@settings(deadline=None, derandomize=True, max_examples=60)
+@settings(deadline=None, derandomize=True, max_examples=share_of(60))
 @given(
     rows=st.integers(1, 4),
     depth=st.integers(1, 70),

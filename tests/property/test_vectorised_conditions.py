@@ -20,11 +20,12 @@ from tensorexpr.testing.check import assert_schedule_correct
 from tensorexpr.tir.expr import BufferLoad, Call
 from tensorexpr.tir.intrin import select
 from tensorexpr.tir.rewriting import walk
+from tests.effort import share_of
 
 DTYPES = st.sampled_from(("float32", "float64", "int8", "int32", "int64", "uint8", "float16"))
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=share_of(50), deadline=None, derandomize=True)
 @given(
     n=st.integers(1, 19),
     before=st.integers(0, 5),

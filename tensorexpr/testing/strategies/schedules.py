@@ -86,8 +86,8 @@ def applied(schedule: Schedule, step: Step) -> Schedule | None:
     try:
         trial.apply_step(step)
         check_tree(trial.tree)
-        if any(stage.rolling_buffer or stage.double_buffer or _promises(stage) or _is_tensorized(stage) for stage in trial.tree.stages):
-            ScheduleOps(trial)  # whether a box rolls, a split divides it, or an intrinsic fits, is seen when bounds are inferred
+        if any(map(_depends_on_bounds, trial.tree.stages)):
+            ScheduleOps(trial)
     except (ScheduleError, LoweringError):  # an output that rolls is legal until it is an argument
         return None
     return trial
@@ -110,6 +110,13 @@ def _tensorized(draw: Draw, schedule: Schedule, max_steps: int) -> Schedule:
 
 def _is_argument(stage: StageNode) -> bool:
     return stage.is_placeholder or stage.is_output
+
+
+def _depends_on_bounds(stage: StageNode) -> bool:
+    """Whether a step may be illegal for what inferred bounds alone show: that a box doesn't roll, that a split doesn't divide it, that an
+    intrinsic doesn't fit, that parts of an output leave a hole."""
+    in_parts = stage.is_output and isinstance(stage.attach, At)
+    return bool(in_parts or stage.rolling_buffer or stage.double_buffer or _promises(stage) or _is_tensorized(stage))
 
 
 def _promises(stage: StageNode) -> bool:

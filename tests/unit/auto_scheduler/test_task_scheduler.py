@@ -22,6 +22,7 @@ from tensorexpr.te.tensor import Tensor
 from tensorexpr.tune.measure import FAILED_COST, MeasureErrorNo, MeasureResult
 from tensorexpr.tune.measure.results import TIMED_AGAIN
 from tensorexpr.tune.tuner import Trial
+from tests.effort import share_of
 
 TARGET = "llvm -mcpu=x86-64-v3 -num-cores=2"
 
@@ -238,7 +239,7 @@ def test_what_the_best_take_when_timed_again_counts_in_the_end() -> None:
     assert made.best_costs.tolist() == [0.5, 0.25] and made.cur_score == 0.75
 
 
-@settings(deadline=None, derandomize=True, max_examples=60)
+@settings(deadline=None, derandomize=True, max_examples=share_of(60))
 @given(st.integers(0, 500), st.lists(st.floats(0, 1e3), min_size=1, max_size=6))
 def test_what_is_divided_adds_up(total: int, parts: list[float]) -> None:
     given_out = divided(total, parts)

@@ -20,6 +20,7 @@ from tensorexpr.schedule.te_schedule import Schedule
 from tensorexpr.schedule.trace import Trace
 from tensorexpr.te.tensor import Tensor
 from tests.autotvm_templates import TARGET
+from tests.effort import share_of
 
 Space = ConfigSpace
 
@@ -42,7 +43,7 @@ def test_candidates_of_splits_are_in_the_order_of_logs() -> None:
     assert (get_factors(12), get_pow2s(12)) == ([1, 2, 3, 4, 6, 12], [1, 2, 4, 8])
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=share_of(40))
 @given(st.integers(1, 60), st.integers(2, 4), st.sampled_from(["factors", "power2", "verbose"]))
 def test_every_split_leaves_something_for_its_outermost_part(length: int, parts: int, policy: str) -> None:
     made = sizes(length, policy=policy, num_outputs=parts)

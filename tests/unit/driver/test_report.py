@@ -24,6 +24,7 @@ from tensorexpr.driver.report.run import runs_of
 from tensorexpr.schedule.steps import Annotate, Split
 from tensorexpr.schedule.trace import Trace
 from tensorexpr.tune.measure import FAILED_COST, MeasureErrorNo, MeasureResult
+from tests.effort import share_of
 
 TARGET = "llvm -mcpu=x86-64-v3 -num-cores=2"
 INF = float("inf")
@@ -154,7 +155,7 @@ def test_what_is_far_slower_than_the_best_stands_at_the_edge() -> None:
     assert min(float(point.split(",")[1]) for point in points) == pytest.approx(14.0)
 
 
-@settings(deadline=None, derandomize=True, max_examples=80)
+@settings(deadline=None, derandomize=True, max_examples=share_of(80))
 @given(st.floats(1e-6, 1e6), st.floats(1.001, 1e5), st.booleans())
 def test_marks_of_a_scale_are_few_and_within_it(low: float, ratio: float, logarithmic: bool) -> None:
     axis = Axis(low, low * ratio, 0.0, 100.0, logarithmic)

@@ -13,6 +13,7 @@ from tensorexpr import errors, relax
 from tensorexpr.errors import DeclarationError, InternalError, ModelError, TensorExprError
 from tensorexpr.frontend.onnx import registry
 from tensorexpr.relax.frontend.onnx import from_onnx
+from tests.effort import share_of
 
 onnx = pytest.importorskip("onnx")
 helper, FLOAT = onnx.helper, onnx.TensorProto.FLOAT
@@ -53,7 +54,7 @@ OTHERS = [
 ]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=share_of(60))
 @given(st.sampled_from(OURS), st.sampled_from([PLAIN, inside_of_a_function()]))
 def test_what_an_operator_refuses_is_the_models_fault(kind: Any, model: Any) -> None:
     def refuse(*args: Any) -> Any:
@@ -67,7 +68,7 @@ def test_what_an_operator_refuses_is_the_models_fault(kind: Any, model: Any) -> 
     assert issubclass(kind, ModelError) or "Neg 'odd' (opset 18)" in str(caught.value)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=share_of(60))
 @given(st.sampled_from([InternalError, *OTHERS]), st.sampled_from([PLAIN, inside_of_a_function()]))
 def test_a_mistake_of_ours_stays_one_and_names_the_node(kind: Any, model: Any) -> None:
     mistake = kind("it is broken")

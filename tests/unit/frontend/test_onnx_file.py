@@ -15,6 +15,7 @@ import tensorexpr as tvm
 from tensorexpr.errors import ModelError, TensorExprError
 from tensorexpr.frontend.onnx.file import model_bytes
 from tensorexpr.relax.frontend.onnx import from_onnx
+from tests.effort import share_of
 
 onnx = pytest.importorskip("onnx")
 helper = onnx.helper
@@ -98,7 +99,7 @@ def changed(seed: int) -> bytes:
     return bytes(found)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=share_of(60))
 @given(st.integers(0, 1 << 32))
 def test_a_changed_file_is_what_its_bytes_are(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
     data = changed(seed)

@@ -15,6 +15,7 @@ from tensorexpr.lower.rebuild import walk_statements
 from tensorexpr.testing import assert_schedule_correct
 from tensorexpr.tir.function import PrimFunc
 from tensorexpr.tir.stmt import For
+from tests.effort import share_of
 
 
 def function(extent: int, dtype: str = "float32") -> tuple[te.Schedule, list[te.Tensor]]:
@@ -67,7 +68,7 @@ def test_without_vectors_nothing_is_cut() -> None:
     assert split_vector_loop(func, PassContext(config={"tir.disable_vectorize": 1})) is func
 
 
-@settings(deadline=None, derandomize=True, max_examples=25)
+@settings(deadline=None, derandomize=True, max_examples=share_of(25))
 @given(st.integers(1, 300), st.sampled_from(["float32", "float64", "int8"]))
 def test_every_extent_computes_the_same(extent: int, dtype: str) -> None:
     s, args = function(extent, dtype)

@@ -14,11 +14,12 @@ from tensorexpr.testing.check import assert_schedule_correct
 from tensorexpr.tir.arithmetic import as_int, const
 from tensorexpr.tir.rewriting import substitute
 from tensorexpr.tir.stmt import Allocate
+from tests.effort import share_of
 
 from .builder import statements
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=share_of(100), deadline=None, derandomize=True)
 @given(st.data())
 def test_strides(data: st.DataObject) -> None:
     extents = data.draw(st.lists(st.integers(1, 9), min_size=1, max_size=4))

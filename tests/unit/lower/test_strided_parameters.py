@@ -14,6 +14,7 @@ from tensorexpr import te, tir
 from tensorexpr.lower.pipeline import lower
 from tensorexpr.runtime.module import Module
 from tensorexpr.tir.interpreter import interpret
+from tests.effort import share_of
 
 Array = Any
 
@@ -73,7 +74,7 @@ def test_views_are_written_in_place_and_nothing_beside_them(name: str, kernel: M
     np.testing.assert_array_equal(frame, wanted)
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=share_of(25), deadline=None, derandomize=True)
 @given(
     sizes=st.tuples(st.integers(0, 12), st.integers(0, 19)),
     steps=st.tuples(st.integers(1, 3), st.integers(1, 3)),

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 import tensorexpr as tvm
 from tensorexpr import te
 from tensorexpr.testing import assert_schedule_correct
+from tests.effort import share_of
 
 AVX512 = "llvm -mcpu=skylake-avx512"
 
@@ -32,7 +33,7 @@ def shuffles(s: te.Schedule, args: list[te.Tensor]) -> int:
         return tvm.lower(s, args).script().count("T.Shuffle(")
 
 
-@settings(deadline=None, derandomize=True, max_examples=40)
+@settings(deadline=None, derandomize=True, max_examples=share_of(40))
 @given(
     rows=st.integers(1, 40),
     columns=st.integers(1, 40),

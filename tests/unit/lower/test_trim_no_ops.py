@@ -13,6 +13,7 @@ from tensorexpr.tir.buffer import Buffer
 from tensorexpr.tir.expr import Call, PrimExpr, Var
 from tensorexpr.tir.function import PrimFunc
 from tensorexpr.tir.stmt import Evaluate, For, ForKind, IfThenElse, Stmt, seq
+from tests.effort import share_of
 
 from .builder import SERIAL, UNROLLED, VECTORIZED, applied, flat, func, guard, load, loop, loops, statements, store
 
@@ -114,7 +115,7 @@ def test_a_condition_on_a_loop_further_in_is_taken_there() -> None:
     assert loops(result) == ["p 0:6", "q 0:T.min(7 - p, 6)"]
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=share_of(80), deadline=None, derandomize=True)
 @given(st.data())
 def test_random_conditions(data: st.DataObject) -> None:
     """Affine comparisons of any sign and size, possibly never true; loops that need not start at 0."""

@@ -10,6 +10,7 @@ import tensorexpr as tvm
 from tensorexpr import te
 from tensorexpr.testing import assert_schedule_correct
 from tensorexpr.testing.machine_code import assembly
+from tests.effort import share_of
 
 AVX512 = "llvm -mcpu=skylake-avx512"
 Program = tuple[te.Schedule, list[te.Tensor]]
@@ -45,7 +46,7 @@ def rows(height: int, width: int, shift: int) -> Program:
     return s, [a, b]
 
 
-@settings(deadline=None, derandomize=True, max_examples=60)
+@settings(deadline=None, derandomize=True, max_examples=share_of(60))
 @given(
     size=st.integers(1, 150),
     lanes=st.sampled_from([2, 4, 7, 8, 14, 16, 32]),
@@ -60,7 +61,7 @@ def test_every_lane_is_picked_right(size: int, lanes: int, stride: int, offset: 
     assert_schedule_correct(*strided(size, lanes, stride, offset, dtype), phases=(2,))
 
 
-@settings(deadline=None, derandomize=True, max_examples=20)
+@settings(deadline=None, derandomize=True, max_examples=share_of(20))
 @given(height=st.integers(1, 5), width=st.integers(1, 40), shift=st.integers(-2, 2))
 def test_rows_outside_are_zero(height: int, width: int, shift: int) -> None:
     assert_schedule_correct(*rows(height, width, shift), phases=(2,))
@@ -124,7 +125,7 @@ def interleaved(count: int, parts: int, lanes: int, shift: int, part: str) -> Pr
     return s, [a, b]
 
 
-@settings(deadline=None, derandomize=True, max_examples=60)
+@settings(deadline=None, derandomize=True, max_examples=share_of(60))
 @given(
     count=st.integers(1, 100),
     parts=st.integers(1, 5),

@@ -17,6 +17,7 @@ from tensorexpr.errors import ArgumentError, CodegenError, LoweringError, Target
 from tensorexpr.runtime import load_module
 from tensorexpr.script import from_source
 from tensorexpr.testing.ptx import emulator
+from tests.effort import share_of
 
 from . import programs
 from .running import CASES, TARGET
@@ -69,7 +70,7 @@ def test_exponentials_are_within_their_ulps() -> None:
         np.testing.assert_allclose(out.numpy()[~usual], want[~usual], rtol=1e-5, atol=3e-45)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=share_of(15), deadline=None)
 @given(size=st.integers(1, 400), threads=st.sampled_from([1, 7, 32, 96]), lanes=st.sampled_from([1, 2, 4]))
 def test_any_size_by_any_threads(size: int, threads: int, lanes: int) -> None:
     n = te.var("n")

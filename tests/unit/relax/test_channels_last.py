@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tensorexpr import relax
 from tensorexpr.lower.context import PassContext
 from tensorexpr.relax import op, transform
+from tests.effort import share_of
 
 from .test_simplify import checked, graph, left, weights
 
@@ -99,7 +100,7 @@ def test_what_works_on_planes_alone_keeps_them() -> None:
     assert set(layouts(transform.ChannelsLast()(mod))) == {"NCHW"}
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=share_of(25), deadline=None)
 @given(steps=st.lists(st.sampled_from(["conv", "depthwise", "pool", "add", "concat", "scale", "pad", "planes"]), min_size=1, max_size=6))
 @example(steps=["pool", "concat", "add"])
 @example(steps=["scale", "conv", "planes", "conv", "scale"])

@@ -14,6 +14,7 @@ import tensorexpr as tvm
 from tensorexpr import relax
 from tensorexpr.errors import DeclarationError
 from tensorexpr.relax.testing.vm import check_saved_func
+from tests.effort import share_of
 
 A, B = np.array([1, 2], "float32"), np.array([3, 5], "float32")
 
@@ -42,7 +43,7 @@ def jumps(draw: Any) -> list[tuple[str, int]]:
 
 
 @given(jumps(), st.integers(-2, 2))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=share_of(25), deadline=None)
 def test_jumps_as_a_loop_over_the_instructions_takes_them(code: list[tuple[str, int]], start: int) -> None:
     ib = relax.ExecBuilder()
     with ib.function("main", num_inputs=1):

@@ -22,6 +22,7 @@ from tensorexpr.relax.evaluator import Evaluator
 from tensorexpr.relax.runtime import library
 from tensorexpr.relax.runtime.saved_graph import read_functions, write_functions
 from tensorexpr.tir.expr import Var as Symbol
+from tests.effort import share_of
 
 from . import programs
 from .programs import expected, inputs
@@ -138,7 +139,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @given(st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=share_of(40), deadline=None)
 def test_a_byte_that_flipped_is_an_error_before_code_is_loaded(written: Path, data: st.DataObject) -> None:
     whole = bytearray(written.read_bytes())
     # From the end too, where the places are that say what is what.

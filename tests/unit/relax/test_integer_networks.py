@@ -18,6 +18,7 @@ from tensorexpr.relax.evaluator import Evaluator
 from tensorexpr.relax.transform.fake_quantization import constant_of
 from tensorexpr.tir.arithmetic import as_int
 from tensorexpr.tir.function import PrimFunc
+from tests.effort import share_of
 
 from .test_integer_kernels import U8, arguments, bias, dq, integers, left, module, q, weights
 
@@ -30,7 +31,7 @@ def vector(axis: int, extent: int, zero_dtype: str, rng: Any) -> tuple[Any, Any]
     return const(rng.uniform(0.02, 0.2, count).astype("float32")), const(rng.integers(0, 9, count).astype(zero_dtype))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=share_of(40), deadline=None)
 @given(order=st.permutations(range(4)), axis=st.integers(-1, 3), kind=st.sampled_from(["quantize", "dequantize", "requantize"]))
 def test_transposes_go_behind_scales_along_any_axis(order: Sequence[int], axis: int, kind: str) -> None:
     rng, shape = np.random.default_rng(0), (2, 3, 4, 5)

@@ -17,6 +17,7 @@ from tensorexpr.script import from_source
 from tensorexpr.tir.arithmetic import as_int
 from tensorexpr.tir.block import Block
 from tensorexpr.tir.interpreter import interpret
+from tests.effort import share_of
 
 LAYOUTS = {
     "as given": lambda n, c, h: (n, c, h),
@@ -47,7 +48,7 @@ def transposed() -> Any:
 
 
 @given(st.sampled_from([elementwise, pool, total, transposed]), st.sampled_from(sorted(LAYOUTS)), st.integers(0, 9))
-@settings(max_examples=16, deadline=None)
+@settings(max_examples=share_of(16), deadline=None)
 def test_what_is_suggested_keeps_the_meaning(make: Any, name: str, seed: int) -> None:
     func = te.create_prim_func(make())
     found = suggest_layout_transforms(func, [LAYOUTS[name]])

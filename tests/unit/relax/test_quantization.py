@@ -17,6 +17,7 @@ from tensorexpr.relax.quantization import quantize
 from tensorexpr.relax.quantization.ranges import BINS, Seen, by_entropy, by_extremes, by_percentile, scale_and_zero, weight_scales
 from tensorexpr.relax.transform import FakeQuantizationToInteger
 from tensorexpr.relay.build_module import bound_graph
+from tests.effort import share_of
 
 RNG = np.random.default_rng(3)
 FLOATS = st.floats(-1e6, 1e6, width=32)
@@ -147,7 +148,7 @@ def test_ranges_leave_out_what_is_rare() -> None:
     np.testing.assert_allclose(by_entropy(flat), (-1, 1), atol=0.02)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=share_of(30), deadline=None)
 @given(low=st.integers(-3, 2), high=st.integers(1, 8), scale=st.sampled_from([0.005, 6 / 255, 0.05]), zero=st.sampled_from([0, 5, 128]))
 @example(low=0, high=6, scale=6 / 255, zero=0)
 @example(low=0, high=6, scale=6.1 / 255, zero=0)

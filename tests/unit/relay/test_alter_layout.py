@@ -16,6 +16,7 @@ from tensorexpr.relax.evaluator import Evaluator
 from tensorexpr.relay import analysis, transform
 from tensorexpr.relay.testing import TempOpAttr, run_opt_pass
 from tensorexpr.relay.to_graph import to_graph
+from tests.effort import share_of
 
 RULE = "FTVMAlterOpLayout"
 SHAPES: dict[str, tuple[int, ...]] = {"x": (1, 8, 6, 6), "w": (8, 8, 3, 3), "b": (8,)}
@@ -57,7 +58,7 @@ STEPS: dict[str, Any] = {
 
 
 @given(st.lists(st.sampled_from(sorted(STEPS)), max_size=5), st.sampled_from([2, 4]), st.booleans())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=share_of(25), deadline=None)
 def test_rules_keep_the_meaning(steps: list[str], block: int, kernel: bool) -> None:
     v = variables()
     y = conv(v["x"], v["w"])

@@ -17,6 +17,7 @@ from tensorexpr.relay import transform
 from tensorexpr.relay.analysis import check_basic_block_normal_form
 from tensorexpr.relay.prelude import Prelude
 from tensorexpr.relay.to_graph import reachable, to_graph
+from tests.effort import share_of
 
 SCALAR = relay.scalar_type("float32")
 
@@ -96,7 +97,7 @@ def dag(nodes: list[tuple[bool, int, int, int]]) -> Any:
     return relay.Function((x, y), relay.Tuple([made[-1], *made[3:5]]))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=share_of(25), deadline=None)
 @given(NODES)
 def test_blocks(nodes: list[tuple[bool, int, int, int]]) -> None:
     func = dag(nodes)

@@ -15,6 +15,7 @@ from tensorexpr import relay
 from tensorexpr.errors import ArgumentError, DeclarationError
 from tensorexpr.relax.evaluator import Evaluator
 from tensorexpr.relay.to_graph import to_graph
+from tests.effort import share_of
 
 from .dynamic_cases import DYNAMIC
 from .operator_cases import operands
@@ -55,7 +56,7 @@ def test_a_graph_with_them_is_built_and_read_back() -> None:
         run(data, np.array([5, 1, 1]), np.array([1, 1], "int32"))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=share_of(25), deadline=None)
 @given(
     st.lists(st.integers(1, 3), min_size=1, max_size=3),
     st.lists(st.sampled_from([0, -1, -3, 1, 2, 3, 4, 6]), min_size=1, max_size=3),

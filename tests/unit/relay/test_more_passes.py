@@ -16,6 +16,7 @@ from tensorexpr.relax.evaluator import Evaluator
 from tensorexpr.relay import transform
 from tensorexpr.relay.analysis import list_op_freqs
 from tensorexpr.relay.to_graph import to_graph
+from tests.effort import share_of
 
 
 def computed(mod: Any, *args: Any) -> Any:
@@ -35,7 +36,7 @@ def atrous(layout: str, block: int, paddings: Any, crops: Any, size: int, pad_va
     return tvm.IRModule.from_expr(relay.Function((x,), relay.nn.batch_to_space_nd(y, blocks, [one for _, one in sides])))
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=share_of(15), deadline=None)
 @given(
     layout=st.sampled_from(["NHWC", "NCHW"]), block=st.integers(2, 3), before=st.tuples(*[st.integers(0, 5)] * 2),
     crops=st.tuples(*[st.integers(0, 3)] * 4), own=st.sampled_from([(0, 0), (1, 0), (1, 0, 0, 2)]),

@@ -14,6 +14,7 @@ from tensorexpr import relay
 from tensorexpr.contrib import graph_executor
 from tensorexpr.errors import TypeMismatchError
 from tensorexpr.relay import testing, transform
+from tests.effort import share_of
 
 X = relay.var("x", shape=(2, 6, 8, 8), dtype="float32")
 ROWS = relay.var("rows", shape=(4, 8), dtype="float16")
@@ -53,7 +54,7 @@ def test_weights(expr: Any, wanted: dict[str, tuple[int, ...]]) -> None:
     assert {name: found[name] for name in wanted} == wanted
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=share_of(30), deadline=None)
 @given(st.data())
 def test_a_convolution_takes_the_weights_that_it_asks_for(data: st.DataObject) -> None:
     groups, each, outs = (data.draw(st.integers(1, 4), name) for name in ("groups", "channels of each", "results of each"))

@@ -19,6 +19,7 @@ from tensorexpr.relay.backend.interpreter import RefValue
 from tensorexpr.relay.feature import Feature
 from tensorexpr.relay.to_graph import to_graph
 from tensorexpr.relay.tokens import RelayTextError
+from tests.effort import share_of
 
 # (write or read, which cell, and in the value of a write: which read before it, and a number)
 Steps = list[tuple[bool, int, int, int]]
@@ -67,7 +68,7 @@ PASSES: dict[str, Callable[[], Any]] = {
 }
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=share_of(12), deadline=None)
 @given(steps=STEPS, name=st.sampled_from(list(PASSES)))
 def test_the_order_of_the_program_counts(steps: Steps, name: str) -> None:
     mod = PASSES[name]()(tvm.IRModule.from_expr(program(steps)))

@@ -15,6 +15,7 @@ from tensorexpr.runtime import binding
 from tensorexpr.runtime.arguments import ArgumentChecker
 from tensorexpr.tir import arithmetic
 from tensorexpr.tir.expr import Call, PrimExpr, Var
+from tests.effort import share_of
 
 from .functions import buffer, scalar, signature
 
@@ -143,7 +144,7 @@ def affine(draw: st.DrawFn, used: list[Var]) -> PrimExpr:
     return expr
 
 
-@settings(deadline=None, derandomize=True, max_examples=80)
+@settings(deadline=None, derandomize=True, max_examples=share_of(80))
 @given(st.data())
 def test_affine_extents_give_the_values_they_were_made_of(data: st.DataObject) -> None:
     values = {var: data.draw(st.integers(0, 4)) for var in VARIABLES}

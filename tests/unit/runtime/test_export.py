@@ -25,6 +25,7 @@ from tensorexpr.runtime.header import c_header
 from tensorexpr.runtime.module import Module
 from tensorexpr.target import Target
 from tensorexpr.tir.expr import Var
+from tests.effort import share_of
 
 from .functions import buffer, module_of, scalar, signature
 
@@ -277,7 +278,7 @@ def test_signatures_survive_their_description() -> None:
     assert len(binding.make_plan(read).steps) == len(binding.make_plan(EVERYTHING).steps)
 
 
-@settings(deadline=None, derandomize=True, max_examples=200)
+@settings(deadline=None, derandomize=True, max_examples=share_of(200))
 @given(st.data())
 def test_a_mutated_description_is_refused_or_read_but_never_crashes(data: st.DataObject) -> None:
     described = json.loads(written(EVERYTHING))

@@ -21,6 +21,7 @@ from tensorexpr.runtime.fastcall import REFUSED
 from tensorexpr.runtime.function import Function
 from tensorexpr.runtime.module import Module
 from tensorexpr.tir.expr import Var
+from tests.effort import share_of
 
 from .functions import buffer, module_of, scalar, signature
 
@@ -81,7 +82,7 @@ def draw_array(data: st.DataObject, shape: tuple[int, ...], dtype: str) -> np.nd
     return np.zeros(shape, dtype)
 
 
-@settings(deadline=None, derandomize=True, max_examples=250)
+@settings(deadline=None, derandomize=True, max_examples=share_of(250))
 @given(st.data())
 def test_both_ways_agree(many: Any, data: st.DataObject) -> None:
     n, m, count = data.draw(st.tuples(st.integers(1, 3), st.integers(1, 3), st.integers(0, 3)))

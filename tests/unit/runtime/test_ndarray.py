@@ -17,6 +17,7 @@ from tensorexpr.errors import ArgumentError, TargetError, TypeMismatchError
 from tensorexpr.runtime import dlpack
 from tensorexpr.runtime import ndarray as nd
 from tensorexpr.runtime.ndarray import NDArray
+from tests.effort import share_of
 
 DTYPES = [
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
@@ -143,7 +144,7 @@ def test_dlpack_copy_on_request() -> None:
     assert array[0] == 1
 
 
-@settings(deadline=None, derandomize=True, max_examples=60)
+@settings(deadline=None, derandomize=True, max_examples=share_of(60))
 @given(st.data())
 def test_strided_arrays_of_others_come_as_they_are(data: st.DataObject) -> None:
     shape = data.draw(st.lists(st.integers(0, 5), max_size=4))

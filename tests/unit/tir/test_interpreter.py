@@ -15,6 +15,7 @@ from tensorexpr import tir
 from tensorexpr.tir.buffer import pointer_var
 from tensorexpr.tir.dtype import to_numpy, wrap_int
 from tensorexpr.tir.interpreter import InterpreterError, interpret
+from tests.effort import share_of
 
 TRUE = tir.const(True)
 i, j, k, n = tir.Var("i"), tir.Var("j"), tir.Var("k"), tir.SizeVar("n")
@@ -257,7 +258,7 @@ INT_DTYPES = ("int8", "uint8", "int16", "int32", "uint32", "int64", "uint64")
 OPS = (tir.Add, tir.Sub, tir.Mul, tir.Min, tir.Max, tir.FloorDiv, tir.FloorMod, tir.Div, tir.Mod)
 
 
-@settings(deadline=None, derandomize=True, max_examples=150)
+@settings(deadline=None, derandomize=True, max_examples=share_of(150))
 @given(st.sampled_from(INT_DTYPES), st.sampled_from(OPS), st.integers(-(1 << 64), 1 << 64), st.integers(-(1 << 64), 1 << 64))
 def test_scalars_and_lanes_agree_on_integers(dtype: str, op: Any, a: int, b: int) -> None:
     a, b = wrap_int(a, dtype), wrap_int(b, dtype) or 1

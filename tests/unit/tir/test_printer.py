@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tensorexpr import tir
 from tensorexpr.tir.printer import legacy_expr
+from tests.effort import share_of
 
 i, j, k = tir.Var("i"), tir.Var("j"), tir.Var("k")
 n = tir.SizeVar("n")
@@ -238,7 +239,7 @@ BOOLS = st.recursive(
 )
 
 
-@settings(deadline=None, derandomize=True, max_examples=300)
+@settings(deadline=None, derandomize=True, max_examples=share_of(300))
 @given(st.one_of(INTS, BOOLS))
 def test_python_reads_the_text_as_the_same_expression(expr: tir.PrimExpr) -> None:
     """Precedence: parsing what was printed gives the identical node, which hash consing makes one object."""

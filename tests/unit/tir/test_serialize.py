@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tensorexpr import te, tir
 from tensorexpr.errors import RecordError
 from tensorexpr.tir.serialize import ExprReader, ExprWriter, Limits, from_json, to_json
+from tests.effort import share_of
 
 i, j, n = tir.Var("i"), tir.Var("j"), tir.SizeVar("n")
 x, b = tir.Var("x", "float32"), tir.Var("b", "bool")
@@ -259,7 +260,7 @@ def mutate(value: Any, path: list[int], junk: Any) -> Any:
     return changed
 
 
-@settings(deadline=None, derandomize=True, max_examples=600)
+@settings(deadline=None, derandomize=True, max_examples=share_of(600))
 @given(st.sampled_from([*range(len(KINDS)), -1]), st.lists(st.integers(0, 60), min_size=1, max_size=5), JUNK)
 @example(0, [0], 1 << 70)
 def test_mutated_documents_are_read_or_refused(kind: int, path: list[int], junk: Any) -> None:
@@ -274,7 +275,7 @@ def test_mutated_documents_are_read_or_refused(kind: int, path: list[int], junk:
         assert tir.structural_equal(read(written(expr))[0], expr, map_free_vars=True)
 
 
-@settings(deadline=None, derandomize=True, max_examples=200)
+@settings(deadline=None, derandomize=True, max_examples=share_of(200))
 @given(JUNK)
 def test_random_documents_are_refused(junk: Any) -> None:
     for data in (junk, {"rows": junk, "roots": [0]}, {"rows": [junk], "roots": [0]}, {"rows": [I32], "roots": junk}):

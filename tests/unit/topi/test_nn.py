@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tensorexpr import te, topi
 from tensorexpr.errors import DeclarationError
 from tensorexpr.topi import testing
+from tests.effort import share_of
 from tests.operators import Array, assert_same, run, values
 
 
@@ -38,7 +39,7 @@ def flat(padding: list[tuple[int, int]]) -> list[int]:
     return [low for low, _ in padding] + [high for _, high in padding]
 
 
-@settings(deadline=None, derandomize=True, max_examples=25)
+@settings(deadline=None, derandomize=True, max_examples=share_of(25))
 @given(convolutions(1), convolutions(2), convolutions(3), st.booleans())
 def test_convolutions_of_any_rank(one: Any, two: Any, three: Any, channels_last: bool) -> None:
     for case, layouts in ((one, ("NCW", "NWC", "WIO")), (two, ("NCHW", "NHWC", "HWIO")), (three, ("NCDHW", "NDHWC", "DHWIO"))):
@@ -58,7 +59,7 @@ def test_convolutions_of_any_rank(one: Any, two: Any, three: Any, channels_last:
             assert_same(run(lambda s, t, r=rest, n=layouts: topi.nn.conv(s, t, r[0], r[1], r[2], r[3], n[0]), x, w), wanted, 1e-4)
 
 
-@settings(deadline=None, derandomize=True, max_examples=20)
+@settings(deadline=None, derandomize=True, max_examples=share_of(20))
 @given(convolutions(2), st.integers(0, 2), st.data())
 def test_transposed_convolutions(case: Any, extra: int, data: st.DataObject) -> None:
     x = values(*case["data"])
@@ -127,7 +128,7 @@ def test_products() -> None:
     assert_same(run(lambda s, t: topi.nn.batch_matmul(s, t, transpose_b=False), x, flipped), x @ flipped)
 
 
-@settings(deadline=None, derandomize=True, max_examples=40)
+@settings(deadline=None, derandomize=True, max_examples=share_of(40))
 @given(convolutions(2), st.sampled_from(["max", "avg"]), st.booleans(), st.booleans())
 def test_pooling(case: Any, kind: str, ceil: bool, include: bool) -> None:
     padding = case["padding"]

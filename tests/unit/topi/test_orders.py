@@ -18,6 +18,7 @@ from tensorexpr.tir.dtype import to_numpy
 from tensorexpr.tir.ir_builder import IRBuilder
 from tensorexpr.topi.radix_sort import sort_by_parts
 from tensorexpr.topi.rows import in_loops
+from tests.effort import share_of
 
 Array = np.ndarray[Any, Any]
 
@@ -37,7 +38,7 @@ def few_values(shape: tuple[int, ...], seed: int) -> Array:
     return values
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=share_of(12), deadline=None)
 @given(shape=st.lists(st.integers(1, 9), min_size=1, max_size=3), ascending=st.booleans(), data=st.data())
 def test_sorted_rows_are_numpys_and_ties_keep_their_order(shape: list[int], ascending: bool, data: st.DataObject) -> None:
     axis = data.draw(st.integers(-len(shape), len(shape) - 1))

@@ -26,6 +26,7 @@ from tensorexpr.target.machine import machine_of
 from tensorexpr.te.tensor import Tensor
 from tensorexpr.testing.check import assert_schedule_correct
 from tensorexpr.topi.schedules import default_schedule
+from tests.effort import share_of
 
 # Four lanes and 32 registers: sizes below 40 already make several panels with a tail.
 NARROW = Target("llvm -vector-width=128 -num-cores=2")
@@ -190,7 +191,7 @@ def test_blocks_are_whole_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     check(small_numbers(8, 16, 40, *BYTES), small, compiled=False)
 
 
-@settings(max_examples=12, deadline=None, derandomize=True)
+@settings(max_examples=share_of(12), deadline=None, derandomize=True)
 @given(st.sampled_from(sorted(PROGRAMS)), st.integers(1, 21), st.integers(1, 40), st.integers(1, 9), st.sampled_from((NARROW, HOST)))
 def test_any_size(name: str, m: int, n: int, k: int, target: Target) -> None:
     check(PROGRAMS[name](m, n, k), target, compiled=(m + n + k) % 4 == 0, phases=(3,))
@@ -371,7 +372,7 @@ def test_rows_of_two_panels_have_addresses_of_their_own() -> None:
     assert panels[0].rows <= 10 or 32 % panels[0].rows == 0
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=share_of(60), deadline=None, derandomize=True)
 @given(st.integers(1, 100), st.integers(1, 200), st.sampled_from((64, 2048, 4096, 4100)), st.sampled_from(("znver5", "haswell")))
 def test_tiles_fit_the_registers_and_the_rows_the_cache(rows: int, columns: int, row_bytes: int, cpu: str) -> None:
     target = Target(f"llvm -mcpu={cpu} -num-cores=2")

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tensorexpr.errors import TuningError
 from tensorexpr.tune.cost_model import best_of_top, quality, rank_correlation, top_recall
+from tests.effort import share_of
 
 rows = st.lists(st.tuples(st.integers(-5, 5), st.integers(-5, 5)), min_size=2, max_size=12)
 
@@ -17,7 +18,7 @@ def ranks_by_hand(values: list[int]) -> list[float]:
     return [sum(other < value for other in values) + (values.count(value) - 1) / 2 for value in values]
 
 
-@settings(deadline=None, derandomize=True, max_examples=100)
+@settings(deadline=None, derandomize=True, max_examples=share_of(100))
 @given(rows)
 def test_rank_correlation_is_the_correlation_of_ranks(pairs: list[tuple[int, int]]) -> None:
     first, second = (list(column) for column in zip(*pairs, strict=True))

@@ -20,6 +20,7 @@ from tensorexpr.tune.evolution import Candidate, EvolutionOptions
 from tensorexpr.tune.measure import MeasureErrorNo, MeasureResult, Program
 from tensorexpr.tune.space import IntArray
 from tensorexpr.tune.tuner import Tuner, TunerObserver, TunerOptions
+from tests.effort import share_of
 
 TASK = SearchTask(func="v06_matmul", args=(16, 32, 8), target="llvm -mcpu=x86-64-v3 -num-cores=2")
 SKETCHES = SketchPolicy(TASK).generate_sketches()[::2]
@@ -70,7 +71,7 @@ def neighbours(candidate: Candidate) -> set[Candidate]:
     return found - {candidate}
 
 
-@settings(deadline=None, derandomize=True, max_examples=15)
+@settings(deadline=None, derandomize=True, max_examples=share_of(15))
 @given(st.integers(0, 10_000), st.integers(1, 12))
 def test_it_ends_no_slower_than_it_began_and_better_than_every_neighbour(seed: int, count: int) -> None:
     cost, start = rugged(seed), centre_of(LARGEST)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tensorexpr.tune.measure import protocol
 from tensorexpr.tune.measure.protocol import MAGIC, Channel, Frame, FrameDecoder, ProtocolError, encode
+from tests.effort import share_of
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -31,7 +32,7 @@ def prefix(header_bytes: int, blobs: int) -> bytes:
     return struct.pack("<4sII", MAGIC, header_bytes, blobs)
 
 
-@settings(deadline=None, derandomize=True, max_examples=100)
+@settings(deadline=None, derandomize=True, max_examples=share_of(100))
 @given(st.lists(frames, min_size=1, max_size=4), st.lists(st.integers(1, 400), min_size=1))
 def test_frames_survive_any_cutting(sent: list[Frame], cuts: list[int]) -> None:
     data = b"".join(map(encode, sent))
@@ -45,7 +46,7 @@ def test_frames_survive_any_cutting(sent: list[Frame], cuts: list[int]) -> None:
     assert not decoder.is_torn
 
 
-@settings(deadline=None, derandomize=True, max_examples=100)
+@settings(deadline=None, derandomize=True, max_examples=share_of(100))
 @given(frames, st.data())
 def test_a_cut_frame_is_torn_not_an_error(frame: Frame, data: st.DataObject) -> None:
     whole = encode(frame)
@@ -54,7 +55,7 @@ def test_a_cut_frame_is_torn_not_an_error(frame: Frame, data: st.DataObject) -> 
     assert decoder.is_torn
 
 
-@settings(deadline=None, derandomize=True, max_examples=300)
+@settings(deadline=None, derandomize=True, max_examples=share_of(300))
 @given(frames, st.data())
 def test_damaged_bytes_raise_protocol_errors_only(frame: Frame, data: st.DataObject) -> None:
     damaged = bytearray(encode(frame))
