@@ -113,6 +113,8 @@ _ELSEWHERE = {
     ".space_generator": "PostOrderApply",
     ".search_strategy": "EvolutionarySearch ReplayTrace",
     ".tune_config": "EvolutionarySearchConfig ReplayFuncConfig ReplayTraceConfig",
+    ".tir_integration": "tune_te",
+    ".relax_integration": "tune_extracted_tasks",
     ".relay_integration": "extract_task_from_relay=extract_tasks tune_relay",
 }
 __getattr__, __dir__ = later(__name__, _ELSEWHERE)

@@ -9,6 +9,7 @@ One database for one task scheduler; `relax.tune_network(by="meta_schedule")` se
 from __future__ import annotations
 
 import importlib
+import tempfile
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,8 +18,9 @@ from ..errors import TuningError
 from ..target import Target, TargetLike
 from ..tir.function import IRModule
 from .database.database import Database
-from .tir_integration import contexts_of, usual_space
+from .tir_integration import adapt, contexts_of, usual_space
 from .tune import tune_tasks
+from .tune_config import TuneConfig
 from .tune_context import TuneContext
 
 # Graphs know the search, and not the other way round: loaded when tasks of one are asked for.
@@ -80,6 +82,45 @@ def extracted_tasks_to_tune_contexts(
     functions = [(one.task_name, one.dispatched[0], one.target) for one in extracted_tasks]
     spaces = [usual_space(space, strategy)] * len(functions)
     return contexts_of(functions, spaces, strategy, num_threads, seed), [float(one.weight) for one in extracted_tasks]
+
+
+def tune_extracted_tasks(
+    extracted_tasks: Sequence[ExtractedTask],
+    target: Any = None,
+    config: Any = None,
+    work_dir: str | None = None,
+    *,
+    space: Any = "post-order-apply",
+    sch_rules: Any = None,
+    postprocs: Any = None,
+    mutator_probs: Any = None,
+    num_threads: int | str = "physical",
+    seed: int | None = None,
+    **options: Any,
+) -> Database:
+    """Search the functions of a network, as releases of 2022 do: `tune_extracted_tasks(tasks, ms.TuneConfig(64), "./tune_tmp")`.
+
+    Args:
+        extracted_tasks: of `extract_tasks`.
+        target: accepted where the first of these releases have it, before the others; tasks know theirs.
+        config: how much to search, as a TuneConfig.
+        work_dir: the folder of the database and the cost model.
+        space, sch_rules, postprocs, mutator_probs, num_threads, seed: see `tune_tir`.
+        options: builder, runner, database, cost_model, measure_callbacks and module_equality of `tune_tasks`; None is its default.
+
+    Raises:
+        TuningError: without a configuration, for names that aren't known, and from the search.
+    """
+    if isinstance(target, TuneConfig):
+        config, work_dir = target, work_dir if config is None else config
+    if not isinstance(config, TuneConfig):
+        raise TuningError("tune_extracted_tasks needs to know how much to search: pass config=ms.TuneConfig(...)")
+    limits = config.options()
+    contexts, weights = extracted_tasks_to_tune_contexts(extracted_tasks, "", space, limits.pop("strategy"), num_threads, seed)
+    adapt(contexts, sch_rules, postprocs, mutator_probs)
+    folder = str(work_dir) if work_dir is not None else tempfile.mkdtemp(prefix="tensorexpr-tune-")
+    given = {name: value for name, value in options.items() if value is not None}
+    return tune_tasks(tasks=contexts, task_weights=weights, work_dir=folder, **limits, **given)
 
 
 def tune_relax(

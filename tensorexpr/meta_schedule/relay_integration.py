@@ -16,6 +16,7 @@ from ..target import Target, TargetLike
 from . import relax_integration
 from .database.database import Database
 from .relax_integration import ExtractedTask
+from .tune_config import TuneConfig
 from .tune_context import TuneContext
 
 # As for `relax_integration`: Relay knows the search, and not the other way round.
@@ -64,8 +65,8 @@ def tune_relay(
     mod: Any,
     params: Mapping[str, Any] | None,
     target: TargetLike,
-    work_dir: str,
-    max_trials_global: int,
+    work_dir: str | None = None,
+    max_trials_global: int | None = None,
     *,
     max_trials_per_task: int | None = None,
     num_trials_per_iter: int = 64,
@@ -83,15 +84,34 @@ def tune_relay(
     opt_level: int = 3,
     disabled_pass: Sequence[str] | None = None,
     instruments: Sequence[Any] | None = None,
-) -> Database:
+    config: TuneConfig | None = None,
+    sch_rules: Any = None,
+    postprocs: Any = None,
+    mutator_probs: Any = None,
+) -> Any:
     """Search the tensor functions of a network; see `relax_integration.tune_relax`.
+
+    With `config=ms.TuneConfig(...)`, as releases of 2022 have it, the network's library is given instead of the database.
 
     Args:
         opt_level, disabled_pass, instruments: of the PassContext in which the passes on graphs run.
+        config: how much to search, as a TuneConfig.
+        sch_rules, postprocs, mutator_probs: of the space, in place of its own, where there is a `config`.
 
     Raises:
-        TuningError: without functions to tune, and from the search.
+        TuningError: without functions to tune, or a number of programs to measure; and from the search.
     """
+    if config is not None:
+        with _context(opt_level, None, disabled_pass, instruments):
+            tasks = extract_tasks(mod, target, params, opt_level=opt_level)
+        found = relax_integration.tune_extracted_tasks(
+            tasks, config, work_dir, space=space, sch_rules=sch_rules, postprocs=postprocs, mutator_probs=mutator_probs,
+            num_threads=num_tuning_cores, seed=seed, builder=builder, runner=runner, database=database, cost_model=cost_model,
+            measure_callbacks=measure_callbacks, module_equality=module_equality,
+        )  # fmt: skip
+        return compile_relay(found, mod, target, params, opt_level=opt_level, disabled_pass=disabled_pass, instruments=instruments)
+    if work_dir is None or max_trials_global is None:
+        raise TuningError("tune_relay needs work_dir and max_trials_global, or config=ms.TuneConfig(...)")
     with _context(opt_level, None, disabled_pass, instruments):
         return relax_integration.tune_relax(
             mod,

@@ -9,6 +9,8 @@ from typing import Any
 from ..errors import TuningError
 from ..schedule.blocks import Schedule, Trace
 from ..target import Target, TargetLike
+from ..te.tensor import Tensor
+from ..te.to_prim_func import create_prim_func
 from ..tir.function import IRModule, PrimFunc
 from .database.database import Database
 from .search_strategy.evolutionary_search import EvolutionarySearch
@@ -17,7 +19,6 @@ from .space_generator.post_order_apply import PostOrderApply
 from .space_generator.space_generator import SpaceGenerator
 from .space_generator.space_generator_union import SpaceGeneratorUnion
 from .space_generator.tensor_sketches import TensorSketchSpace
-from .task_scheduler.task_scheduler import TaskScheduler
 from .tune import tune_tasks
 from .tune_config import TuneConfig
 from .tune_context import TuneContext, normalize_mod
@@ -84,13 +85,11 @@ def tune_tir(
         # releases of 2022 take (mod, target, config, work_dir)
         config, work_dir, max_trials_global = work_dir, max_trials_global, None  # type: ignore[assignment]
     if config is not None:
-        max_trials_global, num_trials_per_iter, max_trials_per_task, *_ = config
-        task_scheduler = TaskScheduler.create(config.task_scheduler, **(config.task_scheduler_config or {}))
-        strategy = SearchStrategy.create(config.strategy, **(config.search_strategy_config or {}))
+        max_trials_global, num_trials_per_iter, max_trials_per_task, task_scheduler, strategy = config.options().values()
     if not isinstance(max_trials_global, int):
         raise TuningError("tune_tir needs to know how much to search: pass max_trials_global=, or config=ms.TuneConfig(...)")
     tasks = _tasks(normalize_mod(mod), target, space, strategy, num_tuning_cores, seed, special_space or {}, task_name)
-    _adapt(tasks, sch_rules, postprocs, mutator_probs)
+    adapt(tasks, sch_rules, postprocs, mutator_probs)
     found = tune_tasks(
         tasks=tasks, task_weights=[(task_weights or {}).get(str(task.task_name), 1.0) for task in tasks],
         work_dir=str(work_dir) if work_dir is not None else tempfile.mkdtemp(prefix="tensorexpr-tune-"),
@@ -99,6 +98,25 @@ def tune_tir(
         task_scheduler=task_scheduler, module_equality=module_equality,
     )  # fmt: skip
     return found if config is None else compile_tir(found, mod, target)
+
+
+def tune_te(
+    tensors: Sequence[Tensor],
+    target: TargetLike,
+    config: TuneConfig,
+    work_dir: str | None = None,
+    *,
+    task_name: str = "main",
+    **options: Any,
+) -> Schedule | None:
+    """Search the schedules of tensors, as releases of 2022 do: the best one, or None if no program ran.
+
+    Args:
+        tensors: inputs and outputs, as of `te.create_prim_func`.
+        target, config, work_dir, task_name, options: see `tune_tir`.
+    """
+    found: Schedule | None = tune_tir(create_prim_func(tensors), target, work_dir, task_name=task_name, config=config, **options)
+    return found
 
 
 def usual_space(space: Any, strategy: Any) -> Any:
@@ -159,7 +177,7 @@ def _alone(mod: IRModule, func: PrimFunc) -> IRModule:
     return mod if len(mod.functions) == 1 else IRModule({"main": func})
 
 
-def _adapt(tasks: Sequence[TuneContext], sch_rules: Any, postprocs: Any, mutator_probs: Any) -> None:
+def adapt(tasks: Sequence[TuneContext], sch_rules: Any, postprocs: Any, mutator_probs: Any) -> None:
     """Let the spaces of tasks use other rules, postprocessors and mutators than their own."""
     given = {"sch_rules": sch_rules, "postprocs": postprocs, "mutator_probs": mutator_probs}
     asked = {name: value for name, value in given.items() if value is not None}

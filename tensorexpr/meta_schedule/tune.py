@@ -26,7 +26,8 @@ __getattr__, __dir__ = later(
     __name__,
     {
         ".tune_config": "EvolutionarySearchConfig ReplayFuncConfig ReplayTraceConfig TuneConfig",
-        ".tir_integration": "tune_tir",
+        ".tir_integration": "tune_te tune_tir",
+        ".relax_integration": "tune_extracted_tasks",
         ".relay_integration": "extract_task_from_relay=extract_tasks tune_relay",
     },
 )

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from .search_strategy.search_strategy import SearchStrategy
+from .task_scheduler.task_scheduler import TaskScheduler
+
 
 class TuneConfig(NamedTuple):
     """How much to search, and how.
@@ -23,6 +26,20 @@ class TuneConfig(NamedTuple):
     search_strategy_config: Mapping[str, Any] | None = None
     logger_config: Mapping[str, Any] | None = None
     adaptive_training: bool | None = None
+
+    def options(self) -> dict[str, Any]:
+        """What says the same to the functions of later releases.
+
+        Raises:
+            TuningError: for names that aren't known.
+        """
+        return {
+            "max_trials_global": self.max_trials_global,
+            "num_trials_per_iter": self.num_trials_per_iter,
+            "max_trials_per_task": self.max_trials_per_task,
+            "task_scheduler": TaskScheduler.create(self.task_scheduler, **(self.task_scheduler_config or {})),
+            "strategy": SearchStrategy.create(self.strategy, **(self.search_strategy_config or {})),
+        }
 
 
 def _by_strategy(strategy: str, **options: Any) -> TuneConfig:

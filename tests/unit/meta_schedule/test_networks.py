@@ -15,6 +15,7 @@ from tensorexpr.contrib import graph_executor
 from tensorexpr.errors import TuningError, TypeMismatchError
 from tensorexpr.meta_schedule.database import MemoryDatabase, TuningRecord
 from tensorexpr.schedule.blocks import Schedule
+from tests.meta_schedule_programs import NoBuild, Pretended
 
 TARGET = "llvm -num-cores 2"
 X = np.linspace(-1, 1, 8).astype("float32").reshape(2, 4)
@@ -80,3 +81,25 @@ def test_a_search_of_all_tasks(tmp_path: Path) -> None:
     np.testing.assert_allclose(ran(lib), ran(relay.build(network(), TARGET, params=WEIGHTS)), rtol=1e-5, atol=1e-6)
     with pytest.raises(TuningError, match="nothing to tune: of functions of known sizes there are"):
         ms.relax_integration.tune_relax(network(), WEIGHTS, TARGET, str(tmp_path), 2, op_names=["conv"])
+
+
+def test_as_the_releases_of_2022_say_it(tmp_path: Path) -> None:
+    config = ms.TuneConfig(max_trials_global=4, num_trials_per_iter=2, strategy="replay-trace")
+    options: dict[str, Any] = {"builder": NoBuild(), "runner": Pretended(), "seed": 1}
+    tasks = ms.extract_task_from_relay(network(), TARGET, WEIGHTS)
+    wanted = {"fused_matmul_relu": "record", "softmax": "record"}
+    for place, arguments in enumerate(((config, str(tmp_path / "0")), (TARGET, config, str(tmp_path / "1")))):
+        database = ms.tune.tune_extracted_tasks(tasks, *arguments, **options)
+        assert (tmp_path / str(place) / "database_workload.json").exists()
+        lib = ms.relay_integration.compile_relay(database, network(), TARGET, WEIGHTS)
+        assert dict(lib.module.origins) == wanted
+    lib = ms.tune_relay(network(), WEIGHTS, TARGET, config=config, work_dir=str(tmp_path / "2"), **options)
+    assert dict(lib.module.origins) == wanted
+    np.testing.assert_allclose(ran(lib), ran(relay.build(network(), TARGET, params=WEIGHTS)), rtol=1e-5, atol=1e-6)
+    asked: list[str] = []
+    ms.tune_extracted_tasks(tasks[:1], config, str(tmp_path / "3"), sch_rules=lambda: asked.append("rules") or [], **options)
+    assert asked
+    with pytest.raises(TuningError, match=r"how much to search: pass config=ms.TuneConfig"):
+        ms.tune_extracted_tasks(tasks, work_dir=str(tmp_path))
+    with pytest.raises(TuningError, match="needs work_dir and max_trials_global, or config"):
+        ms.tune_relay(network(), WEIGHTS, TARGET)

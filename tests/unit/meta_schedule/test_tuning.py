@@ -11,7 +11,7 @@ import pytest
 
 import tensorexpr as tvm
 from tensorexpr import meta_schedule as ms
-from tensorexpr import tir
+from tensorexpr import te, tir
 from tensorexpr.errors import TuningError
 from tensorexpr.meta_schedule.database import JSONDatabase, MemoryDatabase
 from tensorexpr.meta_schedule.runner import (
@@ -52,6 +52,11 @@ def test_a_config_gives_a_schedule(tmp_path: Path) -> None:
     positional = ms.tune_tir(matmul(), "llvm", config, str(tmp_path / "other"), **options)
     assert isinstance(sch, tir.Schedule) and "vectorize" in str(sch.trace)
     assert positional.trace.as_json() == sch.trace.as_json()
+    a, b = te.placeholder((32, 32), name="A"), te.placeholder((32, 32), name="B")
+    k = te.reduce_axis((0, 32), name="k")
+    c = te.compute((32, 32), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="C")
+    of_tensors = ms.tune_te([a, b, c], "llvm", config, str(tmp_path / "tensors"), **options)
+    assert of_tensors.trace.as_json() == sch.trace.as_json()
 
 
 def test_every_function_of_a_module_is_a_task(tmp_path: Path) -> None:
