@@ -117,13 +117,35 @@ def _exported(script: Any, inputs: Sequence[Any]) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             converter = importlib.import_module("torch._export.converter")
-            found = converter.TS2EPConverter(script, samples).convert()
+            module, trains = _in_evaluation(converter.TS2EPConverter(script, samples).convert().module())
             # Once more: the converter takes extents for unknown ones.
-            return torch.export.export(_with_sizes(found.module(), samples), samples)
+            made = torch.export.export(_with_sizes(module, samples), samples)
     except Exception as error:  # whatever PyTorch raises: its converter has no error of its own
         raise DeclarationError(
             f"PyTorch {torch.__version__} can't make an exported program of this TorchScript ({error}); {instead}"
         ) from error
+    if trains:
+        warnings.warn("this module was traced while it trains, and is read as in evaluation; trace module.eval()", stacklevel=3)
+    return made
+
+
+def _in_evaluation(module: Any) -> tuple[Any, bool]:
+    """A graph of PyTorch whose operators don't train, and whether some did: a trace has the mode of its module as numbers.
+
+    `batch_norm(x, weight, bias, mean, var, True, ...)` would take mean and variance of the batch, and change those of the module.
+    """
+    trains = False
+    for node in list(module.graph.nodes):
+        schema = getattr(node.target, "_schema", None)
+        for place, argument in enumerate(schema.arguments if schema is not None else ()):
+            if argument.name in ("training", "train") and place < len(node.args) and node.args[place] is True:
+                node.update_arg(place, False)
+                trains = True
+        counts = str(node.target) == "aten.add_.Tensor" and str(getattr(node.args[0], "target", "")).endswith("num_batches_tracked")
+        if counts and not node.users:
+            module.graph.erase_node(node)
+    module.recompile()
+    return module, trains
 
 
 def _export(module: Any, inputs: Sequence[Any]) -> Any:

@@ -130,6 +130,18 @@ def test_a_traced_module_of_pytorch() -> None:
         relay.frontend.from_pytorch(script, [("input0", (1, 4, 8, 8))])
 
 
+def test_a_trace_of_a_module_that_trains_is_read_as_in_evaluation() -> None:
+    torch: Any = pytest.importorskip("torch")
+    pytest.importorskip("torch._export.converter", reason="this PyTorch has no converter of TorchScript")
+    model = torch.nn.Sequential(torch.nn.Conv2d(1, 2, 2), torch.nn.BatchNorm2d(2), torch.nn.Dropout(0.5))
+    x = torch.randn(2, 1, 4, 4)
+    script = torch.jit.trace(model.train(), x, check_trace=False)
+    with pytest.warns(UserWarning, match="traced while it trains"):
+        mod, params = relay.frontend.from_pytorch(script, [("x", (2, 1, 4, 4))])
+    run = relay.create_executor("graph", mod, params=params).evaluate()
+    np.testing.assert_allclose(run(x.numpy()).numpy(), model.eval()(x).detach().numpy(), 1e-5, 1e-6)
+
+
 def test_a_trace_that_computes_with_extents() -> None:
     """As encoders of text do: the places of a sequence are a slice of a table, up to what a tensor says that its length is."""
     torch: Any = pytest.importorskip("torch")
