@@ -223,7 +223,7 @@ def _renamed(mod: IRModule, inputs: Mapping[str, Any]) -> IRModule:
     left = list(main.params)
 
     def type_of(said: Any) -> Any:
-        return TupleType([type_of(one) for one in said]) if isinstance(said, list) else left.pop(0).struct_info
+        return TupleType(tuple(type_of(one) for one in said)) if isinstance(said, list) else left.pop(0).struct_info
 
     params = [Var(name, type_of(said)) for name, said in inputs.items()]
     values = [value for param, said in zip(params, inputs.values(), strict=True) for value in _members(param, said)]
