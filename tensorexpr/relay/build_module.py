@@ -26,6 +26,7 @@ from .backend.executor_factory import ExecutorFactoryModule
 from .constants import with_known_shapes
 from .expr import Constant, Function, as_expr, bind, const
 from .external import graph_with_external
+from .from_graph import from_graph
 from .to_graph import reachable, to_graph
 from .ty import type_of
 from .values import result
@@ -147,11 +148,14 @@ def build(
 
 
 def optimize(mod: Any, target: Any = None, params: Mapping[str, Any] | None = None) -> tuple[IRModule, dict[str, Any]]:
-    """The module behind the passes on graphs, and the parameters that are left: none, as those that were given are constants."""
+    """The module behind the passes on graphs, as Relay's, and the parameters that are left: none, as those that were given are constants.
+
+    What they compute by tensor functions of the module stays a function of graphs.
+    """
     from ..relax.transform.pipeline import run_phases
 
     with _chosen(target, None):
-        return run_phases(bound_graph(mod, params), upto=2), {}
+        return from_graph(run_phases(bound_graph(mod, params), upto=2)), {}
 
 
 def _tensor(value: Any, info: Any) -> Any:

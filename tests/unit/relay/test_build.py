@@ -307,3 +307,21 @@ def test_results_in_nested_tuples_are_numbered_one_behind_the_other() -> None:
     assert module.get_num_outputs() == 3 and module.get_output_index("output_2") == 2
     for n in range(3):
         np.testing.assert_allclose(module.get_output(n).numpy(), X[0, :3] + n)
+
+
+def test_what_passes_make_of_a_module_is_a_module_of_relay() -> None:
+    """Programs look at it with their visitors, and build it."""
+    mod, params = relay.optimize(tvm.IRModule.from_expr(network()), "llvm", {"w": W})
+    assert not params and [param.name_hint for param in mod["main"].params] == ["x"]
+    seen: list[str] = []
+
+    class Names(relay.ExprVisitor):
+        def visit_call(self, call: Any) -> None:
+            seen.append(call.op.name)
+            super().visit_call(call)
+
+    Names().visit(mod["main"])
+    assert seen[0] == "nn.relu" and len(seen) == 2
+    module = graph_executor.GraphModule(relay.build(mod, "llvm")["default"](tvm.cpu()))
+    module.run(x=X)
+    np.testing.assert_allclose(module.get_output(0).numpy(), EXPECTED, 1e-5, 1e-6)
