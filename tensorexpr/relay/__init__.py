@@ -60,6 +60,7 @@ _LATER = {
     ".loops": "while_loop", "..tir.function": "Module=IRModule",
     ".graph_executor": "graph_executor=.", ".parser": "fromtext parse parse_expr", ".scope_builder": "ScopeBuilder",
     ".visitor": "expr_functor=.", ".type_functor": "TypeFunctor TypeMutator TypeVisitor type_functor=.",
+    ".expr": "function=.",
 }  # fmt: skip
 _MODULES = (
     "analysis data_dep_optimization dataflow_pattern frontend loops parser prelude quantize scope_builder testing text transform viz vm"

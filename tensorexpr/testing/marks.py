@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+from ..processor import host_features
 from ..runtime import enabled
 from ..runtime.device import Device, device
 from ..target import Target, TargetLike
@@ -54,6 +55,11 @@ def _device(kind: str) -> Callable[[], bool]:
     return lambda: device(kind).exist
 
 
+def _instructions(*features: str) -> Callable[[], bool]:
+    """Whether the CPU has one of them."""
+    return lambda: not host_features().isdisjoint(features)
+
+
 requires_llvm = Feature("LLVM", lambda: enabled("llvm"))
 requires_cuda = Feature("a CUDA GPU", _device("cuda"))
 requires_gpu = Feature("a GPU", _device("cuda"))
@@ -64,6 +70,9 @@ requires_metal = Feature("a Metal device", _device("metal"))
 requires_rocm = Feature("a ROCm device", _device("rocm"))
 requires_hexagon = Feature("a Hexagon DSP", _device("hexagon"))
 requires_x86 = Feature("an x86 CPU", lambda: platform.machine().lower() in ("x86_64", "amd64"))
+requires_x86_avx512 = Feature("an x86 CPU with AVX-512", _instructions("avx512f"))
+requires_x86_vnni = Feature("an x86 CPU with VNNI", _instructions("avx512vnni", "avxvnni"))
+requires_x86_amx = Feature("an x86 CPU with AMX", _instructions("amx-tile"))
 requires_arm = Feature("an ARM CPU", lambda: platform.machine().lower() in ("aarch64", "arm64"))
 requires_rpc = Feature("RPC", lambda: True)
 uses_gpu = Feature("anything", lambda: True)
