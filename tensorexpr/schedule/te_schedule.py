@@ -28,9 +28,11 @@ from .steps import (
     ComputeAt,
     ComputeInline,
     ComputeRoot,
+    Contract,
     CreateGroup,
     Distribute,
     Materialize,
+    Pick,
     ReindexCacheRead,
     RFactor,
     SkipPadding,
@@ -256,6 +258,36 @@ class Schedule(ShownAsText):
         known = len(self._tree.stages)
         self.apply_step(Distribute(self[tensor].id))
         return [stage.origin.output(0) for stage in self._tree.stages[known:]]
+
+    def contract(self, tensor: Tensor, factors: Sequence[int]) -> Tensor:
+        """Multiply and sum some factors of a sum of products in a stage of its own; returns what it computes. See `steps.Contract`.
+
+            Y = te.compute((n, m), lambda i, j: te.sum(G[r, t] * A[i, r] * B[j, t], axis=[r, t]))
+            T = s.contract(Y, [0, 1])  # over r alone; then Y[i, j] is summed over t: of n * m * t and n * t * r steps, not n * m * t * r
+
+        Args:
+            tensor: a result of the stage.
+            factors: numbers among `steps.contract.factors_of` the definition, in the order in which they are multiplied.
+
+        Raises:
+            ScheduleError: if the stage is scheduled already, is no sum of products, or has no such factors beside others.
+        """
+        self.apply_step(Contract(self[tensor].id, tuple(factors)))
+        return self._tree.stages[-1].origin.output(0)
+
+    def pick(self, tensor: Tensor) -> None:
+        """Put the only term of a reduction in its place: of `X[k, j] if k == at[i] else 0` the one at `at[i]`. See `steps.Pick`.
+
+            Y = te.compute((n, m), lambda i, j: te.sum(te.if_then_else(k == at[i], X[k, j], 0.0), axis=k))
+            s.pick(Y)  # Y[i, j] = X[at[i], j], or 0 where at[i] is no row of X
+
+        Args:
+            tensor: a result of the stage.
+
+        Raises:
+            ScheduleError: if the stage is scheduled already, or several steps of the reduction may add something.
+        """
+        self.apply_step(Pick(self[tensor].id))
 
     def rfactor(self, tensor: Tensor, axis: IterVar, factor_axis: int = 0) -> Any:
         """Make a loop of a reduction a spatial axis of a new stage of partial results. See `steps.RFactor`.

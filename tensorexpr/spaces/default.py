@@ -14,6 +14,7 @@ from ..te.operation import ComputeOp, PlaceholderOp
 from ..te.tensor import Tensor
 from ..tir.expr import Reduce
 from .access import is_move, is_view
+from .contraction_order import contract_in_order
 from .contractions import Refused, contraction_of
 from .convolutions import convolution_of
 from .dot_tiles import schedule_dots
@@ -21,7 +22,7 @@ from .gpu import Tiling, alone_on_gpu, is_gpu, scheduled_for_gpu
 from .injective import schedule_injective
 from .machine import is_parallel, operations
 from .pairs import schedule_pairs
-from .parts import MANY_READS, WORTH_A_LOOP, distribute_sums, materialize_parts
+from .parts import MANY_READS, WORTH_A_LOOP, distribute_sums, materialize_parts, pick_terms
 from .products import schedule_contractions, schedule_convolutions
 from .recurrence import schedule_steps
 from .reduction import contiguous_axis, is_regrouped, schedule_root_reduction
@@ -56,12 +57,10 @@ def scheduled_by_plans(s: Schedule, target: Target, alternative: int = 0, wanted
         alternative: which plan contractions get: 0 the one of the fewest cycles, 1 the next one, and the last one if there are
             no more; on GPUs see `gpu.scheduled_for_gpu`.
     """
-    # First, as what is inlined decides where operands of everything below lie.
-    inline_cheap_stages(s, target)
+    take_apart(s, target)
     if is_gpu(target):
         scheduled_for_gpu(s, target, alternative, wanted)
         return
-    take_apart(s, target)
     schedule_steps(s, target)
     scheduled_contractions(s, target, alternative)
     turn_tables(s, target)
@@ -76,10 +75,17 @@ def scheduled_by_plans(s: Schedule, target: Target, alternative: int = 0, wanted
 
 
 def take_apart(s: Schedule, target: Target) -> None:
-    """Give products stages of their own, apart from what they are summed with, scaled by, or made of."""
-    if distribute_sums(s):
-        inline_cheap_stages(s, target)  # what adds up and scales may be a part of what reads it
-    materialize_parts(s, target)
+    """Give products stages of their own, apart from what they are summed with, scaled by, or made of, and inline what is cheap."""
+    pick_terms(s)
+    # before everything else, as what is inlined decides where operands lie
+    inline_cheap_stages(s, target)
+    # what adds up and scales may be a part of what reads it
+    if not is_gpu(target) and distribute_sums(s):
+        inline_cheap_stages(s, target)
+    if contract_in_order(s):
+        inline_cheap_stages(s, target)
+    if not is_gpu(target):
+        materialize_parts(s, target)
 
 
 def scheduled_contractions(s: Schedule, target: Target, alternative: int = 0) -> None:

@@ -12,7 +12,7 @@ from ..te.tensor import Tensor
 from .contraction_plan import contraction_plans
 from .contractions import Refused, contraction_of
 from .convolutions import convolution_of
-from .default import inline_cheap_stages, rows_of_program, scheduled_contractions, take_apart
+from .default import rows_of_program, scheduled_contractions, take_apart
 from .dot_tiles import dot_tile
 from .gpu import is_gpu, seen_on_gpu
 from .pairs import row_of_pairs
@@ -30,9 +30,7 @@ def explain_default(tensors: Sequence[Tensor], target: TargetLike | None = None)
     """
     chosen = Target.target_or_current(target)
     s = Schedule(tuple(tensor.op for tensor in tensors if not isinstance(tensor.op, PlaceholderOp)))
-    inline_cheap_stages(s, chosen)
-    if not is_gpu(chosen):
-        take_apart(s, chosen)
+    take_apart(s, chosen)
     return "\n".join(_lines(s, chosen)) or "nothing is reduced: loops over the results, in vectors and in parallel"
 
 

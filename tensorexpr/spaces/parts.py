@@ -16,6 +16,7 @@ from math import prod
 from ..schedule.steps import Distribute, Materialize
 from ..schedule.steps.distribute import terms_of
 from ..schedule.steps.materialize import parts_of
+from ..schedule.steps.pick import only_term
 from ..schedule.te_schedule import Schedule
 from ..schedule.tree import ScheduleTree, StageNode
 from ..target import Target
@@ -56,6 +57,17 @@ def distribute_sums(s: Schedule) -> bool:
         if isinstance(stage.op, ComputeOp) and stage.op.reduce_axis and _is_sum_of_products(s.tree, stage):
             s.distribute(stage.origin.output(0))
     return len(s.trace) > steps
+
+
+def pick_terms(s: Schedule) -> None:
+    """Let reductions of which one step along an axis adds something be that step: a gather that is written as a sum, the diagonal of a matrix.
+
+    Example:
+        sum over k of (X[k, j] if k == at[i] else 0): X[at[i], j], or 0 where there is no such row.
+    """
+    for stage in untouched(s):
+        while only_term(s.tree[stage.id].op) is not None:
+            s.pick(stage.origin.output(0))
 
 
 def _is_sum_of_products(tree: ScheduleTree, stage: StageNode) -> bool:

@@ -6,6 +6,7 @@ from .base import REGISTRY, Step, step_from_json
 from .bind_loops import BindLoops
 from .by_blocks import ByBlocks
 from .caching import CacheRead, CacheReadOne, CacheReadWide, CacheWrite, ReindexCacheRead
+from .contract import Contract
 from .distribute import Distribute
 from .exact_split import ExactSplit
 from .grouping import CreateGroup, GroupComputeAt, GroupComputeRoot
@@ -14,6 +15,7 @@ from .loops import PRAGMAS, Annotate, Fuse, Pragma, Reorder, Split
 from .materialize import Materialize
 from .padding import SkipPadding
 from .placement import ComputeAt, ComputeInline, ComputeRoot, SetScope
+from .pick import Pick
 from .pre_transformed import PreTransformed
 from .prefetch import Prefetch
 from .rfactor import RFactor
@@ -41,6 +43,7 @@ __all__ = [
     "ComputeAt",
     "ComputeInline",
     "ComputeRoot",
+    "Contract",
     "CreateGroup",
     "Distribute",
     "DoubleBuffer",
@@ -53,6 +56,7 @@ __all__ = [
     "Knob",
     "Materialize",
     "MultiBuffer",
+    "Pick",
     "Pragma",
     "PreTransformed",
     "Prefetch",

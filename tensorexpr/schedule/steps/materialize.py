@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import ClassVar
 
 from ...arith import linear_form
@@ -77,7 +78,7 @@ class Materialize(StageStep):
             listed = "; ".join(f"{number}: {part}" for number, part in enumerate(parts))
             raise stage.refused(f"materialize of part {self.part}; its parts are {listed or 'none'}")
         op, part = stage.compute, parts[self.part]
-        value, axes = _by_axes(part, op)
+        value, axes = by_axes(part, op)
         made = ComputeOp(tree.unique_name(f"{stage.name}.part"), "", EMPTY, tuple(axis for axis, _ in axes), (), body=(value,))
         read = ProducerLoad(made.output(0), tuple(index for _, index in axes))
         body = tuple(post_order_rewrite(one, lambda node: read if node is part else None) for one in op.body)
@@ -90,12 +91,16 @@ class Materialize(StageStep):
         return [f"{name} = s.materialize({names.stage(stage)}, {self.part})", *names.axis_lines(new)]
 
 
-def _by_axes(part: PrimExpr, op: ComputeOp) -> tuple[PrimExpr, list[tuple[IterVar, PrimExpr]]]:
-    """A part by axes of its own, and these with the index that each is read at."""
-    used, found, renamed = variables(part), list[tuple[IterVar, PrimExpr]](), dict[Var, PrimExpr]()
-    value, windows = _in_windows(part, [axis for axis in (*op.axis, *op.reduce_axis) if axis.var in used], {axis.var for axis in op.axis})
+def by_axes(
+    part: PrimExpr, op: ComputeOp, summed: Mapping[IterVar, IterVar] = MappingProxyType({})
+) -> tuple[PrimExpr, list[tuple[IterVar, PrimExpr]]]:
+    """A part by axes of its own, and these with the index that each is read at, but for those that are `summed`, by axes given for them."""
+    used, found = variables(part), list[tuple[IterVar, PrimExpr]]()
+    renamed: dict[Var, PrimExpr] = {old.var: new.var for old, new in summed.items()}
+    axes = [axis for axis in (*op.axis, *op.reduce_axis) if axis.var in used and axis not in summed]
+    value, windows = _in_windows(part, axes, {axis.var for axis in op.axis})
     left = variables(value)
-    for one in (*op.axis, *op.reduce_axis):
+    for one in axes:
         if one.var in windows:
             found.append(windows[one.var])
         elif one.var in left:
