@@ -104,6 +104,7 @@ class FunctionContext(Memo, Ranges):
         self.alignments: dict[Var, int] = {}
         self.registers: dict[Slot, str] = {}
         self.slot_types: dict[Slot, str] = {}
+        self.mask_bits: dict[Var, int] = {} if parent is None else parent.mask_bits  # of masks between blocks, see `registers`
         self.assigned: dict[int, tuple[Slot, ...]] = {}
         self.loops: list[Loop] = []
         self.conditions = 0  # how many statements around the place that is being written are under one

@@ -290,7 +290,7 @@ def emit_store(ctx: FunctionContext, stmt: Stmt) -> None:
     assert isinstance(stmt, BufferStore)
     buffer = stmt.buffer
     # Before the mask is looked at: the value may have effects.
-    value = ctx.value(stmt.value)
+    value = registers.value_of(ctx, buffer, stmt.value)
     mask = None if stmt.predicate is None else access_mask(ctx, stmt.predicate, parse_dtype(stmt.value.dtype).lanes)
     if mask is not None and mask.is_empty:
         return

@@ -2,6 +2,9 @@
 
 LLVM never sees memory there, so an accumulator tile stays in vector registers whatever LLVM's own passes do.
 Every index is a constant: phase 2 promotes a buffer only then.
+
+LLVM carries vectors of `i1` between blocks bit by bit. A mask is 0 or -1 there, in integers as wide as what was compared, which is what
+comparisons of vectors make: `acc |= x > 0.5` of floats is a comparison and an `or`.
 """
 
 from __future__ import annotations
@@ -11,7 +14,9 @@ from collections.abc import Sequence
 from ..errors import CodegenError
 from ..tir.buffer import Buffer
 from ..tir.dtype import parse_dtype
-from ..tir.expr import IntImm, PrimExpr
+from ..lower.rebuild import walk_statements
+from ..tir.expr import BufferLoad, Call, CmpExpr, IntImm, PrimExpr
+from ..tir.rewriting import walk
 from ..tir.stmt import (
     Allocate,
     AllocateConst,
@@ -71,16 +76,53 @@ def find(ctx: FunctionContext, slot: Slot) -> str:
     return captured
 
 
+def allocate(ctx: FunctionContext, stmt: Allocate) -> None:
+    """Slots that hold nothing yet."""
+    var = stmt.buffer_var
+    for slot in [slot for slot in ctx.registers if slot[0] is var]:
+        del ctx.registers[slot]  # the same allocation met again holds nothing yet
+    dtype = parse_dtype(stmt.dtype)
+    if dtype.code == "bool" and dtype.lanes > 1:
+        values = [one.value for one in walk_statements(stmt.body) if isinstance(one, BufferStore) and one.buffer.data is var]
+        compared = (parse_dtype(node.a.dtype).bits for value in values for node in walk(value) if isinstance(node, CmpExpr))
+        ctx.mask_bits[var] = max(compared, default=8)
+
+
+def _type(ctx: FunctionContext, buffer: Buffer) -> str:
+    """The LLVM type of a slot."""
+    bits = ctx.mask_bits.get(buffer.data)
+    return VALUE_TYPE[buffer.dtype if bits is None else f"int{bits}x{parse_dtype(buffer.dtype).lanes}"]
+
+
 def load(ctx: FunctionContext, buffer: Buffer, indices: Sequence[PrimExpr]) -> str:
     """The value of a slot."""
     ctx.reads |= REGISTERS
-    return find(ctx, slot_of(ctx.name, buffer, indices))
+    value = find(ctx, slot_of(ctx.name, buffer, indices))
+    if buffer.data not in ctx.mask_bits:
+        return value
+    return ctx.text.value(f"icmp slt {_type(ctx, buffer)} {value}, zeroinitializer")
+
+
+def value_of(ctx: FunctionContext, buffer: Buffer, expr: PrimExpr) -> str:
+    """A value as the slots of a buffer hold it."""
+    if buffer.data not in ctx.mask_bits:
+        return ctx.value(expr)
+    llvm_type = _type(ctx, buffer)
+    match expr:
+        # as a conversion of the whole, LLVM would make the slot itself a vector of `i1`
+        case Call(op="tir.bitwise_or" | "tir.bitwise_and", args=(a, b)):
+            first, second = value_of(ctx, buffer, a), value_of(ctx, buffer, b)
+            return ctx.text.value(f"{expr.op.removeprefix('tir.bitwise_')} {llvm_type} {first}, {second}")
+        case BufferLoad() if expr.buffer.data is buffer.data and expr.predicate is None:
+            ctx.reads |= REGISTERS
+            return find(ctx, slot_of(ctx.name, buffer, expr.indices))
+    return ctx.text.value(f"sext {VALUE_TYPE[expr.dtype]} {ctx.value(expr)} to {llvm_type}")
 
 
 def store(ctx: FunctionContext, buffer: Buffer, indices: Sequence[PrimExpr], value: str, mask: str | None) -> None:
-    """Set a slot, or the lanes of it where `mask` holds."""
+    """Set a slot to a `value_of` its buffer, or the lanes of it where `mask` holds."""
     slot = slot_of(ctx.name, buffer, indices)
-    llvm_type = VALUE_TYPE[buffer.dtype]
+    llvm_type = _type(ctx, buffer)
     # The lanes that are off keep what they had; there is no masked store to a value.
     if mask is not None:
         lanes = parse_dtype(buffer.dtype).lanes
@@ -105,7 +147,7 @@ def _scan(ctx: FunctionContext, stmt: Stmt) -> _Slots:
     """Slots (with their types) that a statement sets; noted for every loop and conditional inside it."""
     match stmt:
         case BufferStore(buffer, _, indices):
-            return {slot_of(ctx.name, buffer, indices): VALUE_TYPE[buffer.dtype]} if is_register(buffer) else {}
+            return {slot_of(ctx.name, buffer, indices): _type(ctx, buffer)} if is_register(buffer) else {}
         case SeqStmt(parts):
             return _union(ctx, *parts)
         case For(body=body) | While(body=body):

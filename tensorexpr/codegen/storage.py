@@ -25,8 +25,7 @@ def emit_allocate(ctx: FunctionContext, stmt: Stmt) -> None:
     var, element = stmt.buffer_var, size_in_bytes(stmt.dtype)
     annotation = var.type_annotation
     if annotation is not None and annotation.storage_scope == registers.SCOPE:
-        for slot in [slot for slot in ctx.registers if slot[0] is var]:
-            del ctx.registers[slot]  # the same allocation met again holds nothing yet
+        registers.allocate(ctx, stmt)
         statement(ctx, stmt.body)
         return
     count = stmt.constant_size()

@@ -15,9 +15,9 @@ from ..te.operation import ComputeOp, Operation
 from ..te.tensor import Tensor
 from ..tir.arithmetic import as_int
 from ..tir.dtype import parse_dtype
-from ..tir.expr import Call, FloorDiv, FloorMod, IntImm, IterVar, PrimExpr, ProducerLoad, Select, Var
+from ..tir.expr import Call, CmpExpr, FloorDiv, FloorMod, IntImm, IterVar, PrimExpr, ProducerLoad, Select, Var
 from ..tir.rewriting import children, variables, walk
-from .machine import outgrows_cache
+from .machine import lanes_of, outgrows_cache
 from .stages import extents_of
 
 
@@ -43,6 +43,19 @@ def stage_reads(tree: ScheduleTree, node: StageNode) -> StageReads:
 def flat_access(load: ProducerLoad) -> Access[Var]:
     """A read, every variable an axis."""
     return access_of(load, lambda var: var)
+
+
+def lanes_of_terms(s: Schedule, tensor: Tensor, target: Target) -> int:
+    """How many terms of a reduction a vector register holds: of truths as many as of what is compared for them.
+
+    Example:
+        any over k of X[i, k] > 0.5, X of float32: 8 of 256 bits, as a comparison gives each lane all bits of what it compares.
+    """
+    if tensor.dtype != "bool":
+        return lanes_of(target, tensor.dtype)
+    bodies = inlined_bodies(s.tree, s.tree[s[tensor].id])
+    compared = {node.a.dtype for body in bodies for node in walk(body) if isinstance(node, CmpExpr)}
+    return min((lanes_of(target, dtype) for dtype in compared), default=lanes_of(target, "bool"))
 
 
 def is_move(op: ComputeOp) -> bool:

@@ -22,7 +22,7 @@ from ..te.tensor import Tensor
 from ..tir.arithmetic import as_int
 from ..tir.expr import IterVar, ProducerLoad, Reduce, Var
 from ..tir.rewriting import walk
-from .access import flat_access, stage_reads
+from .access import flat_access, lanes_of_terms, stage_reads
 from .machine import accumulators, is_parallel, lanes_of, operations, parallel_from, vector_factor
 from .sizes import Factor, decided, registers, vector_of, written_rows
 from .stages import compute_of, constant_extents, extent_of, extents_of
@@ -75,7 +75,7 @@ def schedule_reduction(s: Schedule, tensor: Tensor, target: Target) -> list[Tens
     body = op.body[0]
     if constant_extents((*op.axis, *op.reduce_axis)) is None or not isinstance(body, Reduce):
         return []
-    axis = contiguous_axis(op, lanes_of(target, tensor.dtype))
+    axis = contiguous_axis(op, lanes_of_terms(s, tensor, target))
     if axis is not None and axis in op.reduce_axis:
         return _lanes_over_reduction(s, tensor, axis, body, target)
     spatial = axis if axis is not None else (op.axis[-1] if op.axis else None)
@@ -86,7 +86,7 @@ def schedule_reduction(s: Schedule, tensor: Tensor, target: Target) -> list[Tens
 
 
 def _lanes_over_reduction(s: Schedule, tensor: Tensor, axis: IterVar, body: Reduce, target: Target) -> list[Tensor]:
-    lanes = lanes_of(target, tensor.dtype)
+    lanes = lanes_of_terms(s, tensor, target)
     if not is_regrouped(body):
         return []
     whole = _continued(s, tensor, axis)
@@ -98,7 +98,7 @@ def _lanes_over_reduction(s: Schedule, tensor: Tensor, axis: IterVar, body: Redu
     # Lanes that are combined one after the other: as many as a vector has, unless there are many more terms.
     in_turn = not is_componentwise(body.combiner)
     most = 1 if in_turn and extent < _TERMS_FOR_A_LANE * lanes else accumulators(target, len(body.source))
-    return [_in_lanes(s, tensor, axis, vector_of(s[tensor], axis, extent, target, most))]
+    return [_in_lanes(s, tensor, axis, vector_of(s[tensor], axis, extent, target, most, lanes))]
 
 
 def _in_lanes(s: Schedule, tensor: Tensor, axis: IterVar, width: Factor) -> Tensor:
@@ -211,7 +211,7 @@ def schedule_root_reduction(s: Schedule, tensor: Tensor, target: Target) -> None
         return
     results, depth = prod(spatial), prod(reduced)
     work = results * depth
-    axis = contiguous_axis(op, lanes_of(target, tensor.dtype))
+    axis = contiguous_axis(op, lanes_of_terms(s, tensor, target))
     along = axis is not None and axis in op.reduce_axis
     # where the lanes are results, their last axis makes no work for threads
     rows = results if along else results // max(1, spatial[-1])

@@ -78,9 +78,12 @@ def written_rows(target: Target) -> Candidates:
     return lambda _: [count for count in (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 24, 28, 32) if count <= target.vector_registers]
 
 
-def vector_of(stage: Stage, axis: IterVar, extent: int, target: Target, most: int = VECTORS) -> Factor:
-    """The part of an axis to vectorise: up to `most` registers (see `vector_factor`); one register is no decision."""
-    lanes = lanes_of(target, stage.op.output_dtype(0))
+def vector_of(stage: Stage, axis: IterVar, extent: int, target: Target, most: int = VECTORS, lanes: int = 0) -> Factor:
+    """The part of an axis to vectorise: up to `most` registers (see `vector_factor`); one register is no decision.
+
+    `lanes` are those of a register, by default as many as it holds of the stage's results.
+    """
+    lanes = lanes or lanes_of(target, stage.op.output_dtype(0))
     value = vector_factor(extent, lanes, most)
     return decided(stage, axis, value, registers(lanes, target)) if value > lanes and value % lanes == 0 else value
 
