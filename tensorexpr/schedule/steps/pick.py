@@ -10,10 +10,11 @@ from ...arith.analyzer import Analyzer
 from ...dataclass import dataclass
 from ...te.operation import ComputeOp, Operation
 from ...tir.arithmetic import all as all_of
-from ...tir.arithmetic import const
-from ...tir.expr import EQ, And, Call, IterVar, PrimExpr, ProducerLoad, Reduce, Select, Sub, Var
+from ...tir.arithmetic import const, is_const_int
+from ...tir.dtype import parse_dtype
+from ...tir.expr import EQ, And, Call, IterVar, Max, Min, PrimExpr, ProducerLoad, Reduce, Select, Sub, Var
 from ...tir.intrin import if_then_else
-from ...tir.reduction_laws import law_of
+from ...tir.reduction_laws import law_of, operator_of
 from ...tir.rewriting import substitute, variables, walk
 from ..attachment import check_nothing_inside
 from ..naming import PythonNames
@@ -44,7 +45,6 @@ def only_term(op: Operation) -> Term | None:
     if not isinstance(body, Reduce) or body.init or len(body.source) != 1 or law_of(body.combiner) is None:
         return None
     value, conditions = body.source[0], list(_parts(body.condition))
-    # min(inf, x) and 0 + x are x, so that steps which give the identity may as well not be there
     while (inner := _unless_neutral(value, body)) is not None:
         value = inner[1]
         conditions += _parts(inner[0])
@@ -70,12 +70,17 @@ def _parts(condition: PrimExpr) -> Iterator[PrimExpr]:
     if isinstance(condition, And):
         yield from _parts(condition.a)
         yield from _parts(condition.b)
-    else:
+    elif not is_const_int(condition, 1):
         yield condition
 
 
 def _unless_neutral(expr: PrimExpr, body: Reduce) -> tuple[PrimExpr, PrimExpr] | None:
-    """The condition of a term that is the identity otherwise, and its value where the condition holds."""
+    """The condition of a term that is the identity otherwise, and its value where the condition holds.
+
+    A step that gives the identity may as well not be there: x + 0 is x. But the larger one of NaN and anything else is the latter.
+    """
+    if parse_dtype(expr.dtype).is_float and operator_of(body.combiner) in (Max, Min):
+        return None
     match expr:
         case Call(op="tir.if_then_else", args=(condition, value, otherwise)) | Select(condition, value, otherwise):
             return (condition, value) if otherwise is body.combiner.identity_element[0] else None

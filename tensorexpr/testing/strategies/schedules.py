@@ -21,6 +21,7 @@ from ...schedule.steps import (
     CacheWrite,
     ComputeAt,
     ComputeInline,
+    Contract,
     CreateGroup,
     Distribute,
     DoubleBuffer,
@@ -226,6 +227,10 @@ def _distribute(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step | None
     return Distribute(stage.id)
 
 
+def _contract(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step | None:
+    return Contract(stage.id, tuple(draw(st.lists(st.integers(0, 2), min_size=1, max_size=2, unique=True))))
+
+
 def _rfactor(draw: Draw, tree: ScheduleTree, stage: StageNode) -> Step | None:
     loops = [axis for axis in stage.leaf if stage.is_reduction(axis)]
     return RFactor(stage.id, _pick(draw, loops), _pick(draw, (0, -1, 1))) if loops else None
@@ -320,6 +325,7 @@ _PROPOSALS = (
     _cache_read,
     _materialize,
     _distribute,
+    _contract,
     _rfactor,
     _transform_layout,
     _skip_padding,
