@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import ClassVar, NamedTuple
 
 from ...dataclass import dataclass
+from ...te.bounds import computes_anywhere
 from ...te.operation import ComputeOp, Operation
+from ...tir.arithmetic import const, is_const_int
 from ...tir.attrs import EMPTY
 from ...tir.dtype import parse_dtype
-from ...tir.expr import Add, Div, IntImm, IterVar, Mul, PrimExpr, ProducerLoad, Reduce, Sub, Var
+from ...tir.expr import Add, Call, Div, IterVar, Mul, PrimExpr, ProducerLoad, Reduce, Select, Sub, Var
 from ...tir.reduction_laws import operator_of
 from ...tir.rewriting import substitute, variables
 from ..attachment import check_nothing_inside
@@ -18,12 +20,18 @@ from .base import StageStep, check_not_inlined, stage_of
 from .caching import check_unscheduled, recomputed
 
 
+_Scale = tuple[type[Mul] | type[Div] | type[Select], PrimExpr]
+
+
 class Term(NamedTuple):
-    """What a sum adds up in each step, whether it is taken away, and what it is multiplied or divided by in all steps alike."""
+    """What a sum adds up in each step, whether it is taken away, and what is done to it in all steps alike.
+
+    It is multiplied or divided by something, or selected by a condition and else zero.
+    """
 
     negative: bool
     value: PrimExpr
-    scales: tuple[tuple[type[Mul] | type[Div], PrimExpr], ...] = ()
+    scales: tuple[_Scale, ...] = ()
 
 
 def terms_of(op: Operation) -> list[Term]:
@@ -32,25 +40,31 @@ def terms_of(op: Operation) -> list[Term]:
     Example:
         sum over k of A[i, k] * B[k, j] - (D[i, k] * E[k, j] / 3 - F[k]): a product, one that is taken away and divided by 3, F[k].
     """
-    body = op.body[0] if isinstance(op, ComputeOp) and len(op.body) == 1 else None
-    if not isinstance(body, Reduce) or body.init or operator_of(body.combiner) is not Add or not _is_always(body):
+    if not isinstance(op, ComputeOp) or len(op.body) != 1:
         return []
-    summed = {axis.var for axis in body.axis}
-    found = []
+    body = op.body[0]
+    if not isinstance(body, Reduce) or body.init or operator_of(body.combiner) is not Add:
+        return []
+    summed, found = {axis.var for axis in body.axis}, list[Term]()
+    whole = Select(body.condition, body.source[0], body.combiner.identity_element[0])
     waiting = [Term(False, body.source[0])]
+    if not is_const_int(body.condition, 1):
+        if (apart := _selected(whole, op)) is None:
+            return []
+        waiting = [Term(False, apart[0], (apart[1],))]
     while waiting:  # sums of thousands of terms are as deep
         term = waiting.pop()
         negative, expr, scales = term
         if isinstance(expr, (Add, Sub)):
             waiting += [Term(negative ^ isinstance(expr, Sub), expr.b, scales), term._replace(value=expr.a)]
-        elif (apart := _scale_of(expr, summed)) is not None:
+        elif (apart := _scale_of(expr, summed) or _selected(expr, op)) is not None:
             waiting.append(Term(negative, apart[0], (apart[1], *scales)))
         else:
             found.append(term)
     return found
 
 
-def _scale_of(expr: PrimExpr, summed: set[Var]) -> tuple[PrimExpr, tuple[type[Mul] | type[Div], PrimExpr]] | None:
+def _scale_of(expr: PrimExpr, summed: set[Var]) -> tuple[PrimExpr, _Scale] | None:
     """What is left of a term, and what all steps of the sum multiply or divide it by; None where it is all one.
 
     Of numbers of 32 bits and more: a sum of halves that isn't divided yet leaves their range soon.
@@ -64,8 +78,18 @@ def _scale_of(expr: PrimExpr, summed: set[Var]) -> tuple[PrimExpr, tuple[type[Mu
     return None
 
 
-def _is_always(body: Reduce) -> bool:
-    return isinstance(body.condition, IntImm) and body.condition.value == 1
+def _selected(expr: PrimExpr, op: ComputeOp) -> tuple[PrimExpr, _Scale] | None:
+    """What is summed where a condition holds that is one for all steps, and the condition; None where it is no such choice.
+
+    Of what can be computed anywhere: if_then_else(i < 8, A[i, k], 0) may guard the only 8 rows that there are.
+    """
+    (body,) = op.body
+    assert isinstance(body, Reduce)
+    match expr:
+        case Select(condition, value, otherwise) | Call(op="tir.if_then_else", args=(condition, value, otherwise)):
+            fixed = not {axis.var for axis in body.axis} & variables(condition) and otherwise is body.combiner.identity_element[0]
+            return (value, (Select, condition)) if fixed and computes_anywhere(_sum_of(op, value, "")) else None
+    return None
 
 
 @dataclass(frozen=True)
@@ -75,6 +99,8 @@ class Distribute(StageStep):
     for i, j, k: C[i, j] += A[i, k] * B[k, j] - D[i, k] * E[k, j] / 3    ->    for i, j, k: C.term0[i, j] += A[i, k] * B[k, j]
                                                                                 for i, j, k: C.term1[i, j] += D[i, k] * E[k, j]
                                                                                 for i, j: C[i, j] = C.term0[i, j] - C.term1[i, j] / 3
+
+    What is zero by a condition that all steps share is summed whether it holds or not, and the result selected.
 
     As all that gives a sum another order, this rounds otherwise; where terms cancel each other in each step, or are divided there, sums of
     each may be larger than theirs.
@@ -103,7 +129,7 @@ class Distribute(StageStep):
             made.append(one)
             read: PrimExpr = ProducerLoad(one.output(0), tuple(axis.var for axis in op.axis))
             for operation, scale in scales:
-                read = operation(read, scale)
+                read = Select(scale, read, const(0, read.dtype)) if operation is Select else operation(read, scale)
             # the first term is never one that is taken away
             total = read if total is None else Sub(total, read) if negative else Add(total, read)
         assert total is not None
@@ -125,5 +151,5 @@ def _sum_of(op: ComputeOp, term: PrimExpr, name: str) -> ComputeOp:
     assert isinstance(body, Reduce)
     axes, summed = (tuple(IterVar(a.dom, Var(f"{a.name}.t", a.dtype), a.iter_type) for a in some) for some in (op.axis, op.reduce_axis))
     renamed = {old.var: new.var for old, new in zip((*op.axis, *op.reduce_axis), (*axes, *summed), strict=True)}
-    reduce = Reduce(body.combiner, (substitute(term, renamed),), summed, body.condition, 0)
+    reduce = Reduce(body.combiner, (substitute(term, renamed),), summed, const(True), 0)
     return ComputeOp(name, "", EMPTY, axes, summed, (reduce,))

@@ -134,3 +134,40 @@ def test_pairs_are_copied_along_rows() -> None:
     copies = [stage for stage in s.tree.stages if stage.name.startswith("b.")]
     assert len(copies) == 2 and not any(mark.kind is LoopKind.UNROLL for copy in copies for mark in copy.marks.values())
     assert_schedule_correct(s, [a, b, real])
+
+
+def behind(condition: str, of_all: bool = True) -> list[Tensor]:
+    """A product where a condition holds: of rows and columns (`of_all` steps), or of rows and steps."""
+    k, mask = te.reduce_axis((0, 19), name="k"), te.placeholder((16, 24), "bool", name="M")
+
+    def element(i: te.Var, j: te.Var) -> te.PrimExpr:
+        holds, product = mask[i, j if of_all else k], A[i, k] * B[k, j]
+        if condition == "where":
+            return te.sum(product, axis=k, where=holds)
+        choice = tvm.tir.Select if condition == "select" else te.if_then_else
+        return te.sum(choice(holds, product, tvm.tir.const(float(condition == "one"), "float32")), axis=k)
+
+    return [A, B, mask, te.compute((16, 24), element, name="C")]
+
+
+@pytest.mark.parametrize("condition", ["where", "select", "if"])
+def test_products_behind_a_condition_are_products(condition: str) -> None:
+    """A product of 512 with a mask of its results had a branch around each term's vectors."""
+    tensors = behind(condition)
+    s = default_schedule(tensors, "llvm")
+    assert sum(isinstance(step, Distribute) for step in s.trace) == 1
+    assert_schedule_correct(s, tensors)
+    # exact: what isn't selected may be anything
+    rng = np.random.default_rng(0)
+    a, b, mask = rng.standard_normal((16, 19)).astype("float32"), rng.standard_normal((19, 24)).astype("float32"), np.eye(16, 24, dtype=bool)
+    a[3], found = np.nan, np.empty((16, 24), "float32")
+    tvm.build(s, tensors, "llvm")(a, b, mask, found)
+    assert not found[~mask].any() and np.isnan(found[3, 3])
+
+
+def test_what_only_exists_behind_its_condition_stays_there() -> None:
+    assert not any(term.scales for term in terms_of(behind("one")[-1].op)) and not any(term.scales for term in terms_of(behind("if", False)[-1].op))
+    k = te.reduce_axis((0, 19), name="k")
+    c = te.compute((20, 24), lambda i, j: te.sum(te.if_then_else(i < 16, A[i, k] * B[k, j], 0.0), axis=k), name="C")
+    assert not any(term.scales for term in terms_of(c.op))
+    assert terms_of(te.compute((20, 24), lambda i, j: te.sum(A[i, k] * B[k, j], axis=k, where=i < 16), name="C").op) == []
