@@ -22,10 +22,10 @@ from ..schedule.tree import ScheduleTree, StageNode
 from ..target import Target
 from ..te.operation import ComputeOp
 from ..tir.dtype import parse_dtype
-from ..tir.expr import Call, Cast, PrimExpr, ProducerLoad, Select
-from ..tir.rewriting import variables
+from ..tir.expr import Call, Cast, PrimExpr, ProducerLoad, Select, Var
+from ..tir.rewriting import children, walk
 from .contraction_plan import WORTH_ONE_COMPUTATION
-from .contractions import Contraction, contraction_of
+from .contractions import Contraction, axis_numbers, contraction_of
 from .convolutions import convolution_of
 from .dot_products import dot_product_of
 from .machine import operations
@@ -114,8 +114,12 @@ def _part(s: Schedule, stage: StageNode, target: Target) -> tuple[int, bool] | N
     found = contraction_of(s.tree, stage)
     if not isinstance(found, Contraction) or dot_product_of(found, stage.op.output_dtype(0), target) is not None:
         return None
+    numbers, moving = axis_numbers(stage.op), dict[int, set[int]]()
+    for node in walk(stage.op.body[0]):  # operands first: the sets of a sum of thousands of terms are made once
+        own = {numbers[node]} if isinstance(node, Var) and node in numbers else set()
+        moving[id(node)] = own.union(*(moving[id(child)] for child in children(node)))
     for number, part in enumerate(parts_of(stage.op)):
-        axes = [axis for axis in range(len(found.sizes)) if found.axis(axis).var in variables(part)]
+        axes = moving[id(part)]
         if _is_element(part) or not any(axis in axes for axis in found.summed):
             continue
         if not any(axis in axes for axis in found.columns):

@@ -35,10 +35,14 @@ def parts_of(op: Operation) -> list[PrimExpr]:
 
 
 def _parts(expr: PrimExpr) -> Iterator[PrimExpr]:
+    reading: set[int] = set()
+    for node in walk(expr):
+        if isinstance(node, ProducerLoad) or not reading.isdisjoint(map(id, children(node))):
+            reading.add(id(node))
     waiting = [expr]
     while waiting:  # sums of thousands of terms are as deep
         part = waiting.pop()
-        if isinstance(part, ProducerLoad) or not any(isinstance(node, ProducerLoad) for node in walk(part)):
+        if isinstance(part, ProducerLoad) or id(part) not in reading:
             continue
         yield part
         if not isinstance(part, Select) and not (isinstance(part, Call) and part.op == "tir.if_then_else"):
