@@ -45,17 +45,15 @@ def flat_access(load: ProducerLoad) -> Access[Var]:
     return access_of(load, lambda var: var)
 
 
-def lanes_of_terms(s: Schedule, tensor: Tensor, target: Target) -> int:
+def lanes_of_terms(bodies: Sequence[PrimExpr], target: Target) -> int:
     """How many terms of a reduction a vector register holds: of truths as many as of what is compared for them.
 
     Example:
         any over k of X[i, k] > 0.5, X of float32: 8 of 256 bits, as a comparison gives each lane all bits of what it compares.
     """
-    if tensor.dtype != "bool":
-        return lanes_of(target, tensor.dtype)
-    bodies = inlined_bodies(s.tree, s.tree[s[tensor].id])
-    compared = {node.a.dtype for body in bodies for node in walk(body) if isinstance(node, CmpExpr)}
-    return min((lanes_of(target, dtype) for dtype in compared), default=lanes_of(target, "bool"))
+    dtype = bodies[0].dtype
+    compared = {node.a.dtype for body in bodies for node in walk(body) if isinstance(node, CmpExpr)} if dtype == "bool" else set()
+    return min(lanes_of(target, one) for one in (dtype, *compared))
 
 
 def is_move(op: ComputeOp) -> bool:

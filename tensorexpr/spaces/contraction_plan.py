@@ -15,10 +15,10 @@ from ..schedule.layout_rewrite import layout_free_inputs
 from ..schedule.tree import ScheduleTree, StageNode
 from ..target import Target
 from ..target.machine import Machine
-from .access import bytes_of, element_bytes, panel_along
+from .access import bytes_of, element_bytes, lanes_of_terms, panel_along
 from .contractions import Contraction, contractions_of
 from .dot_products import DotProduct, dot_product_of
-from .machine import STREAMS, lanes_of
+from .machine import STREAMS
 from .sizes import tile_vectors
 from .tile_cycles import LOAD, PLANES, RegisterTile, Shape, packing_cycles, ranked_tiles, waits_for_rows
 
@@ -171,7 +171,7 @@ def searched_plans(tree: ScheduleTree, stage: StageNode, target: Target, caller_
         caller_packs: whoever calls brings inputs of free layout into the one that the program wants.
     """
     dtype = stage.origin.output(0).dtype
-    lanes, contractions = lanes_of(target, dtype), contractions_of(tree, stage)
+    lanes, contractions = lanes_of_terms(stage.compute.body, target), contractions_of(tree, stage)
     found = [list(_structures(one, dtype, target, caller_packs and _is_given(tree, stage, one))) for one in contractions]
     # An instruction that sums groups of two or four does as many multiply-adds where others do one: no plan without it is worth a trial.
     groups = [plans[0].dot.group if plans and plans[0].dot is not None else 0 for plans in found]
@@ -225,7 +225,7 @@ def _is_given(tree: ScheduleTree, stage: StageNode, contraction: Contraction) ->
 
 def _base(contraction: Contraction, dtype: str, target: Target) -> tuple[Plan, Shape] | None:
     """What all plans have in common, the tile apart; None if there are too few columns for vectors."""
-    most = lanes_of(target, dtype)
+    most = lanes_of_terms(contraction.op.body, target)
     if not contraction.size(*range(len(contraction.sizes))):
         return None
     # The axis that an instruction sums in groups is the innermost step of the sum, whatever stood last in the definition.

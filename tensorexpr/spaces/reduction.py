@@ -11,6 +11,7 @@ from itertools import takewhile
 from math import prod
 
 from ..arith.analyzer import Analyzer
+from ..lower.phase0.inline_stages import inlined_bodies
 from ..schedule.domain import axis_extents
 from ..schedule.lane_reduction import why_not_in_lanes
 from ..schedule.te_schedule import Schedule, Stage
@@ -23,7 +24,7 @@ from ..tir.arithmetic import as_int
 from ..tir.expr import IterVar, ProducerLoad, Reduce, Var
 from ..tir.rewriting import walk
 from .access import flat_access, lanes_of_terms, stage_reads
-from .machine import accumulators, is_parallel, lanes_of, operations, parallel_from, vector_factor
+from .machine import accumulators, is_parallel, operations, parallel_from, vector_factor
 from .sizes import Factor, decided, registers, vector_of, written_rows
 from .stages import compute_of, constant_extents, extent_of, extents_of
 
@@ -64,6 +65,11 @@ def contiguous_axis(op: ComputeOp, lanes: int = 1) -> IterVar | None:
     return max(axes, key=lambda axis: (-jumps[axis.var], axis.var not in short, axis.var in long, votes[axis.var]), default=None)
 
 
+def _lanes(s: Schedule, tensor: Tensor, target: Target) -> int:
+    """Terms of a stage that a register holds, those of inlined stages among them."""
+    return lanes_of_terms(inlined_bodies(s.tree, s.tree[s[tensor].id]), target)
+
+
 def _long_results(op: ComputeOp, lanes: int) -> set[Var]:
     """The axes of results that fill some vectors."""
     return {axis.var for axis in op.axis if (extent_of(axis) or 0) >= _VECTORS_OF_RESULTS * lanes}
@@ -75,7 +81,7 @@ def schedule_reduction(s: Schedule, tensor: Tensor, target: Target) -> list[Tens
     body = op.body[0]
     if constant_extents((*op.axis, *op.reduce_axis)) is None or not isinstance(body, Reduce):
         return []
-    axis = contiguous_axis(op, lanes_of_terms(s, tensor, target))
+    axis = contiguous_axis(op, _lanes(s, tensor, target))
     if axis is not None and axis in op.reduce_axis:
         return _lanes_over_reduction(s, tensor, axis, body, target)
     spatial = axis if axis is not None else (op.axis[-1] if op.axis else None)
@@ -86,7 +92,7 @@ def schedule_reduction(s: Schedule, tensor: Tensor, target: Target) -> list[Tens
 
 
 def _lanes_over_reduction(s: Schedule, tensor: Tensor, axis: IterVar, body: Reduce, target: Target) -> list[Tensor]:
-    lanes = lanes_of_terms(s, tensor, target)
+    lanes = _lanes(s, tensor, target)
     if not is_regrouped(body):
         return []
     whole = _continued(s, tensor, axis)
@@ -157,10 +163,10 @@ def _factored(s: Schedule, tensor: Tensor, axis: IterVar, place: int) -> Tensor:
 
 def _lanes_over_results(s: Schedule, tensor: Tensor, axis: IterVar, target: Target) -> None:
     (extent,) = extents_of((axis,))
-    stage, lanes = s[tensor], lanes_of(target, tensor.dtype)
+    stage, lanes = s[tensor], _lanes(s, tensor, target)
     shared = _sharing_rows(s, tensor, axis, target)
     rows = shared or _rows_of(s, tensor, axis, -(-min(extent, vector_factor(extent, lanes)) // lanes), target)
-    outer, inner = stage.split(axis, factor=min(extent, lanes) if shared else vector_of(stage, axis, extent, target))
+    outer, inner = stage.split(axis, factor=min(extent, lanes) if shared else vector_of(stage, axis, extent, target, lanes=lanes))
     # the sum inside of the loop over vectors: each has its results in registers from the first term to the last
     _with_innermost(stage, outer, *[one for one in stage.leaf_iter_vars if one in stage.op.reduce_axis], *rows, inner)
     for row in rows:
@@ -211,7 +217,7 @@ def schedule_root_reduction(s: Schedule, tensor: Tensor, target: Target) -> None
         return
     results, depth = prod(spatial), prod(reduced)
     work = results * depth
-    axis = contiguous_axis(op, lanes_of_terms(s, tensor, target))
+    axis = contiguous_axis(op, _lanes(s, tensor, target))
     along = axis is not None and axis in op.reduce_axis
     # where the lanes are results, their last axis makes no work for threads
     rows = results if along else results // max(1, spatial[-1])
@@ -237,7 +243,7 @@ def _symbolic(s: Schedule, tensor: Tensor, target: Target) -> None:
     C[o, y, x] += A[i, y + r, x + t] * W[o, i, r, t]    ->    for o.outer, y, x.outer: for i, r, t: 8 o in registers: 16 x in a vector
     """
     op = compute_of(s, tensor)
-    body, axis, lanes = op.body[0], contiguous_axis(op), lanes_of(target, tensor.dtype)
+    body, axis, lanes = op.body[0], contiguous_axis(op), _lanes(s, tensor, target)
     if not isinstance(body, Reduce) or op.num_outputs != 1 or not _are_rectangular((*op.axis, *op.reduce_axis)):
         return
     # The 3 taps of a row are no vector: strided windows have results in lanes, which are apart in what they read.
@@ -302,7 +308,7 @@ def _tile_of_results(s: Schedule, tensor: Tensor, axis: IterVar, target: Target)
     Returns:
         How many results a tile has, and the loop over tiles.
     """
-    op, lanes = compute_of(s, tensor), lanes_of(target, tensor.dtype)
+    op, lanes = compute_of(s, tensor), _lanes(s, tensor, target)
     rows, factor = None, 1
     for place, one in enumerate(op.axis):
         extent = extent_of(one)
@@ -350,7 +356,7 @@ def _over_threads(s: Schedule, tensor: Tensor, target: Target) -> None:
     op = compute_of(s, tensor)
     part, _ = s[tensor].split(op.reduce_axis[0], nparts=target.num_cores)
     partial = _factored(s, tensor, part, 0)
-    lanes = lanes_of(target, tensor.dtype)
+    lanes = _lanes(s, tensor, target)
     parts = compute_of(s, partial)
     axis = contiguous_axis(parts)
     if axis is not None and axis in parts.reduce_axis:
@@ -374,7 +380,7 @@ def _rows_at_once(s: Schedule, partial: Tensor, target: Target) -> None:
     stage = s[partial]
     rows = partial.op.reduce_axis[0]
     several, each = stage.split(rows, factor=decided(stage, rows, _ROWS_AT_ONCE, written_rows(target)))
-    outer, inner = stage.split(partial.op.axis[-1], factor=lanes_of(target, partial.dtype))
+    outer, inner = stage.split(partial.op.axis[-1], factor=_lanes(s, partial, target))
     _with_innermost(stage, several, outer, each, inner)
     stage.unroll(each)
     stage.vectorize(inner)

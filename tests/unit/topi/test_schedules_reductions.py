@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -107,3 +109,36 @@ def test_what_pairs_read_across_the_lanes_is_copied_once(pairs: tuple[int, int],
     s = default_schedule([a, b, out], NARROW)
     assert [stage.op.name for stage in s.stages if "global" in stage.op.name] == copied
     assert_schedule_correct(s, [a, b, out], phases=(2,))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "float64"])
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("operator", [topi.any, topi.all])
+def test_truths_are_as_wide_as_what_is_compared(operator: object, axis: int, dtype: str) -> None:
+    """`any` of 1024 x 1024 comparisons made bytes of eight at a time, in memory, and took 1.7 times as long as PyTorch's."""
+    x = te.placeholder((37, 150), dtype, name="X")
+    out = operator(topi.greater(x, tir.const(2, dtype)), axis=axis)  # type: ignore[operator]
+    s = default_schedule([x, out], NARROW)
+    built = tvm.build(s, [x, out], NARROW)
+    values = np.random.default_rng(0).integers(-3, 4, (37, 150)).astype(dtype)
+    values[:, ::7], values[::5] = (3, 3) if operator is topi.all else (1, 0)
+    found = np.empty(out.shape[0].value, "bool")
+    built(values, found)
+    np.testing.assert_array_equal(found, (np.all if operator is topi.all else np.any)(values > 2, axis=axis))
+    masks = set(re.findall(r"phi <\d+ x (i\d+)>", built.get_source("ll")))
+    assert axis == 0 or masks <= {f"i{8 * np.dtype(dtype).itemsize}"}
+
+
+def test_comparisons_of_pairs_have_tiles() -> None:
+    """Accumulators of a tile are masks: 256 x 256 x 256 had vectors of 32 lanes, each of which was packed to bytes in every step."""
+    a, b, k = te.placeholder((20, 40), name="A"), te.placeholder((40, 36), name="B"), te.reduce_axis((0, 40), "k")
+    met = te.comm_reducer(lambda x, y: te.any(x, y), lambda t: tir.const(False, t), name="met")
+    c = te.compute((20, 36), lambda i, j: met(te.all(a[i, k] > b[k, j], a[i, k] < 2.0), axis=k), name="C")
+    s = default_schedule([a, b, c], NARROW)
+    assert "boolx4" in tvm.lower(s, [a, b, c]).script() and "boolx16" not in tvm.lower(s, [a, b, c]).script()
+    x, y = (np.random.default_rng(0).standard_normal(shape).astype("float32") for shape in ((20, 40), (40, 36)))
+    found = np.empty((20, 36), "bool")
+    built = tvm.build(s, [a, b, c], NARROW)
+    built(x, y + 2, found)
+    np.testing.assert_array_equal(found, ((x[:, :, None] > y + 2) & (x[:, :, None] < 2)).any(1))
+    assert set(re.findall(r"phi <\d+ x (i\d+)>", built.get_source("ll"))) == {"i32"}
