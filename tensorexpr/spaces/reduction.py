@@ -24,7 +24,7 @@ from ..tir.arithmetic import as_int
 from ..tir.expr import IterVar, ProducerLoad, Reduce, Var
 from ..tir.rewriting import walk
 from .access import flat_access, lanes_of_terms, stage_reads
-from .machine import accumulators, is_parallel, operations, parallel_from, vector_factor
+from .machine import accumulators, is_parallel, lanes_of, operations, parallel_from, vector_factor
 from .sizes import Factor, decided, registers, vector_of, written_rows
 from .stages import compute_of, constant_extents, extent_of, extents_of
 
@@ -163,10 +163,10 @@ def _factored(s: Schedule, tensor: Tensor, axis: IterVar, place: int) -> Tensor:
 
 def _lanes_over_results(s: Schedule, tensor: Tensor, axis: IterVar, target: Target) -> None:
     (extent,) = extents_of((axis,))
-    stage, lanes = s[tensor], _lanes(s, tensor, target)
+    stage, lanes = s[tensor], lanes_of(target, tensor.dtype)
     shared = _sharing_rows(s, tensor, axis, target)
     rows = shared or _rows_of(s, tensor, axis, -(-min(extent, vector_factor(extent, lanes)) // lanes), target)
-    outer, inner = stage.split(axis, factor=min(extent, lanes) if shared else vector_of(stage, axis, extent, target, lanes=lanes))
+    outer, inner = stage.split(axis, factor=min(extent, lanes) if shared else vector_of(stage, axis, extent, target))
     # the sum inside of the loop over vectors: each has its results in registers from the first term to the last
     _with_innermost(stage, outer, *[one for one in stage.leaf_iter_vars if one in stage.op.reduce_axis], *rows, inner)
     for row in rows:
@@ -308,7 +308,7 @@ def _tile_of_results(s: Schedule, tensor: Tensor, axis: IterVar, target: Target)
     Returns:
         How many results a tile has, and the loop over tiles.
     """
-    op, lanes = compute_of(s, tensor), _lanes(s, tensor, target)
+    op, lanes = compute_of(s, tensor), lanes_of(target, tensor.dtype)
     rows, factor = None, 1
     for place, one in enumerate(op.axis):
         extent = extent_of(one)
@@ -356,7 +356,7 @@ def _over_threads(s: Schedule, tensor: Tensor, target: Target) -> None:
     op = compute_of(s, tensor)
     part, _ = s[tensor].split(op.reduce_axis[0], nparts=target.num_cores)
     partial = _factored(s, tensor, part, 0)
-    lanes = _lanes(s, tensor, target)
+    lanes = lanes_of(target, tensor.dtype)
     parts = compute_of(s, partial)
     axis = contiguous_axis(parts)
     if axis is not None and axis in parts.reduce_axis:
@@ -380,7 +380,7 @@ def _rows_at_once(s: Schedule, partial: Tensor, target: Target) -> None:
     stage = s[partial]
     rows = partial.op.reduce_axis[0]
     several, each = stage.split(rows, factor=decided(stage, rows, _ROWS_AT_ONCE, written_rows(target)))
-    outer, inner = stage.split(partial.op.axis[-1], factor=_lanes(s, partial, target))
+    outer, inner = stage.split(partial.op.axis[-1], factor=lanes_of(target, partial.dtype))
     _with_innermost(stage, several, outer, each, inner)
     stage.unroll(each)
     stage.vectorize(inner)
