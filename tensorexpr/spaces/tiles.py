@@ -219,8 +219,8 @@ class Tiles:
             some, last = stage.split(last, factor=plan.written * contraction.size(contraction.rows[-1]))
             around.append(some)
         many, one = stage.split(last, factor=size, balanced=True)
-        # of tiles that are written out those of the first and the last rows meet the border
-        if plan.peeled and (around or not plan.written):
+        # of tiles that are written out those of the first and the last rows meet the border, which may stand beside phases in a condition
+        if (plan.peeled or self.phases) and (around or not plan.written):
             stage.pragma((around or [many])[0], "loop_partition_hint")
         if plan.written:
             stage.unroll(many)

@@ -23,8 +23,9 @@ from ..tir.arithmetic import as_int
 from ..tir.expr import Reduce, Var
 from .access import flat_access
 from .contractions import Operand, Refused, contraction_of, operands_of
-from .machine import is_parallel, lanes_of
-from .stages import constant_extents, extents_of, untouched
+from .injective import schedule_injective
+from .machine import lanes_of
+from .stages import constant_extents, untouched
 
 # Results that read each element, from which on a copy is worth its time: 947 rows of 24 terms, 30 results each, 0.47 -> 0.06 ms (Zen 3).
 _READS = 4
@@ -101,7 +102,6 @@ def _turned(s: Schedule, stage: StageNode, target: Target) -> tuple[Operand, int
 
 def _copy(s: Schedule, stage: StageNode, tensor: Tensor, along: int, across: int, target: Target) -> None:
     """The copy, in blocks that are transposed in registers."""
-    lanes = lanes_of(target, tensor.dtype)
     copy = s.cache_read(tensor, "global", [stage.origin.output(0)])
 
     def layout(*i: Var) -> list[Var]:
@@ -109,12 +109,5 @@ def _copy(s: Schedule, stage: StageNode, tensor: Tensor, along: int, across: int
         order[along], order[across] = across, along
         return [i[place] for place in order]
 
-    axes = s[copy].transform_layout(layout)
-    term, result = axes[across], axes[along]
-    outer, lane = s[copy].split(result, factor=lanes)
-    blocks, step = s[copy].split(term, factor=min(lanes, prod(extents_of((term,)))))
-    s[copy].reorder(*axes[:across], outer, *axes[along + 1 :], blocks, step, lane)
-    s[copy].unroll(step)
-    s[copy].vectorize(lane)
-    if is_parallel(target, prod(extents_of(s[copy].op.axis))):
-        s[copy].parallel(s[copy].fuse(*axes[:across], outer))
+    s[copy].transform_layout(layout)
+    schedule_injective(s, copy, target)

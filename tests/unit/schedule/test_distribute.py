@@ -159,14 +159,20 @@ def test_products_behind_a_condition_are_products(condition: str) -> None:
     assert_schedule_correct(s, tensors)
     # exact: what isn't selected may be anything
     rng = np.random.default_rng(0)
-    a, b, mask = rng.standard_normal((16, 19)).astype("float32"), rng.standard_normal((19, 24)).astype("float32"), np.eye(16, 24, dtype=bool)
+    a, b, mask = (
+        rng.standard_normal((16, 19)).astype("float32"),
+        rng.standard_normal((19, 24)).astype("float32"),
+        np.eye(16, 24, dtype=bool),
+    )
     a[3], found = np.nan, np.empty((16, 24), "float32")
     tvm.build(s, tensors, "llvm")(a, b, mask, found)
     assert not found[~mask].any() and np.isnan(found[3, 3])
 
 
 def test_what_only_exists_behind_its_condition_stays_there() -> None:
-    assert not any(term.scales for term in terms_of(behind("one")[-1].op)) and not any(term.scales for term in terms_of(behind("if", False)[-1].op))
+    assert not any(term.scales for term in terms_of(behind("one")[-1].op)) and not any(
+        term.scales for term in terms_of(behind("if", False)[-1].op)
+    )
     k = te.reduce_axis((0, 19), name="k")
     c = te.compute((20, 24), lambda i, j: te.sum(te.if_then_else(i < 16, A[i, k] * B[k, j], 0.0), axis=k), name="C")
     assert not any(term.scales for term in terms_of(c.op))
