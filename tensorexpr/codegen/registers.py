@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..errors import CodegenError
+from ..lower.rebuild import walk_statements
 from ..tir.buffer import Buffer
 from ..tir.dtype import parse_dtype
-from ..lower.rebuild import walk_statements
 from ..tir.expr import BufferLoad, Call, CmpExpr, IntImm, PrimExpr
 from ..tir.rewriting import walk
 from ..tir.stmt import (

@@ -40,7 +40,7 @@ def contract_in_order(s: Schedule) -> bool:
     steps = len(s.trace)
     for stage in untouched(s):
         if isinstance(stage.op, ComputeOp) and stage.op.reduce_axis:
-            groups = [(number,) for number in range(len(factors_of(stage.op)))]
+            groups: list[Factors] = [(number,) for number in range(len(factors_of(stage.op)))]
             for chosen in best_order(stage.op):
                 places = [place for place, group in enumerate(groups) if set(group) <= set(chosen)]
                 s.contract(stage.origin.output(0), places)

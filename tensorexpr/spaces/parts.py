@@ -60,7 +60,7 @@ def distribute_sums(s: Schedule) -> bool:
 
 
 def pick_terms(s: Schedule) -> None:
-    """Let reductions of which one step along an axis adds something be that step: a gather that is written as a sum, the diagonal of a matrix.
+    """Let reductions of which one step along an axis adds something be that step: gathers written as sums, diagonals.
 
     Example:
         sum over k of (X[k, j] if k == at[i] else 0): X[at[i], j], or 0 where there is no such row.

@@ -14,8 +14,8 @@ from .knob import Knob
 from .loops import PRAGMAS, Annotate, Fuse, Pragma, Reorder, Split
 from .materialize import Materialize
 from .padding import SkipPadding
-from .placement import ComputeAt, ComputeInline, ComputeRoot, SetScope
 from .pick import Pick
+from .placement import ComputeAt, ComputeInline, ComputeRoot, SetScope
 from .pre_transformed import PreTransformed
 from .prefetch import Prefetch
 from .rfactor import RFactor

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar, NamedTuple
 
 from ...dataclass import dataclass
@@ -19,15 +20,11 @@ from ..tree import ScheduleTree, initial_stage
 from .base import StageStep, check_not_inlined, stage_of
 from .caching import check_unscheduled, recomputed
 
-
-_Scale = tuple[type[Mul] | type[Div] | type[Select], PrimExpr]
+_Scale = tuple[Callable[[PrimExpr, PrimExpr], PrimExpr], PrimExpr]
 
 
 class Term(NamedTuple):
-    """What a sum adds up in each step, whether it is taken away, and what is done to it in all steps alike.
-
-    It is multiplied or divided by something, or selected by a condition and else zero.
-    """
+    """What a sum adds up in each step, whether it is taken away, and by what it is multiplied, divided or selected in all steps alike."""
 
     negative: bool
     value: PrimExpr
@@ -78,6 +75,10 @@ def _scale_of(expr: PrimExpr, summed: set[Var]) -> tuple[PrimExpr, _Scale] | Non
     return None
 
 
+def _or_zero(value: PrimExpr, condition: PrimExpr) -> PrimExpr:
+    return Select(condition, value, const(0, value.dtype))
+
+
 def _selected(expr: PrimExpr, op: ComputeOp) -> tuple[PrimExpr, _Scale] | None:
     """What is summed where a condition holds that is one for all steps, and the condition; None where it is no such choice.
 
@@ -88,7 +89,7 @@ def _selected(expr: PrimExpr, op: ComputeOp) -> tuple[PrimExpr, _Scale] | None:
     match expr:
         case Select(condition, value, otherwise) | Call(op="tir.if_then_else", args=(condition, value, otherwise)):
             fixed = not {axis.var for axis in body.axis} & variables(condition) and otherwise is body.combiner.identity_element[0]
-            return (value, (Select, condition)) if fixed and computes_anywhere(_sum_of(op, value, "")) else None
+            return (value, (_or_zero, condition)) if fixed and computes_anywhere(_sum_of(op, value, "")) else None
     return None
 
 
@@ -129,7 +130,7 @@ class Distribute(StageStep):
             made.append(one)
             read: PrimExpr = ProducerLoad(one.output(0), tuple(axis.var for axis in op.axis))
             for operation, scale in scales:
-                read = Select(scale, read, const(0, read.dtype)) if operation is Select else operation(read, scale)
+                read = operation(read, scale)
             # the first term is never one that is taken away
             total = read if total is None else Sub(total, read) if negative else Add(total, read)
         assert total is not None

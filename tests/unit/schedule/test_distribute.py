@@ -141,7 +141,7 @@ def behind(condition: str, of_all: bool = True) -> list[Tensor]:
     k, mask = te.reduce_axis((0, 19), name="k"), te.placeholder((16, 24), "bool", name="M")
 
     def element(i: te.Var, j: te.Var) -> te.PrimExpr:
-        holds, product = mask[i, j if of_all else k], A[i, k] * B[k, j]
+        holds, product = mask(i, j if of_all else k), A[i, k] * B[k, j]
         if condition == "where":
             return te.sum(product, axis=k, where=holds)
         choice = tvm.tir.Select if condition == "select" else te.if_then_else

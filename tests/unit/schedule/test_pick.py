@@ -23,7 +23,8 @@ live, X, Y = te.placeholder((K,), "int32", "live"), te.placeholder((K, M), name=
 
 def summed(term: Callable[[Any, Any, Any], Any], where: Callable[[Any, Any], Any] | None = None, first: int = 0) -> Tensor:
     k = te.reduce_axis((first, K), name="k")
-    return te.compute((N, M), lambda i, j: te.sum(term(i, j, k), axis=k, where=None if where is None else where(i, k)), name="C")
+    made: Tensor = te.compute((N, M), lambda i, j: te.sum(term(i, j, k), axis=k, where=None if where is None else where(i, k)), name="C")
+    return made
 
 
 def farthest(i: Any, j: Any, k: Any) -> Any:
