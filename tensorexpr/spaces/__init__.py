@@ -10,6 +10,7 @@ default      which of the rules below a computation gets without a search
 injective    elementwise, broadcasts, transforms;  transpose: what reads across the direction in which it writes
 rows         programs that work row by row: softmax, norms
 reduction    sums and their like, over rows or columns;  window: over small windows, depthwise convolutions and pooling
+contraction_order  which factors of a product come first;  parts: what is computed apart from it
 contractions     products and their like told by what their axes move;  convolutions: those of them that have windows
 tile_cycles      the cycles of register tiles, counted;  conv_tile: what windows add to the count
 contraction_plan what is decided of a product: its tile, the order of loops, what is packed;  conv_plan: of a convolution

@@ -94,7 +94,7 @@ def _best_of(op: ComputeOp, chosen: Factors, is_whole: bool, best: _Best, users:
 def _largest(op: ComputeOp) -> int:
     """The elements of the largest of a definition's operands and its result."""
     shapes = [load.producer.shape for load in loads(op)]
-    return max(prod(extents_of(op.axis)), *(prod(as_int(extent) or 0 for extent in shape) for shape in shapes))
+    return max(prod(extents_of(op.axis)), max((prod(as_int(extent) or 0 for extent in shape) for shape in shapes), default=0))
 
 
 def _halves(chosen: Factors) -> Iterator[tuple[Factors, Factors]]:

@@ -43,10 +43,10 @@ def terms_of(op: Operation) -> list[Term]:
     if not isinstance(body, Reduce) or body.init or operator_of(body.combiner) is not Add:
         return []
     summed, found = {axis.var for axis in body.axis}, list[Term]()
-    whole = Select(body.condition, body.source[0], body.combiner.identity_element[0])
     waiting = [Term(False, body.source[0])]
     if not is_const_int(body.condition, 1):
-        if (apart := _selected(whole, op)) is None:
+        apart = _selected(Select(body.condition, body.source[0], body.combiner.identity_element[0]), op)
+        if apart is None:
             return []
         waiting = [Term(False, apart[0], (apart[1],))]
     while waiting:  # sums of thousands of terms are as deep

@@ -48,20 +48,22 @@ def only_term(op: Operation) -> Term | None:
     while (inner := _unless_neutral(value, body)) is not None:
         value = inner[1]
         conditions += _parts(inner[0])
+    ends = [end for axis in body.axis if axis.dom is not None for end in (axis.dom.min, axis.dom.extent)]
+    free = [axis for axis in body.axis if axis.dom is not None and not any(axis.var in variables(end) for end in ends)]
     for number, condition in enumerate(conditions):
-        for axis in body.axis:
+        for axis in free:
             place = _solved(condition, axis.var)
-            ends_of_others = [end for other in body.axis if other.dom is not None for end in (other.dom.min, other.dom.extent)]
-            if place is None or axis.dom is None or any(axis.var in variables(end) for end in ends_of_others):
+            if place is None:
                 continue
             before, after = conditions[:number], conditions[number + 1 :]
             moved = [one for one in before if axis.var in variables(one)]
             # Such a condition may say where the place can be read at all, and can be asked only once there is a place.
             if moved and any(isinstance(node, ProducerLoad) for node in walk(place)):
                 continue
-            ends = (axis.dom.min.astype(place.dtype), axis.dom.end.astype(place.dtype))
+            assert axis.dom is not None
+            inside = (axis.dom.min.astype(place.dtype) <= place, place < axis.dom.end.astype(place.dtype))
             fixed = [one for one in before if axis.var not in variables(one)]
-            return Term(axis, place, (*fixed, ends[0] <= place, place < ends[1], *moved, *after), value)
+            return Term(axis, place, (*fixed, *inside, *moved, *after), value)
     return None
 
 
