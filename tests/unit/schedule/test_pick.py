@@ -15,6 +15,7 @@ from tensorexpr.schedule import create_schedule
 from tensorexpr.schedule.steps.pick import only_term
 from tensorexpr.spaces.default import default_schedule
 from tensorexpr.te.tensor import Tensor
+from tensorexpr.testing.check import assert_schedule_correct
 
 N, K, M = 7, 5, 11
 at, wide = te.placeholder((N,), "int32", "at"), te.placeholder((N,), "int64", "wide")
@@ -72,6 +73,7 @@ def test_the_same_bits_without_the_reduction(name: str) -> None:
     assert not s.tree[s[c].id].compute.reduce_axis and "s.pick(C)" in s.as_python()
     inputs = list(c.op.input_tensors)
     np.testing.assert_array_equal(values(s, inputs).view("int32"), values(create_schedule(c.op), inputs).view("int32"))
+    assert_schedule_correct(s, [*inputs, c], phases=(0, 3), compiled=False)  # which tells reads outside of tensors
     again = create_schedule(c.op)
     for step in type(s.trace).from_json(s.trace.to_json()):
         again.apply_step(step)
