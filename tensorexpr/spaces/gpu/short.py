@@ -299,6 +299,7 @@ class _Threads:
             stage.unroll(lane)
         else:
             axes = [together, *batch, *few]
+            stage.reorder(*batch, *few, *columns)  # of Y[i, r, j] += A[k, r] * B[k, i, j] the columns i and j are apart
             whole, vector = stage.split(stage.fuse(*columns), factor=plan.width)
             _, place = stage.split(whole, factor=plan.beside)
             stage.reorder(mine, place, *around, turn, together, *batch, *few, vector)

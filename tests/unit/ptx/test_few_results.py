@@ -197,6 +197,15 @@ def test_products_of_a_few_rows_read_the_matrix_once_by_vectors(name: str) -> No
         assert ran.counters.global_transactions <= (matrix + vector * right[0 if rows else 1] / blocks + 8 * result) / 32
 
 
+def test_columns_of_a_short_product_may_be_apart() -> None:
+    """Of Y[i, r, j] the few rows r stand between axes of the columns, which were to be one loop: an error."""
+    (a, b), k = inputs((6, 3), (6, 4, 64)), te.reduce_axis((0, 6), "k")
+    tensors = [a, b, te.compute((4, 3, 64), lambda i, r, j: te.sum(a[k, r] * b[k, i, j], axis=k), name="Y")]
+    assert "a product of a few rows" in explain_default(tensors, TARGET)
+    values = drawn(tensors)
+    assert np.array_equal(run(default_schedule(tensors, TARGET), tensors, values).found, np.einsum("kr,kij->irj", *values[:2]))
+
+
 def test_several_sums_of_threads_may_share_storage() -> None:
     """Sums over two warps, one after the other, whose results the storage of one array held: the second took it from the first."""
     a = te.placeholder((4, 128), name="A")
