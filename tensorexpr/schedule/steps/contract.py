@@ -51,13 +51,10 @@ def factors_of(op: Operation) -> list[PrimExpr]:
 
 def summed_first(op: ComputeOp, chosen: Sequence[int]) -> tuple[IterVar, ...]:
     """The axes of a reduction that no other factors than these have."""
-    factors = factors_of(op)
-    own, others = ({var for number in some for var in variables(factors[number])} for some in (chosen, _others(factors, chosen)))
+    own, others = set[Var](), set[Var]()
+    for number, factor in enumerate(factors_of(op)):
+        (own if number in chosen else others).update(variables(factor))
     return tuple(axis for axis in op.reduce_axis if axis.var in own - others)
-
-
-def _others(factors: Sequence[PrimExpr], chosen: Sequence[int]) -> list[int]:
-    return [number for number in range(len(factors)) if number not in chosen]
 
 
 def contracted(op: ComputeOp, chosen: Sequence[int], name: str) -> tuple[ComputeOp, tuple[PrimExpr, ...]]:
