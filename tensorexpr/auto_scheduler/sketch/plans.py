@@ -17,7 +17,7 @@ from ...schedule.te_schedule import Schedule
 from ...schedule.trace import Trace
 from ...schedule.tree import ScheduleTree, StageNode
 from ...spaces.contractions import inline_moves
-from ...spaces.default import inline_cheap_stages, scheduled_by_plans
+from ...spaces.default import scheduled_by_plans, take_apart
 from ...spaces.gpu import is_gpu
 from ...spaces.gpu.block import limits_of
 from ...spaces.gpu.matrix_plan import Tiling, matrix_plan, sums_in_parts, tilings
@@ -43,7 +43,7 @@ def unit_spaces(outputs: tuple[Operation, ...], initial: ScheduleTree, target: T
     if not is_gpu(target):
         return []
     s = Schedule.going_on(initial)
-    inline_cheap_stages(s, target)
+    take_apart(s, target)
     found = []
     for stage in list(s.tree.in_order()):
         if is_untouched(s.tree[stage.id]) and matrix_plan(s.tree, s.tree[stage.id], target) is not None:
