@@ -97,7 +97,12 @@ def test_as_the_releases_of_2022_say_it(tmp_path: Path) -> None:
     assert dict(lib.module.origins) == wanted
     np.testing.assert_allclose(ran(lib), ran(relay.build(network(), TARGET, params=WEIGHTS)), rtol=1e-5, atol=1e-6)
     asked: list[str] = []
-    ms.tune_extracted_tasks(tasks[:1], config, str(tmp_path / "3"), sch_rules=lambda: asked.append("rules") or [], **options)
+
+    def rules() -> list[Any]:
+        asked.append("rules")
+        return []
+
+    ms.tune_extracted_tasks(tasks[:1], config, str(tmp_path / "3"), sch_rules=rules, **options)
     assert asked
     with pytest.raises(TuningError, match=r"how much to search: pass config=ms.TuneConfig"):
         ms.tune_extracted_tasks(tasks, work_dir=str(tmp_path))
