@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import importlib
 import os
 import re
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from .. import __version__
 from ..errors import ConfigError, ModelError, TargetError, TensorExprError
 from .tvmc import command as tvmc
 
 _NONE, _FITS, _IMPORTS, _OTHER, _INTERRUPTED, _UNREAD = 1, 4, 5, 2, 130, 141
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong as all other errors are said: the usage of `tune` has more lines than a screen."""
+
+    def error(self, message: str) -> NoReturn:
+        """End the process with 2."""
+        self.exit(_OTHER, f"error: {message}\n{self.prog} --help lists the options\n")
+
+    def refuse(self, words: Sequence[str]) -> NoReturn:
+        """End the process for words that no option takes."""
+        near = difflib.get_close_matches(words[0].partition("=")[0], self._option_string_actions, 1)
+        self.error(f"unrecognized arguments: {' '.join(words)}{f'; is {near[0]} meant?' if near else ''}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -24,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     importer that is missing; 130 where Ctrl-C ended it.
     """
     given, config = _without_config(sys.argv[1:] if arguments is None else arguments)
-    parser = argparse.ArgumentParser(prog="tensorexpr", description="Compile, tune and measure tensor programs.")
+    parser = _Parser(prog="tensorexpr", description="Compile, tune and measure tensor programs.")
     parser.add_argument("--version", action="version", version=f"tensorexpr {__version__}")
     parser.add_argument("-v", "--verbose", action="count", default=0, help="show the traceback of an error, too")
     parser.add_argument("--config", metavar="FILE", help="options of compile, tune, run and their like, as JSON")
@@ -32,7 +46,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     verbose = any(re.fullmatch("-v+|--verbose", one) for one in given)
     try:
         _add_commands(parser, commands, given, config)
-        options = parser.parse_args(given)
+        options, strange = parser.parse_known_args(given)
+        if strange:
+            commands.choices.get(options.command, parser).refuse(strange)
         options.arguments = given
         if options.command is None:
             parser.print_help(sys.stderr)

@@ -88,6 +88,8 @@ def _parser(subparsers: Any, name: str) -> argparse.ArgumentParser:
     parser = add(_Named(subparsers, name))
     if name == "profile":
         parser.set_defaults(profile=True)
+    words = [str(action.dest) for action in parser._actions if not action.option_strings]
+    parser.usage = " ".join(("%(prog)s", *words, "[options]"))  # all of them are listed below it
     return parser
 
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 
 from .model import TVMCException
+
+
+class ShapeError(TVMCException, argparse.ArgumentTypeError):
+    """A text that states no shapes; options of a parser report it as their own."""
 
 
 def parse_shape_string(inputs_string: str) -> dict[str, list[int]]:
     """`"data:[1,3,224,224] mask:[1,?]"` as shapes by name; -1 stands for an extent that isn't known.
 
     Raises:
-        TVMCException: for another text.
+        ShapeError: for another text.
     """
     # Names of TensorFlow's end with a colon and a number: x:0:[1,3]
     item = r"\s*(?P<name>'[^']+'|\"[^\"]+\"|[^\s\[\],'\"]+?)\s*:\s*\[(?P<shape>[^\]]*)\]\s*,?"
@@ -21,7 +26,7 @@ def parse_shape_string(inputs_string: str) -> dict[str, list[int]]:
         match = re.compile(item).match(inputs_string, place)
         words = [word.strip() for word in match["shape"].split(",") if word.strip()] if match else []
         if match is None or not all(re.fullmatch(r"-?\d+|\?", word) for word in words):
-            raise TVMCException(f'--input-shapes "{inputs_string}": expected "name:[1,3,224,224] other:[1,?]"')
+            raise ShapeError(f'expected "name:[1,3,224,224] other:[1,?]", not "{inputs_string}"')
         found[match["name"].strip("'\"")] = [-1 if word == "?" else int(word) for word in words]
         place = match.end()
     return found

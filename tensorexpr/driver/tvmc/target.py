@@ -112,10 +112,10 @@ def generate_target_args(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--target", default=_MAIN, help='what for: "llvm" (this machine, the default), "llvm -mcpu=core-avx2", "cuda, llvm"'
     )
+    attributes = parser.add_argument_group("attributes of the target", 'words of --target, too: "llvm -mcpu=core-avx2"')
     for kind in Target.list_kinds():
         for name, holds in TargetKind.options_from_name(kind).items():
-            about = f"{name} of the target: {holds}" if kind == _MAIN else argparse.SUPPRESS
-            parser.add_argument(f"--target-{kind}-{name}", metavar="VALUE", help=about)
+            attributes.add_argument(f"--target-{kind}-{name}", metavar="VALUE", help=holds if kind == _MAIN else argparse.SUPPRESS)
 
 
 def reconstruct_target_args(args: argparse.Namespace) -> dict[str, dict[str, Any]]:

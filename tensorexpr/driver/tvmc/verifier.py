@@ -10,7 +10,6 @@ import numpy as np
 
 from ...dataclass import dataclass, replace
 from ...errors import DeclarationError
-from ...relax.evaluator import Evaluator
 from ...relax.runtime.executable import Executable
 from ...relax.runtime.machine import VirtualMachine
 from ...relax.tensor_function import plain_tensors
@@ -22,6 +21,7 @@ from ...te.reference import evaluate
 from ...te.tolerance import is_rounded, tolerance_of
 from ...tir.dtype import parse_dtype
 from .model import TVMCException, TVMCModel, TVMCPackage
+from .parting import by_evaluator, parting
 from .runner import Inputs, make_inputs_dict, read_inputs
 
 REFERENCES = ("evaluator", "onnxruntime")
@@ -66,10 +66,11 @@ class Row:
 
 @dataclass(frozen=True)
 class Verification:
-    """Rows of comparisons; true if none differs. Prints as a table."""
+    """Rows of comparisons; true if none differs. Prints as a table, and where results part from those of another runtime."""
 
     rows: tuple[Row, ...]
     reference: str
+    parting: str = ""
 
     def __bool__(self) -> bool:
         return all(row.is_equal for row in self.rows)
@@ -79,7 +80,8 @@ class Verification:
         head = ("result", "shape", "largest difference", "largest number", f"outputs beside {self.reference}")
         cells = [head, *(row.cells() for row in self.rows)]
         widths = [max(len(row[n]) for row in cells) for n in range(len(head))]
-        return "\n".join("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in cells)
+        lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in cells]
+        return "\n".join([*lines, self.parting] if self.parting else lines)
 
 
 def _row(name: str, found: Any, expected: Any, rtol: float, atol: float, steps: float = 0.0, spared: float = 0.0) -> Row:
@@ -108,8 +110,9 @@ def _row(name: str, found: Any, expected: Any, rtol: float, atol: float, steps: 
     )
 
 
-def _by_onnxruntime(path: str | None, inputs: Mapping[str, Any]) -> list[Any]:
-    if path is None or not path.endswith(".onnx"):
+def _by_onnxruntime(model: str | bytes | None, inputs: Mapping[str, Any]) -> list[Any]:
+    """What onnxruntime makes of a file, or of the bytes of a model."""
+    if model is None or (isinstance(model, str) and not model.endswith(".onnx")):
         raise TVMCException("reference='onnxruntime' needs a model that was loaded from an .onnx file; reference='evaluator' takes any")
     try:
         import onnxruntime
@@ -117,12 +120,14 @@ def _by_onnxruntime(path: str | None, inputs: Mapping[str, Any]) -> list[Any]:
         raise TVMCException("onnxruntime isn't installed; --reference evaluator needs nothing else") from None
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4  # what it would write is in the error
+    # Without it sums of two products of bytes saturate where the CPU has no instruction for dot products of bytes.
+    options.add_session_config_entry("session.x64quantprecision", "1")
     try:
-        found: list[Any] = onnxruntime.InferenceSession(path, options, ["CPUExecutionProvider"]).run(None, dict(inputs))
+        found: list[Any] = onnxruntime.InferenceSession(model, options, ["CPUExecutionProvider"]).run(None, dict(inputs))
     except Exception as error:  # it has a kind of error for each of its codes
         raise TVMCException(
-            f"onnxruntime doesn't run {path} on these inputs: {error}; -i x.npz gives inputs that the model takes, and --fill-mode zeros "
-            "indices that are in range; --reference evaluator needs no onnxruntime"
+            f"onnxruntime doesn't run {model if isinstance(model, str) else 'the model'} on these inputs: {error}; -i x.npz gives inputs "
+            "that the model takes, and --fill-mode zeros indices that are in range; --reference evaluator needs no onnxruntime"
         ) from None
     return found
 
@@ -209,24 +214,20 @@ def verify(
     found = [module.get_output(n) for n in range(module.get_num_outputs())]
     # In the dtypes of the inputs, as the run had them.
     arrays = [np.asarray(given[name], dtypes[name]) for name in shapes]
-    expected = _by_evaluator(graph, arrays) if reference == "evaluator" else _by_onnxruntime(model.source, given)
+    expected = by_evaluator(graph, arrays) if reference == "evaluator" else _by_onnxruntime(model.source, given)
     outputs = [value.numpy() if hasattr(value, "numpy") else value for value in found]
-    rows = [_row(f"output_{n}", a, b, rtol, atol) for n, (a, b) in enumerate(zip(outputs, expected, strict=True))]
+    rows, place = [_row(f"output_{n}", a, b, rtol, atol) for n, (a, b) in enumerate(zip(outputs, expected, strict=True))], ""
     if reference != "evaluator" and not all(row.is_equal for row in rows):
-        again = [_row("", a, b, rtol, atol) for a, b in zip(outputs, _by_evaluator(graph, arrays), strict=True)]
-        rows = [row if row.is_equal else replace(row, note=_judged(reference, other)) for row, other in zip(rows, again, strict=True)]
-    return Verification((*watch.rows.values(), *rows), reference)
+        again = [_row("", a, b, rtol, atol) for a, b in zip(outputs, by_evaluator(graph, arrays), strict=True)]
+        rows = [row if row.is_equal else replace(row, note=_beside_evaluator(other)) for row, other in zip(rows, again, strict=True)]
+        if (source := model.source or "").endswith(".onnx"):
+            typed = dict(zip(shapes, arrays, strict=True))
+            place = parting(source, typed, _by_onnxruntime, reference, lambda name, a, b: _row(name, a, b, rtol, atol))
+    return Verification((*watch.rows.values(), *rows), reference, place)
 
 
-def _by_evaluator(graph: Any, arrays: Sequence[Any]) -> list[Any]:
-    values = Evaluator(graph)("main", *arrays)
-    return list(values) if isinstance(values, (tuple, list)) else [values]
-
-
-def _judged(reference: str, own: Row) -> str:
-    """Who is off where a result isn't that of another runtime: a sigmoid may have an absolute error of 1e-7 beside numbers of 1e-5."""
-    agrees = f", which agrees with the evaluator within {own.error:.3g}: it is {reference}'s result that is off"
-    return agrees if own.is_equal else f", by {own.error:.3g} from the evaluator, too"
+def _beside_evaluator(own: Row) -> str:
+    return f"; {own.error:.3g} from the evaluator of the imported graph" + ("" if own.is_equal else ", too")
 
 
 def add_verify_parser(subparsers: Any) -> argparse.ArgumentParser:

@@ -52,9 +52,20 @@ def test_each_subcommand_has_options(name: str, capsys: pytest.CaptureFixture[st
     assert ended.value.code == 0 and f"usage: tensorexpr {name}" in capsys.readouterr().out
 
 
-def test_options_that_cannot_be_read(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["compile", "net.onnx", "--input-shapes", "x=1,3"]) == 4
-    assert 'expected "name:[1,3,224,224]' in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--input-shapes", "x=1,3"], 'argument --input-shapes: expected "name:[1,3,224,224] other:[1,?]", not "x=1,3"'),
+        (["--opt-level", "much"], "argument -O/--opt-level: invalid int value: 'much'"),
+        (["--tuning-recods=x", "y"], "unrecognized arguments: --tuning-recods=x y; is --tuning-records meant?"),
+        (["--bake"], "unrecognized arguments: --bake"),
+    ],
+)
+def test_options_that_cannot_be_read(options: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["compile", "net.onnx", *options])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == f"error: {said}\ntensorexpr compile --help lists the options\n"
 
 
 def test_output_that_nobody_reads() -> None:
