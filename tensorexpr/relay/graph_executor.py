@@ -176,7 +176,8 @@ class GraphModule:
 
     def _checked(self, place: int, value: Any, copied: bool) -> NDArray:
         info = self._params[place].struct_info
-        given: Any = value if hasattr(value, "dtype") or hasattr(value, "shape") else np.asarray(value)
+        is_number = isinstance(value, np.generic) and isinstance(info, TensorStructInfo)
+        given: Any = value if not is_number and (hasattr(value, "dtype") or hasattr(value, "shape")) else np.asarray(value)
         # Arrays of NumPy are copied by the conversion.
         made: Any = array(given.numpy()) if copied and isinstance(given, NDArray) else converted(given)
         if not isinstance(info, TensorStructInfo):

@@ -51,6 +51,11 @@ def squeeze(a: Tensor, axis: Any = None) -> Tensor:
         for n in gone:
             if not equal_const_int(a.shape[n], 1):
                 raise DeclarationError(f"squeeze: axis {n} of {a.name} has the extent {a.shape[n]}; only an extent of 1 can go")
+    return without_axes(a, gone)
+
+
+def without_axes(a: Tensor, gone: Sequence[int]) -> Tensor:
+    """`a` without axes of extent 1, which isn't checked: of open extents only a run tells."""
     kept = [n for n in range(a.ndim) if n not in gone]
 
     def body(*i: Var) -> PrimExpr:

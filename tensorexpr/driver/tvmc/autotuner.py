@@ -240,6 +240,10 @@ def tune_model(
     log = os.fspath(tuning_records or tvmc_model.default_tuning_records_path())
     params = tvmc_model.params
     mod = partitioned(apply_graph_transforms(tvmc_model.mod, transforms), params, generators)  # as `compile` has it
+    measuring = _Measuring(number, repeat, timeout, min_repeat_ms, parallel, there)
+    goal = _target(chosen, target_host)
+    if by is not None and budget_s is not None and tasks_filter == "all":  # it finds the tasks itself
+        return _within(mod, params, goal, budget_s, log, "all", prior_records, measuring, by, inputs)
     if by is None:
         tasks = autotvm_get_tuning_tasks(mod, params, chosen, target_host)
         counts = [1] * len(tasks)
@@ -251,11 +255,8 @@ def tune_model(
         return log
     if not selected:
         raise TVMCException(_NOTHING)
-    measuring = _Measuring(number, repeat, timeout, min_repeat_ms, parallel, there)
     if by is not None and budget_s is not None:
-        names = "all" if tasks_filter == "all" else [task.desc for task in selected]
-        given = () if prior_records is None else (prior_records,)
-        return _within(mod, params, _target(chosen, target_host), budget_s, log, names, given, measuring, by, read_inputs(inputs))
+        return _within(mod, params, goal, budget_s, log, [task.desc for task in selected], prior_records, measuring, by, inputs)
     _take_over(prior_records, log)
     known = log if os.path.exists(log) else None
     if by is None:
@@ -338,15 +339,21 @@ class _Measuring:
 
 
 def _within(
-    mod: Any, params: Any, target: Target, budget_s: float, log: str, tasks: Any, prior: Sequence[Any], measuring: _Measuring, by: str,
-    inputs: Mapping[str, Any] | None,
+    mod: Any, params: Any, target: Target, budget_s: float, log: str, tasks: Any, prior: str | os.PathLike[str] | None,
+    measuring: _Measuring, by: str, inputs: Inputs,
 ) -> str:  # fmt: skip
-    """Tune by seconds: see `relax.tune_network`. Prints the table, writes its page, and returns the log of the chosen programs."""
+    """Tune by seconds: see `relax.tune_network`. Prints the table, writes its page, and returns the log of the chosen programs.
+
+    Raises:
+        TVMCException: if there is nothing to tune.
+    """
     builder, runner = measuring.within_a_network()
     made = tune_network(
-        mod, params, target, budget_s=budget_s, records=log, tasks=tasks, prior_records=prior, by=by, inputs=inputs, builder=builder,
-        runner=runner,
+        mod, params, target, budget_s=budget_s, records=log, tasks=tasks, prior_records=() if prior is None else (os.fspath(prior),), by=by,
+        inputs=read_inputs(inputs), builder=builder, runner=runner,
     )  # fmt: skip
+    if not any(one.workload_key for one in made.tasks):
+        raise TVMCException(_NOTHING)
     page = Path(log).with_suffix(".html")
     page.write_text(network_page(made), encoding="utf-8")
     print(f"{made}\n{page}")

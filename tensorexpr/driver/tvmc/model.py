@@ -211,7 +211,7 @@ class TVMCPackage:
         """Take another file; its code is loaded when it runs."""
         self.package_path = os.fspath(package_path)
         if not os.path.isfile(self.package_path):
-            raise TVMCException(f"{self.package_path}: there is no such package; tvmc.compile(model, target, package_path=...) writes one")
+            raise TVMCException(f"{self.package_path}: there is no such package; compile writes one")
         self.__dict__.pop("executable", None)
 
     @property

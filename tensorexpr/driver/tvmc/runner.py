@@ -6,13 +6,15 @@ import argparse
 import json
 import os
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
+from ...errors import TensorExprError
 from ...relax.runtime.machine import Report
 from ...relay.graph_executor import GraphModule, GraphModuleDebug
 from ...runtime.device import Device, cpu, device
@@ -70,7 +72,7 @@ def make_inputs_dict(
         TVMCException: for a name that there isn't, a shape that doesn't fit, or an open one that isn't given.
     """
     given = dict(inputs or {})
-    shown = ", ".join(f"{name}: {tuple(shape)} {dtype_dict[name]}" for name, shape in shape_dict.items())
+    shown = ", ".join(f"{name}: {_extents(shape)} {dtype_dict[name]}" for name, shape in shape_dict.items())
     made: dict[str, Any] = {}
     for name, value in given.items():
         if name not in shape_dict:
@@ -82,9 +84,32 @@ def make_inputs_dict(
     for name, shape in shape_dict.items():
         if name not in made:
             if -1 in shape:
-                raise TVMCException(f"input {name!r} has open extents, {tuple(shape)}, so it has to be given: --inputs x.npz")
+                raise TVMCException(f"input {name!r} has open extents, {_extents(shape)}, so it has to be given: --inputs x.npz")
             made[name] = generate_tensor_data(shape, dtype_dict[name], fill_mode)
     return made
+
+
+def _extents(shape: Any) -> str:
+    """As NumPy shows shapes, with question marks for what isn't known."""
+    return str(tuple(shape)).replace("-1", "?")
+
+
+@contextmanager
+def telling_made_up(names: Iterable[str], inputs: Mapping[str, Any] | None, fill_mode: str) -> Iterator[None]:
+    """Errors inside say which of the inputs nobody gave: made up ones may ask for what a network doesn't have.
+
+    Raises:
+        TVMCException: in place of an error of the network, where inputs were made up.
+    """
+    try:
+        yield
+    except TensorExprError as error:
+        made_up = [name for name in names if name not in (inputs or {})]
+        if not made_up:
+            raise
+        raise TVMCException(
+            f"{error}\n  the network ran on inputs that were made up, --fill-mode {fill_mode}: {', '.join(made_up)}; -i x.npz gives them"
+        ) from error
 
 
 def read_inputs(inputs: Inputs) -> Mapping[str, Any] | None:
@@ -159,16 +184,18 @@ def run_module(
         raise TVMCException("a profile is of a package that runs here: leave out --profile, or the tracker")
     module = _there(tvmc_package, rpc_key, hostname, int(port)) if hostname and rpc_key else _here(tvmc_package, where)
     shapes, dtypes = module.get_input_info()
-    module.set_input(**make_inputs_dict(shapes, dtypes, read_inputs(inputs), fill_mode))
+    given = read_inputs(inputs)
+    module.set_input(**make_inputs_dict(shapes, dtypes, given, fill_mode))
     report = None
-    if isinstance(module, GraphModuleDebug) and profile:
-        report = _profiled(module)
-        print(report)
-    times = module.benchmark(where, number=number, repeat=repeat, end_to_end=end_to_end) if benchmark else None
-    if isinstance(module, GraphModuleDebug):
-        super(GraphModuleDebug, module).run()
-    else:
-        module.run()
+    with telling_made_up(shapes, given, fill_mode):
+        if isinstance(module, GraphModuleDebug) and profile:
+            report = _profiled(module)
+            print(report)
+        times = module.benchmark(where, number=number, repeat=repeat, end_to_end=end_to_end) if benchmark else None
+        if isinstance(module, GraphModuleDebug):
+            super(GraphModuleDebug, module).run()
+        else:
+            module.run()
     names = [f"output_{n}" for n in range(module.get_num_outputs())]
     return TVMCResult({name: _array(module.get_output(n)) for n, name in enumerate(names)}, times, report)
 

@@ -22,7 +22,7 @@ from ...te.tolerance import is_rounded, tolerance_of
 from ...tir.dtype import parse_dtype
 from .model import TVMCException, TVMCModel, TVMCPackage
 from .parting import by_evaluator, parting
-from .runner import Inputs, make_inputs_dict, read_inputs
+from .runner import Inputs, make_inputs_dict, read_inputs, telling_made_up
 
 REFERENCES = ("evaluator", "onnxruntime")
 # Of a kernel's elements: those that lie so close to a half that they are rounded to either side, before they are made floats again.
@@ -209,8 +209,10 @@ def verify(
         machine.set_instrument(watch)
     module = GraphModule(machine)
     shapes, dtypes = module.get_input_info()
-    given = make_inputs_dict(shapes, dtypes, read_inputs(inputs), fill_mode)
-    module.run(**given)
+    named = read_inputs(inputs)
+    given = make_inputs_dict(shapes, dtypes, named, fill_mode)
+    with telling_made_up(shapes, named, fill_mode):
+        module.run(**given)
     found = [module.get_output(n) for n in range(module.get_num_outputs())]
     # In the dtypes of the inputs, as the run had them.
     arrays = [np.asarray(given[name], dtypes[name]) for name in shapes]

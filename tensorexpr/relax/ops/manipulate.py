@@ -12,6 +12,7 @@ from ... import te, topi
 from ...errors import DeclarationError
 from ...tir.arithmetic import as_int, cast, convert
 from ...tir.expr import IntImm, PrimExpr
+from ...topi.transform import without_axes
 from ..expr import Expr as AnyExpr
 from ..expr import PrimValue, Tuple
 from ..extents import simplified
@@ -153,10 +154,15 @@ def expand_dims(x: Expr, axis: int | Sequence[int]) -> StructInfo:
     return operand.like([IntImm("int64", 1) if n in new else next(rest) for n in range(operand.ndim + len(new))])
 
 
+def _squeezed(x: Any, axis: Any) -> Any:
+    """Without axes, open ones among them, which `CheckExtents` has looked at."""
+    return topi.squeeze(x) if axis is None else without_axes(x, [int(n) % x.ndim for n in axis])
+
+
 @operator(
     "squeeze",
     Pattern.INJECTIVE,
-    te=topi.squeeze,
+    te=_squeezed,
     numpy=lambda x, axis: np.squeeze(x, None if axis is None else tuple(axis)),
     settled=listed("axis"),
 )

@@ -1,4 +1,4 @@
-"""CheckExtents: what only numbers of a run tell, whether a reshape or a repetition fits, is looked at before it runs.
+"""CheckExtents: what only numbers of a run tell, whether a reshape, a repetition or a squeeze fits, is looked at before it runs.
 
     lv = R.reshape(x, (a, b))       _ = R.match_cast(R.shape([12]), R.Shape([a * b]))
                                     lv = R.reshape(x, (a, b))
@@ -30,6 +30,9 @@ def _open_pairs(call: Call) -> Iterator[tuple[PrimExpr, PrimExpr]]:
         return
     if call.op == "relax.reshape":
         pairs = [(product(old), product(new))]
+    elif call.op == "relax.squeeze":
+        axes = call.attrs["axis"]
+        pairs = [] if axes is None else [(old[int(axis)], IntImm("int64", 1)) for axis in axes]
     else:
         # From the last axis on: an extent that is repeated is 1.
         ends = zip(reversed(old), reversed(new), strict=False)
@@ -45,7 +48,7 @@ class _Checks(Mutator):
         """A binding, behind the checks that it needs."""
         made = super().binding(binding)
         call = made[-1].value if made else None
-        if not isinstance(call, Call) or call.op not in ("relax.reshape", "relax.broadcast_to"):
+        if not isinstance(call, Call) or call.op not in ("relax.reshape", "relax.broadcast_to", "relax.squeeze"):
             return made
         name = f"{str(call.op).removeprefix('relax.')}_{made[-1].var.name_hint}"
         checks: list[Any] = []
@@ -56,5 +59,5 @@ class _Checks(Mutator):
 
 
 def CheckExtents() -> ModulePass:
-    """A pass: reshapes and repetitions whose extents are values are checked when the graph runs."""
+    """A pass: reshapes, repetitions and squeezes whose extents are values are checked when the graph runs."""
     return each_function("CheckExtents", lambda func, mod: _Checks().function(func))

@@ -62,7 +62,8 @@ def tune_network(
         mod: a module of Relay or of graphs, such as an importer's, or one function.
         params: values of parameters of "main".
         target: what for; the current target, or this machine.
-        budget_s: seconds, for all of it.
+        budget_s: seconds, for all of it. The network by rules is built and timed whatever that takes; nothing is searched where no time
+            is left then, and the next call finds its kernels made.
         records: the log. If it is there, tuning goes on where it ended. The chosen programs are written beside it:
             "network.json" has its best in "network.best.json".
         tasks: "all", or some by their numbers in the order of their time, or by names of kernels. Without a choice those that take less
@@ -88,7 +89,7 @@ def tune_network(
     recorder = RecordToFile(log)
     recorder.prepare()
     with kept_workers():
-        network = _measured(mod, params, Target.target_or_current(target), inputs, budget_s)
+        network = _measured(mod, params, Target.target_or_current(target), inputs, budget_s, progress)
         found = sorted(tasks_of_graph(network.graph, network.target), key=lambda one: -network.seconds_of(one.kernels))
         timer = as_in_a_network(LocalRunner.of(runner or LocalRunner()), network.target)
         chosen = promising(network, _chosen(found, tasks, network))
@@ -116,7 +117,8 @@ def _why_nothing_is_searched(chosen: Sequence[Chosen], left: float, watch: Watch
     elif left <= 0:
         yield (
             f"nothing was searched: of a budget of {watch.budget_s:g} s building and timing the network by rules took "
-            f"{time.monotonic() - watch.began:.1f} s, and a quarter is for the comparison in the end"
+            f"{time.monotonic() - watch.began:.1f} s, and a quarter is for the comparison in the end. The next call finds the "
+            "kernels made, so that more is left of it"
         )
 
 
@@ -137,14 +139,16 @@ def _searched(
     return notes, is_interrupted
 
 
-def _measured(mod: Any, params: Mapping[Any, Any] | None, target: Target, inputs: Mapping[str, Any] | None, budget_s: float) -> Network:
+def _measured(
+    mod: Any, params: Mapping[Any, Any] | None, target: Target, inputs: Mapping[str, Any] | None, budget_s: float, progress: Progress
+) -> Network:
     """The network by rules, and what it takes."""
     graph = fused_graph(mod, params)
     main: Any = graph.functions.get(graph.get_global_var("main")) if "main" in graph else None
     if main is None:
         raise TuningError('tune_network: a network is a function "main", and the module has none')
     given = inputs_of(main, inputs)
-    untuned: Executable = build(graph, target, relax_pipeline=None, progress=False)
+    untuned: Executable = build(graph, target, relax_pipeline=None, progress=not callable(progress) and progress)
     try:
         times = kernel_times([untuned], given, _PROFILE_PART * budget_s)[0]
     except TensorExprError as error:

@@ -146,6 +146,8 @@ def test_inputs_that_do_not_fit(folder: Path) -> None:
         tvmc.run(package, inputs={"y": X})
     with pytest.raises(tvmc.TVMCException, match=r"input 'x' has shape \(4, 3\); the network has"):
         tvmc.run(package, inputs={"x": X.T})
+    with pytest.raises(tvmc.TVMCException, match=r"input 'x' has open extents, \(\?, 4\), so it has to be given"):
+        runner.make_inputs_dict({"x": [-1, 4]}, {"x": "float32"})
     np.save(folder / "one.npy", X)
     (folder / "cut.npz").write_bytes((folder / "in.npz").read_bytes()[:100])
     for name, reason in (("one.npy", "it holds one array without a name; np.savez"), ("cut.npz", "is not a zip file")):
@@ -161,6 +163,23 @@ def test_inputs_that_do_not_fit(folder: Path) -> None:
         TVMCResult({"output_0": X}, None).get_output("output_1")
     with pytest.raises(tvmc.TVMCException, match="nothing was measured"):
         TVMCResult({}, None).format_times()
+
+
+def test_made_up_inputs_may_be_what_a_network_refuses(tmp_path: Path) -> None:
+    """It says which of them were made up: a rate of sampling, say, that a model has no branch for."""
+    x = tvm.relax.Var("rate", tvm.relax.TensorStructInfo((), "int64"))
+    bb = tvm.relax.BlockBuilder()
+    with bb.function("main", [x], pure=False):
+        bb.emit(tvm.relax.op.assert_op(bb.emit(tvm.relax.op.equal(x, tvm.relax.const(8000, "int64"))), (), "8000 Hz alone"))
+        bb.emit_func_output(bb.emit(tvm.relax.op.negative(x)))
+    model = TVMCModel(bb.get(), {})
+    package = tvmc.compile(model, "llvm", package_path=tmp_path / "net.so")
+    assert tvmc.run(package, inputs={"rate": np.int64(8000)}).get_output("output_0") == -8000
+    for inputs, message in ((None, r"8000 Hz alone\n.* made up, --fill-mode ones: rate; -i x.npz"), ({"rate": 1}, "8000 Hz alone$")):
+        with pytest.raises(tvm.TVMError, match=message):
+            tvmc.run(package, inputs=inputs, fill_mode="ones")
+    with pytest.raises(tvmc.TVMCException, match="made up, --fill-mode zeros: rate"):
+        tvmc.verify(model, fill_mode="zeros")
 
 
 def test_a_package_of_another_machine(folder: Path) -> None:

@@ -178,6 +178,19 @@ def test_shapes_that_are_values_are_checked_before_kernels_rely_on_them(operator
             run(data, np.array(shape))
 
 
+def test_an_open_axis_goes_where_it_is_1() -> None:
+    a, b = tir.Var("a", "int64"), tir.Var("b", "int64")
+    x = relax.Var("x", relax.TensorStructInfo((a, 3, b), "float32"))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x]):
+        bb.emit_func_output(bb.emit(relax.op.squeeze(x, [-1])))
+    run = relax.VirtualMachine(relax.build(bb.get()))["main"]
+    data = np.arange(6, dtype="float32").reshape(2, 3, 1)
+    np.testing.assert_array_equal(run(data).numpy(), data[..., 0])
+    with pytest.raises(ArgumentError, match="squeeze"):
+        run(data.reshape(1, 3, 2))
+
+
 def test_shapes_that_fit_anyhow_are_not_checked() -> None:
     n = tir.Var("n", "int64")
     x = relax.Var("x", relax.TensorStructInfo((n, 6), "float32"))
