@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
 from ..errors import ArgumentError, DeclarationError
+from ..ir import load_json, save_json
 from ..meta_schedule import relay_integration, tir_integration
+from ..runtime import load_module
 from ..runtime.build import build
 from ..runtime.ndarray import from_dlpack
 from ..target import Target, TargetLike
@@ -20,11 +23,18 @@ from .frontend import from_pytorch
 from .graph_executor import GraphModule
 
 _Module: Any = torch.nn.Module
-_CPU = "cpu"
+_CPU, _LIBRARY = "cpu", "network.so"
 
 
 def _target(target: TargetLike) -> Target:
     return Target("llvm" if target == _CPU else target)
+
+
+_Folder = tempfile.TemporaryDirectory[str]
+
+
+def _folder() -> _Folder:
+    return tempfile.TemporaryDirectory(prefix="tensorexpr-")
 
 
 class OperatorModuleWrapper(_Module):  # type: ignore[misc]
@@ -39,6 +49,13 @@ class OperatorModuleWrapper(_Module):  # type: ignore[misc]
         self.ir_module = module
         self.rt_module: Any = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """The function as JSON, of which `torch.load` makes it again; it is compiled when it runs."""
+        return {**self.__dict__, "ir_module": save_json(self.ir_module), "rt_module": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__({**state, "ir_module": load_json(state["ir_module"])})
+
     def tune(self, target: TargetLike = _CPU, max_trials_global: int = 32, **options: Any) -> None:
         """Search a schedule by MetaSchedule, and build the best one.
 
@@ -51,7 +68,7 @@ class OperatorModuleWrapper(_Module):  # type: ignore[misc]
             TuningError: if no program could be measured.
         """
         chosen = _target(target)
-        with tempfile.TemporaryDirectory(prefix="tensorexpr-") as folder:
+        with _folder() as folder:
             database = tir_integration.tune_tir(self.ir_module, chosen, folder, max_trials_global, **options)
             found = tir_integration.compile_tir(database, self.ir_module, chosen)
         if found is not None:
@@ -109,6 +126,23 @@ class GraphExecutorFactoryWrapper(_Module):  # type: ignore[misc]
         super().__init__()
         self.inner_module = module
         self._executor = GraphModule(module["default"]())
+        self._folder: _Folder | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The network as the bytes of a library, whose code `torch.load(path, weights_only=False)` loads."""
+        folder = self._folder or _folder()
+        path = Path(folder.name) / _LIBRARY
+        if self._folder is None:
+            self.inner_module.export_library(str(path))
+        return {**self.__dict__, "inner_module": path.read_bytes(), "_executor": None, "_folder": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        folder = _folder()
+        path = Path(folder.name) / _LIBRARY
+        path.write_bytes(state["inner_module"])
+        module = load_module(str(path))
+        # What was loaded can't be exported again, so the file stays.
+        super().__setstate__({**state, "inner_module": module, "_executor": GraphModule(module["default"]()), "_folder": folder})
 
     def forward(self, *torch_inputs: Any) -> Any:
         """The result for inputs in their order, a tuple if there are several.
@@ -172,7 +206,7 @@ def optimize_torch(
     infos = [(f"inp_{n}", (tuple(one.shape), str(one.dtype).removeprefix("torch."))) for n, one in enumerate(inputs)]
     mod, params = from_pytorch(program, infos)
     chosen, trials = _target(target), max_trials_global if tuning_config is None else tuning_config.max_trials_global
-    with tempfile.TemporaryDirectory(prefix="tensorexpr-") as folder:
+    with _folder() as folder:
         if trials:
             database: Any = relay_integration.tune_relay(mod, params, chosen, work_dir or folder, trials, **options)
             built = relay_integration.compile_relay(database, mod, chosen, params)

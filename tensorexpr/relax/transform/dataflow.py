@@ -69,7 +69,9 @@ class _Converter(Mutator):
 
     def rewrite(self, expr: Any) -> Any:
         """A sequence in such blocks."""
-        return SeqExpr(tuple(self._blocks(expr)), expr.body) if isinstance(expr, SeqExpr) and expr.blocks else expr
+        if not isinstance(expr, SeqExpr) or all(isinstance(block, DataflowBlock) for block in expr.blocks):
+            return expr
+        return SeqExpr(tuple(self._blocks(expr)), expr.body)
 
     def _blocks(self, sequence: SeqExpr) -> Iterable[BindingBlock]:
         plain: list[Binding] = []

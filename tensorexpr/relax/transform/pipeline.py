@@ -29,6 +29,7 @@ from .canonicalize import CanonicalizeBindings
 from .channels_last import ChannelsLast
 from .check_extents import CheckExtents
 from .common import EliminateCommonSubexpr
+from .dataflow import ConvertToDataflow
 from .decompose import DecomposeOpsForInference
 from .fake_quantization import FakeQuantizationToInteger
 from .fuse_ops import FuseOps
@@ -78,6 +79,7 @@ PHASES: Mapping[int, Phase] = {
         (
             Normalize(),  # first: all that follows sees one call a binding
             CanonicalizeBindings(),
+            ConvertToDataflow(),  # before all that works on such blocks: branches, bodies of loops, functions without any
             FakeQuantizationToInteger(),  # before constants are folded: weights of integers would be floats
             FoldConstant(),  # shapes and weights that are computed are constants for all that follows
             CheckExtents(),  # last: before anything relies on a reshape that may not fit

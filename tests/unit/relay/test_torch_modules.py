@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -36,6 +37,19 @@ def test_a_tensor_function_as_a_module() -> None:
         module(x, torch.zeros(8)[::2])
     with pytest.raises(tvm.TVMError, match="as_torch takes a PrimFunc"):
         contrib.as_torch(3)
+
+
+def test_modules_are_saved(tmp_path: Path) -> None:
+    """Also one that was loaded, and one that is a part of another module."""
+    x, y = torch.arange(4.0), torch.zeros(4)
+    net = torch.nn.Sequential(contrib.optimize_torch(lambda one: one.exp() + 1, x, max_trials_global=0), torch.nn.ReLU())
+    double = contrib.as_torch(_double)(4)
+    for turn in range(2):
+        torch.save((net, double), tmp_path / f"{turn}.pt")
+        net, double = torch.load(tmp_path / f"{turn}.pt", weights_only=False)
+        torch.testing.assert_close(net(x), x.exp() + 1)
+        double(x, y)
+        assert y.tolist() == [0, 2, 4, 6]
 
 
 @pytest.mark.parametrize("kind", ["module", "traced", "function"])
