@@ -11,7 +11,7 @@ import numpy as np
 from ...dataclass import dataclass, replace
 from ...errors import DeclarationError
 from ...relax.runtime.executable import Executable
-from ...relax.runtime.machine import VirtualMachine
+from ...relax.runtime.machine import VirtualMachine, shortened
 from ...relax.tensor_function import plain_tensors
 from ...relay.build_module import bound_graph, build
 from ...relay.graph_executor import GraphModule
@@ -53,10 +53,11 @@ class Row:
 
     def cells(self) -> tuple[str, ...]:
         """The row of a table."""
+        name = shortened(self.name)
         if self.reason:
-            return self.name, "", "", "", self.reason
+            return name, "", "", "", self.reason
         return (
-            self.name,
+            name,
             str(self.shape),
             f"{self.error:.3g}",
             f"{self.scale:.3g}",

@@ -296,6 +296,11 @@ class _Kernels(dict[str, Callable[..., Any]]):
         return found
 
 
+def shortened(name: str, width: int = 52) -> str:
+    """A kernel's name for a table: of one that is fused of twenty operators the first and the last."""
+    return name if len(name) <= width else f"{name[: width - 23]}...{name[-20:]}"
+
+
 class Report:
     """What each call of a run took.
 
@@ -309,7 +314,7 @@ class Report:
         self.calls, self.total, self.schedules = tuple(calls), total, dict(schedules or {})
 
     def table(self) -> str:
-        """Rows by name and shapes, the longest first, with their sum and the whole run."""
+        """Rows by name and shapes, the longest first, with their sum and the whole run; long names shortened."""
         summed: dict[tuple[str, str], list[float]] = {}
         for name, seconds, shapes in self.calls:
             # A kernel of symbolic shapes has a row for each of its shapes.
@@ -318,7 +323,8 @@ class Report:
         rows.sort(key=lambda row: -row[1])
         inside = sum(row[1] for row in rows)
         shown = [
-            (n, f"{us:.2f}", f"{part:.2f}", dev, str(count), shapes, self.schedules.get(n, "")) for n, us, part, dev, count, shapes in rows
+            (shortened(n), f"{us:.2f}", f"{part:.2f}", dev, str(count), shapes, self.schedules.get(n, ""))
+            for n, us, part, dev, count, shapes in rows
         ]
         shown += [
             ("----------", "", "", "", "", "", ""),

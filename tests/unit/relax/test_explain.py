@@ -11,6 +11,7 @@ import tensorexpr as tvm
 from tensorexpr import relax
 from tensorexpr.relax import op
 from tensorexpr.relax.runtime.explain import schedule_of
+from tensorexpr.relax.runtime.machine import Report
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((16, 64), np.float32)
@@ -88,3 +89,9 @@ def test_a_profile_has_the_schedules() -> None:
     head, row, *_ = machine.profile("main", X).table().splitlines()
     assert head.split("  ")[-1].strip() == "Schedule"
     assert row.startswith("softmax") and "computed together, row by row" in row
+
+
+def test_names_of_many_operators_leave_room_in_a_table() -> None:
+    name = "fused_conv2d_" + "_".join(f"add{n}" for n in range(40)) + "_relu"
+    _, row, *_ = Report([(name, 1e-3, "float32[8]")], 2e-3).table().splitlines()
+    assert row.startswith("fused_conv2d_add0") and row.split()[0].endswith("add39_relu") and len(row) < 110
