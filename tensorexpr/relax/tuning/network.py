@@ -148,7 +148,7 @@ def _measured(
     if main is None:
         raise TuningError('tune_network: a network is a function "main", and the module has none')
     given = inputs_of(main, inputs)
-    untuned: Executable = build(graph, target, relax_pipeline=None, progress=not callable(progress) and progress)
+    untuned: Executable = build(graph, target, relax_pipeline=None, progress=False if callable(progress) else progress)
     try:
         times = kernel_times([untuned], given, _PROFILE_PART * budget_s)[0]
     except TensorExprError as error:
