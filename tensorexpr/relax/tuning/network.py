@@ -34,6 +34,9 @@ from .timing import inputs_of, kernel_times, timed_in_turn
 
 _LEAST_SHARE = 0.005  # of a run: what a task below it could gain is less than what two runs differ by
 _FOR_THE_END, _MOST_FOR_THE_END = 12.0, 0.25  # seconds, and part of the budget, for building and comparing in the end
+# Part of the budget that is for searching, however long the build by rules took: whoever waited for it wants more than that. And seconds
+# that aren't enough for a first program.
+_LEAST_SEARCH, _NO_SEARCH = 1 / 3, 0.2
 _PROFILE_PART = 0.02  # of the budget, for each of the profiles and comparisons
 
 
@@ -62,8 +65,8 @@ def tune_network(
         mod: a module of Relay or of graphs, such as an importer's, or one function.
         params: values of parameters of "main".
         target: what for; the current target, or this machine.
-        budget_s: seconds, for all of it. The network by rules is built and timed whatever that takes; nothing is searched where no time
-            is left then, and the next call finds its kernels made.
+        budget_s: seconds, for all of it. The network by rules is built and timed whatever that takes, and a third of the budget is for the
+            search in any case, so that a first call, which finds no kernels made, may take longer.
         records: the log. If it is there, tuning goes on where it ended. The chosen programs are written beside it:
             "network.json" has its best in "network.best.json".
         tasks: "all", or some by their numbers in the order of their time, or by names of kernels. Without a choice those that take less
@@ -95,31 +98,31 @@ def tune_network(
         chosen = promising(network, _chosen(found, tasks, network))
         take_over(log, prior_records, found)
         shares = {one.task.task.workload_key: network.seconds_of(one.task.kernels) for one in chosen}
-        watch = Watch(progress, budget_s, network.untuned_s, shares, began)
+        spent, for_the_end = time.monotonic() - began, min(_FOR_THE_END, _MOST_FOR_THE_END * budget_s)
+        left = max(budget_s - spent - for_the_end, _LEAST_SEARCH * budget_s)
+        watch = Watch(progress, max(budget_s, spent + left + for_the_end), network.untuned_s, shares, began)
         watch.recall(load_records(log, repeats=True) if log.exists() else ())
-        left = budget_s - (time.monotonic() - began) - min(_FOR_THE_END, _MOST_FOR_THE_END * budget_s)
-        notes = [*left_out([log, *prior_records], found), *_why_nothing_is_searched(chosen, left, watch)]
+        notes = [*left_out([log, *prior_records], found), *_what_is_searched(chosen, left, budget_s, spent)]
         for note in notes:
             watch.say(note)
         is_interrupted = False
-        if chosen and left > 0:
+        if chosen and left > _NO_SEARCH:
             few = affordable(chosen, left) if isinstance(tasks, str) else chosen
             more, is_interrupted = _searched(few, left, recorder, watch, LocalBuilder.of(builder or LocalBuilder()), timer, by)
             notes += more
         of_whole = compared(network, found, log, timer.swept_bytes, _PROFILE_PART * budget_s)
-        return _concluded(of_whole, found, log, watch, is_interrupted, tuple(notes))
+        return _concluded(of_whole, found, log, watch, budget_s, is_interrupted, tuple(notes))
 
 
-def _why_nothing_is_searched(chosen: Sequence[Chosen], left: float, watch: Watch) -> Iterator[str]:
-    """In words, where there are no tasks or no time is left."""
+def _what_is_searched(chosen: Sequence[Chosen], left: float, budget_s: float, spent: float) -> Iterator[str]:
+    """In words, where there are no tasks or little time is left."""
+    took = f"of a budget of {budget_s:g} s building and timing the network by rules took {spent:.1f} s"
     if not chosen:
         yield "nothing to tune: no kernel that has a computation of known sizes takes a two hundredth of a run"
-    elif left <= 0:
-        yield (
-            f"nothing was searched: of a budget of {watch.budget_s:g} s building and timing the network by rules took "
-            f"{time.monotonic() - watch.began:.1f} s, and a quarter is for the comparison in the end. The next call finds the "
-            "kernels made, so that more is left of it"
-        )
+    elif left <= _NO_SEARCH:
+        yield f"nothing was searched: {took}"
+    elif left <= _LEAST_SEARCH * budget_s:
+        yield f"{took}, and a third of it was for the search; the next call finds the kernels made, and has more"
 
 
 def _searched(
@@ -179,7 +182,7 @@ def _chosen(found: Sequence[NetworkTask], wanted: str | Sequence[int | str], net
 
 
 def _concluded(
-    made: Compared, found: Sequence[NetworkTask], log: Path, watch: Watch, is_interrupted: bool, notes: tuple[str, ...]
+    made: Compared, found: Sequence[NetworkTask], log: Path, watch: Watch, budget_s: float, is_interrupted: bool, notes: tuple[str, ...]
 ) -> NetworkTuning:
     """What came of it; the chosen programs are written."""
     best_log = log.with_suffix(f".best{log.suffix}")
@@ -189,7 +192,7 @@ def _concluded(
     outcomes += [_outcome(made, (name,), "", {}) for name in made.before if name not in tunable]
     return NetworkTuning(
         tuple(sorted(outcomes, key=lambda one: -one.before_s)), made.untuned_s, made.tuned_s, time.monotonic() - watch.began,
-        watch.budget_s, watch.trials, is_interrupted, log, best_log, made.tuned, notes,
+        budget_s, watch.trials, is_interrupted, log, best_log, made.tuned, notes,
     )  # fmt: skip
 
 

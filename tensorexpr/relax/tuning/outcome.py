@@ -8,6 +8,8 @@ from ...auto_scheduler.dispatcher import ApplyHistoryBest
 from ...dataclass import dataclass
 from ..runtime.executable import Executable
 
+_SHOWN = 0.005  # of a run: kernels that take less, and that nobody tuned, share a row of the table
+
 
 @dataclass(frozen=True)
 class TaskOutcome:
@@ -83,10 +85,17 @@ class NetworkTuning:
 
     def __str__(self) -> str:
         head = f"{'ms before':>10} {'ms after':>10} {'gain':>6} {'calls':>6} {'trials':>7}  kernel"
+        shown = [one for one in self.tasks if one.trials or one.before_s >= _SHOWN * self.untuned_s]
         rows = [
             f"{one.before_s * 1e3:10.3f} {one.after_s * 1e3:10.3f} {one.gain:>6} {one.calls:6d} {one.trials:7d}  {one.name} ({one.origin})"
-            for one in self.tasks
+            for one in shown
         ]
+        if others := [one for one in self.tasks if one not in shown]:
+            before, after = (sum(getattr(one, name) for one in others) * 1e3 for name in ("before_s", "after_s"))
+            calls = sum(one.calls for one in others)
+            rows.append(
+                f"{before:10.3f} {after:10.3f} {'-':>6} {calls:6d} {0:7d}  {len(others)} kernels of less than {_SHOWN:.1%} of a run each"
+            )
         words = ", interrupted after" if self.is_interrupted else "in"
         last = (
             f"network: {self.untuned_s * 1e3:.3f} ms untuned, {self.tuned_s * 1e3:.3f} ms tuned, {self.speedup:.2f}x; "

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from tensorexpr.relax.evaluator import Evaluator
 from tensorexpr.relax.network_tasks import fused_graph, tasks_of_graph
 from tensorexpr.relax.tuning import comparing
 from tensorexpr.relax.tuning import network as tuning
+from tensorexpr.relax.tuning.outcome import NetworkTuning, TaskOutcome
 from tensorexpr.relax.tuning.searching import as_in_a_network
 from tensorexpr.relax.tuning.timing import difference, inputs_of
 from tensorexpr.tune.measure import compiling
@@ -35,7 +37,7 @@ def searched(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     said: dict[str, Any] = {"record": 0.5, "network": 0.5, "interrupt": False, "tasks": []}
 
     def search(chosen: Any, seconds: float, recorder: Any, watch: Any, builder: Any, runner: Any, by: Any) -> list[str]:
-        said["tasks"], said["runner"] = [one.task.kernels[0] for one in chosen], runner
+        said["tasks"], said["runner"], said["seconds"] = [one.task.kernels[0] for one in chosen], runner, seconds
         for number, one in enumerate(one.task for one in chosen if not one.task.is_simple):
             made, result = tiled(one.task, 8 if number else 4)
             result = replace(result, policy={"swept_bytes": said.get("swept_bytes", runner.swept_bytes)})
@@ -74,6 +76,48 @@ def test_the_network_runs_what_was_found(searched: dict[str, Any], tmp_path: Pat
     words = [sys.executable, "-c", script, str(tmp_path / "net.so"), str(tmp_path / "x.npy")]
     elsewhere = subprocess.run(words, capture_output=True, text=True, check=True, timeout=100)
     assert bytes.fromhex(elsewhere.stdout) == relax.VirtualMachine(found.executable)["main"](x).numpy().tobytes()
+
+
+def test_a_slow_build_leaves_time_to_search(searched: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A third of the budget, however long the network by rules took: nothing came of a first call before."""
+    now, measured = [0.0], tuning._measured
+
+    def slow(*given: Any) -> Any:
+        now[0] += 100
+        return measured(*given)
+
+    monkeypatch.setattr(tuning, "_measured", slow)
+    monkeypatch.setattr(tuning, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    seen = list[Any]()
+    found = relax.tune_network(network(), None, TARGET, budget_s=30, records=tmp_path / "log.json", progress=seen.append)
+    assert searched["seconds"] == 10 and found.trials == 2 and seen[0].budget_s == 100 + 10 + 7.5
+    assert "of a budget of 30 s building and timing the network by rules took 100.0 s, and a third of it" in str(found)
+
+
+def test_short_kernels_share_a_row() -> None:
+    tasks = [TaskOutcome(f"k{n}", "", (f"k{n}",), 1, 1e-6, 1e-6, 0, "rule") for n in range(30)]
+    tasks += [
+        TaskOutcome("tuned", "key", ("tuned",), 1, 1e-6, 1e-6, 3, "rule"),
+        TaskOutcome("long", "", ("long",), 1, 1e-3, 1e-3, 0, "rule"),
+    ]
+    lines = str(NetworkTuning(tuple(tasks), 1e-3, 1e-3, 1.0, 1.0, 3, False, Path("a"), Path("b"), None)).splitlines()  # type: ignore[arg-type]
+    assert len(lines) == 5 and lines[-2].split() == [
+        "0.030",
+        "0.030",
+        "-",
+        "30",
+        "0",
+        "30",
+        "kernels",
+        "of",
+        "less",
+        "than",
+        "0.5%",
+        "of",
+        "a",
+        "run",
+        "each",
+    ]
 
 
 def test_what_is_slower_within_the_network_is_not_chosen(searched: dict[str, Any], tmp_path: Path) -> None:
