@@ -19,6 +19,9 @@ from ..ops.row import row_of
 from ..struct_info import TensorStructInfo
 
 
+VIEWED = "reshape (view)"  # the name of calls that compute nothing
+
+
 def is_host(call: Any) -> bool:
     """Whether a call runs as its operator's meaning on NumPy's arrays."""
     row = row_of(call)
@@ -54,7 +57,7 @@ def _is_kept(dtype: Any) -> bool:
 
 def host_name(call: Call) -> str:
     """What a profile calls a call."""
-    return f"{str(call.op).removeprefix('relax.')} (NumPy)"
+    return VIEWED if is_view(call) else f"{str(call.op).removeprefix('relax.')} (NumPy)"
 
 
 def converted(value: Any) -> Any:
