@@ -96,9 +96,9 @@ class NetworkTuning:
             rows.append(
                 f"{before:10.3f} {after:10.3f} {'-':>6} {calls:6d} {0:7d}  {len(others)} kernels of less than {_SHOWN:.1%} of a run each"
             )
-        words = ", interrupted after" if self.is_interrupted else "in"
+        words = ", interrupted after" if self.is_interrupted else " in"
         last = (
             f"network: {self.untuned_s * 1e3:.3f} ms untuned, {self.tuned_s * 1e3:.3f} ms tuned, {self.speedup:.2f}x; "
-            f"{self.trials} programs measured {words} {self.seconds:.0f} s"
+            f"{self.trials} programs measured{words} {self.seconds:.0f} s"
         )
         return "\n".join([head, *rows, *self.notes, last])

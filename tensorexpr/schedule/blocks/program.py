@@ -125,7 +125,7 @@ class BlockProgram:
         found: dict[str, tuple[Node, ...]] = {}
         for node in self._nodes:
             if isinstance(node.stmt, BlockRealize):
-                name = node.stmt.block.name_hint or ROOT
+                name = node.stmt.block.name_hint or (ROOT if node is self.root else "")
                 found[name] = (*found.get(name, ()), node)
         return found
 

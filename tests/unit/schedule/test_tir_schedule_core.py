@@ -13,6 +13,7 @@ import tensorexpr
 from tensorexpr import te, tir
 from tensorexpr.errors import RecordError, ScheduleError
 from tensorexpr.schedule.blocks import Instruction, Trace
+from tensorexpr.script import tir as T
 from tensorexpr.tir.structural import structural_equal
 
 
@@ -299,3 +300,20 @@ def test_a_function_of_loops_gets_a_root_block_and_can_be_built() -> None:
     given, found = np.arange(6, dtype="float32"), np.zeros(6, "float32")
     tensorexpr.build(sch.mod)(given, found)
     assert found.tolist() == (given + 1).tolist()
+
+
+def test_a_block_without_a_name_is_not_the_root() -> None:
+    @T.prim_func
+    def double(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32")) -> None:
+        for i, j in T.grid(4, 8):
+            with T.block():
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi, vj] * T.float32(2)
+
+    sch = tir.Schedule(double)
+    block = sch.get_block("")
+    assert [sch.get(one) for one in sch.get_child_blocks(sch.get_block("root"))] == [sch.get(block)]
+    sch.vectorize(sch.get_loops(block)[1])
+    again = tir.Schedule(double)
+    sch.trace.apply_to_schedule(again, remove_postproc=False)
+    assert structural_equal(again.mod, sch.mod) and "T.vectorized(8)" in again.mod.script()
