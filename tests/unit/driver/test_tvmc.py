@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,6 +23,7 @@ from tensorexpr.driver.tvmc.model import TVMCModel, TVMCPackage, TVMCResult
 from tensorexpr.driver.tvmc.quantizer import samples_of
 from tensorexpr.driver.tvmc.result_utils import get_top_results
 from tensorexpr.errors import RecordError, TargetError
+from tensorexpr.relax.tuning.outcome import NetworkTuning, TaskOutcome
 from tensorexpr.relay.to_graph import to_graph
 
 TEXT = """def @main(%x: Tensor[(3, 4), float32], %w: Tensor[(2, 4), float32]) {
@@ -354,19 +356,21 @@ def test_a_budget_of_seconds_is_that_of_the_network(
 ) -> None:
     """What is asked for gets to `relax.tune_network`, and the programs that it chose are what `compile` is told to take."""
     asked: dict[str, Any] = {}
+    task = TaskOutcome("k", "key", ("k",), 1, 1e-3, 1e-3, 2, "rule")
 
-    def tune(mod: Any, params: Any, target: Any, **options: Any) -> str:
+    def tune(mod: Any, params: Any, target: Any, **options: Any) -> NetworkTuning:
         asked.update(options)
-        return "a table of kernels"
+        executable: Any = None
+        return NetworkTuning((task,), 1e-3, 1e-3, 2.0, 2.5, 2, False, Path("r.json"), Path("r.best.json"), executable)
 
     monkeypatch.setattr(autotuner, "tune_network", tune)
-    monkeypatch.setattr(autotuner, "network_page", lambda tuning: f"<p>{tuning}</p>")
+    monkeypatch.setattr(autotuner, "network_page", lambda tuning: f"<p>{tuning.trials}</p>")
     monkeypatch.chdir(folder)
     assert main(["tune", "net.relay", "-o", "r.json", "--budget", "2.5", "--tasks", "0", "--tuning-records", "old.json"]) == 0
     assert (asked["budget_s"], asked["records"], asked["prior_records"], len(asked["tasks"])) == (2.5, "r.json", ("old.json",), 1)
-    assert (folder / "r.html").read_text() == "<p>a table of kernels</p>"
+    assert (folder / "r.html").read_text() == "<p>2</p>"
     printed = capsys.readouterr().out
-    assert "a table of kernels" in printed and "compile net.relay --tuning-records r.best.json" in printed
+    assert "2 programs measured in 2 s" in printed and "compile net.relay --tuning-records r.best.json" in printed
     assert asked["by"] == "auto_scheduler" and [asked["builder"].n_parallel, asked["runner"].number] == [None, None]
     assert main(["tune", "net.relay", "-o", "r.json", "--budget", "2.5", "--by", "meta_schedule", "--number", "3", "--parallel", "2"]) == 0
     assert asked["by"] == "meta_schedule" and [asked["runner"].number, asked["builder"].n_parallel] == [3, 2]
@@ -377,6 +381,9 @@ def test_a_budget_of_seconds_is_that_of_the_network(
     np.testing.assert_array_equal(read["w"], W)
     assert "--input-shapes 'x:[3,4]' --target 'llvm -num-cores=2'" in capsys.readouterr().out
     assert main(["tune", "net.relay", "-o", "r.json", "--budget", "2.5", "--trials", "3"]) == 4
+    task = replace(task, workload_key="")
+    assert main(["tune", "net.relay", "-o", "r.json", "--budget", "2.5"]) == 4
+    assert "nothing to tune: no products or convolutions of known sizes" in capsys.readouterr().err
 
 
 def test_trials_go_to_the_style_that_is_asked_for(
