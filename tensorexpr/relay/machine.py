@@ -61,6 +61,15 @@ class VirtualMachine(GraphMachine):
         for result, out in zip(results, output_args, strict=True):
             result.copyto(out)
 
+    def get_outputs(self, func_name: str = "main") -> list[Any]:
+        """The results of the last `invoke_stateful`, also of one.
+
+        Raises:
+            ArgumentError: if there was none.
+        """
+        found = super().get_outputs(func_name)
+        return list(found) if isinstance(found, (tuple, list)) else [found]
+
     def benchmark(
         self, device: Device | None = None, *args: Any, func_name: str = "main", repeat: int = 5, number: int = 5,
         min_repeat_ms: int | None = None, limit_zero_time_iterations: int = 100, end_to_end: bool = False, cooldown_interval_ms: int = 0,

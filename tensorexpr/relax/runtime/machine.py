@@ -169,7 +169,7 @@ class VirtualMachine(Machine):
         elif func_name not in self._inputs and not self._plan(func_name).func.params:
             self._inputs[func_name] = ()
         self.invoke_stateful(func_name)
-        return self.get_outputs(func_name)
+        return self._outputs[func_name]
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
         """As `invoke("main", ...)`."""

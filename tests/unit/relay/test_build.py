@@ -207,10 +207,10 @@ def test_the_virtual_machine_by_the_names_of_relay(built: Any) -> None:
     np.testing.assert_allclose(machine.run(X).numpy(), EXPECTED, 1e-6)
     machine.set_input("main", x=X + 1)
     np.testing.assert_allclose(machine.invoke("main").numpy(), np.maximum((X + 1) @ W.T, 0), 1e-6)
-    assert machine.get_outputs() is machine.get_outputs("main")
+    assert len(machine.get_outputs()) == 1 and machine.get_outputs()[0] is machine.get_outputs("main")[0]
     machine.set_input("main", X)
     assert machine.time_evaluator("invoke_stateful", tvm.cpu(), number=2)("main").mean > 0
-    np.testing.assert_allclose(machine.get_outputs().numpy(), EXPECTED, 1e-6)
+    np.testing.assert_allclose(machine.get_outputs()[0].numpy(), EXPECTED, 1e-6)
     with pytest.raises(ArgumentError, match="takes 1 arguments"):
         machine.run(X, X)
 
