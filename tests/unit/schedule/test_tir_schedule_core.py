@@ -304,7 +304,8 @@ def test_a_function_of_loops_gets_a_root_block_and_can_be_built() -> None:
 
 def test_a_block_without_a_name_is_not_the_root() -> None:
     @T.prim_func
-    def double(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32")) -> None:
+    def double(a: T.handle, b: T.handle) -> None:
+        A, B = T.match_buffer(a, (4, 8)), T.match_buffer(b, (4, 8))
         for i, j in T.grid(4, 8):
             with T.block():
                 vi, vj = T.axis.remap("SS", [i, j])
