@@ -40,17 +40,18 @@ def parting(path: str, inputs: Mapping[str, Any], peer: Peer, name: str, compare
         own, others = _imported(model, inputs), peer(model.SerializeToString(), inputs)
     except (TensorExprError, ValueError):  # more than 2 GB, or results inside that are no outputs for one of them
         return ""
-    pairs = dict(zip(names, zip(own, others, strict=True), strict=True))
+    of = {one: (a, b) for one, a, b in zip(names, own, others, strict=True)}
     for number, node in enumerate(nodes):
         for one in filter(None, node.output):
-            if not all(map(_is_numbers, pairs[one])):
+            mine, theirs = of[one]
+            if not _is_numbers(mine) or not _is_numbers(theirs):
                 continue
-            row = compare(one, *pairs[one])
+            row = compare(one, mine, theirs)
             if not row.is_equal:
                 third = _by_reference(model, node, {**inputs, **dict(zip(names, own, strict=True))}).get(one)
                 said = row.reason or f"{row.error:.3g} apart beside {row.scale:.3g}"
                 place = f"{one!r} of node {number}, {node.op_type}"
-                return f"the first that differs is {place}: {said}{_judged(third, *pairs[one], name, compare)}"
+                return f"the first that differs is {place}: {said}{_judged(third, mine, theirs, name, compare)}"
     return ""
 
 
