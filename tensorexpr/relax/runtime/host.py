@@ -18,7 +18,6 @@ from ..ops.narrow import NUMPY_ALONE
 from ..ops.row import row_of
 from ..struct_info import TensorStructInfo
 
-
 VIEWED = "reshape (view)"  # the name of calls that compute nothing
 
 
