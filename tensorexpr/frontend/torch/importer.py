@@ -6,7 +6,9 @@ ExportedProgram -> functional operators (PyTorch's own pass) -> those without a 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -18,10 +20,10 @@ from ...runtime.ndarray import NDArray, array
 from ...tir.expr import IntImm, PrimExpr
 from ...tir.expr import Var as Symbol
 from ...tir.function import IRModule
-from . import creation, elementwise, manipulation, nn  # they fill the table
+from . import control, creation, elementwise, manipulation, nn  # they fill the table
 from .table import CONVERTERS, Context, Converter, bound, dtype_name
 
-_FAMILIES = (creation, elementwise, manipulation, nn)
+_FAMILIES = (control, creation, elementwise, manipulation, nn)
 # Arithmetic on sizes, which stays outside of tensors.
 _ON_SIZES: Mapping[Any, Callable[..., Any]] = {
     operator.add: lambda a, b: a + b,
@@ -87,7 +89,9 @@ def converter_of(target: Any, own: Mapping[str, Converter]) -> Converter | None:
 
 
 def _calls(program: Any) -> list[Any]:
-    return [node for node in program.graph.nodes if node.op == "call_function"]
+    """All calls, those in functions that operators take among them."""
+    graphs = [part.graph for part in program.graph_module.modules() if hasattr(part, "graph")]
+    return [node for graph in graphs for node in graph.nodes if node.op == "call_function"]
 
 
 def _is_on_sizes(node: Any) -> bool:
@@ -144,7 +148,7 @@ class _Importer:
     def __init__(self, program: Any, own: Mapping[str, Converter], keeps_params: bool) -> None:
         self._program, self._own, self._keeps_params = program, own, keeps_params
         self._builder = relax.BlockBuilder()
-        self._context = Context(self._builder, self.size)
+        self._context = Context(self._builder, self.size, self._inlined)
         self._values: dict[Any, Any] = {}
         self._sizes = Translation()
         self._params: list[relax.Var] = []
@@ -156,17 +160,37 @@ class _Importer:
         attrs: dict[str, Any] = {}
         if self._keeps_params:
             attrs = {"num_input": len(self._params), "params": [value for _, value in self._kept]}
+        # A dataflow block holds no branches.
+        has_functions = any(isinstance(node.target, _torch()._ops.HigherOrderOperator) for node in _calls(self._program))
         with self._builder.function("main", [*self._params, *(var for var, _ in self._kept)], attrs):
-            with self._builder.dataflow():
-                for node in _calls(self._program):
-                    self._node(node)
+            with nullcontext() if has_functions else self._builder.dataflow():
+                self._nodes(self._program.graph_module)
+                bind = self._builder.emit if has_functions else self._builder.emit_output
                 result = self._result(unwraps)
                 if not (isinstance(result, relax.Tuple) and is_unbound):
-                    result = self._builder.emit_output(result)
+                    result = bind(result)
                 else:
-                    result = relax.Tuple(tuple(self._builder.emit_output(one) for one in result.fields))
+                    result = relax.Tuple(tuple(bind(one) for one in result.fields))
             self._builder.emit_func_output(result)
         return self._builder.get()
+
+    def _nodes(self, graph_module: Any) -> None:
+        """What a graph computes; its placeholders have values."""
+        for node in graph_module.graph.nodes:
+            if node.op == "get_attr":
+                held = attrgetter(node.target)(graph_module)
+                self._values[node] = relax.const(ndarray_of(held)) if isinstance(held, _torch().Tensor) else held
+            elif node.op == "call_function":
+                self._node(node)
+
+    def _inlined(self, graph_module: Any, operands: Sequence[Any]) -> list[Any]:
+        """The results of a function that an operator takes."""
+        places = [node for node in graph_module.graph.nodes if node.op == "placeholder"]
+        self._values.update(zip(places, operands, strict=True))
+        self._nodes(graph_module)
+        (output,) = [node for node in graph_module.graph.nodes if node.op == "output"]
+        found = self._value(output.args[0])
+        return found if isinstance(found, list) else [found]
 
     def _inputs(self) -> None:
         """Parameters for inputs, constants for weights."""
@@ -203,7 +227,9 @@ class _Importer:
         """A size of PyTorch as an integer or an expression of symbols."""
         if isinstance(value, int):
             return value
-        expr = value.node.expr
+        return self._of_sympy(value.node.expr)
+
+    def _of_sympy(self, expr: Any) -> Any:
         if expr.is_Integer:
             return int(expr)
         for free in expr.free_symbols:
@@ -237,7 +263,10 @@ class _Importer:
         found = node.meta.get("val")
         is_size = hasattr(found, "node") and not hasattr(found, "shape")
         # Sizes are taken from what the export knows of them, whatever operators they came by.
-        if isinstance(found, _torch().SymBool):  # what the export has made sure of
+        if isinstance(found, _torch().SymBool):
+            # Most are checks, which the export has made; a branch takes the others.
+            if any("cond" in str(user.target) for user in node.users):
+                self._values[node] = control.of_relation(self._context, found.node.expr, self._of_sympy)
             return
         if is_size or isinstance(found, int):
             self._values[node] = self.size(found)
@@ -249,8 +278,10 @@ class _Importer:
         self._context.result, self._context.picked = found, picked
         self._context.operand = getattr(node.args[0], "meta", {}).get("val") if node.args else None
         try:
-            args = bound(node.target, [self._value(one) for one in node.args], {key: self._value(one) for key, one in node.kwargs.items()})
-            self._values[node] = work(self._context, *args)
+            args, named = [self._value(one) for one in node.args], {key: self._value(one) for key, one in node.kwargs.items()}
+            # Operators that take functions have no schema.
+            given = args if isinstance(node.target, _torch()._ops.HigherOrderOperator) else bound(node.target, args, named)
+            self._values[node] = work(self._context, *given)
         except (TypeMismatchError, DeclarationError) as error:
             where = (node.meta.get("stack_trace") or "").strip().rpartition("File ")[2].replace("\n", " ")
             raise type(error)(f"node {node.name} ({node.target}): {error}{f'; made at {where}' if where else ''}") from None

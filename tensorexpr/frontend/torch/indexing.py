@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -143,3 +144,39 @@ def _scatter(c: Context, input: Any, dim: int, index: Any, src: Any, reduce: str
 @aten("scatter_add")
 def _scatter_add(c: Context, input: Any, dim: int, index: Any, src: Any) -> Any:
     return _scatter(c, input, dim, index, src, "add")
+
+
+_SUM, _MEAN, _MAX = range(3)
+
+
+@aten("embedding_bag", "_embedding_bag", "_embedding_bag_forward_only")
+def _embedding_bag(
+    c: Context, weight: Any, indices: Any, offsets: Any, by_frequency: bool = False, mode: int = _SUM, is_sparse: bool = False,
+    factors: Any = None, has_end: bool = False, padding: int | None = None,
+) -> Any:  # fmt: skip
+    """Sums, means or maxima of the rows that bags have the numbers of; a bag begins at each offset."""
+    bags, width = c.sizes_of(c.result[0])
+    dtype, indices, offsets = c.dtype_of(weight), c.cast(indices, "int64"), c.cast(offsets, "int64")
+    rows = c.op("take", weight, indices, axis=0)
+    if factors is not None:
+        rows = c.op("multiply", rows, c.op("expand_dims", factors, axis=1))
+    empty = relax.const(-math.inf if mode == _MAX else 0, dtype)
+    ones = c.op("ones", relax.ShapeExpr(tuple(c.shape_of(indices))), dtype)
+    if padding is not None and padding >= 0:
+        is_kept = c.op("not_equal", indices, relax.const(padding, "int64"))
+        rows, ones = c.op("where", c.op("expand_dims", is_kept, axis=1), rows, empty), c.cast(is_kept, dtype)
+    # The bag of an element is the last one that begins there or before; those before the last of several with one offset are empty.
+    place = c.op("arange", 0, c.shape_of(indices)[0], 1, dtype="int64")
+    begun = c.op("less_equal", c.op("expand_dims", offsets, axis=0), c.op("expand_dims", place, axis=1))
+    bag = c.op("subtract", c.op("sum", c.cast(begun, "int64"), axis=[1], keepdims=True), relax.const(1, "int64"))
+    how = "max" if mode == _MAX else "add"
+    found = c.op("scatter_nd", c.op("full", relax.ShapeExpr((bags, width)), empty, dtype=dtype), bag, rows, reduction=how)
+    if mode == _SUM:
+        return [found, None, None, None]
+    count = c.op("scatter_nd", c.op("zeros", relax.ShapeExpr((bags,)), dtype), bag, ones, reduction="add")
+    count = c.op("expand_dims", count, axis=1)
+    if mode == _MEAN:
+        found = c.op("divide", found, c.op("maximum", count, relax.const(1, dtype)))
+    else:
+        found = c.op("where", c.op("greater", count, relax.const(0, dtype)), found, relax.const(0, dtype))
+    return [found, None, None, None]

@@ -55,14 +55,17 @@ class Context:
         result: PyTorch's description of the result, a tensor without data or several; None where it has none.
         operand: of the first argument, the same.
         picked: of an operator of several results, the numbers of those that are used.
+        inlined: makes the nodes of a graph that an operator takes, for a list of operands; a list of its results.
     """
 
-    def __init__(self, builder: relax.BlockBuilder, size: Callable[[Any], Any]) -> None:
+    def __init__(
+        self, builder: relax.BlockBuilder, size: Callable[[Any], Any], inlined: Callable[[Any, Sequence[Any]], list[Any]]
+    ) -> None:
         self.builder = builder
         self.result: Any = None
         self.operand: Any = None
         self.picked: set[int] = set()
-        self._size = size
+        self._size, self.inlined = size, inlined
 
     def op(self, name: str, *args: Any, **attrs: Any) -> Any:
         """A variable for a call of the operator `relax.<name>`.
@@ -80,7 +83,11 @@ class Context:
     @property
     def sizes(self) -> list[Any]:
         """The extents of the result: integers, or expressions of symbols."""
-        return [self._size(one) for one in self.result.shape]
+        return self.sizes_of(self.result)
+
+    def sizes_of(self, described: Any) -> list[Any]:
+        """The extents of a tensor that PyTorch describes."""
+        return [self._size(one) for one in described.shape]
 
     @property
     def dtype(self) -> str:

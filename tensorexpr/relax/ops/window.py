@@ -123,7 +123,9 @@ def relaid(array: Any, source: str, target: str) -> Any:
     own, wanted = parse_layout(source), parse_layout(target)
     # By way of whole axes: blocks of one size are no cut of blocks of another.
     plain = [name for name, _ in own if name.isupper()]
-    order = [n for letter in plain for n, (name, _) in enumerate(own) if name.upper() == letter]
+    names = [name for name, _ in own]
+    # The numbers of blocks before what is in them, also where a layout has them the other way round.
+    order = [names.index(name) for letter in plain for name in (letter, letter.lower()) if name in names]
     extents = [int(np.prod([array.shape[n] for n, (name, _) in enumerate(own) if name.upper() == letter])) for letter in plain]
     moved = np.transpose(array, order).reshape(extents)
     cut: list[int] = []

@@ -73,7 +73,9 @@ def _last(name: str) -> Rule:
     relay = relaid(_LAST[name])
 
     def rule(graph: Rewriter, call: Call) -> Any:
-        if str(call.attrs["data_layout"])[1] != "C" or call.attrs["out_layout"] not in (None, call.attrs["data_layout"]):
+        data, kernel, out = (call.attrs[name] for name in ("data_layout", "kernel_layout", "out_layout"))
+        # Somebody has chosen blocks of channels.
+        if str(data)[1] != "C" or not (str(data) + str(kernel)).isalpha() or out not in (None, data):
             return None
         return relay(graph, call) if _gains(call, graph.value(call.args[1])) else None
 

@@ -7,7 +7,7 @@
     concat, split                 ->  the same along the axis where it was
 
 A graph from an exporter of networks with channels last has a transpose in front of each convolution and one behind it: all go
-but those at its ends.
+but those at its ends. So do layout transforms that cut axes in blocks and join them; `AxisOrder` is what rules know of either.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from ..expr import Call, Constant, RelaxExpr, Tuple, TupleGetItem, const
 from ..ops.manipulate import concat, permute_dims, reshape, split
 from ..ops.row import ROWS, row_of
 from ..struct_info import TensorStructInfo
+from .axis_order import LAYOUT, AxisOrder, permuted
 from .identities import is_by_element, is_known
 from .rewriting import Rewriter, Rule, Rules, rule_pass
 
@@ -40,24 +41,27 @@ def order_of(call: Call) -> list[int] | None:
     return list(range(info.ndim))[::-1] if axes is None else [int(axis) % info.ndim for axis in axes]
 
 
-def permuted(value: Any, order: Sequence[int]) -> Any:
-    """A value with its axes in another order; itself for the same one."""
-    return value if list(order) == list(range(len(order))) else permute_dims(value, list(order))
-
-
 def _moves(graph: Rewriter, value: Any) -> bool:
     """Whether a transpose can go behind a call, or end there."""
     row = row_of(value)
-    named = (PERMUTE, "relax.concat", "relax.split", *REDUCTIONS, *SCALED)
+    named = (PERMUTE, LAYOUT, "relax.concat", "relax.split", *REDUCTIONS, *SCALED)
     if row is None or is_by_element(value) or str(value.op) in named:
         return row is not None
     return str(value.op) in MOVES and graph.has(str(value.op), MOVES[str(value.op)])
 
 
-def transpose(graph: Rewriter, arg: Any) -> tuple[Any, list[int]] | None:
-    """What is transposed, and how, if the operand is a transpose that all its uses can move."""
-    inner = graph.call(arg, PERMUTE)
-    order = None if inner is None else order_of(inner)
+def _before(inner: Call) -> AxisOrder | None:
+    """The layout of what a transpose, or a layout transform that joins blocks, is of."""
+    if inner.op == PERMUTE:
+        axes = order_of(inner)
+        return None if axes is None else AxisOrder.before(axes)
+    return AxisOrder.before_map(inner.attrs["index_map"])
+
+
+def transpose(graph: Rewriter, arg: Any) -> tuple[Any, AxisOrder] | None:
+    """What is transposed, and in which layout it is, if the operand is a transpose that all its uses can move."""
+    inner = graph.call(arg, PERMUTE, LAYOUT)
+    order = None if inner is None else _before(inner)
     # A use that can't move it would keep the transpose, and the others would get a second one.
     if inner is None or order is None or (graph.uses(arg) > 1 and not all(_moves(graph, user) for user in graph.users(arg))):
         return None
@@ -66,13 +70,32 @@ def transpose(graph: Rewriter, arg: Any) -> tuple[Any, list[int]] | None:
 
 def _one_permute(graph: Rewriter, call: Call) -> Any:
     """A transpose of a transpose, or of nothing."""
-    order, inner = order_of(call), graph.call(call.args[0], PERMUTE)
+    order, inner = order_of(call), graph.call(call.args[0], PERMUTE, LAYOUT)
+    known = None if order is None or inner is None else _before(inner)
     if order is None:
         return None
-    if inner is not None:
-        first = order_of(inner) or []
-        return permuted(inner.args[0], [first[n] for n in order])
+    if inner is not None and known is not None:
+        return known.renamed([order.index(n) for n in range(len(order))]).out_of(inner.args[0])
     return call.args[0] if order == list(range(len(order))) else None
+
+
+def _one_layout(graph: Rewriter, call: Call) -> Any:
+    """Blocks that are cut from what was joined or transposed, and joined from what was cut."""
+    inner, index_map = graph.call(call.args[0], PERMUTE, LAYOUT), call.attrs["index_map"]
+    if inner is None:
+        return None
+    value, joined, cut = inner.args[0], _before(inner), AxisOrder.behind_map(index_map)
+    if joined is not None and cut is not None and inner.op == PERMUTE:
+        is_bare = not call.attrs["pad_value"] and not call.attrs["axis_separators"] and not call.attrs["input_axis_separators"]
+        return cut.renamed(order_of(inner) or []).into(value) if is_bare else None
+    if joined is not None and cut is not None:
+        return permuted(value, [joined.places.index(one) for one in cut.places]) if joined.blocks == cut.blocks else None
+    cut, joined = AxisOrder.behind_map(inner.attrs["index_map"]) if inner.op == LAYOUT else None, AxisOrder.before_map(index_map)
+    if cut is None or joined is None or not cut.fits(getattr(value.struct_info, "extents", None)):
+        return None
+    axes = [cut.places[joined.place(n)][0] for n in range(joined.ndim)]
+    # All that was cut is joined, in the order of its numbers.
+    return permuted(value, axes) if joined.renamed(axes) == cut else None
 
 
 def _moves_nothing(graph: Rewriter, call: Call) -> Any:
@@ -89,37 +112,38 @@ def _behind_elements(graph: Rewriter, call: Call) -> Any:
     """`f(permute(x), permute(y), c)`."""
     if not is_by_element(call):
         return None
-    found = {n: transpose(graph, arg) for n, arg in enumerate(call.args)}
-    orders = [one[1] for one in found.values() if one is not None]
-    if not orders or any(order != orders[0] for order in orders):
+    found = [transpose(graph, arg) for arg in call.args]
+    orders = [one[1] for one in found if one is not None]
+    if not orders:
         return None
-    args: list[Any] = []
-    for n, arg in enumerate(call.args):
-        known = found[n]
-        new = known[0] if known is not None else _turned(graph, arg, orders[0])
+    order, args = max(orders, key=lambda one: len(one.blocks)), []
+    for known, arg in zip(found, call.args, strict=True):
+        new = known[0] if known is not None and known[1] == order else _turned(graph, arg, order)
         if new is None:
             return None
         args.append(new)
-    return permute_dims(Call(call.op, args, call.attrs, call.sinfo_args), orders[0])
+    return order.out_of(Call(call.op, args, call.attrs, call.sinfo_args))
 
 
-def _turned(graph: Rewriter, arg: Any, order: Sequence[int]) -> Any:
+def _turned(graph: Rewriter, arg: Any, order: AxisOrder) -> Any:
     """An operand that isn't transposed, for beside one that isn't any more; None for one that would have to be."""
     info = arg.struct_info if isinstance(arg, RelaxExpr) else None
     if not isinstance(info, TensorStructInfo) or info.ndim == 0:
         return arg
     value = graph.value(arg)
-    if info.ndim > len(order):
+    if info.ndim > order.ndim or info.ndim == -1:
         return None
+    # Somebody asked for blocks, and where these are more operations may follow that want them.
+    if order.blocks:
+        return None if info.extents is None else order.beside(arg, info.extents)
+    places = [axis for axis, _ in order.places]
     if not isinstance(value, Constant):
         wide = sum(as_int(extent) != 1 for extent in info.extents) if info.extents is not None else info.ndim
         if wide > 1 or info.extents is None:
             return None
-        extents = [IntImm("int64", 1)] * (len(order) - info.ndim) + list(info.extents)
-        return reshape(arg, [extents[order.index(n)] for n in range(len(order))])  # no element moves
-    values = value.view().reshape((1,) * (len(order) - info.ndim) + tuple(value.data.shape))
-    back = sorted(range(len(order)), key=lambda n: order[n])
-    return const(values.transpose(back).copy())
+        extents = [IntImm("int64", 1)] * (order.ndim - info.ndim) + list(info.extents)
+        return reshape(arg, [extents[axis] for axis in places])  # no element moves
+    return const(value.view().reshape((1,) * (order.ndim - info.ndim) + tuple(value.data.shape)).transpose(places).copy())
 
 
 def _behind_scales(graph: Rewriter, call: Call) -> Any:
@@ -129,8 +153,10 @@ def _behind_scales(graph: Rewriter, call: Call) -> Any:
     if found is None or any(not isinstance(one, TensorStructInfo) or one.ndim not in (0, 1) for one in scales):
         return None  # of blocks, with the axes of the data
     value, order = found
-    axis = order[int(call.attrs["axis"]) % len(order)]
-    return permute_dims(Call(call.op, (value, *call.args[1:]), {**call.attrs, "axis": axis}), order)
+    axis = int(call.attrs["axis"]) % order.ndim
+    if axis in order.blocks and any(one.ndim for one in scales):  # type: ignore[attr-defined]
+        return None
+    return order.out_of(Call(call.op, (value, *call.args[1:]), {**call.attrs, "axis": order.place(axis)}))
 
 
 def _behind_reduction(graph: Rewriter, call: Call) -> Any:
@@ -139,14 +165,13 @@ def _behind_reduction(graph: Rewriter, call: Call) -> Any:
     if found is None:
         return None
     (value, order), axes, keepdims = found, call.attrs["axis"], call.attrs["keepdims"]
-    given = list(range(len(order))) if axes is None else [axes] if isinstance(axes, int) else list(axes)
-    gone = [order[int(axis) % len(order)] for axis in given]
-    made = Call(call.op, (value,), {**call.attrs, "axis": sorted(gone)})
-    if keepdims:
-        return permuted(made, order)
-    # Those that stay are counted anew: of axes 0 and 2 of the operand, 2 is axis 1 of the sum.
-    left = [n for n in order if n not in gone]
-    return permuted(made, [sorted(left).index(n) for n in left])
+    given = list(range(order.ndim)) if axes is None else [axes] if isinstance(axes, int) else list(axes)
+    gone = [int(axis) % order.ndim for axis in given]
+    # Of blocks that are summed over one element would be left, which is no block.
+    if keepdims and not order.blocks.keys().isdisjoint(gone):
+        return None
+    made = Call(call.op, (value,), {**call.attrs, "axis": order.where(gone)})
+    return order.out_of(made) if keepdims else order.without(gone).out_of(made)
 
 
 def _behind_concat(graph: Rewriter, call: Call) -> Any:
@@ -156,57 +181,65 @@ def _behind_concat(graph: Rewriter, call: Call) -> Any:
     if not found or any(one is None or one[1] != found[0][1] for one in found):  # type: ignore[index]
         return None
     order = found[0][1]  # type: ignore[index]
-    axis = order[int(call.attrs["axis"] or 0) % len(order)]
-    return permute_dims(concat([one[0] for one in found if one is not None], axis), order)
+    place = order.place(int(call.attrs["axis"] or 0) % order.ndim)
+    return order.out_of(concat([one[0] for one in found if one is not None], place))
 
 
 def _behind_split(graph: Rewriter, call: Call) -> Any:
     """`split(permute(x))`."""
-    found = transpose(graph, call.args[0])
+    found, sections = transpose(graph, call.args[0]), call.attrs["indices_or_sections"]
     if found is None:
         return None
     value, order = found
-    parts = graph.emit(split(value, call.attrs["indices_or_sections"], order[int(call.attrs["axis"]) % len(order)]))
-    return Tuple(tuple(permute_dims(TupleGetItem(parts, n), order) for n in range(len(parts.struct_info.fields))))
+    axis = int(call.attrs["axis"]) % order.ndim
+    size = order.blocks.get(axis)
+    if size is not None:
+        parts = [_extent(one, axis) for one in call.struct_info.fields]  # type: ignore[attr-defined]
+        if any(part is None or part % size for part in parts):
+            return None
+        sections = sections if isinstance(sections, int) else [int(one) // size for one in sections]
+    made = graph.emit(split(value, sections, order.place(axis)))
+    return Tuple(tuple(order.out_of(TupleGetItem(made, n)) for n in range(len(made.struct_info.fields))))
 
 
-def _pool(graph: Rewriter, call: Call) -> Any:
-    """`pool(permute(x))`, in the layout that `x` has."""
+def _extent(info: Any, axis: int) -> int | None:
+    return as_int(info.extents[axis]) if info.extents is not None else None
+
+
+def _in_layout(graph: Rewriter, call: Call) -> Any:
+    """`pool(permute(x))`, in the layout that `x` has, and others that know theirs by an attribute."""
     found, layout = transpose(graph, call.args[0]), str(call.attrs["layout"])
     if found is None or call.attrs.get("out_layout") not in (None, layout):
         return None
     value, order = found
-    # Axis n of the operand stands at place order.index(n) behind the transpose.
-    new = "".join(layout[order.index(n)] for n in range(len(order)))
-    if new not in _LAYOUTS:
+    # The plane of windows is in one piece, and channels may be in blocks.
+    if "".join(layout[axis] for axis, size in order.places if not size) not in _LAYOUTS or any(layout[n] != "C" for n in order.blocks):
         return None
-    attrs = {**call.attrs, "layout": new, **({"out_layout": None} if "out_layout" in call.attrs else {})}
-    return permute_dims(Call(call.op, (value, *call.args[1:]), attrs), order)
+    attrs = {**call.attrs, "layout": order.text(layout), **({"out_layout": None} if "out_layout" in call.attrs else {})}
+    return order.out_of(Call(call.op, (value, *call.args[1:]), attrs))
 
 
 def _pad(graph: Rewriter, call: Call) -> Any:
     """`pad(permute(x))`."""
     found, widths = transpose(graph, call.args[0]), call.attrs["pad_width"]
-    if found is None:
+    if found is None or any(widths[2 * axis + end] for axis in found[1].blocks for end in (0, 1)):
         return None
     value, order = found
-    places = [order.index(n) for n in range(len(order))]
-    new = [width for n in places for width in widths[2 * n : 2 * n + 2]]
-    return permute_dims(Call(call.op, (value, *call.args[1:]), {**call.attrs, "pad_width": new}), order)
+    new = [width for axis, size in order.places for width in ((0, 0) if size else widths[2 * axis : 2 * axis + 2])]
+    return order.out_of(Call(call.op, (value, *call.args[1:]), {**call.attrs, "pad_width": new}))
 
 
 def _resize(graph: Rewriter, call: Call) -> Any:
     """`resize(permute(x))`, along the axes that these are of `x`."""
-    found = transpose(graph, call.args[0])
-    if found is None:
+    found, axes = transpose(graph, call.args[0]), call.attrs["axes"]
+    if found is None or any(int(axis) in found[1].blocks for axis in axes):
         return None
     value, order = found
-    axes = [order[int(axis)] for axis in call.attrs["axes"]]
-    return permute_dims(Call(call.op, (value, *call.args[1:]), {**call.attrs, "axes": axes}), order)
+    return order.out_of(Call(call.op, (value, *call.args[1:]), {**call.attrs, "axes": [order.place(int(axis)) for axis in axes]}))
 
 
 MERGED: Sequence[Rule] = (_one_permute,)
-CANCEL: Rules = {PERMUTE: [*MERGED, _moves_nothing]}
+CANCEL: Rules = {PERMUTE: [*MERGED, _moves_nothing], LAYOUT: [_one_layout]}
 CONCAT: Rules = {"relax.concat": [_behind_concat]}
 RULES: Rules = {
     **CANCEL,
@@ -220,7 +253,7 @@ RULES: Rules = {
 
 # Of no use by themselves, as these take as long in either layout.
 MOVES: Rules = {
-    **{name: [_pool] for name in ROWS if name.endswith(("_pool1d", "_pool2d", "_pool3d"))},
+    **{name: [_in_layout] for name in ROWS if name.endswith(("_pool1d", "_pool2d", "_pool3d", ".resize2d"))},
     "relax.nn.pad": [_pad],
     "relax.image.resize": [_resize],
 }

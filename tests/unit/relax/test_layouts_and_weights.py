@@ -40,10 +40,64 @@ def test_layouts_of_convolutions(with_weights: bool) -> None:
     assert layouts == {"NHWC"}
     folded = transform.FoldConstant()(made)
     assert left(folded).split().count("permute_dims") == (3 if with_weights else 2)
-    with pytest.raises(DeclarationError, match="no order of the axes NCHW"):
-        transform.ConvertLayout({"relax.nn.conv2d": ["NCHW4c", "OIHW"]})(mod)
-    with pytest.raises(DeclarationError, match=r"can be asked for, not of relax\.add"):
-        transform.ConvertLayout({"relax.add": ["NHWC"]})
+
+
+def test_layouts_that_cannot_be_asked_for() -> None:
+    for name, layouts, said in (
+        ("nn.add", ["NHWC"], r"can be asked for, not of relax\.nn\.add"),
+        ("nn.conv2d", ["NCDHW"], r"nn\.conv2d: layouts are orders of NCHW"),
+        ("nn.conv2d", ["N2nHWC4c", "OIHW4o"], "with blocks of C, not N2nHWC4c"),
+        ("nn.conv2d", ["NCHW4c", "OIHW4c"], "orders of OIHW, with blocks of IO"),
+        ("nn.conv2d", [], "takes layouts of data, weights and result"),
+        ("image.resize2d", ["NHWC", "OIHW"], "takes layouts of data"),
+    ):
+        with pytest.raises(DeclarationError, match=said):
+            transform.ConvertLayout({f"relax.{name}": layouts})
+    blocked = graph(lambda x, w: op.nn.conv2d(x, w, data_layout="NCHW4c", kernel_layout="OIHW4o"), (1, 2, 8, 8, 4), (1, 8, 3, 3, 4))
+    with pytest.raises(DeclarationError, match="NHWC is no layout of the axes NCHW4c"):
+        transform.ConvertLayout({"relax.nn.conv2d": ["NHWC", "OHWI"]})(blocked)
+
+
+BLOCKS = {"relax.nn.conv2d": ["NCHW4c", "OIHW4i4o"]}
+
+
+def test_blocks_of_channels() -> None:
+    def make(x: Any) -> Any:
+        stem = op.nn.relu(op.nn.conv2d(x, weights(8, 3, 3, 3), padding=1))  # of 3 channels, which fill no block
+        y = op.nn.relu(op.nn.conv2d(stem, weights(8, 8, 3, 3), padding=1) + weights(1, 8, 1, 1))
+        y = op.nn.max_pool2d(op.nn.pad(y, (0, 0, 0, 0, 0, 1, 1, 0)), (2, 2), (2, 2))
+        z = op.nn.conv2d(op.concat([y, y], 1), weights(8, 16, 1, 1)) + y
+        return op.mean(op.image.resize2d(z, (8, 8)) * weights(8, 8, 8), (2, 3))
+
+    mod = graph(make, (1, 3, 8, 8))
+    made = checked(mod, transform.ConvertLayout(BLOCKS), 1e-4)
+    # Of weights, one in front of the first convolution that can have blocks and one behind the mean, and of what is multiplied.
+    kinds = {b.value.attrs["data_layout"] for b in made["main"].body.bindings() if getattr(b.value, "op", "") == "relax.nn.conv2d"}
+    assert kinds == {"NCHW", "NCHW4c"} and left(made).split().count("layout_transform") == 6
+    assert left(made).split()[-1] == "layout_transform"
+    x = np.random.default_rng(1).random((1, 3, 8, 8), "float32")
+    found = relax.VirtualMachine(relax.build(made, "llvm"))["main"](x).numpy()
+    np.testing.assert_allclose(found, Evaluator(mod)("main", x), rtol=1e-4, atol=1e-5)
+
+
+def test_layout_transforms_that_cancel() -> None:
+    def blocks(x: Any, **more: Any) -> Any:
+        return op.layout_transform(x, lambda n, c, h, w: (n, c // 4, h, w, c % 4), **more)
+
+    def plain(x: Any) -> Any:
+        return op.layout_transform(x, lambda n, c, h, w, b: (n, c * 4 + b, h, w))
+
+    for make, shape, wanted in (
+        (lambda x: op.exp(plain(blocks(x))), (1, 8, 2, 3), "exp"),
+        (lambda x: op.exp(plain(blocks(x))), (1, 6, 2, 3), "layout_transform exp layout_transform"),  # what is padded is longer afterwards
+        (lambda x: blocks(op.exp(plain(x))), (1, 2, 2, 3, 4), "exp"),
+        (lambda x: op.permute_dims(plain(x), (0, 2, 3, 1)), (1, 2, 2, 3, 4), "layout_transform"),
+        (lambda x: blocks(op.permute_dims(x, (0, 3, 1, 2))), (1, 2, 3, 8), "layout_transform"),
+        (lambda x: blocks(op.permute_dims(x, (0, 3, 1, 2)), pad_value=2.0), (1, 2, 3, 6), "permute_dims layout_transform"),
+        (lambda x: op.sum(plain(x), 1, keepdims=True), (1, 2, 2, 3, 4), "layout_transform sum"),
+        (lambda x: op.sum(plain(x), (1, 3)), (1, 2, 2, 3, 4), "sum"),
+    ):
+        assert left(checked(graph(make, shape), transform.OptimizeLayoutTransform(), 1e-5)) == wanted
 
 
 @pytest.mark.parametrize("out_dtype", ["float32", "float16"])
