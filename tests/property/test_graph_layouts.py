@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import tensorexpr as tvm
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+import tensorexpr as tvm
 from tensorexpr import relax
 from tensorexpr.relax import BlockBuilder, TensorStructInfo, Var, op, transform
 from tensorexpr.relax.evaluator import Evaluator
@@ -75,7 +75,12 @@ def stepped(step: str, x: Any, earlier: Any, outputs: int) -> Any:
         case "resize":
             return op.image.resize2d(x, (h + 1, w), method="nearest_neighbor")
         case _:
-            return op.dequantize(op.quantize(x, relax.const(np.float32(0.25)), relax.const(np.int8(3)), 1, "int8"), relax.const(0.25), relax.const(np.int8(3)), 1)
+            return op.dequantize(
+                op.quantize(x, relax.const(np.float32(0.25)), relax.const(np.int8(3)), 1, "int8"),
+                relax.const(0.25),
+                relax.const(np.int8(3)),
+                1,
+            )
 
 
 @st.composite

@@ -20,10 +20,10 @@ from ...runtime.ndarray import NDArray, array
 from ...tir.expr import IntImm, PrimExpr
 from ...tir.expr import Var as Symbol
 from ...tir.function import IRModule
-from . import control, creation, elementwise, manipulation, nn  # they fill the table
+from . import control, creation, elementwise, images, manipulation, nn, order, recurrent  # they fill the table
 from .table import CONVERTERS, Context, Converter, bound, dtype_name
 
-_FAMILIES = (control, creation, elementwise, manipulation, nn)
+_FAMILIES = (control, creation, elementwise, images, manipulation, nn, order, recurrent)
 # Arithmetic on sizes, which stays outside of tensors.
 _ON_SIZES: Mapping[Any, Callable[..., Any]] = {
     operator.add: lambda a, b: a + b,

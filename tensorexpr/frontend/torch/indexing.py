@@ -9,6 +9,7 @@ from typing import Any
 from ... import relax
 from ...errors import DeclarationError
 from ...tir.expr import PrimExpr
+from ...tir.intrin import max_value, min_value
 from .table import Context, aten
 
 _MASKS = ("bool", "uint8")
@@ -123,22 +124,48 @@ def _gather(c: Context, input: Any, dim: int, index: Any, *rest: Any) -> Any:
     return c.op("gather_elements", input, index, axis=c.axis(input, dim))
 
 
-_REDUCTIONS = {"sum": "add", "add": "add", "prod": "mul", "multiply": "mul", "amax": "max", "amin": "min"}
+_REDUCTIONS = {"sum": "add", "add": "add", "prod": "mul", "multiply": "mul", "amax": "max", "amin": "min", "mean": "add"}
+_NEUTRAL = {"add": 0, "mul": 1, "max": -math.inf, "min": math.inf}
 
 
 @aten("scatter.src", "scatter.value", "scatter", "scatter.reduce", "scatter.value_reduce", "scatter_reduce.two")
 def _scatter(c: Context, input: Any, dim: int, index: Any, src: Any, reduce: str | None = None, include_self: bool = True) -> Any:
-    if not include_self or (reduce is not None and reduce not in _REDUCTIONS):
-        raise DeclarationError(
-            f"scatter_reduce joins what is there by {', '.join(_REDUCTIONS)}, not by {reduce}, include_self={include_self}"
-        )
+    shape, axis = relax.ShapeExpr(tuple(c.shape_of(index))), c.axis(input, dim)
     if not isinstance(src, relax.Expr):
-        src = c.op("full", relax.ShapeExpr(tuple(c.shape_of(index))), relax.const(src, c.dtype), dtype=c.dtype)
-    for axis, (used, extent) in enumerate(zip(c.shape_of(index), c.shape_of(src), strict=True)):
+        src = c.op("full", shape, relax.const(src, c.dtype), dtype=c.dtype)
+    for n, (used, extent) in enumerate(zip(c.shape_of(index), c.shape_of(src), strict=True)):
         if used is not extent and used != extent:  # there the indices say how many of the updates are used
-            src = c.op("strided_slice", src, [axis], [0], [used])
-    how = "update" if reduce is None else _REDUCTIONS[reduce]
-    return c.op("scatter_elements", input, index, src, axis=c.axis(input, dim), reduction=how)
+            src = c.op("strided_slice", src, [n], [0], [used])
+    if reduce is None:
+        return c.op("scatter_elements", input, index, src, axis=axis, reduction="update")
+    how, dtype = _REDUCTIONS[reduce], c.dtype_of(input)
+
+    def put(data: Any, number: Any, reduction: str) -> Any:
+        given = c.op("full", shape, relax.const(number, dtype), dtype=dtype)
+        return c.op("scatter_elements", data, index, given, axis=axis, reduction=reduction)
+
+    given = input if include_self else put(input, _neutral(how, dtype), "update")
+    found = c.op("scatter_elements", given, index, src, axis=axis, reduction=how)
+    if reduce != "mean":
+        return found
+    ones = c.op("ones", relax.ShapeExpr(tuple(c.shape_of(input))), dtype)
+    # Places that no index has keep what is there, which is one element.
+    count = c.op("maximum", put(ones if include_self else put(ones, 0, "update"), 1, "add"), relax.const(1, dtype))
+    return c.op("divide" if "float" in dtype else "floor_divide", found, count)
+
+
+def _neutral(how: str, dtype: str) -> Any:
+    """What changes nothing by a reduction."""
+    if "float" in dtype or not math.isinf(_NEUTRAL[how]):
+        return _NEUTRAL[how]
+    return min_value(dtype).value if how == "max" else max_value(dtype).value
+
+
+@aten("index_reduce")
+def _index_reduce(c: Context, input: Any, dim: int, index: Any, source: Any, reduce: str, include_self: bool = True) -> Any:
+    axis, shape = c.axis(input, dim), c.shape_of(source)
+    rows = c.reshape(index, [c.shape_of(index)[0] if n == axis else 1 for n in range(len(shape))])
+    return _scatter(c, input, dim, c.op("broadcast_to", rows, relax.ShapeExpr(tuple(shape))), source, reduce, include_self)
 
 
 @aten("scatter_add")

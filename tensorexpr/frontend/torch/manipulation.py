@@ -114,7 +114,7 @@ def _rolled(c: Context, input: Any, shift: Any, axis: int) -> Any:
         return c.builder.emit_te(partial(_te_roll, shift=shift, axis=axis), input, primfunc_name_hint="roll")
     # What is behind `split` comes to the front: 5 elements moved by -1 are cut at 1. Of none there is nothing to move.
     split = extent - shift % extent if extent else 0
-    parts = [_sliced(c, input, axis, split, extent), _sliced(c, input, axis, 0, split)]
+    parts = [sliced(c, input, axis, split, extent), sliced(c, input, axis, 0, split)]
     return c.op("concat", parts, axis=axis) if 0 < split < extent else input
 
 
@@ -147,7 +147,7 @@ def _stack(c: Context, tensors: Sequence[Any], dim: int = 0) -> Any:
     return c.op("concat", [c.op("expand_dims", c.cast(one, c.dtype), axis=axis) for one in tensors], axis=axis)
 
 
-def _sliced(c: Context, input: Any, axis: int, begin: Any, end: Any, step: int = 1) -> Any:
+def sliced(c: Context, input: Any, axis: int, begin: Any, end: Any, step: int = 1) -> Any:
     return c.op("strided_slice", input, [axis], [begin], [end], [step])
 
 
@@ -159,7 +159,7 @@ def _slice(c: Context, input: Any, dim: int = 0, start: Any = None, end: Any = N
     begin, stop = (_inside(one, extent) for one in (begin, stop))
     if isinstance(begin, int) and begin == 0 and step == 1 and (stop is extent or stop == extent):
         return input
-    return _sliced(c, input, axis, begin, stop, step)
+    return sliced(c, input, axis, begin, stop, step)
 
 
 def _inside(place: Any, extent: Any) -> Any:
@@ -177,10 +177,10 @@ def _narrow(c: Context, input: Any, dim: int, start: Any, length: Any) -> Any:
 
 
 @aten("select", "select.int", "select_copy")
-def _select(c: Context, input: Any, dim: int, index: Any) -> Any:
+def selected(c: Context, input: Any, dim: int, index: Any) -> Any:
     axis = c.axis(input, dim)
     place = _inside(index, c.shape_of(input)[axis]) if isinstance(index, int) else index
-    return c.op("squeeze", _sliced(c, input, axis, place, place + 1), axis=[axis])
+    return c.op("squeeze", sliced(c, input, axis, place, place + 1), axis=[axis])
 
 
 @aten("split", "split.Tensor", "split_copy")
@@ -210,7 +210,7 @@ def _parts(c: Context, input: Any, axis: int, ends: Sequence[int]) -> list[Any]:
 
 @aten("unbind")
 def _unbind(c: Context, input: Any, dim: int = 0) -> Any:
-    return [_select(c, input, dim, n) for n in range(c.shape_of(input)[c.axis(input, dim)])]
+    return [selected(c, input, dim, n) for n in range(c.shape_of(input)[c.axis(input, dim)])]
 
 
 @aten("embedding")
@@ -255,7 +255,7 @@ def _slice_scatter(c: Context, input: Any, src: Any, dim: int = 0, start: Any = 
         places = np.arange(extent)[slice(start, end, step)]
         return put_along(c, input, axis, relax.const(places, "int64"), src)
     begin, stop = _inside(start or 0, extent), _inside(_TO_THE_END if end is None else end, extent)
-    parts = [_sliced(c, input, axis, 0, begin), src, _sliced(c, input, axis, stop, extent)]
+    parts = [sliced(c, input, axis, 0, begin), src, sliced(c, input, axis, stop, extent)]
     kept = [one for one in parts if c.shape_of(one)[axis] != 0]
     return c.op("concat", kept, axis=axis) if len(kept) > 1 else kept[0]
 
@@ -273,7 +273,7 @@ def _padded(c: Context, input: Any, pad: Sequence[int], mode: str, value: Any = 
     pairs = {rank - 1 - n: (pad[2 * n], pad[2 * n + 1]) for n in range(len(pad) // 2)}
     for axis, (front, back) in pairs.items():
         if front < 0 or back < 0:
-            input = _sliced(c, input, axis, max(0, -front), c.shape_of(input)[axis] - max(0, -back))
+            input = sliced(c, input, axis, max(0, -front), c.shape_of(input)[axis] - max(0, -back))
     widths = [max(0, one) for axis in range(rank) for one in pairs.get(axis, (0, 0))]
     return c.op("nn.pad", input, widths, pad_value=value, pad_mode=mode) if any(widths) else input
 
@@ -297,16 +297,6 @@ def _triu(c: Context, input: Any, diagonal: int = 0) -> Any:
     return c.op("triu", input, diagonal)
 
 
-@aten("cumsum")
-def _cumsum(c: Context, input: Any, dim: int, dtype: Any = None) -> Any:
-    return c.op("cumsum", input, axis=c.axis(input, dim), dtype=c.dtype)
-
-
-@aten("cumprod")
-def _cumprod(c: Context, input: Any, dim: int, dtype: Any = None) -> Any:
-    return c.op("cumprod", c.cast(input, c.dtype), axis=c.axis(input, dim), dtype=c.dtype)
-
-
 @aten("_linalg_det")
 def _det(c: Context, input: Any) -> Any:
     return [c.op("det", input)]  # its other results are those of the factors, for derivatives
@@ -321,53 +311,3 @@ def _meshgrid(c: Context, tensors: Sequence[Any], indexing: str = "ij") -> Any:
     whole = relax.ShapeExpr(tuple(extents[axes.index(n)] for n in range(len(axes))))
     apart = [c.reshape(one, [extents[n] if axis == axes[n] else 1 for axis in range(len(axes))]) for n, one in enumerate(tensors)]
     return [c.op("broadcast_to", one, whole) for one in apart]
-
-
-@aten("topk")
-def _topk(c: Context, input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
-    found = c.op("topk", input, k=k, axis=dim, ret_type="both", largest=largest, dtype="int64")
-    return [c.builder.emit(relax.TupleGetItem(found, n)) for n in range(2)]
-
-
-@aten("sort")
-def _sort(c: Context, input: Any, dim: int = -1, descending: bool = False) -> Any:
-    # Sorted once: values by their places agree with these also where elements are equal.
-    order = c.op("argsort", input, axis=dim, descending=descending, dtype="int64")
-    return [c.op("gather_elements", input, order, axis=c.axis(input, dim)), order]
-
-
-@aten("kthvalue")
-def _kth(c: Context, input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
-    values, order = _sort(c, input, dim)
-    return [_select(c, one, dim, k - 1) if not keepdim else _sliced(c, one, c.axis(input, dim), k - 1, k) for one in (values, order)]
-
-
-@aten("median.dim")
-def _median(c: Context, input: Any, dim: int, keepdim: bool = False) -> Any:
-    # Of an even number the lower one.
-    return _kth(c, input, (c.shape_of(input)[c.axis(input, dim)] + 1) // 2, dim, keepdim)
-
-
-@aten("median.default")
-def _median_of_all(c: Context, input: Any) -> Any:
-    return _median(c, c.op("flatten", input), 0)[0]
-
-
-@aten("searchsorted", "searchsorted.Tensor")
-def _searchsorted(c: Context, sequence: Any, value: Any, out_int32: bool = False, right: bool = False, *rest: Any) -> Any:
-    """How many of the sorted elements lie before a value."""
-    below = c.op("less_equal" if right else "less", _before(c, sequence, value), c.op("expand_dims", value, axis=c.rank(value)))
-    return c.op("sum", c.cast(below, c.dtype), axis=[-1])
-
-
-def _before(c: Context, sequence: Any, value: Any) -> Any:
-    """Sorted rows as they meet values along a last axis of their own: one row for all, or one for each row of values."""
-    return sequence if c.rank(sequence) == 1 else c.op("expand_dims", sequence, axis=c.rank(value) - 1)
-
-
-@aten("pixel_shuffle")
-def _pixel_shuffle(c: Context, input: Any, upscale_factor: int) -> Any:
-    n, channels, h, w = c.shape_of(input)
-    r = upscale_factor
-    apart = c.op("permute_dims", c.reshape(input, [n, channels // (r * r), r, r, h, w]), axes=[0, 1, 4, 2, 5, 3])
-    return c.reshape(apart, [n, channels // (r * r), h * r, w * r])

@@ -221,26 +221,3 @@ def _attention(
     elif mask is not None:
         scores = c.op("add", scores, mask)
     return c.op("matmul", c.op("nn.softmax", scores, axis=-1), value)
-
-
-@aten("upsample_nearest2d", "upsample_nearest2d.vec")
-def _nearest(c: Context, input: Any, *rest: Any) -> Any:
-    return _resized(c, input, "nearest_neighbor", "asymmetric", "floor")
-
-
-@aten("upsample_bilinear2d", "upsample_bilinear2d.vec")
-def _bilinear(c: Context, input: Any, size: Any, align_corners: bool, *rest: Any) -> Any:
-    return _resized(c, input, "linear", "align_corners" if align_corners else "half_pixel", "")
-
-
-@aten("upsample_bicubic2d", "upsample_bicubic2d.vec")
-def _bicubic(c: Context, input: Any, size: Any, align_corners: bool, *rest: Any) -> Any:
-    return _resized(c, input, "cubic", "align_corners" if align_corners else "half_pixel", "", cubic_alpha=-0.75)
-
-
-def _resized(c: Context, input: Any, method: str, mode: str, rounding: str, **more: Any) -> Any:
-    # The export has rounded scales to extents already: these are the authority.
-    size = [int(one) for one in c.result.shape[2:]]
-    return c.op(
-        "image.resize2d", input, size, layout="NCHW", method=method, coordinate_transformation_mode=mode, rounding_method=rounding, **more
-    )

@@ -58,9 +58,7 @@ class Context:
         inlined: makes the nodes of a graph that an operator takes, for a list of operands; a list of its results.
     """
 
-    def __init__(
-        self, builder: relax.BlockBuilder, size: Callable[[Any], Any], inlined: Callable[[Any, Sequence[Any]], list[Any]]
-    ) -> None:
+    def __init__(self, builder: relax.BlockBuilder, size: Callable[[Any], Any], inlined: Callable[[Any, Sequence[Any]], list[Any]]) -> None:
         self.builder = builder
         self.result: Any = None
         self.operand: Any = None

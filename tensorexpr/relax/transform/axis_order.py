@@ -1,9 +1,9 @@
-"""Where the axes of a tensor stand in another layout, whole or in blocks: the part of transposes and layout transforms that rules reason about.
+"""Where the axes of a tensor stand in another layout, whole or in blocks: what rules know of transposes and layout transforms.
 
     NCHW in NHWC      ((0, 0), (2, 0), (3, 0), (1, 0))
     NCHW in NCHW4c    ((0, 0), (1, 0), (2, 0), (3, 0), (1, 4))
 
-A place holds an axis and a size: 0 for a whole axis, or for the numbers of its blocks; otherwise that of the blocks whose elements it counts.
+A place holds an axis and a size: 0 for a whole axis, or for the numbers of its blocks; else that of the blocks whose elements it counts.
 """
 
 from __future__ import annotations
@@ -115,8 +115,10 @@ class AxisOrder:
         if not self.blocks:
             return permuted(value, [axis for axis, _ in self.places])
         own = [Var(f"i{n}", "int32") for n in range(self.ndim)]
-        parts = [own[axis] % size if size else own[axis] // self.blocks[axis] if axis in self.blocks else own[axis] for axis, size in self.places]
-        return layout_transform(value, IndexMap(tuple(own), tuple(parts)))
+        numbers = [own[axis] // self.blocks[axis] if axis in self.blocks else own[axis] for axis in range(self.ndim)]
+        return layout_transform(
+            value, IndexMap(tuple(own), tuple(own[axis] % size if size else numbers[axis] for axis, size in self.places))
+        )
 
     def out_of(self, value: Any) -> Any:
         """The tensor that a value in this layout holds."""

@@ -19,7 +19,7 @@ from ...lower.passes import ModulePass
 from ...tir.arithmetic import as_int
 from ...tir.expr import IntImm
 from ..expr import Call, Constant, RelaxExpr, Tuple, TupleGetItem, const
-from ..ops.manipulate import concat, permute_dims, reshape, split
+from ..ops.manipulate import concat, reshape, split
 from ..ops.row import ROWS, row_of
 from ..struct_info import TensorStructInfo
 from .axis_order import LAYOUT, AxisOrder, permuted

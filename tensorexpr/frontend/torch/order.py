@@ -1,0 +1,133 @@
+"""Operators on elements in their order: running sums and extrema, sorting, searching in what is sorted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from ... import relax, te
+from ...te.tensor import Tensor
+from ...tir.expr import PrimExpr
+from ...topi.scan import scanop
+from .manipulation import selected, sliced
+from .table import CONVERTERS, Context, aten
+
+
+@aten("cumsum")
+def _cumsum(c: Context, input: Any, dim: int, dtype: Any = None) -> Any:
+    return c.op("cumsum", input, axis=c.axis(input, dim), dtype=c.dtype)
+
+
+@aten("cumprod")
+def _cumprod(c: Context, input: Any, dim: int, dtype: Any = None) -> Any:
+    return c.op("cumprod", c.cast(input, c.dtype), axis=c.axis(input, dim), dtype=c.dtype)
+
+
+_Binary = Callable[[PrimExpr, PrimExpr], PrimExpr]
+
+
+def _te_running(x: Tensor, binop: _Binary, least: Callable[[str], PrimExpr], axis: int) -> Tensor:
+    """What an operation makes of all elements up to each one; `least` is what it doesn't notice."""
+    return scanop(x, binop, least(x.dtype), "T_running", axis)
+
+
+def _running(c: Context, input: Any, dim: int, binop: _Binary, least: Callable[[str], PrimExpr]) -> Any:
+    if not c.rank(input):
+        return input
+    return c.builder.emit_te(partial(_te_running, binop=binop, least=least, axis=c.axis(input, dim)), input, primfunc_name_hint="running")
+
+
+def _running_extreme(binop: _Binary, least: Callable[[str], PrimExpr]) -> Callable[..., Any]:
+    def convert(c: Context, input: Any, dim: int) -> Any:
+        values = _running(c, input, dim, binop, least)
+        # The last element that is the extreme so far: a later one that equals it takes its place, and so does each NaN.
+        if not c.rank(input):
+            return [values, c.op("zeros", relax.ShapeExpr(()), "int64")]
+        axis, shape = c.axis(input, dim), c.shape_of(input)
+        place = c.reshape(c.op("arange", 0, shape[axis], 1, dtype="int64"), [-1 if n == axis else 1 for n in range(len(shape))])
+        found = (
+            c.op("logical_or", c.op("equal", input, values), c.op("isnan", input)) if _is_float(c, input) else c.op("equal", input, values)
+        )
+        places = c.op("where", found, c.op("broadcast_to", place, relax.ShapeExpr(tuple(shape))), relax.const(0, "int64"))
+        return [values, _running(c, places, dim, te.max, te.min_value)]
+
+    return convert
+
+
+def _is_float(c: Context, value: Any) -> bool:
+    return "float" in c.dtype_of(value)
+
+
+def _or_nan(chosen: Callable[..., PrimExpr]) -> _Binary:
+    """The extreme of two, NaN if one of them is."""
+
+    def extreme(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+        if not a.dtype.startswith("float"):
+            return chosen(a, b)
+        return te.if_then_else(te.isnan(a), a, te.if_then_else(te.isnan(b), b, chosen(a, b)))
+
+    return extreme
+
+
+CONVERTERS["cummax"] = _running_extreme(_or_nan(te.max), te.min_value)
+CONVERTERS["cummin"] = _running_extreme(_or_nan(te.min), te.max_value)
+
+
+def _log_of_sum(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+    """log(exp(a) + exp(b)), whose exponentials never overflow."""
+    apart = te.max(a, b) + te.log(1 + te.exp(te.min(a, b) - te.max(a, b)))
+    return te.if_then_else(a == b, a + math.log(2), apart)  # of equal infinities there is no difference
+
+
+@aten("logcumsumexp")
+def _log_of_sums(c: Context, input: Any, dim: int) -> Any:
+    return _running(c, input, dim, _log_of_sum, te.min_value)
+
+
+@aten("topk")
+def _topk(c: Context, input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
+    found = c.op("topk", input, k=k, axis=dim, ret_type="both", largest=largest, dtype="int64")
+    return [c.builder.emit(relax.TupleGetItem(found, n)) for n in range(2)]
+
+
+@aten("sort")
+def _sort(c: Context, input: Any, dim: int = -1, descending: bool = False) -> Any:
+    # Sorted once: values by their places agree with these also where elements are equal.
+    order = c.op("argsort", input, axis=dim, descending=descending, dtype="int64")
+    return [c.op("gather_elements", input, order, axis=c.axis(input, dim)), order]
+
+
+@aten("kthvalue")
+def _kth(c: Context, input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
+    values, order = _sort(c, input, dim)
+    return [selected(c, one, dim, k - 1) if not keepdim else sliced(c, one, c.axis(input, dim), k - 1, k) for one in (values, order)]
+
+
+@aten("median.dim")
+def _median(c: Context, input: Any, dim: int, keepdim: bool = False) -> Any:
+    # Of an even number the lower one.
+    return _kth(c, input, (c.shape_of(input)[c.axis(input, dim)] + 1) // 2, dim, keepdim)
+
+
+@aten("median.default")
+def _median_of_all(c: Context, input: Any) -> Any:
+    return _median(c, c.op("flatten", input), 0)[0]
+
+
+@aten("searchsorted", "searchsorted.Tensor")
+def _searchsorted(c: Context, sequence: Any, value: Any, out_int32: bool = False, right: bool = False, *rest: Any) -> Any:
+    """How many of the sorted elements lie before a value."""
+    below = c.op("less_equal" if right else "less", _before(c, sequence, value), c.op("expand_dims", value, axis=c.rank(value)))
+    return c.op("sum", c.cast(below, c.dtype), axis=[-1])
+
+
+def _before(c: Context, sequence: Any, value: Any) -> Any:
+    """Sorted rows as they meet values along a last axis of their own: one row for all, or one for each row of values."""
+    return sequence if c.rank(sequence) == 1 else c.op("expand_dims", sequence, axis=c.rank(value) - 1)
+
+
+@aten("bucketize.Tensor")
+def _bucketize(c: Context, input: Any, boundaries: Any, out_int32: bool = False, right: bool = False) -> Any:
+    return _searchsorted(c, boundaries, input, out_int32, right)
