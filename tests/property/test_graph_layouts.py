@@ -20,6 +20,7 @@ LAYOUTS = (
 STEPS = (
     "conv", "conv", "grouped", "depthwise", "transposed", "relu", "scalar", "bias", "vector", "whole", "residual", "max_pool", "adaptive",
     "pad", "pad_channels", "concat", "halves", "thirds", "permute", "softmax", "total", "channels", "resize", "quantize",
+    "normalized", "rows", "some_channels",
 )  # fmt: skip
 
 
@@ -72,6 +73,12 @@ def stepped(step: str, x: Any, earlier: Any, outputs: int) -> Any:
             return op.subtract(x, op.mean(x, (2, 3), keepdims=True))
         case "channels":
             return op.subtract(x, op.max(x, 1, keepdims=True))
+        case "normalized":
+            return op.nn.batch_norm(x, *(op.abs(weights(c)) for _ in range(4)), 1)[0]
+        case "rows":
+            return op.strided_slice(x, [-2], [0], [h], [2])
+        case "some_channels":
+            return op.strided_slice(x, [1, 2], [1, 0], [c, h]) if c > 1 else None
         case "resize":
             return op.image.resize2d(x, (h + 1, w), method="nearest_neighbor")
         case _:
@@ -107,6 +114,8 @@ def network(steps: list[tuple[str, int]], channels: int, returns_all: bool) -> A
 @settings(deadline=None, derandomize=True, max_examples=60)
 @given(networks(), st.sampled_from(LAYOUTS), st.booleans())
 @example(([("conv", 8), ("channels", 4), ("conv", 4)], 8), LAYOUTS[0], False)
+@example(([("conv", 8), ("normalized", 4), ("rows", 4), ("conv", 4), ("some_channels", 8)], 8), LAYOUTS[0], False)
+@example(([("conv", 8), ("normalized", 4), ("rows", 4), ("conv", 4), ("some_channels", 8)], 8), LAYOUTS[6], True)
 @example(([("conv", 8), ("thirds", 4), ("conv", 6)], 4), LAYOUTS[3], True)
 @example(([("conv", 8), ("resize", 4), ("pad", 4), ("quantize", 4), ("conv", 8), ("total", 4)], 4), LAYOUTS[4], False)
 def test_layouts_of_convolutions(case: Any, layouts: tuple[str, ...], returns_all: bool) -> None:

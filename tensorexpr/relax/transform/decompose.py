@@ -44,7 +44,7 @@ def _normalized(given: dict[str, Any], info: TensorStructInfo, axes: list[int], 
     return add(found, wide(given["beta"])) if given["center"] else found
 
 
-def _for_inference(graph: Rewriter, call: Call) -> Any:
+def for_inference(graph: Rewriter, call: Call) -> Any:
     known = _given(call)
     if known is None:
         return None
@@ -99,7 +99,7 @@ def _dense(graph: Rewriter, call: Call) -> Any:
     return matmul(call.args[0], graph.emit(permute_dims(call.args[1])))
 
 
-INFERENCE: Rules = {"relax.nn.batch_norm": [_for_inference], "relax.nn.dropout": [_kept], "relax.nn.dense": [_dense]}
+INFERENCE: Rules = {"relax.nn.batch_norm": [for_inference], "relax.nn.dropout": [_kept], "relax.nn.dense": [_dense]}
 TRAINING: Rules = {
     "relax.nn.dense": [_dense],
     "relax.nn.batch_norm": [_for_training],

@@ -18,11 +18,12 @@ from typing import Any
 from ...lower.passes import ModulePass
 from ...tir.arithmetic import as_int
 from ...tir.expr import IntImm
-from ..expr import Call, Constant, RelaxExpr, Tuple, TupleGetItem, const
+from ..expr import Call, Constant, PrimValue, RelaxExpr, Tuple, TupleGetItem, const
 from ..ops.manipulate import concat, reshape, split
 from ..ops.row import ROWS, row_of
 from ..struct_info import TensorStructInfo
 from .axis_order import LAYOUT, AxisOrder, permuted
+from .decompose import for_inference
 from .identities import is_by_element, is_known
 from .rewriting import Rewriter, Rule, Rules, rule_pass
 
@@ -238,6 +239,32 @@ def _resize(graph: Rewriter, call: Call) -> Any:
     return order.out_of(Call(call.op, (value, *call.args[1:]), {**call.attrs, "axes": [order.place(int(axis)) for axis in axes]}))
 
 
+def _batch_norm(graph: Rewriter, call: Call) -> Any:
+    """`batch_norm(permute(x), ...)`; channels in blocks are scaled element by element, as there are no vectors of blocks."""
+    found = transpose(graph, call.args[0])
+    if found is None:
+        return None
+    value, order = found
+    axis = int(call.attrs["axis"]) % order.ndim
+    if axis in order.blocks:
+        return for_inference(graph, call)
+    made = graph.emit(Call(call.op, (value, *call.args[1:]), {**call.attrs, "axis": order.place(axis)}))
+    return Tuple((order.out_of(TupleGetItem(made, 0)), *(TupleGetItem(made, n) for n in (1, 2))))
+
+
+def _slice(graph: Rewriter, call: Call) -> Any:
+    """`strided_slice(permute(x), axes, ...)`."""
+    found = transpose(graph, call.args[0])
+    if found is None:
+        return None
+    value, order = found
+    axes = [as_int(one.value) for one in call.args[1].fields]
+    places = Tuple(tuple(PrimValue(order.place(axis % order.ndim)) for axis in axes if axis is not None))
+    if any(axis is None or axis % order.ndim in order.blocks for axis in axes):
+        return None
+    return order.out_of(Call(call.op, (value, places, *call.args[2:]), call.attrs))
+
+
 MERGED: Sequence[Rule] = (_one_permute,)
 CANCEL: Rules = {PERMUTE: [*MERGED, _moves_nothing], LAYOUT: [_one_layout]}
 CONCAT: Rules = {"relax.concat": [_behind_concat]}
@@ -256,6 +283,8 @@ MOVES: Rules = {
     **{name: [_in_layout] for name in ROWS if name.endswith(("_pool1d", "_pool2d", "_pool3d", ".resize2d"))},
     "relax.nn.pad": [_pad],
     "relax.image.resize": [_resize],
+    "relax.nn.batch_norm": [_batch_norm],
+    "relax.strided_slice": [_slice],
 }
 
 
