@@ -56,7 +56,16 @@ def _before(inner: Call) -> AxisOrder | None:
     if inner.op == PERMUTE:
         axes = order_of(inner)
         return None if axes is None else AxisOrder.before(axes)
-    return AxisOrder.before_map(inner.attrs["index_map"])
+    found = AxisOrder.before_map(inner.attrs["index_map"]) if _is_bare(inner) else None
+    extents = getattr(inner.args[0].struct_info, "extents", None)
+    # Blocks of 4 of which each has 3 elements are joined with gaps.
+    is_dense = extents is not None and all(size in (0, as_int(extents[n])) for n, (_, size) in enumerate(found.places if found else ()))
+    return found if is_dense else None
+
+
+def _is_bare(call: Call) -> bool:
+    """Whether a layout transform is nothing but its map."""
+    return not any(call.attrs[name] for name in ("pad_value", "axis_separators", "input_axis_separators"))
 
 
 def transpose(graph: Rewriter, arg: Any) -> tuple[Any, AxisOrder] | None:
@@ -83,15 +92,16 @@ def _one_permute(graph: Rewriter, call: Call) -> Any:
 def _one_layout(graph: Rewriter, call: Call) -> Any:
     """Blocks that are cut from what was joined or transposed, and joined from what was cut."""
     inner, index_map = graph.call(call.args[0], PERMUTE, LAYOUT), call.attrs["index_map"]
-    if inner is None:
+    if inner is None or not _is_bare(call):
         return None
     value, joined, cut = inner.args[0], _before(inner), AxisOrder.behind_map(index_map)
-    if joined is not None and cut is not None and inner.op == PERMUTE:
-        is_bare = not call.attrs["pad_value"] and not call.attrs["axis_separators"] and not call.attrs["input_axis_separators"]
-        return cut.renamed(order_of(inner) or []).into(value) if is_bare else None
     if joined is not None and cut is not None:
+        if inner.op == PERMUTE:
+            return cut.renamed(order_of(inner) or []).into(value)
         return permuted(value, [joined.places.index(one) for one in cut.places]) if joined.blocks == cut.blocks else None
-    cut, joined = AxisOrder.behind_map(inner.attrs["index_map"]) if inner.op == LAYOUT else None, AxisOrder.before_map(index_map)
+    if inner.op == PERMUTE:
+        return None
+    cut, joined = AxisOrder.behind_map(inner.attrs["index_map"]), _before(call)
     if cut is None or joined is None or not cut.fits(getattr(value.struct_info, "extents", None)):
         return None
     axes = [cut.places[joined.place(n)][0] for n in range(joined.ndim)]
@@ -117,7 +127,8 @@ def _behind_elements(graph: Rewriter, call: Call) -> Any:
     orders = [one[1] for one in found if one is not None]
     if not orders:
         return None
-    order, args = max(orders, key=lambda one: len(one.blocks)), []
+    order = max(orders, key=lambda one: len(one.blocks))
+    args: list[Any] = []
     for known, arg in zip(found, call.args, strict=True):
         new = known[0] if known is not None and known[1] == order else _turned(graph, arg, order)
         if new is None:

@@ -94,6 +94,7 @@ def test_layout_transforms_that_cancel() -> None:
         (lambda x: op.permute_dims(plain(x), (0, 2, 3, 1)), (1, 2, 2, 3, 4), "layout_transform"),
         (lambda x: blocks(op.permute_dims(x, (0, 3, 1, 2))), (1, 2, 3, 8), "layout_transform"),
         (lambda x: blocks(op.permute_dims(x, (0, 3, 1, 2)), pad_value=2.0), (1, 2, 3, 6), "permute_dims layout_transform"),
+        (lambda x: op.exp(plain(x)), (1, 2, 2, 3, 3), "layout_transform exp"),  # with gaps
         (lambda x: op.sum(plain(x), 1, keepdims=True), (1, 2, 2, 3, 4), "layout_transform sum"),
         (lambda x: op.sum(plain(x), (1, 3)), (1, 2, 2, 3, 4), "sum"),
     ):
