@@ -46,7 +46,7 @@ def _running_extreme(binop: _Binary, least: Callable[[str], PrimExpr]) -> Callab
         if not c.rank(input):
             return [values, c.op("zeros", relax.ShapeExpr(()), "int64")]
         axis, shape = c.axis(input, dim), c.shape_of(input)
-        place = c.reshape(c.op("arange", 0, shape[axis], 1, dtype="int64"), [-1 if n == axis else 1 for n in range(len(shape))])
+        place = c.reshape(c.op("arange", 0, shape[axis], 1, dtype="int64"), [extent if n == axis else 1 for n, extent in enumerate(shape)])
         found = (
             c.op("logical_or", c.op("equal", input, values), c.op("isnan", input)) if _is_float(c, input) else c.op("equal", input, values)
         )
