@@ -37,12 +37,6 @@ def _fields(c: Context, whole: Any, wanted: Sequence[Any]) -> list[Any]:
     return found
 
 
-def _tensors(where: str, values: Sequence[Any]) -> None:
-    for one in values:
-        if not isinstance(one, relax.Expr):
-            raise TypeMismatchError(f"{where} goes from turn to turn with tensors, not with the number {one}; use torch.tensor({one})")
-
-
 @aten("cond")
 def _cond(c: Context, condition: Any, yes: Any, no: Any, operands: Sequence[Any] = ()) -> Any:
     wanted = c.result
@@ -71,9 +65,15 @@ class _Turns:
 
     Args:
         states, others: what goes from turn to turn, and what stays.
+
+    Raises:
+        TypeMismatchError: for a state that is a number, whose value only a run would know.
     """
 
     def __init__(self, c: Context, states: Sequence[Any], others: Sequence[Any]) -> None:
+        for one in states:
+            if not isinstance(one, relax.Expr):
+                raise TypeMismatchError(f"a loop goes from turn to turn with tensors, not with the number {one}; use torch.tensor({one})")
         self._c, self._others = c, others
         self.number = relax.Var("turn", relax.TensorStructInfo((), "int64"))
         self.states = [relax.Var(c.builder.get_unique_name("state"), one.struct_info) for one in states]
@@ -109,7 +109,6 @@ class _Turns:
 @aten("while_loop")
 def _while_loop(c: Context, condition: Any, body: Any, carried: Sequence[Any], additional: Sequence[Any] = ()) -> Any:
     wanted, turns = c.result, _Turns(c, carried, additional)
-    _tensors("while_loop", carried)
 
     def asked(states: Sequence[Any], others: Sequence[Any]) -> Any:
         (found,) = c.inlined(condition, [*states, *others])
@@ -125,7 +124,6 @@ def _while_loop(c: Context, condition: Any, body: Any, carried: Sequence[Any], a
 @aten("scan")
 def _scan(c: Context, combine: Any, init: Sequence[Any], xs: Sequence[Any], additional: Sequence[Any] = ()) -> Any:
     wanted, turns = c.result, _Turns(c, init, [*xs, *additional])
-    _tensors("scan", init)
     (length,) = {c.shape_of(one)[0] for one in xs}
 
     def turn() -> Sequence[Any]:
