@@ -6,13 +6,18 @@ memoised. Integer division, remainder, minimum and maximum are functions of our 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
 from ..tir.expr import Add, FloorDiv, FloorMod, IntImm, Max, Min, Mul, PrimExpr, Sub
 
 _FUNCTIONS: dict[type[PrimExpr], str] = {FloorDiv: "FloorDiv", FloorMod: "FloorMod", Min: "Minimum", Max: "Maximum"}
-_NODES: dict[str, type[PrimExpr]] = {name: kind for kind, name in _FUNCTIONS.items()}
+# Ours, and those that PyTorch has for sizes, whose operands aren't negative.
+_NODES: dict[str, Any] = {
+    **{name: kind for kind, name in _FUNCTIONS.items()},
+    **{"Mod": FloorMod, "PythonMod": FloorMod, "CleanDiv": FloorDiv, "Max": Max, "Min": Min},
+}
 _MEMO_SIZE = 4096
 
 
@@ -21,7 +26,7 @@ def functions() -> dict[str, Any]:
     """Our sympy functions by name: uninterpreted, integer valued."""
     import sympy
 
-    return {name: sympy.Function(name, integer=True) for name in _NODES}
+    return {name: sympy.Function(name, integer=True) for name in _FUNCTIONS.values()}
 
 
 class Translation:
@@ -72,9 +77,9 @@ class Translation:
         if found.is_Mul:
             # Constants last, as everywhere in arith.
             return self._joined(Mul, sorted(found.args, key=lambda factor: factor.is_Integer), dtype)
-        return _NODES[found.func.__name__](*(self.from_sympy(arg, dtype) for arg in found.args))
+        return self._joined(_NODES[found.func.__name__], list(found.args), dtype)
 
-    def _joined(self, op: type[Add] | type[Mul], args: list[Any], dtype: str) -> PrimExpr:
+    def _joined(self, op: Callable[[PrimExpr, PrimExpr], PrimExpr], args: list[Any], dtype: str) -> PrimExpr:
         total = self.from_sympy(args[0], dtype)
         for arg in args[1:]:
             total = op(total, self.from_sympy(arg, dtype))

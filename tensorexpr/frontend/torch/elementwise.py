@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ... import relax
+from ...errors import DeclarationError
 from ...te.declare import compute
 from ...te.tensor import Tensor
 from ...tir import intrin
@@ -93,6 +94,17 @@ def _comparison(name: str) -> Callable[..., Any]:
     return convert
 
 
+def _extreme_number(name: str) -> Callable[..., Any]:
+    """Of two numbers; of one and a NaN it is the number."""
+
+    def convert(c: Context, input: Any, other: Any) -> Any:
+        a, b = c.cast(input, c.dtype), c.cast(other, c.dtype)
+        found = c.op(name, a, b)
+        return c.op("where", c.op("isnan", a), b, c.op("where", c.op("isnan", b), a, found)) if "float" in c.dtype else found
+
+    return convert
+
+
 def _logical(name: str) -> Callable[..., Any]:
     return lambda c, input, other: c.op(name, c.cast(input, "bool"), c.cast(other, "bool"))
 
@@ -102,6 +114,7 @@ CONVERTERS.update({name: _of_any(here) for name, here in _OF_ANY.items()})
 CONVERTERS.update({name: _arithmetic(here) for name, here in _ARITHMETIC.items()})
 CONVERTERS.update({name: _comparison(here) for name, here in _COMPARISONS.items()})
 CONVERTERS.update({name: _logical(name) for name in _LOGICAL})
+CONVERTERS.update({"fmin": _extreme_number("minimum"), "fmax": _extreme_number("maximum")})
 
 
 @aten("add")
@@ -228,6 +241,16 @@ def _relu6(c: Context, input: Any) -> Any:
 @aten("leaky_relu")
 def _leaky_relu(c: Context, input: Any, negative_slope: float = 0.01) -> Any:
     return c.op("nn.leakyrelu", input, alpha=negative_slope)
+
+
+@aten("rrelu_with_noise_functional", "rrelu_with_noise")
+def _random_slope(
+    c: Context, input: Any, noise: Any, lower: float = 0.125, upper: float = 1 / 3, training: bool = False, *rest: Any
+) -> Any:
+    if training:
+        raise DeclarationError("slopes are drawn at random in training; export the module in evaluation mode, with module.eval()")
+    found = c.op("nn.leakyrelu", input, alpha=(lower + upper) / 2)
+    return [found, None] if isinstance(c.result, (list, tuple)) else found
 
 
 @aten("gelu")

@@ -84,7 +84,7 @@ def from_exported_program(
 def converter_of(target: Any, own: Mapping[str, Converter]) -> Converter | None:
     """The converter of an operator of PyTorch, or None."""
     name = str(target).removeprefix("aten.")
-    plain_name = name.partition(".")[0]
+    plain_name = name.rpartition(".")[0]  # "add" of "add.Tensor", "prims.expm1" of "prims.expm1.default"
     return own.get(name) or own.get(plain_name) or CONVERTERS.get(name) or CONVERTERS.get(plain_name)
 
 

@@ -86,8 +86,13 @@ def _copy(c: Context, input: Any, src: Any, *rest: Any) -> Any:
 
 
 @aten("repeat")
-def _repeat(c: Context, input: Any, repeats: Sequence[int]) -> Any:
-    return c.op("tile", input, repeats=list(repeats))
+def _repeat(c: Context, input: Any, repeats: Sequence[Any]) -> Any:
+    if not any(isinstance(one, PrimExpr) for one in repeats):
+        return c.op("tile", input, repeats=list(repeats))
+    shape = [1] * (len(repeats) - c.rank(input)) + c.shape_of(input)
+    apart = c.reshape(input, [part for extent in shape for part in (1, extent)])
+    whole = relax.ShapeExpr(tuple(part for pair in zip(repeats, shape, strict=True) for part in pair))
+    return c.reshape(c.op("broadcast_to", apart, whole), c.sizes)
 
 
 @aten("flip")
@@ -271,11 +276,24 @@ def _padded(c: Context, input: Any, pad: Sequence[int], mode: str, value: Any = 
     """There the last axis comes first; a negative width cuts."""
     rank = c.rank(input)
     pairs = {rank - 1 - n: (pad[2 * n], pad[2 * n + 1]) for n in range(len(pad) // 2)}
+    for axis in [axis for axis, pair in pairs.items() if any(isinstance(one, PrimExpr) for one in pair)]:
+        if mode != "constant":
+            raise DeclarationError(f"as many elements as a size says are added with a constant, not by mode {mode!r}")
+        front, back = pairs.pop(axis)
+        input = _widened(c, input, axis, front, back, value)
     for axis, (front, back) in pairs.items():
         if front < 0 or back < 0:
             input = sliced(c, input, axis, max(0, -front), c.shape_of(input)[axis] - max(0, -back))
     widths = [max(0, one) for axis in range(rank) for one in pairs.get(axis, (0, 0))]
     return c.op("nn.pad", input, widths, pad_value=value, pad_mode=mode) if any(widths) else input
+
+
+def _widened(c: Context, input: Any, axis: int, front: Any, back: Any, value: Any) -> Any:
+    """`input` with elements of a value before and behind it, as many as sizes say that only a run knows."""
+    dtype, shape = c.dtype_of(input), c.shape_of(input)
+    filler = relax.const(value or 0, dtype)
+    made = [c.op("full", relax.ShapeExpr((*shape[:axis], one, *shape[axis + 1 :])), filler, dtype=dtype) for one in (front, back)]
+    return c.op("concat", [made[0], input, made[1]], axis=axis)
 
 
 def _by_mode(mode: str) -> Callable[..., Any]:

@@ -145,7 +145,7 @@ def _pool(name: str, rank: int) -> Callable[..., Any]:
     def convert(
         c: Context, input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, *rest: Any
     ) -> Any:  # max: dilation, ceil_mode; avg: ceil_mode, count_include_pad, divisor_override
-        is_max = name == "max_pool"
+        is_max, factor = name == "max_pool", 1.0
         window = _sizes(kernel_size, rank)
         # No stride, or an empty list: windows lie side by side.
         steps = _sizes(stride, rank) if stride else window
@@ -154,8 +154,11 @@ def _pool(name: str, rank: int) -> Callable[..., Any]:
             options |= {"dilation": _sizes(rest[0] if rest else 1, rank), "ceil_mode": bool(rest[1]) if len(rest) > 1 else False}
         else:
             options |= {"ceil_mode": bool(rest[0]) if rest else False, "count_include_pad": bool(rest[1]) if len(rest) > 1 else True}
-            if len(rest) > 2 and rest[2] is not None:
-                raise DeclarationError("a mean over windows is divided by their sizes; divisor_override has no counterpart")
+            divisor = rest[2] if len(rest) > 2 else None
+            if divisor is not None and options["ceil_mode"]:
+                raise DeclarationError("windows past the border are divided by the elements that they have, not by divisor_override")
+            if divisor is not None:  # all windows have as many elements then, those of the border counted
+                factor, options["count_include_pad"] = math.prod(window) / divisor, True
         has_batch = c.rank(input) == rank + 2
         given = input if has_batch else c.op("expand_dims", input, axis=0)
         if is_max and 1 in c.picked:
@@ -165,7 +168,8 @@ def _pool(name: str, rank: int) -> Callable[..., Any]:
             plane = relax.const(math.prod(c.shape_of(given)[2:]), "int64")
             results = [values, c.op("floor_mod", places, plane)]
         else:
-            results = [c.op(f"nn.{name}{rank}d", given, pool_size=window, **options), None]
+            found = c.op(f"nn.{name}{rank}d", given, pool_size=window, **options)
+            results = [found if factor == 1 else c.op("multiply", found, relax.const(factor, c.dtype_of(found))), None]
         if not has_batch:
             results = [one if one is None else c.op("squeeze", one, axis=[0]) for one in results]
         return results if isinstance(c.result, (list, tuple)) else results[0]
@@ -189,6 +193,43 @@ def _adaptive(rank: int) -> Callable[..., Any]:
 
 
 CONVERTERS.update({f"{prefix}adaptive_avg_pool{rank}d": _adaptive(rank) for rank in (1, 2, 3) for prefix in ("", "_")})
+
+
+def _adaptive_max(rank: int) -> Callable[..., Any]:
+    def convert(c: Context, input: Any, output_size: Any) -> Any:
+        if 1 in c.picked:
+            raise DeclarationError("the places of maxima over adaptive windows have no counterpart; max_pool2d gives its own")
+        sizes = [extent if one is None else one for one, extent in zip(output_size, c.shape_of(input)[-rank:], strict=True)]
+        has_batch = c.rank(input) == rank + 2
+        found = c.op(f"nn.adaptive_max_pool{rank}d", input if has_batch else c.op("expand_dims", input, axis=0), output_size=sizes)
+        return [found if has_batch else c.op("squeeze", found, axis=[0]), None]
+
+    return convert
+
+
+CONVERTERS.update({f"adaptive_max_pool{rank}d": _adaptive_max(rank) for rank in (1, 2, 3)})
+
+
+@aten("_trilinear")
+def _trilinear(
+    c: Context, a: Any, b: Any, d: Any, new_a: Sequence[int], new_b: Sequence[int], new_d: Sequence[int], summed: Sequence[int], *rest: Any
+) -> Any:
+    """A sum of products of three tensors, each with new axes where the others have theirs."""
+    spread = []
+    for value, axes in ((a, new_a), (b, new_b), (d, new_d)):
+        for axis in sorted(axes):
+            value = c.op("expand_dims", value, axis=axis)
+        spread.append(value)
+    return c.op("sum", c.op("multiply", c.op("multiply", spread[0], spread[1]), spread[2]), axis=list(summed))
+
+
+@aten("addbmm")
+def _addbmm(c: Context, input: Any, batch1: Any, batch2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
+    total = c.op("sum", c.op("matmul", batch1, batch2), axis=[0])
+    scaled = [
+        one if factor == 1 else c.op("multiply", one, relax.const(factor, c.dtype)) for one, factor in ((input, beta), (total, alpha))
+    ]
+    return c.op("add", *scaled) if beta else scaled[1]
 
 
 @aten("prelu", "_prelu_kernel")

@@ -112,18 +112,16 @@ class Context:
         return axis % max(1, self.rank(value))
 
     def cast(self, value: Any, dtype: str) -> Any:
-        """A tensor with elements of a dtype; a number as a constant of it."""
+        """A tensor with elements of a dtype; a number as a constant of it, and a size that only a run knows as a tensor."""
+        if isinstance(value, PrimExpr):
+            value = self.op("squeeze", self.op("shape_to_tensor", relax.ShapeExpr((value,))))
         if not isinstance(value, relax.Expr):
-            return relax.const(value if not isinstance(value, PrimExpr) else _no_constant(value), dtype)
+            return relax.const(value, dtype)
         return value if self.dtype_of(value) == dtype else self.op("astype", value, dtype=dtype)
 
     def reshape(self, value: Any, shape: Sequence[Any]) -> Any:
         """The same elements under another shape."""
         return self.op("reshape", value, relax.ShapeExpr(tuple(shape)))
-
-
-def _no_constant(value: PrimExpr) -> Any:
-    raise TypeMismatchError(f"the size {value} is used as a number of a tensor, which only constants can be; export with a fixed size")
 
 
 def plain(value: Any) -> Any:

@@ -102,6 +102,12 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "buckets": (lambda x: (torch.bucketize(x, torch.tensor([-1.0, 0.0, 1.0])), torch.bucketize(x, TIES[0].sort()[0], right=True)), (X,)),
     "joined": (lambda x, y: [scattered(x, y, how, own) for how in REDUCTIONS for own in (True, False)], (X, Y)),
     "joined integers": (lambda x, y: [scattered(x, y, how, False) for how in ("mean", "amax", "amin")], ((X * 9).long(), (Y * 9).long())),
+    "adaptive maxima": (lambda x: (F.adaptive_max_pool2d(x, (2, 3)), *(F.adaptive_max_pool1d(one, 2) for one in (x[0], x[0, 0]))), (IMAGE,)),
+    "a stated divisor": (lambda x: F.avg_pool2d(x, 2, padding=1, divisor_override=3), (IMAGE,)),
+    "three factors": (lambda x, y, w: F.bilinear(x, y, w, w[:, 0, 0]), (X, Y, numbers(2, 4, 4))),
+    "sums of batches": (lambda x, y: torch.addbmm(x, y, y.mT, beta=0.5, alpha=2), (numbers(3, 3), numbers(2, 3, 4))),
+    "slopes that would be random": (lambda x: F.rrelu(x), (X,)),
+    "numbers before NaN": (lambda x, y: (torch.fmin(x, y), torch.fmax(y, x), torch.fmax(x.int(), x[:, :1].int())), (X, TIES[1])),
     "joined rows": (lambda x, y: x.index_reduce(0, torch.tensor([2, 0, 2]), y, "mean"), (X, Y)),
 }  # fmt: skip
 
@@ -121,3 +127,14 @@ def test_a_recurrent_layer_runs() -> None:
     module, args = RECURRENT["lstm with a state"]
     machine = relax.VirtualMachine(relax.build(from_exported_program(exported(module, *args, strict=False)), "llvm"))
     compare(machine["main"](*(one.numpy() for one in args)), module, args)
+
+
+def test_sizes_that_only_a_run_knows() -> None:
+    def function(x: Any) -> Any:
+        n = x.shape[0]
+        return x.repeat(1, n) * n, F.pad(x, (n % 3, 1), value=2.0), x / n
+
+    mod = from_exported_program(exported(Wrapped(function), X, dynamic_shapes=(({0: torch.export.Dim("n", min=2, max=9)},),)))
+    for rows in (3, 4):
+        x = numbers(rows, 4)
+        compare(Evaluator(mod)("main", x.numpy()), Wrapped(function), (x,))
