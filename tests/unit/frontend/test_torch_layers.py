@@ -102,7 +102,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "buckets": (lambda x: (torch.bucketize(x, torch.tensor([-1.0, 0.0, 1.0])), torch.bucketize(x, TIES[0].sort()[0], right=True)), (X,)),
     "joined": (lambda x, y: [scattered(x, y, how, own) for how in REDUCTIONS for own in (True, False)], (X, Y)),
     "joined integers": (lambda x, y: [scattered(x, y, how, False) for how in ("mean", "amax", "amin")], ((X * 9).long(), (Y * 9).long())),
-    "adaptive maxima": (lambda x: (F.adaptive_max_pool2d(x, (2, 3)), *(F.adaptive_max_pool1d(one, 2) for one in (x[0], x[0, 0]))), (IMAGE,)),
+    "adaptive maxima": (lambda x: (F.adaptive_max_pool2d(x, (2, 3)), *(F.adaptive_max_pool1d(y, 2) for y in (x[0], x[0, 0]))), (IMAGE,)),
     "a stated divisor": (lambda x: F.avg_pool2d(x, 2, padding=1, divisor_override=3), (IMAGE,)),
     "three factors": (lambda x, y, w: F.bilinear(x, y, w, w[:, 0, 0]), (X, Y, numbers(2, 4, 4))),
     "sums of batches": (lambda x, y: torch.addbmm(x, y, y.mT, beta=0.5, alpha=2), (numbers(3, 3), numbers(2, 3, 4))),
