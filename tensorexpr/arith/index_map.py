@@ -111,6 +111,10 @@ class IndexMap:
                 final.append(_index(item, initial, index_dtype))
         return IndexMap(initial, tuple(final), inverse_index_map), separators
 
+    def structural_bound_parts(self) -> tuple[tuple[Any, ...], tuple[Var, ...], tuple[Any, ...]]:
+        """What equality takes a map to be: indices that it binds, and what stands for them."""
+        return (), self.initial_indices, (self.final_indices,)
+
     @cached_property
     def free_variables(self) -> tuple[Var, ...]:
         """The variables of the new indices that are no indices themselves, each once."""

@@ -98,6 +98,8 @@ class Comparison:
             case Mapping():
                 return isinstance(b, Mapping) and self._mapping(a, b)
         if hasattr(a, "__dataclass_fields__") and type(a) is type(b):  # Range, types
+            if hasattr(a, "structural_bound_parts"):
+                return self._node(a, b)
             return self._push(tuple(getattr(a, n) for n in field_names(type(a))), tuple(getattr(b, n) for n in field_names(type(a))))
         if type(a) is type(b) and hasattr(a, "numpy"):
             return a is b or array_key(a) == array_key(b)

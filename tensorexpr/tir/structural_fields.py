@@ -64,7 +64,10 @@ def bound_parts(node: Any) -> tuple[tuple[Any, ...], tuple[Var, ...], tuple[Any,
         case Stmt():
             own = parts(node)
             return (_rest(node, own.defines), own.defines, own.bodies) if own.defines else None
-    return None
+    # Of rows above this one: maps of indices.
+    said = getattr(node, "structural_bound_parts", None)
+    found: tuple[tuple[Any, ...], tuple[Var, ...], tuple[Any, ...]] | None = None if said is None else said()
+    return found
 
 
 def _mentions(dom: Range, own: set[Var]) -> bool:

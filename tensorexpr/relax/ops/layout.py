@@ -73,7 +73,8 @@ def layout_transform(
     given = index_map if isinstance(index_map, IndexMap) else IndexMap.from_func(index_map, tensor(x, "x").ndim, index_dtype="int64")
     value = pad_value.value if isinstance(pad_value, PrimValue) else pad_value
     number = getattr(value, "value", value)
-    made: Call = _layout_transform(x, given, number, axis_separators, input_axis_separators)
+    # An empty list is none, as scripts of TVM's write it.
+    made: Call = _layout_transform(x, given, number, axis_separators or None, input_axis_separators or None)
     return made
 
 
