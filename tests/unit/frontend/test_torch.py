@@ -378,9 +378,6 @@ def test_what_cannot_be_read_is_said() -> None:
         from_exported_program(exported(Wrapped(lambda x: torch.fft.fft(x).abs() + torch.linalg.inv(x[:, :3]).sum()), X))
     with pytest.raises(TypeMismatchError, match="complex64"):
         from_exported_program(exported(Wrapped(lambda x: x * 2), torch.complex(X, X)))
-    choice = Wrapped(lambda x: torch.cond(x.sum() > 0, lambda y: y + 1, lambda y: y - 1, (x,)))
-    with pytest.raises(DeclarationError, match="without a converter: cond;"):
-        from_exported_program(torch.export.export(choice, (torch.ones(2),)))
     with pytest.raises(DeclarationError, match="evaluation mode"):
         norm = torch.nn.BatchNorm1d(4).train()
         from_exported_program(torch.export.export(norm, (X,)))

@@ -200,3 +200,15 @@ def test_variables_as_keys_count_by_what_they_are_bound_to() -> None:
 
     one, other = func("x", "y"), func("z", "a")
     assert tir.structural_equal(one, other) and tir.structural_hash(one) == tir.structural_hash(other)
+
+
+def test_maps_of_indices_by_what_they_do() -> None:
+    maps = [
+        tir.IndexMap.from_func(one)
+        for one in (lambda i, j: [j // 4, i, j % 4], lambda a, b: [b // 4, a, b % 4], lambda i, j: [i // 4, j, i % 4])
+    ]
+    check(maps[0], maps[1], True)
+    check(maps[0], maps[2], False)
+    assert tir.structural_hash(maps[0]) == tir.structural_hash(maps[1]) != tir.structural_hash(maps[2])
+    wide = tir.IndexMap.from_func(lambda i, j: [j // 4, i, j % 4], index_dtype="int64")
+    check(maps[0], wide, False)
