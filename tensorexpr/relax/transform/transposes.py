@@ -166,7 +166,7 @@ def _behind_scales(graph: Rewriter, call: Call) -> Any:
         return None  # of blocks, with the axes of the data
     value, order = found
     axis = int(call.attrs["axis"]) % order.ndim
-    if axis in order.blocks and any(one.ndim for one in scales):  # type: ignore[attr-defined]
+    if axis in order.blocks and any(one.ndim for one in scales):
         return None
     return order.out_of(Call(call.op, (value, *call.args[1:]), {**call.attrs, "axis": order.place(axis)}))
 
@@ -270,7 +270,7 @@ def _slice(graph: Rewriter, call: Call) -> Any:
         return None
     value, order = found
     axes = [as_int(one.value) for one in call.args[1].fields]
-    places = Tuple(tuple(PrimValue(order.place(axis % order.ndim)) for axis in axes if axis is not None))
+    places = Tuple(tuple(PrimValue(order.place(axis % order.ndim)) for axis in axes if axis is not None))  # type: ignore[arg-type]
     if any(axis is None or axis % order.ndim in order.blocks for axis in axes):
         return None
     return order.out_of(Call(call.op, (value, places, *call.args[2:]), call.attrs))
