@@ -7,6 +7,7 @@ the module, as `relax.op.loop` takes it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from ... import relax
@@ -46,7 +47,7 @@ def _cond(c: Context, condition: Any, yes: Any, no: Any, operands: Sequence[Any]
         raise DeclarationError("a branch by sizes is taken by one comparison of two of them; export with fixed sizes, or compare tensors")
     if c.rank(condition):
         condition = c.reshape(condition, [])
-    branches = [_sequence(c, lambda graph=one: c.inlined(graph, operands)) for one in (yes, no)]
+    branches = [_sequence(c, partial(c.inlined, one, operands)) for one in (yes, no)]
     return _fields(c, c.builder.emit(relax.If(condition, *branches)), wanted)
 
 
@@ -95,7 +96,8 @@ class _Turns:
         """
         c = self._c
         body = relax.Function((self.number, *self.states, *self._inside), _sequence(c, make))
-        after = body.ret_struct_info.fields[1:]
+        returned: Any = body.ret_struct_info
+        after = returned.fields[1:]
         for state, info in zip(self.states, after, strict=False):
             if info != state.struct_info:
                 raise TypeMismatchError(f"a state of the loop is {state.struct_info}, and after a turn {info}")

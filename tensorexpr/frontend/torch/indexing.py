@@ -8,6 +8,7 @@ from typing import Any
 
 from ... import relax
 from ...errors import DeclarationError
+from ...tir.arithmetic import as_int
 from ...tir.expr import PrimExpr
 from ...tir.intrin import max_value, min_value
 from .table import Context, aten
@@ -158,7 +159,7 @@ def _neutral(how: str, dtype: str) -> Any:
     """What changes nothing by a reduction."""
     if "float" in dtype or not math.isinf(_NEUTRAL[how]):
         return _NEUTRAL[how]
-    return min_value(dtype).value if how == "max" else max_value(dtype).value
+    return as_int(min_value(dtype) if how == "max" else max_value(dtype))
 
 
 @aten("index_reduce")

@@ -105,7 +105,7 @@ def test_what_is_said_of_functions() -> None:
 
 
 def test_branches_of_torchscript() -> None:
-    @torch.jit.script  # type: ignore[misc]
+    @torch.jit.script  # type: ignore[untyped-decorator]
     def chosen(x: torch.Tensor) -> torch.Tensor:
         return x * 2 if bool(x.sum() > 0) else x - 1
 

@@ -53,7 +53,8 @@ RECURRENT: dict[str, tuple[Any, tuple[Any, ...]]] = {
 def test_recurrent_layers(name: str, keeps: bool) -> None:
     module, args = RECURRENT[name]
     mod = from_exported_program(exported(module, *args, strict=False), keep_params_as_input=keeps)
-    values = [str(getattr(one.value, "op", "")) for one in mod["main"].body.bindings()]
+    func: Any = mod["main"]
+    values = [str(getattr(one.value, "op", "")) for one in func.body.bindings()]
     steps = sum(one.endswith("_steps") for one in values)
     assert steps == (0 if name == "cells" else 2 if getattr(module, "num_layers", 1) == 2 else 1)
     params = mod["main"].attrs["params"] if keeps else []
