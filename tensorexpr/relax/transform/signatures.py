@@ -12,9 +12,9 @@ from typing import Any
 from ...dataclass import dataclass, replace
 from ...lower.passes import ModulePass
 from ...tir.function import GlobalVar, IRModule
-from ..analysis import definable_tir_vars_in_struct_info, free_symbolic_vars, remove_all_unused
+from ..analysis import definable_tir_vars_in_struct_info, derive_call_ret_struct_info, free_symbolic_vars, remove_all_unused
 from ..expr import Call, Function, SeqExpr, Tuple, TupleGetItem, Var
-from ..struct_info import TupleStructInfo
+from ..struct_info import FuncStructInfo, TupleStructInfo
 from ..visitor import Mutator, walk
 from .canonicalize import canonical
 from .passes import graph_pass
@@ -45,7 +45,9 @@ class _Calls(Rewriter):
         if change is None or any(expr is one for one in self._made):
             return expr
         args = [self.leaf(arg) for arg in change.args(expr.args)]
-        self._made.append(Call(expr.op, args, expr.attrs, expr.sinfo_args, change.func.ret_struct_info))
+        new, info = Call(expr.op, args, expr.attrs, expr.sinfo_args, change.func.ret_struct_info), change.func.struct_info
+        # In the caller's symbols.
+        self._made.append(new.with_struct_info(derive_call_ret_struct_info(info, new)) if isinstance(info, FuncStructInfo) else new)
         return change.result(self._made[-1])
 
 

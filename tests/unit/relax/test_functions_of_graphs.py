@@ -132,6 +132,19 @@ def test_a_parameter_that_alone_tells_a_symbol_stays() -> None:
     assert relax.analysis.well_formed(made)
 
 
+def test_calls_of_functions_with_fewer_parameters_keep_their_own_symbols() -> None:
+    m, k = Var("m", "int64"), Var("k", "int64")
+    bb, x = relax.BlockBuilder(), relax.Var("x", tensor(m))
+    with bb.function("inner", [x, relax.Var("size", relax.PrimStructInfo(value=m))], private=True):
+        bb.emit_func_output(bb.emit(op.exp(x)))
+    a = relax.Var("a", tensor(k))
+    with bb.function("main", [a]):
+        bb.emit_func_output(bb.emit(relax.Call(bb.get().get_global_var("inner"), [a, relax.PrimValue(k)])))
+    made: Any = RemoveUnusedParameters()(bb.get())
+    assert relax.analysis.well_formed(made) and len(made["inner"].params) == 1
+    assert made["main"].ret_struct_info == tensor(k)
+
+
 def test_symbols_of_casts_are_the_extents_that_are_known() -> None:
     made = CanonicalizeBindings()(programs.Casts)
     text = made.script()
