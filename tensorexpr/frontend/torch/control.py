@@ -126,13 +126,13 @@ def _while_loop(c: Context, condition: Any, body: Any, carried: Sequence[Any], a
 @aten("scan")
 def _scan(c: Context, combine: Any, init: Sequence[Any], xs: Sequence[Any], additional: Sequence[Any] = ()) -> Any:
     wanted, turns = c.result, _Turns(c, init, [*xs, *additional])
-    (length,) = {c.shape_of(one)[0] for one in xs}
+    length = c.cast(c.shape_of(xs[0])[0], "int64")
 
     def turn() -> Sequence[Any]:
         rows = [c.op("take", one, turns.number, axis=0) for one in turns.others[: len(xs)]]
         return relax.const(True, "bool"), *c.inlined(combine, [*turns.states, *rows, *turns.others[len(xs) :]])
 
-    return turns.taken(init, turn, wanted, trip_count=relax.const(length, "int64"))
+    return turns.taken(init, turn, wanted, trip_count=length)
 
 
 @aten("map_impl")

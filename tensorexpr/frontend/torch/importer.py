@@ -265,7 +265,7 @@ class _Importer:
         # Sizes are taken from what the export knows of them, whatever operators they came by.
         if isinstance(found, _torch().SymBool):
             # Most are checks, which the export has made; a branch takes the others.
-            if any("cond" in str(user.target) for user in node.users):
+            if any(isinstance(user.target, _torch()._ops.HigherOrderOperator) for user in node.users):
                 self._values[node] = control.of_relation(self._context, found.node.expr, self._of_sympy)
             return
         if is_size or isinstance(found, int):

@@ -89,6 +89,14 @@ def test_branches_by_sizes() -> None:
         compare(Evaluator(mod)("main", x.numpy()), module, (x,))
 
 
+def test_scans_of_as_many_rows_as_a_run_has() -> None:
+    module = Wrapped(lambda x, h: control.scan(lambda a, row: (a + row, a * row), h, x, dim=0))
+    program = exported(module, numbers(6, 2), numbers(2), dynamic_shapes=(({0: torch.export.Dim("n", min=2)}, None),))
+    for rows in (3, 6):
+        args = numbers(rows, 2), numbers(2)
+        compare(Evaluator(from_exported_program(program))("main", *(one.numpy() for one in args)), module, args)
+
+
 def test_weights_of_branches_may_stay_parameters() -> None:
     mod = from_exported_program(exported(Holds(either), X, Y), keep_params_as_input=True)
     assert [one.name_hint for one in mod["main"].params][2:4] == ["p_linear_weight", "p_linear_bias"]
