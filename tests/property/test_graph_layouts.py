@@ -111,7 +111,7 @@ def network(steps: list[tuple[str, int]], channels: int, returns_all: bool) -> A
     return bb.get()
 
 
-@settings(deadline=None, derandomize=True, max_examples=40)
+@settings(deadline=None, derandomize=True, max_examples=25)
 @given(networks(), st.sampled_from(LAYOUTS), st.booleans())
 @example(([("conv", 8), ("channels", 4), ("conv", 4)], 8), LAYOUTS[0], False)
 @example(([("conv", 8), ("normalized", 4), ("rows", 4), ("conv", 4), ("some_channels", 8)], 8), LAYOUTS[0], False)
