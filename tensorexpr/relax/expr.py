@@ -179,6 +179,9 @@ class Tuple(RelaxExpr):
     def _derived(self) -> StructInfo:
         return TupleStructInfo(tuple(one.struct_info for one in self.fields))
 
+    def _operands(self) -> Sequence[Any]:
+        return self.fields
+
     def __getitem__(self, index: Any) -> Any:
         return self.fields[index]
 
@@ -192,6 +195,9 @@ class TupleGetItem(RelaxExpr):
 
     tuple_value: RelaxExpr
     index: int
+
+    def _operands(self) -> Sequence[Any]:
+        return (self.tuple_value,)
 
     def _derived(self) -> StructInfo:
         info = self.tuple_value.struct_info
@@ -237,6 +243,9 @@ class Call(RelaxExpr):
     def _derived(self) -> StructInfo:
         info: StructInfo = type(self)._rule(self)
         return info
+
+    def _operands(self) -> Sequence[Any]:
+        return self.args
 
     def structural_parts(self) -> Parts:
         """All but what follows from the others."""

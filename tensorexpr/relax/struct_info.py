@@ -65,10 +65,25 @@ class RelaxExpr(Structured):
         Raises:
             DeclarationError: if operands don't fit.
         """
+        # Operands first: of a network of hundreds of layers, each within the next, they would be too deep for the stack.
+        waiting = [(one, False) for one in self._operands()]
+        while waiting:
+            one, is_ready = waiting.pop()
+            operands = one._operands() if isinstance(one, RelaxExpr) else ()
+            if not operands or "struct_info" in one.__dict__:
+                continue
+            if is_ready:
+                one.struct_info  # noqa: B018  # kept there
+            else:
+                waiting += [(one, True), *((inner, False) for inner in operands)]
         return self._derived()
 
     def _derived(self) -> StructInfo:
         return ObjectStructInfo()
+
+    def _operands(self) -> Sequence[Any]:
+        """The values that decide what is known of this one."""
+        return ()
 
     @property
     def struct_info_(self) -> StructInfo:

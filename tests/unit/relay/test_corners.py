@@ -213,3 +213,12 @@ def test_halves_of_requantised_numbers(compute_dtype: str, rounding: str, halves
     value = relay.qnn.op.requantize(x, scale(0.5), zero, scale(1.0), zero, -1, rounding, compute_dtype, "int8")  # type: ignore[no-untyped-call]
     data = np.array([-5, -3, -1, 1, 3, 5], "int32")
     np.testing.assert_array_equal(relay.create_executor("graph").evaluate(relay.Function((x,), value))(data).numpy(), halves)
+
+
+def test_the_type_of_the_last_of_thousands_of_layers() -> None:
+    """A network is one expression, each layer within the next; what is known of the first is known last."""
+    data = x(2, 4)
+    last: Any = data
+    for _ in range(1000):
+        last = relay.TupleGetItem(relay.Tuple([relay.nn.relu(last) + data]), 0)
+    assert last.struct_info == data.struct_info
