@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..errors import ArgumentError
+from ..relax.runtime.executable import Executable
 from ..relax.runtime.host import converted
+from ..relax.runtime.machine import Report
 from ..relax.runtime.machine import VirtualMachine as GraphMachine
 from ..runtime.device import Device
 from ..runtime.timing import BenchmarkResult
@@ -91,4 +93,23 @@ class VirtualMachine(GraphMachine):
         return result
 
 
-__all__ = ["VirtualMachine"]
+class VirtualMachineProfiler(VirtualMachine):
+    """A machine that measures each call: `VirtualMachineProfiler(relay.vm.compile(mod, target), tvm.cpu()).profile(x)`."""
+
+    def __init__(self, exe: Executable, device: Device | Sequence[Device] | None = None, memory_cfg: Any = None) -> None:
+        super().__init__(exe, device, memory_cfg, profile=True)
+
+    def profile(self, *args: Any, func_name: str = "main", collectors: Any = None, **kwargs: Any) -> Report:  # type: ignore[override]
+        """Call a function and measure each call in it.
+
+        Args:
+            args, kwargs: its arguments; those that were set, without any.
+            func_name: the function.
+            collectors: accepted.
+        """
+        if args or kwargs:
+            self.set_input(func_name, *args, **kwargs)
+        return super().profile(func_name, *self._inputs.get(func_name, ()))
+
+
+__all__ = ["VirtualMachine", "VirtualMachineProfiler"]

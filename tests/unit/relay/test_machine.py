@@ -8,6 +8,7 @@ import pytest
 import tensorexpr as tvm
 from tensorexpr import relay
 from tensorexpr.errors import ArgumentError
+from tensorexpr.runtime import profiler_vm
 from tensorexpr.runtime.vm import VirtualMachine
 
 
@@ -28,3 +29,12 @@ def test_inputs_one_by_one_results_in_arrays_and_a_benchmark() -> None:
         machine.set_one_input("main", "b")
     with pytest.raises(ArgumentError, match="main has 1 results, and there are 2 arrays"):
         machine.invoke_with_outputs("main", {"a": ones, "b": ones}, [out, out])
+
+
+def test_a_machine_that_measures_each_call() -> None:
+    a, b = (relay.var(name, shape=(3,)) for name in "ab")
+    machine = profiler_vm.VirtualMachineProfiler(relay.vm.compile(relay.Function((a, b), a - b), "llvm"), tvm.cpu())
+    ones = np.ones(3, "float32")
+    assert "subtract" in str(machine.profile(3 * ones, ones, func_name="main"))
+    assert "subtract" in str(machine.profile())
+    np.testing.assert_array_equal(machine.invoke("main").numpy(), 2 * ones)

@@ -1,0 +1,5 @@
+"""The virtual machine that measures where programs of Relay look for it: `runtime.profiler_vm.VirtualMachineProfiler(executable, device)`."""
+
+from ..later import later
+
+__getattr__, __dir__ = later(__name__, {"tensorexpr.relay.machine": "VirtualMachineProfiler"})
