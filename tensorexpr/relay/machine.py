@@ -99,7 +99,7 @@ class VirtualMachineProfiler(VirtualMachine):
     def __init__(self, exe: Executable, device: Device | Sequence[Device] | None = None, memory_cfg: Any = None) -> None:
         super().__init__(exe, device, memory_cfg, profile=True)
 
-    def profile(self, *args: Any, func_name: str = "main", collectors: Any = None, **kwargs: Any) -> Report:  # type: ignore[override]
+    def profile(self, *args: Any, func_name: str = "main", collectors: Any = None, **kwargs: Any) -> Report:
         """Call a function and measure each call in it.
 
         Args:

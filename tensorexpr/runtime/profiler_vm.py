@@ -1,4 +1,4 @@
-"""The virtual machine that measures where programs of Relay look for it: `runtime.profiler_vm.VirtualMachineProfiler(executable, device)`."""
+"""The virtual machine that measures, where programs of Relay look for it: `runtime.profiler_vm.VirtualMachineProfiler(exe, device)`."""
 
 from ..later import later
 
