@@ -13,7 +13,8 @@ from tensorexpr.errors import DeclarationError, TypeMismatchError
 from tensorexpr.frontend.torch import from_exported_program
 from tensorexpr.relax.evaluator import Evaluator
 
-from .test_torch import Wrapped, compare, exported, numbers, torch
+torch: Any = pytest.importorskip("torch", reason="programs of PyTorch are read by PyTorch")
+from .test_torch import Wrapped, compare, exported, numbers  # noqa: E402  # which asks for PyTorch, too
 
 control: Any = torch._higher_order_ops
 LINEAR, CELL = torch.nn.Linear(4, 4), torch.nn.GRUCell(4, 4)
