@@ -151,7 +151,7 @@ def _in_evaluation(module: Any) -> tuple[Any, bool]:
 def _export(module: Any, inputs: Sequence[Any]) -> Any:
     import torch
 
-    return torch.export.export(module.eval(), _samples(inputs))
+    return torch.export.export(module, _samples(inputs))
 
 
 def _samples(inputs: Sequence[Any]) -> tuple[Any, ...]:
