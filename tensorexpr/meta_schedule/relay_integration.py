@@ -49,6 +49,9 @@ def extract_tasks(
         return relax_integration.extract_tasks(mod, target, params)
 
 
+extract_task_from_relay = extract_tasks  # the name of 2022
+
+
 def extracted_tasks_to_tune_contexts(
     extracted_tasks: Sequence[ExtractedTask],
     work_dir: str,

@@ -86,6 +86,7 @@ def test_a_search_of_all_tasks(tmp_path: Path) -> None:
 def test_as_the_releases_of_2022_say_it(tmp_path: Path) -> None:
     config = ms.TuneConfig(max_trials_global=4, num_trials_per_iter=2, strategy="replay-trace")
     options: dict[str, Any] = {"builder": NoBuild(), "runner": Pretended(), "seed": 1}
+    assert ms.relay_integration.extract_task_from_relay is ms.extract_task_from_relay
     tasks = ms.extract_task_from_relay(network(), TARGET, WEIGHTS)
     wanted = {"fused_matmul_relu": "record", "softmax": "record"}
     for place, arguments in enumerate(((config, str(tmp_path / "0")), (TARGET, config, str(tmp_path / "1")))):
