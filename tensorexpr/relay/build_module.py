@@ -26,7 +26,6 @@ from .backend.executor_factory import ExecutorFactoryModule
 from .constants import with_known_shapes
 from .expr import Constant, Function, as_expr, bind, const
 from .external import graph_with_external
-from .from_graph import from_graph
 from .to_graph import reachable, to_graph
 from .ty import type_of
 from .values import result
@@ -153,6 +152,7 @@ def optimize(mod: Any, target: Any = None, params: Mapping[str, Any] | None = No
     What they compute by tensor functions of the module stays a function of graphs.
     """
     from ..relax.transform.pipeline import run_phases
+    from .from_graph import from_graph
 
     with _chosen(target, None):
         return from_graph(run_phases(bound_graph(mod, params), upto=2)), {}
