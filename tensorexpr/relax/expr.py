@@ -23,6 +23,7 @@ from ..tir.function import GlobalVar, IRModule, PrimFunc
 from ..tir.node import Object
 from ..tir.op_registry import Op
 from ..tir.structured import Declared, Defines, Parts, Structured
+from .relations import is_base_of, struct_info_lca, without_symbols
 from .struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
@@ -269,12 +270,8 @@ class If(RelaxExpr):
     true_branch: RelaxExpr
     false_branch: RelaxExpr
 
-    # What both branches are; `relations` enters itself here.
-    _common: ClassVar[Any] = None
-
     def _derived(self) -> StructInfo:
-        info: StructInfo = type(self)._common(self.true_branch.struct_info, self.false_branch.struct_info)
-        return info
+        return struct_info_lca(self.true_branch.struct_info, self.false_branch.struct_info)
 
 
 class Binding(Structured):
@@ -363,7 +360,7 @@ class Function(RelaxExpr):
     Args:
         params: its parameters, whose struct infos define symbols.
         body: a SeqExpr; another expression becomes one.
-        ret_struct_info: what it returns, if not what its body says.
+        ret_struct_info: what it returns; what its body says where that is not less, in symbols that its callers know.
         is_pure: whether a call has no effect but its value.
         attrs: such as "global_symbol", without which it is private.
     """
@@ -379,7 +376,11 @@ class Function(RelaxExpr):
     def __post_init__(self) -> None:
         body = self.body if isinstance(self.body, SeqExpr) else SeqExpr((), self.body)
         attrs = self.attrs if isinstance(self.attrs, FrozenMap) else FrozenMap(self.attrs)
-        _set(self, params=tuple(self.params), body=body, attrs=attrs, ret_struct_info=self.ret_struct_info or body.struct_info)
+        params, stated, found = tuple(self.params), self.ret_struct_info, body.struct_info
+        if stated is None or (stated is not found and is_base_of(stated, found)):
+            infos = [*(param.struct_info for param in params), *([] if stated is None else [stated])]
+            stated = without_symbols(found, {symbol for info in infos for symbol in symbols_of(info)})
+        _set(self, params=params, body=body, attrs=attrs, ret_struct_info=stated)
 
     def __bool__(self) -> bool:
         # A program of the graph, and no value in it: `if func:` asks whether there is one.
@@ -405,7 +406,8 @@ class Function(RelaxExpr):
         params: Sequence[Var], ret_struct_info: StructInfo, is_pure: bool = True, attrs: Mapping[str, Any] | None = None
     ) -> Function:
         """A function without a body, to state what one that is made later takes and returns."""
-        return Function(tuple(params), SeqExpr((), Tuple(())), ret_struct_info, is_pure, FrozenMap(attrs))
+        body = Call(ExternFunc("a function without a body"), (), struct_info=ret_struct_info)
+        return Function(tuple(params), body, ret_struct_info, is_pure, FrozenMap(attrs))
 
     def with_attr(self, attr_key_or_dict: str | Mapping[str, Any], attr_value: Any = None) -> Function:
         """This function with one attribute, or all of a mapping, set."""

@@ -12,7 +12,7 @@ from ..arith.index_map import IndexMap
 from ..tir.attrs import FrozenMap
 from ..tir.expr import IntImm, PrimExpr
 from ..tir.expr import Var as Symbol
-from ..tir.function import GlobalVar
+from ..tir.function import GlobalVar, IRModule
 from ..tir.global_info import VDevice
 from ..tir.node import Object
 from ..tir.op_registry import Op
@@ -60,11 +60,12 @@ _STATED = ("call_tir", "call_tir_inplace", "call_tir_with_grad", "call_dps_packe
 class GraphPrinter:
     """Writes one function, or an expression by itself."""
 
-    def __init__(self, options: Options, in_module: bool = False) -> None:
+    def __init__(self, options: Options, module: IRModule | None = None) -> None:
         self._r = options.relax_prefix
         self._names = Names(replace(options, int_dtype="int64"))  # extents are int64, so these are written as numbers
         self._options = options
-        self._in_module = in_module
+        self._in_module = module is not None
+        self._devices: Sequence[Any] = () if module is None else module.global_infos.get("vdevice", ())
         self._known: set[Symbol] = set()
         self._used: set[Any] = set()
         self.constants: list[Constant] = options.metadata.get("relax.expr.Constant", [])
@@ -203,7 +204,8 @@ class GraphPrinter:
         if isinstance(value, str):
             return quoted(value)
         if isinstance(value, VDevice):
-            return info_text(value, self._names) if value.short is None else quoted(value.short)
+            short = value.short(self._devices)
+            return info_text(value, self._names) if short is None else quoted(short)
         if isinstance(value, (tuple, list)):
             return f"[{', '.join(self._attr(one) for one in value)}]"
         if isinstance(value, FrozenMap):
@@ -306,13 +308,13 @@ class GraphPrinter:
         yield f"{pad}{self._names.get(var, var.name_hint)}{annotation} = {text}"
 
 
-def graph_lines(func: Any, name: str, indent: int, options: Options, in_module: bool) -> list[str]:
+def graph_lines(func: Any, name: str, indent: int, options: Options, module: IRModule) -> list[str]:
     """A function of a graph as lines; one of elsewhere is a name of the module."""
     if isinstance(func, ExternFunc):
-        printer = GraphPrinter(options, in_module)
+        printer = GraphPrinter(options, module)
         stated = "" if func.stated is None else f", {printer.info(func.stated)}"
         return [f"{_INDENT * indent}{identifier(name)} = {options.relax_prefix}.ExternFunc({quoted(func.global_symbol)}{stated})"]
-    return GraphPrinter(options, in_module).function(func, name, indent)
+    return GraphPrinter(options, module).function(func, name, indent)
 
 
 def script_graph(node: Any, options: Options) -> str | None:

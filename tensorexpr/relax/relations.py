@@ -7,7 +7,7 @@ from enum import IntEnum
 
 from ..errors import DeclarationError
 from ..tir.expr import PrimExpr, Var
-from .expr import If
+from ..tir.rewriting import variables
 from .extents import same_extents as same_extents
 from .struct_info import (
     FuncStructInfo,
@@ -17,6 +17,7 @@ from .struct_info import (
     StructInfo,
     TensorStructInfo,
     TupleStructInfo,
+    symbols_of,
     with_symbols,
 )
 
@@ -62,7 +63,8 @@ def struct_info_base_check(base: StructInfo, derived: StructInfo) -> BaseCheckRe
             return checks.PASS if same else checks.FAIL_L2 if same is None else checks.FAIL_L1
         case TensorStructInfo(), TensorStructInfo():
             dtype = checks.PASS if base.dtype in ("", derived.dtype) else checks.FAIL_L2 if not derived.dtype else checks.FAIL_L1
-            return min(dtype, _shapes(base.extents, derived.extents, (base.ndim, derived.ndim)))
+            place = checks.PASS if base.vdevice in (None, derived.vdevice) else checks.FAIL_L1 if derived.vdevice else checks.FAIL_L2
+            return min(dtype, place, _shapes(base.extents, derived.extents, (base.ndim, derived.ndim)))
         case ShapeStructInfo(), ShapeStructInfo():
             return _shapes(base.values, derived.values, (base.ndim, derived.ndim))
         case TupleStructInfo(), TupleStructInfo():
@@ -112,9 +114,6 @@ def _agree(a: Sequence[PrimExpr] | None, b: Sequence[PrimExpr] | None) -> bool:
     return a is not None and b is not None and len(a) == len(b) and all(same_extents(x, y) for x, y in zip(a, b, strict=True))
 
 
-If._common = staticmethod(struct_info_lca)
-
-
 def bind_symbols(stated: StructInfo, given: StructInfo, values: dict[Var, PrimExpr]) -> None:
     """Give the symbols that extents of `stated` are alone their values in `given`; those that have one keep it."""
     match stated, given:
@@ -137,8 +136,6 @@ def _bind_extents(stated: Sequence[PrimExpr] | None, given: Sequence[PrimExpr] |
 
 def without_symbols(info: StructInfo, known: Mapping[Var, PrimExpr] | set[Var]) -> StructInfo:
     """What is left of a struct info where only the symbols in `known` mean anything."""
-    from .struct_info import symbols_of
-
     if all(symbol in known for symbol in symbols_of(info)):
         return info
     match info:
@@ -177,8 +174,6 @@ def returned(func: FuncStructInfo, args: Sequence[StructInfo], name: str) -> Str
 
 def _outer(values: Mapping[Var, PrimExpr]) -> set[Var]:
     """The symbols that the arguments bring along."""
-    from ..tir.rewriting import variables
-
     return {var for value in values.values() for var in variables(value)}
 
 

@@ -17,6 +17,7 @@ from ..script.parser.values import Builder, Namespace, Pending, as_expr
 from ..tir.expr import PrimExpr
 from ..tir.expr import Var as Symbol
 from ..tir.function import GlobalVar, IRModule
+from ..tir.global_info import GlobalInfo
 from .block_builder import BlockBuilder
 from .expr import Call, DataflowVar, Function, If, RelaxExpr, SeqExpr, Tuple, TupleGetItem, Var, convert_to_expr
 from .ops.row import row_of
@@ -31,11 +32,11 @@ class GraphReader(ExpressionReader):
     Args:
         source, captured: the text, and what names around it mean.
         builder: takes its bindings; of the module that it belongs to.
-        members: the functions of the module.
+        devices: those of the module, which texts such as "cuda:1" mean.
     """
 
-    def __init__(self, source: Source, scope: Scope, builder: BlockBuilder, members: Sequence[str] = ()) -> None:
-        self._graph = GraphContext(self._extent)
+    def __init__(self, source: Source, scope: Scope, builder: BlockBuilder, devices: Sequence[GlobalInfo] = ()) -> None:
+        self._graph = GraphContext(self._extent, devices)
         super().__init__(source, scope, self._graph, MODULES)
         self._builder = builder
         self._depth = 0  # of macros around
@@ -93,7 +94,7 @@ class GraphReader(ExpressionReader):
         except TypeError as error:
             self.fail(node, f"the macro {macro.node.name}{macro.signature}: {error}")
         scope = Scope(macro.captured) if macro.hygienic else self._scope
-        reader = GraphReader(macro.source, scope, self._builder)
+        reader = GraphReader(macro.source, scope, self._builder, self._graph.devices)
         reader._graph, reader._depth = self._graph, self._depth + 1
         reader._outputs = [{}] if self._outputs else []  # what it defines ends with the dataflow block around the call
         scope.push()
@@ -342,7 +343,7 @@ class GraphReader(ExpressionReader):
 
     def _closure(self, node: ast.FunctionDef) -> None:
         """A function inside of a function, which may use what is around it."""
-        reader = GraphReader(self._source, self._scope, self._builder)
+        reader = GraphReader(self._source, self._scope, self._builder, self._graph.devices)
         reader._is_inner = True
         reader._graph.symbols.update(self._graph.symbols)
         self._scope.push()
@@ -383,7 +384,8 @@ def read_function(
         builder._module = module  # tensor functions that the function emits become the module's
         builder._names = {var.name_hint for var in module.get_global_vars()}
     builder.begin_scope()
-    return GraphReader(source, Scope(_members(captured, module)), builder).function(node, options)
+    devices = () if module is None else module.global_infos.get("vdevice", ())
+    return GraphReader(source, Scope(_members(captured, module)), builder, devices).function(node, options)
 
 
 def _members(captured: Mapping[str, Any], module: IRModule | None) -> dict[str, Any]:
@@ -400,9 +402,9 @@ def _is_of(namespace: Namespace, members: Mapping[str, Any]) -> bool:
     return bool(namespace.entries) and set(namespace.entries) <= set(members)
 
 
-def declared(source: Source, captured: Mapping[str, Any], node: ast.FunctionDef) -> Function:
+def declared(source: Source, captured: Mapping[str, Any], node: ast.FunctionDef, devices: Sequence[GlobalInfo] = ()) -> Function:
     """What a function takes and returns, for those that call it and stand in front of it."""
-    reader = GraphReader(source, Scope(captured), BlockBuilder())
+    reader = GraphReader(source, Scope(captured), BlockBuilder(), devices)
     params, stated = reader.signature(node)
     return Function.create_empty(params, stated or ObjectStructInfo())
 

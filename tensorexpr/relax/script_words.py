@@ -6,10 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..errors import TypeMismatchError
+from ..runtime.device import Device, cpu
 from ..script.parser.context import Context
 from ..script.parser.values import Builder, Namespace, Pending
 from ..tir.expr import PrimExpr
 from ..tir.expr import Var as Symbol
+from ..tir.global_info import GlobalInfo, VDevice
 from . import op
 from .expr import DataTypeImm, ExternFunc, PrimValue, StringImm, Tuple, TupleGetItem, const, convert_to_expr
 from .struct_info import (
@@ -25,10 +27,11 @@ from .struct_info import (
 
 
 class GraphContext(Context):
-    """Where the reader of a function of a graph stands: its symbols by name."""
+    """Where the reader of a function of a graph stands: its symbols by name, and the devices of its module."""
 
-    def __init__(self, evaluate: Callable[[str], PrimExpr] | None = None) -> None:
+    def __init__(self, evaluate: Callable[[str], PrimExpr] | None = None, devices: Sequence[GlobalInfo] = ()) -> None:
         super().__init__()
+        self.devices = devices
         self.symbols: dict[str, Symbol] = {}
         self.evaluate = evaluate
         self.function_attrs: dict[str, Any] = {}
@@ -77,7 +80,9 @@ def tensor_type(context: Context, shape: Any = None, dtype: Any = None, vdevice:
         shape, dtype = None, shape
     if isinstance(shape, (tuple, list)):
         shape = ShapeExpr(tuple(_extent(context, one) for one in shape))
-    return TensorStructInfo(shape, dtype or "", vdevice, ndim)
+    if isinstance(vdevice, str) and not isinstance(context, GraphContext):
+        vdevice = None  # of an annotation, which is read and not run: the module's devices aren't known there
+    return TensorStructInfo(shape, dtype or "", VDevice.of(vdevice, getattr(context, "devices", ())), ndim)
 
 
 def _is_symbol(context: Context, text: str) -> bool:
@@ -189,6 +194,10 @@ def _func_attr(context: Context, attrs: Any) -> None:
     getattr(context, "function_attrs", {}).update(attrs)
 
 
+def _to_vdevice(context: Context, data: Any, dst_vdevice: Any) -> Any:
+    return op.to_vdevice(data, VDevice.of(dst_vdevice, getattr(context, "devices", ())))
+
+
 def _builders(prefix: str, names: Sequence[str], home: Any) -> dict[str, Any]:
     return {name: Word(f"{prefix}.{name}", getattr(home, name)) for name in names if callable(getattr(home, name))}
 
@@ -228,7 +237,9 @@ RELAX = Namespace(
         "Tuple": TypeWord("R.Tuple", _tuple_type),
         "TupleGetItem": Word("R.TupleGetItem", TupleGetItem),
         "const": Word("R.const", const),
+        "cpu": Word("R.cpu", cpu),
         "dataflow": Word("R.dataflow", lambda: None),
+        "device": Word("R.device", Device),
         "dtype": Word("R.dtype", DataTypeImm),
         "emit_te": Word("R.emit_te", EmitTe),
         "func_attr": Word("R.func_attr", _func_attr, True),
@@ -241,6 +252,7 @@ RELAX = Namespace(
         "prim_value": Word("R.prim_value", PrimValue),
         "shape": Word("R.shape", lambda values: ShapeExpr(tuple(values))),
         "str": Word("R.str", StringImm),
+        "to_vdevice": Word("R.to_vdevice", _to_vdevice, True),
         "tuple": Word("R.tuple", lambda *fields: Tuple(fields)),
     },
 )

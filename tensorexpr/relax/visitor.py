@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
+from ..dataclass import replace
 from ..tir.expr import PrimExpr
 from ..tir.expr import Var as Symbol
 from ..tir.rewriting import substitute
@@ -26,6 +26,7 @@ from .expr import (
     Var,
     VarBinding,
 )
+from .relations import is_base_of
 from .struct_info import ShapeExpr, StructInfo, with_symbols
 
 
@@ -158,10 +159,9 @@ class Mutator:
         body = self.visit(func.body)
         if _same(params, func.params) and body is func.body:
             return func
-        # What is stated may be less than what is known of the body; it changes with that only.
-        known = body is func.body or body.struct_info == func.body.struct_info
-        stated = with_symbols(func.ret_struct_info, self._symbols) if known else body.struct_info
-        return replace(func, params=params, body=body, ret_struct_info=stated)
+        # What is stated may be more than what is known of a new body; a body that contradicts it speaks for itself.
+        stated = with_symbols(func.ret_struct_info, self._symbols)
+        return replace(func, params=params, body=body, ret_struct_info=stated if is_base_of(body.struct_info, stated) else None)
 
 
 def _same(new: tuple[Any, ...], old: tuple[Any, ...]) -> bool:

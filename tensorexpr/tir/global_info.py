@@ -43,11 +43,16 @@ class VDevice(GlobalInfo):
         object.__setattr__(self, "vdevice_id", int(self.vdevice_id))
 
     @staticmethod
-    def of(value: VDevice | str | None) -> VDevice | None:
+    def of(value: VDevice | str | None, devices: Sequence[GlobalInfo] = ()) -> VDevice | None:
         """A device as scripts name it: "cuda", "cuda:1", "cuda:1:global"; a device itself, or None.
 
+        Args:
+            value: the text. Where a module lists devices of that kind, the number is the place among these, and that of "vdevice:1" the
+                place among all; else it is the number of the device.
+            devices: those of the module.
+
         Raises:
-            DeclarationError: for a text of another form.
+            DeclarationError: for a text of another form, or a place that the module's list hasn't.
             TargetError: for a kind that there isn't.
         """
         if not isinstance(value, str):
@@ -55,13 +60,25 @@ class VDevice(GlobalInfo):
         kind, number, scope = (*value.split(":", 2), "", "")[:3]
         if number and not number.isdecimal():
             raise DeclarationError(f'a device is written as "cuda", "cuda:1" or "cuda:1:global", not {value!r}')
-        return VDevice(kind, int(number or 0), scope or "global")  # type: ignore[arg-type]
+        place, listed = int(number or 0), [info for info in devices if isinstance(info, VDevice) and kind in ("vdevice", info.kind)]
+        if not listed and kind != "vdevice":
+            return VDevice(kind, place, scope or "global")  # type: ignore[arg-type]
+        if place >= len(listed):
+            raise DeclarationError(f"{value!r} is no device of the module, which lists {len(listed)} by that name")
+        return listed[place]
 
     @property
-    def short(self) -> str | None:
+    def kind(self) -> str:
+        """The kind of its target; "" without one."""
+        return "" if self.target is None else str(self.target.kind)
+
+    def short(self, devices: Sequence[GlobalInfo] = ()) -> str | None:
         """The text that `of` makes it of; None where it is of more than a kind."""
-        text = "" if self.target is None else f"{self.target.kind}:{self.vdevice_id}:{self.memory_scope}"
-        return text if text and VDevice.of(text) == self else None
+        alike = [info for info in devices if isinstance(info, VDevice) and info.kind == self.kind]
+        if not self.kind or (alike and self not in alike):
+            return None
+        text = f"{self.kind}:{alike.index(self) if alike else self.vdevice_id}:{self.memory_scope}"
+        return text if VDevice.of(text, devices) == self else None
 
 
 def checked_infos(infos: Mapping[str, Any] | None) -> dict[str, tuple[GlobalInfo, ...]]:

@@ -10,6 +10,8 @@ import numpy as np
 from ... import te, topi
 from ...arith.index_map import IndexMap
 from ...errors import DeclarationError, TypeMismatchError
+from ...runtime.device import Device
+from ...target.kinds import KINDS
 from ...tir.arithmetic import as_int
 from ...tir.dtype import parse_dtype
 from ...tir.expr import PrimExpr
@@ -135,8 +137,11 @@ def to_vdevice(data: Any, dst_vdevice: VDevice | str) -> Call:
     return made
 
 
-def hint_on_device(data: Any, dst_vdevice: VDevice | str) -> Call:
-    """The tensor, which would better be on a device."""
+def hint_on_device(data: Any, dst_vdevice: VDevice | Device | str) -> Call:
+    """The tensor, which would better be on a device: as `to_vdevice` has it, or one such as `tvm.cuda(1)`."""
+    if isinstance(dst_vdevice, Device):
+        kind = next(name for name, about in KINDS.items() if about.device_type == dst_vdevice.device_type)
+        dst_vdevice = VDevice(kind, dst_vdevice.device_id)  # type: ignore[arg-type]
     made: Call = _hint_on_device(data, VDevice.of(dst_vdevice))
     return made
 

@@ -11,6 +11,7 @@ from .common import EliminateCommonSubexpr
 from .convert_layout import ConvertLayout
 from .dataflow import ConvertToDataflow, ToNonDataflow
 from .decompose import DecomposeOpsForInference, DecomposeOpsForTraining
+from .devices import RealizeVDevice, UpdateVDevice
 from .fake_quantization import FakeQuantizationToInteger
 from .fold_scale import FoldScaleAxis
 from .fuse_by_pattern import FuseOpsByPattern, FusionPattern, PatternCheckContext
@@ -61,9 +62,9 @@ __all__ = [
     "FuseOpsByPattern", "FuseTIR", "FuseTransposeMatmul", "FusionPattern", "Gradient", "InlinePrivateFunctions", "KillAfterLastUse",
     "LambdaLift", "LazyGetInput", "LazySetOutput", "LazyTransformParams", "LegalizeOps", "LiftTransformParams", "LowerAllocTensor",
     "LowerRuntimeBuiltin", "MergeCompositeFunctions", "MetaScheduleApplyDatabase", "MetaScheduleTuneIRMod", "MetaScheduleTuneTIR",
-    "Normalize", "NormalizeGlobalVar", "OptimizeLayoutTransform", "PatternCheckContext", "RecognizePatterns", "RemovePurityChecking",
+    "Normalize", "NormalizeGlobalVar", "OptimizeLayoutTransform", "PatternCheckContext", "RealizeVDevice", "RecognizePatterns", "RemovePurityChecking",
     "RemoveRedundantReshape", "RemoveUnusedOutputs", "RemoveUnusedParameters", "ReorderPermuteDimsAfterConcat", "ReorderTakeAfterMatmul",
     "RewriteDataflowReshape", "RunCodegen", "Simplify", "SimplifyExpr", "SplitLayoutRewritePreproc", "StaticPlanBlockMemory",
-    "StaticQuantization", "ToMixedPrecision", "ToNonDataflow", "TopologicalSort", "UpdateParamStructInfo", "VMBuiltinLower", "VMShapeLower",
+    "StaticQuantization", "ToMixedPrecision", "ToNonDataflow", "TopologicalSort", "UpdateParamStructInfo", "UpdateVDevice", "VMBuiltinLower", "VMShapeLower",
     "dataflowblock_pass", "function_pass",
 ]  # fmt: skip

@@ -74,8 +74,8 @@ class FusionPattern:
 class _Partition:
     """The groups of a block, pattern by pattern."""
 
-    def __init__(self, block: DataflowBlock, leaves: set[Var], bind_constants: bool) -> None:
-        self._bindings, self._leaves, self._bind_constants = block.bindings, leaves, bind_constants
+    def __init__(self, block: DataflowBlock, leaves: set[Var], bind_constants: bool, for_codegen: bool) -> None:
+        self._bindings, self._leaves, self._bind_constants, self._for_codegen = block.bindings, leaves, bind_constants, for_codegen
         self._values = {binding.var: binding.value for binding in block.bindings}
         self._places = {binding.var: n for n, binding in enumerate(block.bindings)}
         self._readers: dict[Var, list[int]] = {}
@@ -100,7 +100,8 @@ class _Partition:
             if pattern.check is not None and not pattern.check(context):
                 continue
             more = dict(pattern.attrs_getter(context.annotated_expr)) if pattern.attrs_getter is not None else {}
-            group = Composite({**more, "Composite": pattern.name}, self._bind_constants)
+            suffix = f"_{_generator(pattern.name)}" if self._for_codegen else ""
+            group = Composite({**more, "Composite": pattern.name}, self._bind_constants, suffix)
             self._taken.update(members)
             for member in members:
                 self.groups[member] = group
@@ -127,9 +128,14 @@ class _Partition:
         return PatternCheckContext(binding.value, named, own, usages, {id(value): var for var, value in self._values.items()})
 
 
+def _generator(composite: str) -> str:
+    """The code generator that the name of a pattern begins with."""
+    return composite.partition(".")[0]
+
+
 def _for_codegen(func: Function, symbol: str) -> Function:
     """A function around a composite one, which names its code generator."""
-    name = str(func.attrs["Composite"]).partition(".")[0]
+    name = _generator(str(func.attrs["Composite"]))
     params = tuple(Var(param.name_hint, param.struct_info) for param in func.params)
     inner = func.without_attr(PRIMITIVE)
     local = Var("local_func", inner.struct_info)
@@ -163,7 +169,7 @@ def FuseOpsByPattern(
                 raise DeclarationError(f"FuseOpsByPattern: the module has no function {name!r}")
 
         def partition(block: DataflowBlock, made: IRModule, leaves: set[Var]) -> Sequence[Any]:
-            found = _Partition(block, leaves, bind_constants)
+            found = _Partition(block, leaves, bind_constants, annotate_codegen)
             for pattern in wanted:
                 found.run(pattern)
             return found.groups

@@ -139,7 +139,7 @@ def _function(
     func = Function(
         params, SeqExpr((DataflowBlock(tuple(body)),), result), attrs=FrozenMap({**({} if group is None else group.attrs), PRIMITIVE: 1})
     )
-    name = free_name(mod, "_".join(["fused", *filter(None, map(_name, members))]))
+    name = free_name(mod, "_".join(["fused", *filter(None, (_name(member, group is not None) for member in members))]))
     callee = GlobalVar(free_name(mod, name + group.suffix) if group is not None else name)
     mod.update_func(callee, func)  # type: ignore[arg-type]
     info: StructInfo = outputs[0].struct_info if len(outputs) == 1 else TupleStructInfo(tuple(var.struct_info for var in outputs))
@@ -181,16 +181,16 @@ class _Inside(Mutator):
         return super().visit(expr)
 
 
-def _name(binding: Binding) -> str:
-    """What a binding adds to the name of its function."""
+def _name(binding: Binding, whole: bool) -> str:
+    """What a binding adds to the name of its function; operators by their `whole` names in what a pattern matched: relax_nn_conv2d."""
     call = binding.value
     if not isinstance(call, Call):
         return ""
     if isinstance(call.op, GlobalVar):
         return call.op.name_hint.removeprefix("fused_")
     row = row_of(call)
-    name = call.args[0].name_hint if call.op == "relax.call_tir" else row.name.rpartition(".")[2] if row is not None else ""
-    return re.sub(r"\W", "_", name)
+    known = "" if row is None else f"relax.{row.name}" if whole else row.name.rpartition(".")[2]
+    return re.sub(r"\W", "_", call.args[0].name_hint if call.op == "relax.call_tir" else known)
 
 
 def free_name(mod: IRModule, name: str) -> str:

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import prod
 from typing import Any
 
+from ...arith.analyzer import Analyzer
 from ...lower.passes import ModulePass
-from ...tir.arithmetic import as_int
-from ..expr import Call, Constant
+from ...tir.expr import IntImm, PrimExpr
+from ...tir.function import IRModule
+from ...tir.reduce import Range
+from ...tir.rewriting import variables
+from ..analysis import computable_at_compile_time
+from ..expr import Call, Constant, Function
 from ..ops.elementwise import add
 from ..ops.linear import matmul
 from ..ops.manipulate import take
 from ..struct_info import TensorStructInfo
-from .rewriting import Rewriter, Rules, rule_pass
+from .passes import each_function
+from .rewriting import Rewriter, Rules, rewritten, rule_pass
+from .transposes import PERMUTE, order_of
 
 MATMUL = "relax.matmul"
+_LARGEST = 1 << 31  # of extents that are symbols
 
 
 def _expanded(graph: Rewriter, call: Call) -> Any:
@@ -28,43 +37,68 @@ def _expanded(graph: Rewriter, call: Call) -> Any:
     return add(*(matmul(call.args[0], arg, call.attrs["out_dtype"]) for arg in total.args))
 
 
-def _extents(expr: Any) -> list[int] | None:
-    """The extents of a matrix, or of a stack of them, if they are constants."""
+def _extents(expr: Any, place: int) -> list[PrimExpr] | None:
+    """The extents of a factor of three; None if they aren't known. A vector in front is a row, one at the end a column."""
     info = expr.struct_info
-    if not isinstance(info, TensorStructInfo) or info.extents is None or info.ndim < 2:
+    if not isinstance(info, TensorStructInfo) or info.extents is None or info.ndim < (2 if place == 1 else 1):
         return None
-    found = [as_int(extent) for extent in info.extents]
-    return None if None in found else found  # type: ignore[return-value]
+    one = [IntImm("int64", 1)]
+    return list(info.extents) if info.ndim > 1 else [*one, *info.extents] if place == 0 else [*info.extents, *one]
 
 
-def _cost(a: list[int], b: list[int]) -> int:
+def _cost(a: list[PrimExpr], b: list[PrimExpr]) -> PrimExpr:
     """Multiplications of a product."""
-    outer = a[:-2] if len(a) >= len(b) else b[:-2]
-    return prod(outer) * a[-2] * a[-1] * b[-1]
+    return prod(_product(a, b)) * a[-1]  # type: ignore[no-any-return]
 
 
-def _product(a: list[int], b: list[int]) -> list[int]:
+def _product(a: list[PrimExpr], b: list[PrimExpr]) -> list[PrimExpr]:
     return [*(a[:-2] if len(a) >= len(b) else b[:-2]), a[-2], b[-1]]
 
 
-def _cheaper(graph: Rewriter, call: Call) -> Any:
-    """`(a @ b) @ c` or `a @ (b @ c)`, whichever has fewer multiplications."""
+def _is_less(a: PrimExpr, b: PrimExpr) -> bool:
+    """Whether one cost is less than another one at all sizes."""
+    analyzer = Analyzer()
+    for symbol in {*variables(a), *variables(b)}:
+        analyzer.bind(symbol, Range.from_min_extent(1, _LARGEST))
+    return analyzer.can_prove(a < b)
+
+
+def _is_known(expr: Any, known: set[Any]) -> bool:
+    """Whether an operand is a weight, or a constant, or follows from such alone."""
+    return isinstance(expr, Constant) or expr in known or (isinstance(expr, Call) and all(_is_known(arg, known) for arg in expr.args))
+
+
+def _factors(graph: Rewriter, arg: Any, dtype: str) -> tuple[Any, Any] | None:
+    """The factors of an operand that is a product, or the transpose of one: `(a @ b).T` is `b.T @ a.T`."""
+    # Read by this product alone: otherwise it is computed in any case.
+    inner = graph.only(arg, MATMUL, PERMUTE)
+    if inner is not None and inner.op == PERMUTE:
+        within = graph.only(inner.args[0], MATMUL) if order_of(inner) == [1, 0] else None
+        if within is None or within.attrs["out_dtype"] != dtype or any(one.struct_info.ndim != 2 for one in within.args):
+            return None
+        a, b = (Call(inner.op, (one,), inner.attrs) for one in within.args)
+        return b, a
+    return None if inner is None or inner.attrs["out_dtype"] != dtype else inner.args
+
+
+def _cheaper(known: set[Any], graph: Rewriter, call: Call) -> Any:
+    """`(a @ b) @ c` or `a @ (b @ c)`, whichever has fewer multiplications; products of weights are computed once, whatever they cost."""
+    dtype = call.attrs["out_dtype"]
     for place in (0, 1):
-        # Read by this product alone: otherwise it is computed in any case.
-        inner = graph.only(call.args[place], MATMUL)
-        if inner is None or inner.attrs["out_dtype"] != call.attrs["out_dtype"]:
+        inner = _factors(graph, call.args[place], dtype)
+        if inner is None or all(_is_known(one, known) for one in inner):
             continue
-        first, second, third = (*inner.args, call.args[1]) if place == 0 else (call.args[0], *inner.args)
-        shapes = _extents(first), _extents(second), _extents(third)
+        factors = (*inner, call.args[1]) if place == 0 else (call.args[0], *inner)
+        shapes = [_extents(one, n) for n, one in enumerate(factors)]
         if any(shape is None for shape in shapes):
             continue
-        a, b, c = (shape or [] for shape in shapes)
+        (first, second, third), (a, b, c) = factors, (shape or [] for shape in shapes)
         left = _cost(a, b) + _cost(_product(a, b), c)
         right = _cost(b, c) + _cost(a, _product(b, c))
-        dtype = call.attrs["out_dtype"]
-        if place == 0 and right < left:
+        weights = [_is_known(one, known) for one in factors]
+        if place == 0 and (all(weights[1:]) or _is_less(right, left)):
             return matmul(first, matmul(second, third, dtype), dtype)
-        if place == 1 and left < right:
+        if place == 1 and (all(weights[:2]) or _is_less(left, right)):
             return matmul(matmul(first, second, dtype), third, dtype)
     return None
 
@@ -81,7 +115,6 @@ def _taken(graph: Rewriter, call: Call) -> Any:
 
 
 EXPAND: Rules = {MATMUL: [_expanded]}
-ORDER: Rules = {MATMUL: [_cheaper]}
 TAKE: Rules = {MATMUL: [_taken]}
 
 
@@ -91,8 +124,17 @@ def ExpandMatmulOfSum() -> ModulePass:
 
 
 def AdjustMatmulOrder() -> ModulePass:
-    """A pass: of three factors those are multiplied first that cost less, where shapes are known."""
-    return rule_pass("AdjustMatmulOrder", ORDER)
+    """A pass: of three factors those are multiplied first that cost less, at all sizes that symbols may have.
+
+    Two that are weights (parameters behind the first "num_input", an attribute of functions) are multiplied first whatever they cost,
+    as `LiftTransformParams` computes their product once.
+    """
+
+    def run(func: Function, mod: IRModule) -> Function:
+        known = set(computable_at_compile_time(func))
+        return rewritten(func, {MATMUL: [partial(_cheaper, known)]})
+
+    return each_function("AdjustMatmulOrder", run)
 
 
 def ReorderTakeAfterMatmul() -> ModulePass:

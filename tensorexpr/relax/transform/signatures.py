@@ -27,7 +27,7 @@ class _Change:
 
     func: Function
     args: Callable[[Sequence[Any]], Sequence[Any]] = lambda args: args
-    result: Callable[[Any], Any] = lambda call: call
+    result: Callable[[Any], Any] | None = None
 
 
 class _Calls(Rewriter):
@@ -48,7 +48,8 @@ class _Calls(Rewriter):
         new, info = Call(expr.op, args, expr.attrs, expr.sinfo_args, change.func.ret_struct_info), change.func.struct_info
         # In the caller's symbols.
         self._made.append(new.with_struct_info(derive_call_ret_struct_info(info, new)) if isinstance(info, FuncStructInfo) else new)
-        return change.result(self._made[-1])
+        # Bound once: what is made of its elements must not call it for each.
+        return self._made[-1] if change.result is None else change.result(self.emit(self._made[-1]))
 
 
 def private_functions(mod: IRModule) -> dict[str, Function]:
@@ -136,7 +137,7 @@ def _without_outputs(mod: IRModule, func: Function, name: str) -> _Change | None
     if not kept or len(kept) == len(info.fields):
         return None
     result = body.fields[kept[0]] if len(kept) == 1 else Tuple(tuple(body.fields[n] for n in kept))
-    new = replace(func, body=SeqExpr(func.body.blocks, result), ret_struct_info=result.struct_info)
+    new = replace(func, body=SeqExpr(func.body.blocks, result), ret_struct_info=None)
     nothing = Tuple(())
 
     def elements(call: Any) -> Any:

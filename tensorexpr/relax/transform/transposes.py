@@ -194,7 +194,8 @@ def _behind_concat(graph: Rewriter, call: Call) -> Any:
         return None
     order = found[0][1]  # type: ignore[index]
     place = order.place(int(call.attrs["axis"] or 0) % order.ndim)
-    return order.out_of(concat([one[0] for one in found if one is not None], place))
+    joined, first = concat([one[0] for one in found if one is not None], place), graph.call(fields[0], PERMUTE)
+    return order.out_of(joined) if first is None else Call(first.op, (joined,), first.attrs)
 
 
 def _behind_split(graph: Rewriter, call: Call) -> Any:

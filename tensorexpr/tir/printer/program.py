@@ -73,7 +73,7 @@ def script_module(mod: IRModule, options: Options | None = None, starts: dict[in
         if isinstance(func, PrimFunc):
             lines += _function_lines(func, var.name_hint, 1, chosen, own)
         else:
-            lines += Object._printers["graph_lines"](func, var.name_hint, 1, chosen, True)
+            lines += Object._printers["graph_lines"](func, var.name_hint, 1, chosen, mod)
         if starts is not None:
             starts.update((stmt, before + line) for stmt, line in own.items())
     if id(mod) in chosen.marked:

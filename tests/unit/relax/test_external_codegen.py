@@ -105,7 +105,7 @@ def test_groups_mean_the_same_and_hold_one_target(program: list[tuple[int, int, 
 
 def test_a_group_is_as_large_as_it_can_be() -> None:
     chain = partitioned(graph(lambda a, b: op.multiply(op.add(a, b), op.add(op.multiply(a, a), b)), (3,), (3,)))
-    assert list(graphs_of(chain)) == ["fused_add_multiply_add1_multiply1_one"]
+    assert list(graphs_of(chain)) == ["fused_relax_add_relax_multiply_relax_add1_relax_multiply1_one"]
     # The maximum reads the sum, and the product reads both.
     between = partitioned(graph(lambda a, b: (lambda s: op.multiply(op.maximum(s, b), s))(op.add(a, b)), (3,), (3,)))
     assert [func.attrs["Codegen"] for func in graphs_of(between).values()] == ["one", "two", "one"]
@@ -165,7 +165,7 @@ def test_what_generators_may_not_do(generators: dict[str, Any]) -> None:
     with pytest.raises(DeclarationError, match="no function 'f' of a graph"):
         transform.RunCodegen(entry_functions=["f"])(whole)
     tensorexpr.register_func("relax.ext.one", lambda functions, options, names: [{}], override=True)
-    with pytest.raises(DeclarationError, match="made no function 'fused_add1_one'"):
+    with pytest.raises(DeclarationError, match="made no function 'fused_relax_add1_one'"):
         transform.RunCodegen()(whole)
     tensorexpr.runtime.registry.remove_global_func("relax.ext.one")
     with pytest.raises(DeclarationError, match=r"no code generator 'one' is registered; there are two.*relax\.ext\.one"):
@@ -189,5 +189,5 @@ def test_compiled_functions_are_in_the_library(generators: dict[str, Any], tmp_p
     for one in (ex, loaded):
         np.testing.assert_allclose(relax.VirtualMachine(one)["main"](a, b).numpy(), np.exp(a + b + 1), rtol=1e-5)
     tensorexpr.register_func("relax.ext.one", evaluated, override=True)
-    with pytest.raises(TensorExprError, match="fused_add1_one, Python functions of a code generator"):
+    with pytest.raises(TensorExprError, match="fused_relax_add1_one, Python functions of a code generator"):
         relax.build(transform.RunCodegen()(whole), progress=False).export_library(tmp_path / "python.so")

@@ -210,12 +210,12 @@ def test_groups_by_pattern() -> None:
     pattern = is_op("relax.nn.relu")(is_op("relax.add")(product, wildcard()))
     mod = graph(dense, *SHAPES)
     made: Any = checked(mod, transform.FuseOpsByPattern([("mine.dense", pattern)]))
-    func = made["fused_matmul_add_relu"]
+    func = made["fused_relax_matmul_relax_add_relax_nn_relu"]
     assert (dict(func.attrs) == {"Composite": "mine.dense", "Primitive": 1} and left(made) == "<unknown>") or "exp" in left(made)
     wrapped: Any = checked(mod, transform.FuseOpsByPattern([("mine.dense", pattern)], annotate_codegen=True))
-    assert wrapped["fused_matmul_add_relu"].attrs["Codegen"] == "mine"
+    assert wrapped["fused_relax_matmul_relax_add_relax_nn_relu_mine"].attrs["Codegen"] == "mine"
     ex = relax.build(made)
-    assert "fused_matmul_add_relu" in ex.origins
+    assert "fused_relax_matmul_relax_add_relax_nn_relu" in ex.origins
     x, w, b = (np.random.default_rng(n).standard_normal(shape).astype("float32") for n, shape in enumerate(SHAPES))
     found = relax.VirtualMachine(ex)["main"](x, w, b).numpy()
     np.testing.assert_allclose(found, Evaluator(mod)("main", x, w, b), rtol=1e-4)
@@ -248,7 +248,7 @@ def test_constants_of_groups() -> None:
     pattern = [("a", is_op("relax.matmul")(wildcard(), wildcard()))]
     for bind, count in ((True, 1), (False, 2)):
         made: Any = checked(mod, transform.FuseOpsByPattern(pattern, bind_constants=bind))
-        assert len(made["fused_matmul"].params) == count
+        assert len(made["fused_relax_matmul"].params) == count
 
 
 REWRITTEN = """

@@ -183,7 +183,7 @@ def test_devices_of_values_are_read_as_they_are_printed() -> None:
     again = from_source(text)
     assert structural_equal(again, bb.get()) and again.script() == text
     info = again["main"].body.blocks[0].bindings[1].var.struct_info
-    assert info.vdevice == special and special.short is None and VDevice.of("llvm:2:scratch").short == "llvm:2:scratch"  # type: ignore[union-attr]
+    assert info.vdevice == special and special.short() is None and VDevice.of("llvm:2:scratch").short() == "llvm:2:scratch"  # type: ignore[union-attr]
     with pytest.raises(ParseError, match='a device is written as "cuda", "cuda:1"'):
         from_source('@R.function\ndef main(x: R.Tensor((3,), "float32", "llvm:x")):\n    return x\n')
 
