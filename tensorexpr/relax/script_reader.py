@@ -209,6 +209,8 @@ class GraphReader(ExpressionReader):
             self.at(node, self._symbol, name, value)
         elif isinstance(value, (Namespace, IRModule, GlobalVar, str, StructInfo)):
             self._scope.define(name, value)  # another name for it, as in cls = Module
+        elif isinstance(value, Symbol) and value.name == name and value not in self._graph.symbols.values():
+            self._scope.define(name, self._graph.symbols.setdefault(name, value))  # n = T.Var("n", "int64"), as T.int64()
         elif isinstance(value, PrimExpr):
             self._scope.define(name, value)
         elif isinstance(value, Cast):

@@ -247,6 +247,7 @@ RELAX = Namespace(
         "match_cast": Word("R.match_cast", _match_cast),
         "match_shape": Word("R.match_shape", _match_shape, True),
         "image": IMAGE,
+        "linalg": Namespace("R.linalg", _builders("R.linalg", op.linalg.__all__, op.linalg)),
         "nn": NN,
         "output": Word("R.output", Output),
         "prim_value": Word("R.prim_value", PrimValue),

@@ -317,6 +317,35 @@ def _det(d: Draw) -> Any:
     return op.det(d.tensor(FLOATS[:2], (*d.shape(0, 2), n, n), special=False))
 
 
+def regular(d: Draw, rows: int, columns: int, outer: tuple[int, ...]) -> Any:
+    """Matrices with all singular values well apart from 0."""
+    dtype = d.of(FLOATS[:2])
+    drawn = np.asarray(d.values((*outer, rows, columns), dtype, special=False))
+    return d.given((drawn / 8 + 3 * np.eye(rows, columns)).astype(dtype))
+
+
+@case("linalg.inv")
+@case("linalg.slogdet")
+@case("linalg.cholesky")
+@case("linalg.eigh")
+@case("linalg.svd")
+@case("linalg.qr")
+def _factors(d: Draw) -> Any:
+    rows, outer = d.number(1, 3), d.shape(0, 2)
+    is_square = d.name not in ("linalg.svd", "linalg.qr")
+    x = regular(d, rows, rows if is_square else d.number(1, 3), outer)
+    return d.op(x) if d.name in ("linalg.inv", "linalg.slogdet") else d.op(x, d.coin())
+
+
+@case("linalg.solve")
+@case("linalg.solve_triangular")
+def _solutions(d: Draw) -> Any:
+    n, outer = d.number(1, 3), d.shape(0, 2)
+    a = regular(d, n, n, outer)
+    b = d.given(np.ones((*outer, n, d.number(1, 2)), a.struct_info.dtype))
+    return d.op(a, b) if d.name == "linalg.solve" else d.op(a, b, d.coin(), d.coin())
+
+
 @case("dft")
 def _dft(d: Draw) -> Any:
     inverse, onesided, length = d.coin(), d.coin(), d.number(1, 6)

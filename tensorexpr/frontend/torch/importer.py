@@ -20,10 +20,11 @@ from ...runtime.ndarray import NDArray, array
 from ...tir.expr import IntImm, PrimExpr
 from ...tir.expr import Var as Symbol
 from ...tir.function import IRModule
-from . import control, creation, elementwise, images, manipulation, nn, order, recurrent  # they fill the table
+from . import complexes, control, creation, elementwise, images, linear_algebra, manipulation, nn, order, recurrent  # they fill the table
+from .complexes import Complex
 from .table import CONVERTERS, Context, Converter, bound, dtype_name
 
-_FAMILIES = (control, creation, elementwise, images, manipulation, nn, order, recurrent)
+_FAMILIES = (complexes, control, creation, elementwise, images, linear_algebra, manipulation, nn, order, recurrent)
 # Arithmetic on sizes, which stays outside of tensors.
 _ON_SIZES: Mapping[Any, Callable[..., Any]] = {
     operator.add: lambda a, b: a + b,
@@ -44,6 +45,14 @@ def ndarray_of(tensor: Any) -> NDArray:
         # NumPy has no bfloat16, so PyTorch exports none: the bits go across as integers.
         return array(value.view(_torch().int16).numpy().view(ml_dtypes.bfloat16))
     return array(value.numpy())
+
+
+def _constant(tensor: Any) -> Any:
+    """The values of a tensor; of a complex one those of its parts."""
+    if tensor.is_complex():
+        whole = tensor.resolve_conj()
+        return Complex(*(relax.const(ndarray_of(part)) for part in (whole.real, whole.imag)))
+    return relax.const(ndarray_of(tensor))
 
 
 def _torch() -> Any:
@@ -76,6 +85,11 @@ def from_exported_program(
         TypeMismatchError: for inputs that are no tensors, or dtypes that there aren't here.
     """
     own = {str(name).removeprefix("aten."): work for name, work in (custom_convert_map or {}).items()}
+    # First of all: PyTorch's own passes fall over views of complex inputs.
+    for name in exported_program.graph_signature.user_inputs:
+        described = next((node.meta.get("val") for node in exported_program.graph.nodes if node.name == name), None)
+        if complexes.is_complex(described):
+            dtype_name(described.dtype)
     program = _simplified(exported_program, own)
     made = _Importer(program, own, keep_params_as_input).function(unwrap_unit_return_tuple, no_bind_return_tuple)
     return made
@@ -179,7 +193,7 @@ class _Importer:
         for node in graph_module.graph.nodes:
             if node.op == "get_attr":
                 held = attrgetter(node.target)(graph_module)
-                self._values[node] = relax.const(ndarray_of(held)) if isinstance(held, _torch().Tensor) else held
+                self._values[node] = _constant(held) if isinstance(held, _torch().Tensor) else held
             elif node.op == "call_function":
                 self._node(node)
 
@@ -202,6 +216,9 @@ class _Importer:
                 self._values[node] = self._input(node)
             elif spec.kind in (kinds.PARAMETER, kinds.BUFFER, kinds.CONSTANT_TENSOR):
                 held = self._program.state_dict if spec.target in self._program.state_dict else self._program.constants
+                if held[spec.target].is_complex():
+                    self._values[node] = _constant(held[spec.target])
+                    continue
                 value = ndarray_of(held[spec.target])
                 if self._keeps_params:
                     self._values[node] = relax.Var(node.name, relax.TensorStructInfo(value.shape, str(value.dtype)))
@@ -250,7 +267,7 @@ class _Importer:
         if isinstance(arg, (list, tuple)):
             return [self._value(one) for one in arg]
         if isinstance(arg, torch.dtype):
-            return dtype_name(arg)
+            return arg if arg.is_complex else dtype_name(arg)
         return arg
 
     def _node(self, node: Any) -> None:
@@ -281,7 +298,8 @@ class _Importer:
             args, named = [self._value(one) for one in node.args], {key: self._value(one) for key, one in node.kwargs.items()}
             # Operators that take functions have no schema.
             given = args if isinstance(node.target, _torch()._ops.HigherOrderOperator) else bound(node.target, args, named)
-            self._values[node] = work(self._context, *given)
+            pairs = complexes.is_complex(found) or complexes.has_complex(given)
+            self._values[node] = complexes.convert(self._context, node.target, work, given) if pairs else work(self._context, *given)
         except (TypeMismatchError, DeclarationError) as error:
             where = (node.meta.get("stack_trace") or "").strip().rpartition("File ")[2].replace("\n", " ")
             raise type(error)(f"node {node.name} ({node.target}): {error}{f'; made at {where}' if where else ''}") from None
@@ -296,6 +314,8 @@ class _Importer:
             if spec.kind != kinds.USER_OUTPUT:
                 raise DeclarationError(f"the program changes {spec.target} while it runs; export it in evaluation mode, with module.eval()")
             value = self._value(node)
+            if isinstance(value, Complex):
+                raise TypeMismatchError(f"result {len(results)} is complex, which values of graphs aren't; return torch.view_as_real of it")
             if isinstance(value, (bool, int, float, PrimExpr)) and not isinstance(value, IntImm):
                 value = relax.PrimValue(value)  # type: ignore[arg-type]
             elif value is None:

@@ -43,7 +43,12 @@ def dtype_name(dtype: Any) -> str:
     name = str(dtype).removeprefix("torch.")
     name = _DTYPES.get(name, name)
     if name not in {"bool", "bfloat16", "float16", "float32", "float64", *(f"{u}int{bits}" for u in ("", "u") for bits in (8, 16, 32, 64))}:
-        raise TypeMismatchError(f"tensors of {dtype} have no counterpart; cast them to floats or integers before the graph is exported")
+        remedy = (
+            "pass torch.view_as_real(x), and call torch.view_as_complex in the module"
+            if "complex" in name
+            else "cast them to floats or integers"
+        )
+        raise TypeMismatchError(f"tensors of {dtype} have no counterpart; {remedy} before the graph is exported")
     return name
 
 

@@ -127,7 +127,7 @@ from ..ops.signal import dft
 from ..ops.sparse import sparse_fill_empty_rows, sparse_reshape
 from ..ops.strings import lookup, regex_full_match, string_concat, string_equal, string_normalize, string_split, tf_idf
 from ..struct_info import RelaxExpr
-from . import builtin, ccl, grad, image, inspect, memory, nn, vm
+from . import builtin, ccl, grad, image, inspect, linalg, memory, nn, vm
 
 _PYTHON: dict[str, Callable[..., Any]] = {
     "add": add, "astype": astype, "call": call, "divide": divide, "element": element, "floor_divide": floor_divide,
@@ -145,7 +145,7 @@ __all__ = [
     "erf", "ewise_fma", "exp", "expand_dims", "eye", "eye_like", "flatten", "flip", "floor", "floor_divide", "floor_mod", "full",
     "full_like", "gather", "gather_elements", "gather_nd", "grad", "greater", "greater_equal", "has_value", "hint_on_device", "image",
     "inspect", "invoke_closure", "invoke_pure_closure", "isfinite", "isinf", "isnan", "layout_transform", "left_shift", "less",
-    "less_equal", "linear", "log", "logical_and", "logical_not", "logical_or", "logical_xor", "lookup", "loop", "make_closure",
+    "less_equal", "linalg", "linear", "log", "logical_and", "logical_not", "logical_or", "logical_xor", "lookup", "loop", "make_closure",
     "masked_fill", "matmul", "max", "maximum", "mean", "memory", "min", "minimum", "mod", "multinomial_from_uniform", "multiply",
     "narrow_cast", "negative", "nn", "nonzero", "not_equal", "null_value", "one_hot", "ones", "ones_like", "permute_dims", "power",
     "print", "prod", "quantize", "regex_full_match", "relu", "repeat", "requantize", "reshape", "reshaped_extents", "reverse_sequence",

@@ -182,7 +182,11 @@ class ProgramReader:
                     self._fail(child, f"function {child.name!r} is defined twice")
                 is_graph = _decorator(child) == "function"
                 later += [child] * is_graph
-                functions[child.name] = graphs()["declare"](self._source, self._captured, child, infos.get("vdevice", ())) if is_graph else self._function(child)
+                functions[child.name] = (
+                    graphs()["declare"](self._source, self._captured, child, infos.get("vdevice", ()))
+                    if is_graph
+                    else self._function(child)
+                )
             elif isinstance(child, ast.Expr) and isinstance(child.value, ast.Call):
                 value = self._reader().value(child.value)
                 if not isinstance(value, Mapping):

@@ -1,0 +1,338 @@
+"""Complex tensors, which a graph has none of: a pair of real ones, and what operators make of pairs.
+
+view_as_complex(x)      ->  (x[..., 0], x[..., 1])
+(a, b) * (c, d)         ->  (a * c - b * d, a * d + b * c)
+permute, slice, cat     ->  the same of both
+fft(a, b)               ->  relax.dft of both side by side
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from ... import relax
+from ...dataclass import dataclass
+from ...errors import TypeMismatchError
+from .table import CONVERTERS, Context, Converter, aten
+
+# What makes complex tensors of real ones.
+_MAKERS = frozenset(("complex", "polar", "view_as_complex", "prims.fft_r2c"))
+# What does the same to both parts.
+_OF_BOTH = frozenset(
+    (
+        *(
+            "view",
+            "_unsafe_view",
+            "reshape",
+            "permute",
+            "transpose",
+            "t",
+            "unsqueeze",
+            "squeeze",
+            "select",
+            "slice",
+            "cat",
+            "stack",
+            "expand",
+        ),
+        *(
+            "clone",
+            "alias",
+            "contiguous",
+            "detach",
+            "index",
+            "index_select",
+            "flip",
+            "roll",
+            "neg",
+            "sum",
+            "mean",
+            "split",
+            "unbind",
+            "pad",
+        ),
+        *(
+            "split_with_sizes",
+            "constant_pad_nd",
+            "repeat",
+            "where",
+            "masked_fill",
+            "tril",
+            "triu",
+            "diagonal",
+            "unfold",
+            "as_strided",
+            "copy",
+        ),
+        *("view_copy", "slice_copy", "select_copy", "permute_copy", "unsqueeze_copy", "squeeze_copy", "expand_copy", "transpose_copy"),
+        *("lift_fresh_copy", "movedim", "narrow", "gather", "flatten", "unflatten", "chunk", "cumsum", "swapaxes"),
+    )
+)
+_CASTS = frozenset(("_to_copy", "to"))
+
+
+@dataclass(frozen=True, eq=False)
+class Complex:
+    """A complex tensor by its parts."""
+
+    real: Any
+    imag: Any
+
+    @property
+    def parts(self) -> tuple[Any, Any]:
+        """Real and imaginary."""
+        return self.real, self.imag
+
+
+def has_complex(value: Any) -> bool:
+    """Whether an argument is a complex tensor, or a list with one."""
+    return isinstance(value, Complex) or (isinstance(value, (list, tuple)) and any(map(has_complex, value)))
+
+
+def is_complex(described: Any) -> bool:
+    """Whether a result that PyTorch describes is complex, or the first of several."""
+    first = described[0] if isinstance(described, (list, tuple)) and described else described
+    return bool(getattr(getattr(first, "dtype", None), "is_complex", False))
+
+
+def _real(described: Any) -> Any:
+    """The description of a part of a complex result."""
+    if isinstance(described, (list, tuple)):
+        return [_real(one) for one in described]
+    return SimpleNamespace(shape=described.shape, dtype=described.dtype.to_real()) if is_complex(described) else described
+
+
+def _part(value: Any, number: int) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_part(one, number) for one in value]
+    return value.parts[number] if isinstance(value, Complex) else value
+
+
+def convert(c: Context, target: Any, work: Converter, given: Sequence[Any]) -> Any:
+    """What an operator makes of complex tensors, or of others where its result is complex.
+
+    Raises:
+        TypeMismatchError: for operators that have no form for pairs.
+    """
+    name = str(target).removeprefix("aten.")
+    plain = name.rpartition(".")[0] or name
+    if plain in _CASTS and not is_complex(c.result):
+        return work(c, given[0].real, *given[1:])  # PyTorch warns that the other part is lost
+    c.result, c.operand = _real(c.result), _real(c.operand)
+    if plain in _ON_PAIRS:
+        return _ON_PAIRS[plain](c, *given)
+    if plain in _MAKERS or work in _TAKERS:
+        return work(c, *given)
+    if plain not in _OF_BOTH:
+        raise TypeMismatchError(f"{plain} of complex tensors has no counterpart; compute with torch.view_as_real(x) instead")
+    found = [work(c, *_part(given, number)) for number in range(2)]
+    return [Complex(*pair) for pair in zip(*found, strict=True)] if isinstance(found[0], list) else Complex(*found)
+
+
+def _pair(value: Any) -> tuple[Any, Any]:
+    """The parts of an operand; 0.0 where it is real."""
+    return value.parts if isinstance(value, Complex) else (value.real, value.imag) if isinstance(value, complex) else (value, 0.0)
+
+
+def _is_zero(value: Any) -> bool:
+    return isinstance(value, float) and value == 0.0
+
+
+def _binary(c: Context, name: str, a: Any, b: Any) -> Any:
+    return c.op(name, c.cast(a, c.dtype), c.cast(b, c.dtype))
+
+
+def _times(c: Context, a: Any, b: Any) -> Any:
+    """A product of real parts, 0.0 with one that is absent."""
+    return 0.0 if _is_zero(a) or _is_zero(b) else _binary(c, "multiply", a, b)
+
+
+def _plus(c: Context, a: Any, b: Any, name: str = "add") -> Any:
+    if _is_zero(b):
+        return a
+    return _binary(c, name, a, b)
+
+
+def _made(c: Context, real: Any, imag: Any) -> Complex:
+    """A complex tensor; both parts have the result's shape."""
+    shape = relax.ShapeExpr(tuple(c.sizes))
+    parts = (c.cast(part, c.dtype) for part in (real, imag))
+    return Complex(*(part if c.shape_of(part) == c.sizes else c.op("broadcast_to", part, shape) for part in parts))
+
+
+def _sum(name: str) -> Converter:
+    def convert(c: Context, a: Any, b: Any, alpha: Any = 1) -> Any:
+        scaled = b if alpha == 1 else _multiply(c, b, alpha)
+        pairs = zip(_pair(a), _pair(scaled), strict=True)
+        return _made(c, *(_plus(c, one, other, name) for one, other in pairs))
+
+    return convert
+
+
+def _multiply(c: Context, a: Any, b: Any) -> Any:
+    (w, x), (y, z) = _pair(a), _pair(b)
+    return _made(c, _plus(c, _times(c, w, y), _times(c, x, z), "subtract"), _plus(c, _times(c, w, z), _times(c, x, y)))
+
+
+def _divide(c: Context, a: Any, b: Any, *rest: Any) -> Any:
+    (w, x), (y, z) = _pair(a), _pair(b)
+    if _is_zero(z):
+        return _made(c, _binary(c, "divide", w, y), 0.0 if _is_zero(x) else _binary(c, "divide", x, y))
+    turned = _multiply(c, a, Complex(y, c.op("negative", c.cast(z, c.dtype))))
+    size = _plus(c, _times(c, y, y), _times(c, z, z))
+    return _made(c, *(_binary(c, "divide", part, size) for part in turned.parts))
+
+
+def _exp(c: Context, x: Complex) -> Any:
+    grown = c.op("exp", x.real)
+    return _made(c, _times(c, grown, c.op("cos", x.imag)), _times(c, grown, c.op("sin", x.imag)))
+
+
+def _power(c: Context, x: Any, exponent: Any) -> Any:
+    if exponent != 2:
+        raise TypeMismatchError(f"a complex tensor to the power of {exponent} has no counterpart; squares have")
+    return _multiply(c, x, x)
+
+
+def _product(c: Context, a: Any, b: Any) -> Any:
+    (w, x), (y, z) = _pair(a), _pair(b)
+
+    def one(left: Any, right: Any) -> Any:
+        return 0.0 if _is_zero(left) or _is_zero(right) else c.op("matmul", left, right)
+
+    return _made(c, _plus(c, one(w, y), one(x, z), "subtract"), _plus(c, one(w, z), one(x, y)))
+
+
+def _cast(c: Context, x: Any, *rest: Any) -> Any:
+    return _made(c, *_pair(x))
+
+
+_ON_PAIRS: dict[str, Converter] = {
+    **{"add": _sum("add"), "sub": _sum("subtract"), "mul": _multiply, "div": _divide, "exp": _exp, "pow": _power},
+    **{"matmul": _product, "mm": _product, "bmm": _product, "_to_copy": _cast, "to": _cast},
+    "square": lambda c, x: _multiply(c, x, x),
+    "reciprocal": lambda c, x: _divide(c, 1.0, x),
+    "abs": lambda c, x: _absolute(c, x),
+    "ones_like": lambda c, x, *rest: _made(c, 1.0, 0.0),
+    "zeros_like": lambda c, x, *rest: _made(c, 0.0, 0.0),
+}
+
+
+def _absolute(c: Context, x: Complex) -> Any:
+    return CONVERTERS["hypot"](c, x.real, x.imag)
+
+
+@aten("angle")
+def _angle(c: Context, x: Any) -> Any:
+    if not isinstance(x, Complex):
+        x = Complex(x, c.op("zeros_like", x))
+    return CONVERTERS["atan2"](c, x.imag, x.real)
+
+
+@aten("_conj", "conj", "_conj_physical", "conj_physical")
+def _conjugate(c: Context, x: Any) -> Any:
+    return Complex(x.real, c.op("negative", x.imag)) if isinstance(x, Complex) else x
+
+
+@aten("real")
+def _real_part(c: Context, x: Any) -> Any:
+    return x.real if isinstance(x, Complex) else x
+
+
+@aten("imag")
+def _imaginary_part(c: Context, x: Complex) -> Any:
+    return x.imag
+
+
+@aten("view_as_real")
+def _as_real(c: Context, x: Complex) -> Any:
+    return _joined(c, x)
+
+
+@aten("resolve_conj", "resolve_neg")
+def _itself(c: Context, x: Any) -> Any:
+    return x
+
+
+@aten("complex")
+def _complex(c: Context, real: Any, imag: Any) -> Any:
+    return _made(c, real, imag)
+
+
+@aten("polar")
+def _polar(c: Context, size: Any, angle: Any) -> Any:
+    return _made(c, _times(c, size, c.op("cos", angle)), _times(c, size, c.op("sin", angle)))
+
+
+@aten("view_as_complex")
+def _as_complex(c: Context, x: Any) -> Any:
+    return _parted(c, x)
+
+
+def _joined(c: Context, x: Complex) -> Any:
+    """Both parts along a last axis."""
+    return c.op("concat", [c.op("expand_dims", part, axis=-1) for part in x.parts], -1)
+
+
+def _parted(c: Context, x: Any) -> Complex:
+    axis = c.rank(x) - 1
+    return Complex(*(c.op("squeeze", c.op("strided_slice", x, [axis], [n], [n + 1]), axis=[axis]) for n in range(2)))
+
+
+def _transformed(c: Context, x: Any, dims: Sequence[int], is_inverse: bool) -> Any:
+    """Transforms along axes of a tensor with parts along its last one; those back aren't divided by the lengths."""
+    for dim in dims:
+        length = c.shape_of(x)[dim]
+        if not isinstance(length, int):
+            raise TypeMismatchError(f"a transform of Fourier along an axis of {length} elements; export with a fixed size")
+        x = c.op("dft", x, length, dim, is_inverse)
+        if is_inverse:
+            x = c.op("multiply", x, relax.const(float(length), c.dtype_of(x)))
+    return x
+
+
+def _axes(dims: Sequence[int], rank: int) -> list[int]:
+    return [int(dim) % rank for dim in dims]
+
+
+@aten("prims.fft_r2c")
+def _from_real(c: Context, x: Any, dim: Sequence[int], onesided: bool) -> Any:
+    *others, last = _axes(dim, c.rank(x))
+    wide, length = c.op("expand_dims", x, axis=-1), c.shape_of(x)[last]
+    if not isinstance(length, int):
+        raise TypeMismatchError(f"a transform of Fourier along an axis of {length} elements; export with a fixed size")
+    return _parted(c, _transformed(c, c.op("dft", wide, length, last, False, onesided), others, False))
+
+
+@aten("prims.fft_c2c")
+def _from_complex(c: Context, x: Complex, dim: Sequence[int], forward: bool) -> Any:
+    return _parted(c, _transformed(c, _joined(c, x), _axes(dim, c.rank(x.real)), not forward))
+
+
+@aten("prims.fft_c2r")
+def _to_real(c: Context, x: Complex, dim: Sequence[int], last_dim_size: int) -> Any:
+    *others, last = _axes(dim, c.rank(x.real))
+    wide = _transformed(c, _joined(c, x), others, True)
+    found = c.op("dft", wide, last_dim_size, last, True, True)
+    scaled = c.op("multiply", found, relax.const(float(last_dim_size), c.dtype_of(found)))
+    return c.op("squeeze", scaled, axis=[c.rank(x.real)])
+
+
+@aten("fft_fftfreq")
+def _frequencies(c: Context, n: int, d: float = 1.0, *rest: Any) -> Any:
+    return relax.const(np.fft.fftfreq(n, d).astype(c.dtype))
+
+
+@aten("fft_rfftfreq")
+def _frequencies_of_half(c: Context, n: int, d: float = 1.0, *rest: Any) -> Any:
+    return relax.const(np.fft.rfftfreq(n, d).astype(c.dtype))
+
+
+# What takes complex tensors as they are.
+_TAKERS: frozenset[Callable[..., Any]] = frozenset(
+    (_angle, _conjugate, _real_part, _imaginary_part, _as_real, _itself, _from_complex, _to_real)
+)
