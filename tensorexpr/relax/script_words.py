@@ -195,7 +195,7 @@ def _func_attr(context: Context, attrs: Any) -> None:
 
 
 def _to_vdevice(context: Context, data: Any, dst_vdevice: Any) -> Any:
-    return op.to_vdevice(data, VDevice.of(dst_vdevice, getattr(context, "devices", ())))
+    return op.to_vdevice(data, VDevice.of(dst_vdevice, getattr(context, "devices", ())) or dst_vdevice)
 
 
 def _builders(prefix: str, names: Sequence[str], home: Any) -> dict[str, Any]:

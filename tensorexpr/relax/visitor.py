@@ -161,7 +161,8 @@ class Mutator:
             return func
         # What is stated may be more than what is known of a new body; a body that contradicts it speaks for itself.
         stated = with_symbols(func.ret_struct_info, self._symbols)
-        return replace(func, params=params, body=body, ret_struct_info=stated if is_base_of(body.struct_info, stated) else None)
+        kept: Any = stated if is_base_of(body.struct_info, stated) else None
+        return replace(func, params=params, body=body, ret_struct_info=kept)
 
 
 def _same(new: tuple[Any, ...], old: tuple[Any, ...]) -> bool:

@@ -208,3 +208,20 @@ def _embedding_bag(
     else:
         found = c.op("where", c.op("greater", count, relax.const(0, dtype)), found, relax.const(0, dtype))
     return [found, None, None, None]
+
+
+@aten("put")
+def _put(c: Context, input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
+    """Elements by their number in order."""
+    made = _index_put(c, c.op("flatten", input), [c.op("flatten", index)], c.op("flatten", source), accumulate)
+    return c.reshape(made, c.shape_of(input))
+
+
+@aten("diagonal_scatter")
+def _diagonal_scatter(c: Context, input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+    axes = c.axis(input, dim1), c.axis(input, dim2)
+    order = [*(n for n in range(c.rank(input)) if n not in axes), *axes]
+    length = c.shape_of(src)[-1]
+    rows, columns = (c.op("arange", begin, length + begin, 1, dtype="int64") for begin in (max(0, -offset), max(0, offset)))
+    made = _index_put(c, _ordered(c, input, order), [None] * (len(order) - 2) + [rows, columns], src)
+    return _ordered(c, made, _inverse(order))

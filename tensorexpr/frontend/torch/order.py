@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from ... import relax, te
+from ...errors import DeclarationError
 from ...te.tensor import Tensor
 from ...tir.expr import PrimExpr
 from ...topi.scan import scanop
@@ -97,6 +98,40 @@ def _sort(c: Context, input: Any, dim: int = -1, descending: bool = False) -> An
     # Sorted once: values by their places agree with these also where elements are equal.
     order = c.op("argsort", input, axis=dim, descending=descending, dtype="int64")
     return [c.op("gather_elements", input, order, axis=c.axis(input, dim)), order]
+
+
+@aten("sort.stable")
+def _stable_sort(c: Context, input: Any, stable: bool | None, dim: int = -1, descending: bool = False) -> Any:
+    return _sort(c, input, dim, descending)
+
+
+@aten("mode")
+def _mode(c: Context, input: Any, dim: int = -1, keepdim: bool = False) -> Any:
+    """The least of the values that stand most often along an axis."""
+    if 1 in c.picked:
+        raise DeclarationError("which of several places of a mode PyTorch names isn't stated; take its values alone")
+    axis = c.axis(input, dim)
+    order = [*(n for n in range(c.rank(input)) if n != axis), axis]
+    last = c.op("permute_dims", input, axes=order)
+    same = c.op("equal", c.op("expand_dims", last, axis=-1), c.op("expand_dims", last, axis=-2))
+    count = c.op("sum", c.cast(same, "int32"), axis=[-1])
+    often = c.op("equal", count, c.op("max", count, axis=[-1], keepdims=True))
+    values = c.op("min", c.op("where", often, last, c.op("max", last, axis=[-1], keepdims=True)), axis=[-1])
+    return [c.op("expand_dims", values, axis=axis) if keepdim else values, None]
+
+
+@aten("histc")
+def _histogram(c: Context, input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
+    """How many elements lie in each of so many parts of a range; the last one has both ends."""
+    x, dtype = c.op("flatten", input), c.dtype_of(input)
+    is_stated = min != max
+    low = relax.const(min, dtype) if is_stated else c.op("min", x)
+    high = relax.const(max, dtype) if is_stated else c.op("max", x)
+    part = c.op("multiply", c.op("divide", c.op("subtract", x, low), c.op("subtract", high, low)), relax.const(bins, dtype))
+    place = c.op("minimum", c.op("floor", part), relax.const(bins - 1, dtype))
+    inside = c.op("logical_and", c.op("greater_equal", x, low), c.op("less_equal", x, high))
+    hits = c.op("equal", c.op("expand_dims", place, axis=-1), c.op("arange", 0, bins, 1, dtype=dtype))
+    return c.op("sum", c.cast(c.op("logical_and", hits, c.op("expand_dims", inside, axis=-1)), dtype), axis=[0])
 
 
 @aten("kthvalue")

@@ -164,7 +164,7 @@ def RealizeVDevice() -> ModulePass:
     """
 
     def run(mod: IRModule) -> IRModule:
-        funcs = [func for func in mod.functions.values() if isinstance(func, Function)]
+        funcs: list[Any] = [func for func in mod.functions.values() if isinstance(func, Function)]
         known = _Places(mod, funcs).known
         return _each(mod, lambda: _Realized(mod, known))
 

@@ -48,7 +48,7 @@ def _extents(expr: Any, place: int) -> list[PrimExpr] | None:
 
 def _cost(a: list[PrimExpr], b: list[PrimExpr]) -> PrimExpr:
     """Multiplications of a product."""
-    return prod(_product(a, b)) * a[-1]  # type: ignore[no-any-return]
+    return prod(_product(a, b)) * a[-1]
 
 
 def _product(a: list[PrimExpr], b: list[PrimExpr]) -> list[PrimExpr]:

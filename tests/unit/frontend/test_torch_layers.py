@@ -139,3 +139,25 @@ def test_sizes_that_only_a_run_knows() -> None:
     for rows in (3, 4):
         x = numbers(rows, 4)
         compare(Evaluator(mod)("main", x.numpy()), Wrapped(function), (x,))
+
+
+ORDERED: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "elements by their numbers": (lambda x: x.put(torch.tensor([1, -3]), torch.tensor([9.0, 8.0])), (X,)),
+    "a diagonal": (lambda x: torch.diagonal_scatter(x.T, x[:, 1], -1), (X,)),
+    "a diagonal of other axes": (lambda x: torch.diagonal_scatter(x[None] * 1.0, x[:, :1], 0, 2, 0), (X,)),
+    "stable": (lambda x: torch.sort(x, dim=0, descending=True, stable=True), (torch.tensor([[1.0, 2], [1, 3], [0, 2]]),)),
+    "most often": (lambda x: (x.mode(dim=1)[0], x.mode(dim=0, keepdim=True)[0]), (torch.tensor([[2, 1, 2, 1], [0, 3, 3, 3]]),)),
+    "histograms": (lambda x: (torch.histc(x, 5, -1, 1), torch.histc(x, 4)), (X,)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ORDERED)
+def test_elements_in_order(name: str) -> None:
+    function, args = ORDERED[name]
+    mod = from_exported_program(exported(Wrapped(function), *args))
+    compare(Evaluator(mod)("main", *(arg.numpy() for arg in args)), Wrapped(function), args)
+
+
+def test_places_of_modes_are_refused() -> None:
+    with pytest.raises(DeclarationError, match="take its values alone"):
+        from_exported_program(exported(Wrapped(lambda x: x.mode(dim=1)[1]), X))
