@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -66,7 +67,7 @@ class Draw(Values):
     def __init__(self, draw: st.DrawFn, name: str) -> None:
         super().__init__(draw)
         self.name = name
-        self.op = getattr(op, name)
+        self.op = attrgetter(name)(op)
         self.arrays: list[Any] = []
         self.params: list[Var] = []
         self._symbolic = draw(st.sets(st.integers(0, 5), max_size=2)) - {1}

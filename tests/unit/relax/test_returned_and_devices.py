@@ -22,7 +22,7 @@ LANGUAGES = "from tensorexpr.script import ir as I\nfrom tensorexpr.script impor
 
 
 def module(text: str) -> Any:
-    return module(text)
+    return from_source(LANGUAGES + text)
 
 
 def returns(stated: str, body: str, params: str = 'x: R.Tensor(("n", 4), "float32")') -> str:
