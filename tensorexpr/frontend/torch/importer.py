@@ -87,7 +87,7 @@ def from_exported_program(
     own = {str(name).removeprefix("aten."): work for name, work in (custom_convert_map or {}).items()}
     # First of all: PyTorch's own passes fall over views of complex inputs.
     for name in exported_program.graph_signature.user_inputs:
-        described = next((node.meta.get("val") for node in exported_program.graph.nodes if node.name == name), None)
+        described: Any = next((node.meta.get("val") for node in exported_program.graph.nodes if node.name == name), None)
         if complexes.is_complex(described):
             dtype_name(described.dtype)
     program = _simplified(exported_program, own)
@@ -309,7 +309,7 @@ class _Importer:
         torch = _torch()
         kinds = torch.export.graph_signature.OutputKind
         (output,) = [node for node in self._program.graph.nodes if node.op == "output"]
-        results = []
+        results: list[Any] = []
         for node, spec in zip(output.args[0], self._program.graph_signature.output_specs, strict=True):
             if spec.kind != kinds.USER_OUTPUT:
                 raise DeclarationError(f"the program changes {spec.target} while it runs; export it in evaluation mode, with module.eval()")

@@ -100,18 +100,30 @@ def BindParams(func_name: str, params: Mapping[str | Var, Any]) -> ModulePass:
 
 
 def BindSymbolicVars(binding_map: Mapping[str | Symbol, Any], func_name: str | None = None) -> ModulePass:
-    """A pass: symbols of one function, or of all that have them, get values; see `bind_symbolic_vars`."""
+    """A pass: symbols of one function, or of all that have them, get values; see `bind_symbolic_vars`.
+
+    A name is that of a symbol in each function, a symbol is the one of its function.
+
+    Raises:
+        DeclarationError: as of `bind_symbolic_vars`, and for a symbol that no function has.
+    """
 
     def run(mod: IRModule) -> IRModule:
         made = mod.clone()
         if func_name is not None:
             _checked(mod, func_name, "BindSymbolicVars")
+        left, known = set(binding_map), set[str]()
         for var, func in mod.functions_items():
             if isinstance(func, Function) and func_name in (None, var.name_hint):
-                names = {s.name for p in func.params for s in symbols_of(p.struct_info)}
+                symbols = {symbol for param in func.params for symbol in symbols_of(param.struct_info)}
+                names = {symbol.name for symbol in symbols}
                 # Of several functions each takes the symbols that it has; one that is named has to have all.
-                own = {k: v for k, v in binding_map.items() if func_name is not None or (k.name if isinstance(k, Symbol) else k) in names}
+                own = {k: v for k, v in binding_map.items() if func_name is not None or k in names or k in symbols}
                 made.update_func(var, bind_symbolic_vars(func, own, var.name_hint))
+                left, known = left - set(own), known | names
+        if left:
+            found = ", ".join(sorted(known)) or "none"
+            raise DeclarationError(f"BindSymbolicVars: no function has a symbol {', '.join(sorted(map(str, left)))}; there are {found}")
         return made
 
     return graph_pass("BindSymbolicVars", run)

@@ -12,7 +12,7 @@ from ...tir.attrs import FrozenMap
 from ...tir.function import IRModule
 from ..dpl.matcher import Matcher
 from ..dpl.pattern import DFPattern
-from ..expr import Binding, BindingBlock, Call, DataflowBlock, Function, SeqExpr, Var, VarBinding
+from ..expr import Binding, BindingBlock, Call, DataflowBlock, Function, SeqExpr, Tuple, TupleGetItem, Var, VarBinding
 from .fuse_ops import fused, variables_of
 from .fused_functions import PRIMITIVE, Composite
 from .passes import graph_pass
@@ -109,7 +109,7 @@ class _Partition:
     def _members(self, root: int, found: Mapping[DFPattern, Any]) -> list[int] | None:
         """The bindings of a match; None if one is taken, or read outside before the last one."""
         # By identity: calls of equal structure may be bound twice, and one of them is matched.
-        matched = {id(value) for value in found.values() if isinstance(value, Call)}
+        matched = {id(value) for value in found.values() if isinstance(value, (Call, Tuple, TupleGetItem))}
         members = {root} | {n for n, binding in enumerate(self._bindings) if id(binding.value) in matched}
         if not members.isdisjoint(self._taken):
             return None

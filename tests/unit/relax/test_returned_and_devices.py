@@ -172,3 +172,13 @@ def test_tensors_fit_on_their_device() -> None:
     here, there, somewhere = (TensorStructInfo((2,), vdevice=VDevice.of(device)) for device in ("llvm", "cuda", None))
     assert is_base_of(somewhere, here) and not is_base_of(here, there) and not is_base_of(here, somewhere)
     assert tvm.relax.op.hint_on_device(relax.Var("x", somewhere), tvm.cuda(1)).attrs["dst_vdevice"] == VDevice("cuda", 1)
+
+
+def test_symbols_of_one_function_of_several() -> None:
+    text = '\n    @R.function\n    def {0}(x: R.Tensor(("m", "n"), "float32")):\n        return R.exp(x)\n'
+    mod = module("@I.ir_module\nclass Module:" + text.format("first") + text.format("second"))
+    own = mod["first"].params[0].struct_info.extents[1]
+    made: Any = transform.BindSymbolicVars({own: 16})(mod)
+    assert [str(made[name].params[0].struct_info.shape) for name in ("first", "second")] == ["R.shape([m, 16])", "R.shape([m, n])"]
+    with pytest.raises(DeclarationError, match="no function has a symbol rows; there are m, n"):
+        transform.BindSymbolicVars({"rows": 16})(mod)
