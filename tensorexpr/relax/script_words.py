@@ -80,8 +80,8 @@ def tensor_type(context: Context, shape: Any = None, dtype: Any = None, vdevice:
         shape, dtype = None, shape
     if isinstance(shape, (tuple, list)):
         shape = ShapeExpr(tuple(_extent(context, one) for one in shape))
-    if isinstance(vdevice, str) and not isinstance(context, GraphContext):
-        vdevice = None  # of an annotation, which is read and not run: the module's devices aren't known there
+    if isinstance(vdevice, str) and vdevice.startswith("vdevice") and not isinstance(context, GraphContext):
+        vdevice = None  # of an annotation, which is read and not run: the list of the module isn't known there
     return TensorStructInfo(shape, dtype or "", VDevice.of(vdevice, getattr(context, "devices", ())), ndim)
 
 

@@ -21,57 +21,13 @@ from .table import CONVERTERS, Context, Converter, aten
 
 # What makes complex tensors of real ones.
 _MAKERS = frozenset(("complex", "polar", "view_as_complex", "prims.fft_r2c"))
-# What does the same to both parts.
-_OF_BOTH = frozenset(
-    (
-        *(
-            "view",
-            "_unsafe_view",
-            "reshape",
-            "permute",
-            "transpose",
-            "t",
-            "unsqueeze",
-            "squeeze",
-            "select",
-            "slice",
-            "cat",
-            "stack",
-            "expand",
-        ),
-        *(
-            "clone",
-            "alias",
-            "contiguous",
-            "detach",
-            "index",
-            "index_select",
-            "flip",
-            "roll",
-            "neg",
-            "sum",
-            "mean",
-            "split",
-            "unbind",
-            "pad",
-        ),
-        *(
-            "split_with_sizes",
-            "constant_pad_nd",
-            "repeat",
-            "where",
-            "masked_fill",
-            "tril",
-            "triu",
-            "diagonal",
-            "unfold",
-            "as_strided",
-            "copy",
-        ),
-        *("view_copy", "slice_copy", "select_copy", "permute_copy", "unsqueeze_copy", "squeeze_copy", "expand_copy", "transpose_copy"),
-        *("lift_fresh_copy", "movedim", "narrow", "gather", "flatten", "unflatten", "chunk", "cumsum", "swapaxes"),
-    )
+_VIEWS = (
+    "view reshape permute transpose t unsqueeze squeeze select slice expand alias unbind split split_with_sizes diagonal unfold as_strided "
+    "movedim narrow flatten unflatten chunk swapaxes"
 )
+_MOVES = "_unsafe_view cat stack clone contiguous detach index index_select flip roll neg sum mean repeat tril triu copy gather cumsum"
+# What does the same to both parts.
+_OF_BOTH = frozenset((*_VIEWS.split(), *_MOVES.split(), *(f"{name}_copy" for name in _VIEWS.split()), "lift_fresh_copy"))
 _CASTS = frozenset(("_to_copy", "to"))
 
 
@@ -106,10 +62,13 @@ def _real(described: Any) -> Any:
     return SimpleNamespace(shape=described.shape, dtype=described.dtype.to_real()) if is_complex(described) else described
 
 
-def _part(value: Any, number: int) -> Any:
-    if isinstance(value, (list, tuple)):
-        return [_part(one, number) for one in value]
-    return value.parts[number] if isinstance(value, Complex) else value
+def _part(c: Context, value: Any, number: int) -> Any:
+    if not isinstance(value, (list, tuple)):
+        return value.parts[number] if isinstance(value, Complex) else value
+    if not has_complex(value) or number == 0:
+        return [_part(c, one, number) for one in value]
+    # A real tensor that complex ones are joined with.
+    return [one.imag if isinstance(one, Complex) else c.op("zeros_like", one) for one in value]
 
 
 def convert(c: Context, target: Any, work: Converter, given: Sequence[Any]) -> Any:
@@ -129,7 +88,7 @@ def convert(c: Context, target: Any, work: Converter, given: Sequence[Any]) -> A
         return work(c, *given)
     if plain not in _OF_BOTH:
         raise TypeMismatchError(f"{plain} of complex tensors has no counterpart; compute with torch.view_as_real(x) instead")
-    found = [work(c, *_part(given, number)) for number in range(2)]
+    found = [work(c, *(_part(c, one, number) for one in given)) for number in range(2)]
     return [Complex(*pair) for pair in zip(*found, strict=True)] if isinstance(found[0], list) else Complex(*found)
 
 
@@ -165,12 +124,11 @@ def _made(c: Context, real: Any, imag: Any) -> Complex:
 
 
 def _sum(name: str) -> Converter:
-    def convert(c: Context, a: Any, b: Any, alpha: Any = 1) -> Any:
-        scaled = b if alpha == 1 else _multiply(c, b, alpha)
-        pairs = zip(_pair(a), _pair(scaled), strict=True)
+    def total(c: Context, a: Any, b: Any, alpha: Any = 1) -> Any:
+        pairs = zip(_pair(a), _pair(b if alpha == 1 else _multiply(c, b, alpha)), strict=True)
         return _made(c, *(_plus(c, one, other, name) for one, other in pairs))
 
-    return convert
+    return total
 
 
 def _multiply(c: Context, a: Any, b: Any) -> Any:
@@ -193,7 +151,7 @@ def _exp(c: Context, x: Complex) -> Any:
 
 
 def _power(c: Context, x: Any, exponent: Any) -> Any:
-    if exponent != 2:
+    if not isinstance(exponent, (int, float)) or exponent != 2:
         raise TypeMismatchError(f"a complex tensor to the power of {exponent} has no counterpart; squares have")
     return _multiply(c, x, x)
 
@@ -207,6 +165,21 @@ def _product(c: Context, a: Any, b: Any) -> Any:
     return _made(c, _plus(c, one(w, y), one(x, z), "subtract"), _plus(c, one(w, z), one(x, y)))
 
 
+def _choose(c: Context, cond: Any, x: Any, y: Any) -> Any:
+    return _made(c, *(c.op("where", cond, c.cast(a, c.dtype), c.cast(b, c.dtype)) for a, b in zip(_pair(x), _pair(y), strict=True)))
+
+
+def _fill(c: Context, x: Any, mask: Any, value: Any) -> Any:
+    return _choose(c, mask, value, x)
+
+
+def _pad(c: Context, x: Complex, pad: Any, value: Any = 0, *rest: Any) -> Any:
+    """As of real tensors: `pad(x, pad, mode, value)`, or without a mode."""
+    mode = (value,) if isinstance(value, str) else ()
+    constant = (rest[0] if rest and rest[0] is not None else 0) if mode else value
+    return Complex(*(CONVERTERS["pad"](c, part, pad, *mode, one) for part, one in zip(x.parts, _pair(constant), strict=True)))
+
+
 def _cast(c: Context, x: Any, *rest: Any) -> Any:
     return _made(c, *_pair(x))
 
@@ -214,6 +187,7 @@ def _cast(c: Context, x: Any, *rest: Any) -> Any:
 _ON_PAIRS: dict[str, Converter] = {
     **{"add": _sum("add"), "sub": _sum("subtract"), "mul": _multiply, "div": _divide, "exp": _exp, "pow": _power},
     **{"matmul": _product, "mm": _product, "bmm": _product, "_to_copy": _cast, "to": _cast},
+    **{"where": _choose, "masked_fill": _fill, "constant_pad_nd": _pad, "pad": _pad},
     "square": lambda c, x: _multiply(c, x, x),
     "reciprocal": lambda c, x: _divide(c, 1.0, x),
     "abs": lambda c, x: _absolute(c, x),

@@ -140,7 +140,9 @@ def to_vdevice(data: Any, dst_vdevice: VDevice | str) -> Call:
 def hint_on_device(data: Any, dst_vdevice: VDevice | Device | str) -> Call:
     """The tensor, which would better be on a device: as `to_vdevice` has it, or one such as `tvm.cuda(1)`."""
     if isinstance(dst_vdevice, Device):
-        kind = next(name for name, about in KINDS.items() if about.device_type == dst_vdevice.device_type)
+        kind = next((name for name, about in KINDS.items() if about.device_type == dst_vdevice.device_type), None)
+        if kind is None:
+            raise DeclarationError(f"hint_on_device: no target is of devices such as {dst_vdevice}; targets are {', '.join(KINDS)}")
         dst_vdevice = VDevice(kind, dst_vdevice.device_id)  # type: ignore[arg-type]
     made: Call = _hint_on_device(data, VDevice.of(dst_vdevice))
     return made

@@ -90,7 +90,8 @@ def _cheaper(known: set[Any], graph: Rewriter, call: Call) -> Any:
             continue
         factors = (*inner, call.args[1]) if place == 0 else (call.args[0], *inner)
         shapes = [_extents(one, n) for n, one in enumerate(factors)]
-        if any(shape is None for shape in shapes):
+        # A vector with a stack of matrices gives rows, which the next product takes for one matrix.
+        if any(shape is None for shape in shapes) or (1 in (one.struct_info.ndim for one in factors) and factors[1].struct_info.ndim != 2):
             continue
         (first, second, third), (a, b, c) = factors, (shape or [] for shape in shapes)
         left = _cost(a, b) + _cost(_product(a, b), c)

@@ -13,7 +13,7 @@ from tensorexpr.frontend.torch import from_exported_program
 from tensorexpr.relax.evaluator import Evaluator
 
 torch: Any = pytest.importorskip("torch", reason="programs of PyTorch are read by PyTorch")
-from .test_torch import Wrapped, check, compare, exported, numbers  # noqa: E402  # which asks for PyTorch, too
+from .test_torch import F, Wrapped, check, compare, exported, numbers  # noqa: E402  # which asks for PyTorch, too
 
 X, Y, Z = numbers(2, 8), numbers(2, 8) + 1, numbers(2, 4, 8)
 PAIRS = numbers(2, 4, 2)
@@ -47,6 +47,9 @@ PROGRAMS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "exponentials": (lambda x: torch.view_as_real(torch.exp(1j * x)), (X,)),
     "products of matrices": (lambda x, y: squared(torch.complex(x, y) @ torch.complex(y, x).T), (X, Y)),
     "both parts moved": (lambda x, y: torch.view_as_real(torch.cat([torch.complex(x, y), torch.complex(y, x)])[1:, None].sum(2)), (X, Y)),
+    "chosen": (lambda x, y: torch.view_as_real(torch.where(x > 0, torch.complex(x, y), x * 2)), (X, Y)),
+    "filled and padded": (lambda x, y: torch.view_as_real(F.pad(torch.complex(x, y).masked_fill(x > 0, 0.5), (1, 2), value=3.0)), (X, Y)),
+    "joined with real ones": (lambda x, y: torch.view_as_real(torch.cat([torch.complex(x, y), x])), (X, Y)),
     "rotary positions": (Rotary(), (numbers(2, 4, 8),)),
     "spectrum": (lambda x: torch.fft.fft(x).abs(), (X,)),
     "half of a spectrum": (lambda x: torch.view_as_real(torch.fft.rfft(x, norm="ortho")), (X,)),
