@@ -74,6 +74,14 @@ def bindings_of(expr: Any) -> Iterator[Binding]:
             yield from node.bindings()
 
 
+def bound_info(var: Var, value: Any) -> StructInfo:
+    """What is known of a variable that is bound to a value: what is known of that, but for a function that calls itself by the variable."""
+    calls_itself = isinstance(value, Function) and any(node is var for node in walk(value))
+    # Another variable would leave the calls inside without one.
+    info: StructInfo = var.struct_info if calls_itself else value.struct_info
+    return info
+
+
 class Mutator:
     """Rewrites an expression, operands first; override `rewrite` for what shall be another.
 
@@ -95,7 +103,7 @@ class Mutator:
         if isinstance(binding, MatchCast):
             info = with_symbols(binding.struct_info, self._symbols)
             return [MatchCast(self.define(binding.var, info), value, info)]
-        return [VarBinding(self.define(binding.var, value.struct_info), value)]
+        return [VarBinding(self.define(binding.var, bound_info(binding.var, value)), value)]
 
     def define(self, var: Var, info: StructInfo) -> Var:
         """The variable in place of one, of a value of which this is known."""

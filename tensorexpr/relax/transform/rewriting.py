@@ -33,7 +33,7 @@ from ..expr import (
     VarBinding,
 )
 from ..struct_info import StructInfo
-from ..visitor import Mutator, operands, walk
+from ..visitor import Mutator, bound_info, operands, walk
 from .canonicalize import canonical
 from .passes import each_function
 
@@ -165,7 +165,7 @@ class Rewriter(Mutator):
             self._variables[binding.var] = value
             self._uses[value] += self._uses[binding.var] - 1
             return self._taken()
-        var = self.define(binding.var, value.struct_info)
+        var = self.define(binding.var, bound_info(binding.var, value))
         self.bound[var] = value
         return [*self._taken(), VarBinding(var, value)]
 

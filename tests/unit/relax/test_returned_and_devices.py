@@ -182,3 +182,13 @@ def test_symbols_of_one_function_of_several() -> None:
     assert [str(made[name].params[0].struct_info.shape) for name in ("first", "second")] == ["R.shape([m, 16])", "R.shape([m, n])"]
     with pytest.raises(DeclarationError, match="no function has a symbol rows; there are m, n"):
         transform.BindSymbolicVars({"rows": 16})(mod)
+
+
+def test_functions_that_call_themselves_keep_their_variable() -> None:
+    info = TensorStructInfo((), "bool")
+    x, i, loop, y = relax.Var("x", info), relax.Var("i", info), relax.Var("loop", relax.ObjectStructInfo()), relax.Var("y", info)
+    inner = relax.Function((i,), relax.Call(loop, [i], struct_info=info))
+    body = relax.BindingBlock((relax.VarBinding(loop, inner), relax.VarBinding(y, relax.Call(loop, [x], struct_info=info))))
+    func = relax.Function((x,), relax.SeqExpr((body,), y), attrs={"global_symbol": "main"})  # type: ignore[arg-type]
+    made = relax.visitor.Mutator().function(func)
+    assert relax.analysis.well_formed(tvm.IRModule({"main": made}))  # type: ignore[dict-item]
