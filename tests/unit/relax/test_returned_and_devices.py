@@ -186,8 +186,11 @@ def test_symbols_of_one_function_of_several() -> None:
 
 def test_functions_that_call_themselves_keep_their_variable() -> None:
     info = TensorStructInfo((), "bool")
-    x, i, loop, y = relax.Var("x", info), relax.Var("i", info), relax.Var("loop", relax.ObjectStructInfo()), relax.Var("y", info)
-    inner = relax.Function((i,), relax.Call(loop, [i], struct_info=info))
+    loop = relax.Var("loop", relax.FuncStructInfo((info,), relax.ObjectStructInfo(), True))
+    x, i, y = relax.Var("x", info), relax.Var("i", info), relax.Var("y", info)
+    again = relax.Var("again", info)
+    call = relax.BindingBlock((relax.VarBinding(again, relax.Call(loop, [i], struct_info=info)),))
+    inner = relax.Function((i,), relax.SeqExpr((call,), again))
     body = relax.BindingBlock((relax.VarBinding(loop, inner), relax.VarBinding(y, relax.Call(loop, [x], struct_info=info))))
     func = relax.Function((x,), relax.SeqExpr((body,), y), attrs={"global_symbol": "main"})  # type: ignore[arg-type]
     made = relax.visitor.Mutator().function(func)
