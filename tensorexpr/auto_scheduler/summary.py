@@ -154,12 +154,10 @@ class TaskTotals:
         if not lacking and len(self.plain) == len(costs):
             plain = objective([self.plain[number] for number in range(len(costs))])
             best += f"; {plain / objective(costs):.2f}x the unscheduled programs ({plain * 1e3:.4g} ms)"
+        return "\n".join([best or f"Best:     {lacking} of {len(costs)} tasks have no program that ran", *self.facts()])
+
+    def facts(self) -> list[str]:
+        """Failures by kind, and time, a line each."""
         failures = failures_of([(trial.trace, trial.result) for trial in self.trials])
-        return "\n".join(
-            [
-                best or f"Best:     {lacking} of {len(costs)} tasks have no program that ran",
-                f"Failures: {failures}",
-                *_first_failure(failures),
-                f"Time:     {self.seconds:.1f} s for {len(self.trials)} trials",
-            ]
-        )
+        time = f"Time:     {self.seconds:.1f} s for {len(self.trials)} trials"
+        return [f"Failures: {failures}", *_first_failure(failures), time]

@@ -140,6 +140,8 @@ def contraction_plans(contraction: Contraction, dtype: str, target: Target) -> l
     if base is None:
         return []
     plan, shape = base
+    if contraction.opened:
+        return _of_open_sizes(plan, shape, target)
     # Fewer rows don't pay for a transposed panel: a vector of it costs as much as the products of 4 rows.
     # Example: 1 x 512 times 512 x 512 is one row. It is a matrix and a vector, bound by memory, and a reduction over lanes reads the matrix
     # once.
@@ -159,6 +161,14 @@ def contraction_plans(contraction: Contraction, dtype: str, target: Target) -> l
         found.append(replace(plan, tile=tile, pack=Pack.PANEL if packed else Pack.NONE, block=block))
     better = (other for one in found[:1] for other in (_streamed(one, target), _by_rows(one, target)) if other is not None)
     return [*better, *found]
+
+
+def _of_open_sizes(plan: Plan, shape: Shape, target: Target) -> list[Plan]:
+    """The plan of a product of any number of rows: one that is good for some tens of them, and legal for all."""
+    if plan.dot is not None:  # its copies of the left operand are laid out by sizes
+        return []
+    tile = next(tile for tile in ranked_tiles(replace(shape, repeats=1), target, 1) if tile.chunks == 1)
+    return [replace(plan, tile=tile, pack=Pack.PANEL if shape.packing else Pack.NONE)]
 
 
 def searched_plans(tree: ScheduleTree, stage: StageNode, target: Target, caller_packs: bool) -> list[Plan]:

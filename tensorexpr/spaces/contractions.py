@@ -26,9 +26,11 @@ from ..te.tensor import Tensor
 from ..tir.expr import IterVar, ProducerLoad, Reduce, Var
 from ..tir.rewriting import variables
 from .access import element_bytes, is_move, stage_reads
-from .stages import constant_extents, untouched
+from .stages import extent_of, untouched
 
 T = TypeVar("T")
+# Rows that a product of any number of them is planned for: enough for panels of its weights, which whoever builds a network packs.
+OPEN_ROWS = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +77,7 @@ class Contraction:
         rows: axes that move the others alone; register tiles have several rows of the last one.
         summed: the axes of the reduction, outermost first.
         plane: axes before `column` that are one axis with it, as a row begins where the one before ends.
+        opened: axes whose extents aren't known; `sizes` has what they are taken to be, which programs may not depend on.
     """
 
     op: ComputeOp
@@ -86,6 +89,7 @@ class Contraction:
     rows: tuple[int, ...]
     summed: tuple[int, ...]
     plane: tuple[int, ...] = ()
+    opened: tuple[int, ...] = ()
 
     @property
     def columns(self) -> tuple[int, ...]:
@@ -162,19 +166,27 @@ class Refused:
     reason: str
 
 
-def contraction_of(tree: ScheduleTree, stage: StageNode, column: int | None = None) -> Contraction | Refused:
-    """What a stage computes as a contraction with an axis in the lanes, by default the last one, or why it is none."""
+def contraction_of(tree: ScheduleTree, stage: StageNode, column: int | None = None, taken_as: int = 0) -> Contraction | Refused:
+    """What a stage computes as a contraction with an axis in the lanes, by default the last one, or why it is none.
+
+    Args:
+        taken_as: what open extents of results, but that in the lanes, are taken to be; with 0 there may be none.
+    """
     op = stage.op
     if not isinstance(op, ComputeOp) or len(op.body) != 1 or not isinstance(op.body[0], Reduce) or op.body[0].init or not op.axis:
         return Refused("it is no reduction to one tensor that starts from the identity")
-    extents = constant_extents((*op.axis, *op.reduce_axis))
-    if extents is None:
+    lanes = len(op.axis) - 1 if column is None else column
+    opened = tuple(place for place, axis in enumerate(op.axis) if taken_as and place != lanes and extent_of(axis) is None)
+    found = [taken_as if place in opened else extent_of(axis) for place, axis in enumerate((*op.axis, *op.reduce_axis))]
+    extents = [extent for extent in found if extent is not None]
+    if len(extents) < len(found):
         return Refused("its extents are no constants")
     # Example: a sum over k of X[i, k] reads each element once, so that no register tile has anything to reuse.
     operands = operands_of(tree, stage)
     if len(operands) < 2:
         return Refused("it reads one tensor, whose elements are used once")
-    return _with_roles(op, tuple(extents), operands, len(op.axis) - 1 if column is None else column)
+    made = _with_roles(op, tuple(extents), operands, lanes)
+    return replace(made, opened=opened) if isinstance(made, Contraction) and opened else made
 
 
 def _with_roles(op: ComputeOp, sizes: tuple[int, ...], operands: Sequence[Operand], column: int) -> Contraction | Refused:

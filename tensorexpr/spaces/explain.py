@@ -10,7 +10,7 @@ from ..target import Target, TargetLike
 from ..te.operation import ComputeOp, PlaceholderOp
 from ..te.tensor import Tensor
 from .contraction_plan import contraction_plans
-from .contractions import Refused, contraction_of
+from .contractions import OPEN_ROWS, Refused, contraction_of
 from .convolutions import convolution_of
 from .default import rows_of_program, scheduled_contractions, take_apart
 from .dot_tiles import dot_tile
@@ -65,10 +65,11 @@ def _seen(s: Schedule, stage: StageNode, op: ComputeOp, target: Target) -> str:
         return "a convolution: tiles of pixels by vectors of channels"
     if dot_tile(s.tree, stage, target) is not None:
         return "tiles of dot products: a few rows, with terms of the sum in the lanes"
-    found = contraction_of(s.tree, stage)
+    found = contraction_of(s.tree, stage, taken_as=OPEN_ROWS)
     windows = "no convolution" if convolution is None else "a convolution of too few channels for vectors of them"
     if isinstance(found, Refused):
         return f"a plain reduction; {windows}; no contraction: {found.reason}"
     if not contraction_plans(found, stage.origin.output(0).dtype, target):
         return f"a plain reduction; {windows}; a contraction with too few rows or columns for a tile of vectors"
-    return f"a contraction: rows {found.names(*found.rows)}, columns {found.names(found.column)}, summed over {found.names(*found.summed)}"
+    rows = f"{'any number of ' if found.opened else ''}rows {found.names(*found.rows)}"
+    return f"a contraction: {rows}, columns {found.names(found.column)}, summed over {found.names(*found.summed)}"

@@ -9,7 +9,7 @@ from ..schedule.tree import Inline, ScheduleTree, StageNode
 from ..target import Target
 from .access import bordered
 from .contraction_plan import Plan, contraction_plans
-from .contractions import Contraction, Refused, contraction_of, contractions_of, taken
+from .contractions import OPEN_ROWS, Contraction, Refused, contraction_of, contractions_of, taken
 from .conv_packed import copied, dense
 from .conv_plan import convolution_plans, in_blocks, written_plan
 from .convolutions import Convolution, convolution_of
@@ -35,7 +35,7 @@ def schedule_contractions(s: Schedule, target: Target, alternative: int = 0, by_
 
 def planned(s: Schedule, stage: StageNode, target: Target, by_dots: bool) -> list[Plan]:
     """The plans for a stage with its last axis in the lanes or, for dot products, the one with which an instruction sums most."""
-    found = contractions_of(s.tree, stage) if by_dots else [contraction_of(s.tree, stage)]
+    found = contractions_of(s.tree, stage) if by_dots else [contraction_of(s.tree, stage, taken_as=OPEN_ROWS)]
     plans = [contraction_plans(one, stage.origin.output(0).dtype, target) for one in found if isinstance(one, Contraction)]
     groups = [(plan.dot.group if plan.dot is not None else 0, some) for some in plans for plan in some[:1]]
     # of equal groups the first: the last axis in the lanes

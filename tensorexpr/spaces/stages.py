@@ -105,7 +105,12 @@ def _is_axis(index: PrimExpr, axis: IterVar) -> bool:
 
 def _same_shape(a: StageNode, b: StageNode) -> bool:
     first, second = a.origin.output_shape(0), b.origin.output_shape(0)
-    return len(first) == len(second) and all(as_int(x) is not None and as_int(x) == as_int(y) for x, y in zip(first, second, strict=True))
+    return len(first) == len(second) and all(_same_extent(x, y) for x, y in zip(first, second, strict=True))
+
+
+def _same_extent(a: PrimExpr, b: PrimExpr) -> bool:
+    """True for equal constants, and for the same open extent."""
+    return a is b if as_int(a) is None else as_int(a) == as_int(b)
 
 
 def extents(node: StageNode, axes: Sequence[int]) -> list[int]:

@@ -203,7 +203,8 @@ class Tiles:
         wanted = (*[1] * (len(rows) - len(plan.tile.sizes)), *plan.tile.sizes)
         for axis, count in zip(rows[:-1], wanted, strict=False):
             if count > 1:
-                axis, one = stage.split(axis, factor=decided(stage, axis, count, balanced_rows(self.target)), balanced=True)
+                size = decided(stage, axis, count, balanced_rows(self.target))
+                axis, one = stage.split(axis, factor=size, balanced=not self.contraction.opened)
                 each.append(one)
             tiles.append(axis)
         last, size = rows[-1], wanted[-1]
@@ -218,7 +219,8 @@ class Tiles:
         if plan.written and plan.written < contraction.size(contraction.rows[-2]):
             some, last = stage.split(last, factor=plan.written * contraction.size(contraction.rows[-1]))
             around.append(some)
-        many, one = stage.split(last, factor=size, balanced=True)
+        # of an open extent the rows past whole tiles are one that is guarded, in a loop of its own
+        many, one = stage.split(last, factor=size, balanced=not contraction.opened)
         # of tiles that are written out those of the first and the last rows meet the border, which may stand beside phases in a condition
         if (plan.peeled or self.phases) and (around or not plan.written):
             stage.pragma((around or [many])[0], "loop_partition_hint")

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from ... import auto_scheduler, autotvm
-from ...auto_scheduler.task_callbacks import LogEstimatedLatency, PrintTableInfo
+from ...auto_scheduler.records import load_records
+from ...auto_scheduler.task_callbacks import LogEstimatedLatency
 from ...autotvm import callback as autotvm_callback
 from ...autotvm.task import extract_from_program
 from ...dataclass import dataclass
@@ -28,12 +29,14 @@ from .runner import Inputs, read_inputs
 from .target import generate_target_args, reconstruct_target_args, target_from_cli
 from .tracker import check_tracker, tracker_host_port_from_cli
 from .transform import TransformArgs, apply_graph_transforms, generate_transform_args, parse_graph_transform_args
+from .tuning_table import TuningTable
 
 TUNERS = (
     "ga", "gridsearch", "random", "xgb", "xgb_knob", "xgb_itervar", "xgb_curve", "xgb_rank", "xgb_rank_knob", "xgb_rank_itervar",
     "xgb_rank_curve", "xgb_rank_binary", "xgb_rank_binary_knob", "xgb_rank_binary_itervar", "xgb_rank_binary_curve",
 )  # fmt: skip
 _NUMBER, _REPEAT, _PARALLEL = 10, 1, 4
+_TRIALS_OF_A_TASK = 4  # with fewer there is little but what rules choose, and the unscheduled program
 _AS_USUAL: dict[str, Any] = {"number": None, "repeat": None}
 _HARDWARE = (
     "num_cores", "vector_unit_bytes", "cache_line_bytes", "max_shared_memory_per_block", "max_local_memory_per_block",
@@ -113,7 +116,7 @@ def schedule_tasks(
     tasks: Sequence[Any], task_weights: Sequence[float], tuning_options: Any, prior_records: str | None = None,
     log_estimated_latency: bool = False, by: str = STYLES[0],
 ) -> None:  # fmt: skip
-    """Tune tasks of the auto-scheduler, so that the network gets fastest.
+    """Tune tasks of the auto-scheduler, so that the network gets fastest; one table shows all of them, see `tuning_table`.
 
     Args:
         tasks, task_weights: of `autoscheduler_get_tuning_tasks`.
@@ -125,17 +128,22 @@ def schedule_tasks(
     Raises:
         TVMCException: if it has programs of none.
     """
-    callbacks: list[Any] = [PrintTableInfo()]
-    if log_estimated_latency:
-        callbacks.append(LogEstimatedLatency("total_latency.tsv"))
     policies, notes = policies_by(by, tasks, prior_records)
     for note in notes:
         print(note)
     if not policies:
         raise TVMCException(f"nothing to tune: {by} has programs of none of the {len(tasks)} tasks")
     taken, weights = [tasks[number] for number in policies], [task_weights[number] for number in policies]
+    earlier = load_records(prior_records, repeats=True) if prior_records is not None else ()
+    table = TuningTable(taken, weights, tuning_options.num_measure_trials, earlier)
+    callbacks = [table, *([LogEstimatedLatency("total_latency.tsv")] if log_estimated_latency else [])]
+    tuning_options.measure_callbacks = (*tuning_options.measure_callbacks, table.watch)
     scheduler = auto_scheduler.TaskScheduler(taken, weights, load_log_file=prior_records, callbacks=callbacks)
-    scheduler.tune(tuning_options, search_policy=list(policies.values()))
+    try:
+        scheduler.tune(tuning_options, search_policy=list(policies.values()))
+    finally:
+        table.close()
+        print("\n".join(scheduler.totals.facts()))
 
 
 def tune_tasks(
@@ -263,16 +271,30 @@ def tune_model(
         tune_tasks(selected, log, measuring.of_autotvm(), tuner or "xgb", trials or 10_000, early_stopping, known)
     else:
         weight_of = {id(task): count for task, count in zip(tasks, counts, strict=True)}
-        options = measuring.of_trials(_trials(trials, len(selected)), early_stopping, log)
+        asked = 10_000 if trials is None else trials
+        if tasks_filter == "all":
+            selected = _affordable(selected, weight_of, asked)
+        elif asked < len(selected):
+            raise TVMCException(f"--trials {asked}: --tasks {tasks_filter} are {len(selected)} tasks, each of which takes one at least")
+        options = measuring.of_trials(asked, early_stopping, log)
         schedule_tasks(selected, [weight_of[id(task)] for task in selected], options, known, log_estimated_latency, by)
     return log
 
 
-def _trials(asked: int | None, tasks: int) -> int:
-    """The programs to measure in all: one for each task at least."""
-    if asked is not None and asked < tasks:
-        raise TVMCException(f"--trials {asked}: there are {tasks} tasks, each of which takes one at least; --tasks takes some")
-    return 10_000 if asked is None else asked
+def _affordable(tasks: Sequence[Any], weight_of: Mapping[int, int], trials: int) -> list[Any]:
+    """As many tasks as trials are enough for: those with the most operations in a run of the network, in their order."""
+    most = max(1, trials // _TRIALS_OF_A_TASK)
+    if len(tasks) <= most:
+        return list(tasks)
+    heaviest = sorted(tasks, key=lambda task: -task.compute_dag.flop_ct * weight_of[id(task)])[:most]
+    share = sum(task.compute_dag.flop_ct * weight_of[id(task)] for task in heaviest) / sum(
+        task.compute_dag.flop_ct * weight_of[id(task)] for task in tasks
+    )
+    print(
+        f"{trials} programs are few for {len(tasks)} kernels: the {most} with the most operations, {share:.0%} of all, are tuned; "
+        f"--trials {_TRIALS_OF_A_TASK * len(tasks)} or more takes all, --budget SECONDS goes by time"
+    )
+    return [task for task in tasks if task in heaviest]
 
 
 def _style(enable_autoscheduler: bool, by: str | None, budget_s: float | None, trials: int | None) -> str | None:
@@ -327,6 +349,7 @@ class _Measuring:
             runner=self.runner(
                 auto_scheduler, timeout=self.timeout, number=self.number, repeat=self.repeat, min_repeat_ms=self.min_repeat_ms or 0
             ),
+            verbose=0,  # the table says it
             measure_callbacks=[auto_scheduler.RecordToFile(log)],
         )  # fmt: skip
 

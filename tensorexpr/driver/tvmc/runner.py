@@ -127,7 +127,8 @@ def read_inputs(inputs: Inputs) -> Mapping[str, Any] | None:
         with found as archive:
             return {name: archive[name] for name in archive.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise TVMCException(f"{inputs} is no .npz file of inputs: {error}") from None
+        reason = getattr(error, "strerror", None) or error
+        raise TVMCException(f"{inputs} is no .npz file of inputs: {reason}") from None
 
 
 def _device(name: str | Device) -> Device:

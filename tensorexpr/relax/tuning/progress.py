@@ -10,6 +10,7 @@ from typing import Any
 from ...auto_scheduler.callbacks import MeasureCallback
 from ...auto_scheduler.loaded import LoadedRecord
 from ...dataclass import dataclass, field
+from ...tune.measure.results import TIMED_AGAIN
 from ...tune.records import choose_best
 
 _EVERY_S = 1.0
@@ -70,8 +71,9 @@ class Watch(MeasureCallback):
         """Count results of one task."""
         for made, result in zip(inputs, results, strict=True):
             key = made.task.workload_key
-            self.trials += 1
-            self.counts[key] = self.counts.get(key, 0) + 1
+            if TIMED_AGAIN not in result.policy:  # which is no other program
+                self.trials += 1
+                self.counts[key] = self.counts.get(key, 0) + 1
             # What rules choose is measured first: by it the time within the network is scaled. The unscheduled program is none of it.
             if result.is_success and len(made.trace):
                 self.first.setdefault(key, result.median)
