@@ -164,9 +164,12 @@ def contraction_plans(contraction: Contraction, dtype: str, target: Target) -> l
 
 
 def _of_open_sizes(plan: Plan, shape: Shape, target: Target) -> list[Plan]:
-    """The plan of a product of any number of rows: one that is good for some tens of them, and legal for all."""
-    if plan.dot is not None:  # its copies of the left operand are laid out by sizes
+    """The plan of a product of open sizes: one that is good for some tens of each, and legal for all."""
+    contraction = plan.contraction
+    is_panel_open = any(axis in contraction.opened for axis in (*contraction.columns, *contraction.summed))
+    if plan.dot is not None or (plan.is_transposed and is_panel_open):  # copies are laid out by sizes
         return []
+    shape = replace(shape, packing=0.0) if is_panel_open else shape
     tile = next(tile for tile in ranked_tiles(replace(shape, repeats=1), target, 1) if tile.chunks == 1)
     return [replace(plan, tile=tile, pack=Pack.PANEL if shape.packing else Pack.NONE)]
 

@@ -42,12 +42,14 @@ class Operand(Access[int]):
         memory: the access in memory that is read in the end, behind inlined stages; None if that doesn't lie at sums of multiples of axes.
         casts: the types that an element is converted to, one after the other, before it is multiplied; None if it is used otherwise.
         is_computed: what is read is inlined arithmetic, done again for each read.
+        along: the axis along which a tensor of open strides is contiguous, where `memory` can't tell.
     """
 
     tensor: Tensor
     memory: Access[int] | None
     casts: tuple[str, ...] | None
     is_computed: bool = False
+    along: int | None = None
 
     @property
     def bytes(self) -> int:
@@ -60,7 +62,7 @@ class Operand(Access[int]):
 
     def lies_along(self, axis: int) -> bool:
         """True if neighbours along the axis are neighbours in memory."""
-        return self.memory is not None and self.memory.stride(axis) == 1
+        return self.along == axis if self.memory is None else self.memory.stride(axis) == 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,22 +172,21 @@ def contraction_of(tree: ScheduleTree, stage: StageNode, column: int | None = No
     """What a stage computes as a contraction with an axis in the lanes, by default the last one, or why it is none.
 
     Args:
-        taken_as: what open extents of results, but that in the lanes, are taken to be; with 0 there may be none.
+        taken_as: what open extents are taken to be; with 0 there may be none.
     """
     op = stage.op
     if not isinstance(op, ComputeOp) or len(op.body) != 1 or not isinstance(op.body[0], Reduce) or op.body[0].init or not op.axis:
         return Refused("it is no reduction to one tensor that starts from the identity")
-    lanes = len(op.axis) - 1 if column is None else column
-    opened = tuple(place for place, axis in enumerate(op.axis) if taken_as and place != lanes and extent_of(axis) is None)
-    found = [taken_as if place in opened else extent_of(axis) for place, axis in enumerate((*op.axis, *op.reduce_axis))]
-    extents = [extent for extent in found if extent is not None]
-    if len(extents) < len(found):
+    found = [extent_of(axis) for axis in (*op.axis, *op.reduce_axis)]
+    opened = tuple(place for place, extent in enumerate(found) if extent is None)
+    if opened and not taken_as:
         return Refused("its extents are no constants")
+    extents = [taken_as if extent is None else extent for extent in found]
     # Example: a sum over k of X[i, k] reads each element once, so that no register tile has anything to reuse.
     operands = operands_of(tree, stage)
     if len(operands) < 2:
         return Refused("it reads one tensor, whose elements are used once")
-    made = _with_roles(op, tuple(extents), operands, lanes)
+    made = _with_roles(op, tuple(extents), operands, len(op.axis) - 1 if column is None else column)
     return replace(made, opened=opened) if isinstance(made, Contraction) and opened else made
 
 
@@ -245,8 +246,15 @@ def operands_of(tree: ScheduleTree, stage: StageNode) -> list[Operand]:
             # Reads behind inlined stages aren't tied to the read they came from; that over no other axes, and of most of these, is the one.
             inner = [one for one in behind if one.is_affine and one.strides.keys() <= own]
             memory = max(inner, key=lambda one: len(one.strides), default=None)
-            found.append(replace(operand_at(access, memory, casts.get(load)), is_computed=_is_computed(tree, load)))
+            along = None if isinstance(tree.producer(load).attach, Inline) else _innermost(access)
+            found.append(replace(operand_at(access, memory, casts.get(load)), is_computed=_is_computed(tree, load), along=along))
     return found
+
+
+def _innermost(access: Access[int]) -> int | None:
+    """The axis that is the last index, and no other one."""
+    last = len(access.forms) - 1
+    return next((axis for axis in access.moved[last] if access.index_of(axis) == last), None)
 
 
 def _is_computed(tree: ScheduleTree, load: ProducerLoad) -> bool:

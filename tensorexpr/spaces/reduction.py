@@ -79,9 +79,11 @@ def schedule_reduction(s: Schedule, tensor: Tensor, target: Target) -> list[Tens
     """Vectorise a reduction, wherever it is computed; returns the stages that were added, which go where it goes."""
     op = compute_of(s, tensor)
     body = op.body[0]
-    if constant_extents((*op.axis, *op.reduce_axis)) is None or not isinstance(body, Reduce):
+    if not isinstance(body, Reduce):
         return []
     axis = contiguous_axis(op, _lanes(s, tensor, target))
+    if constant_extents((*op.axis, *op.reduce_axis)) is None:
+        return [_in_lanes(s, tensor, axis, _lanes(s, tensor, target))] if axis is not None and _sums_along(op, axis) else []
     if axis is not None and axis in op.reduce_axis:
         return _lanes_over_reduction(s, tensor, axis, body, target)
     spatial = axis if axis is not None else (op.axis[-1] if op.axis else None)
@@ -272,6 +274,13 @@ def _symbolic(s: Schedule, tensor: Tensor, target: Target) -> None:
     for stage in added:
         # Innermost, where the partial results are one vector.
         s[stage].compute_at(s[tensor], leading_loops(s, tensor)[-1])
+
+
+def _sums_along(op: ComputeOp, axis: IterVar) -> bool:
+    """True if lanes over an open axis of a reduction compute the same."""
+    body = op.body[0]
+    is_one = isinstance(body, Reduce) and op.num_outputs == 1 and is_regrouped(body)
+    return is_one and axis in op.reduce_axis and extent_of(axis) is None and _are_rectangular((*op.axis, *op.reduce_axis))
 
 
 def _are_rectangular(axes: Sequence[IterVar]) -> bool:

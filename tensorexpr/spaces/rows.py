@@ -19,7 +19,7 @@ from ..te.tensor import Tensor
 from ..tir.expr import IterVar, ProducerLoad, Var
 from ..tir.rewriting import variables, walk
 from .access import element_bytes, is_streamed, stage_reads
-from .machine import is_parallel, operations, parallel_from
+from .machine import is_parallel, lanes_of, operations, parallel_from
 from .reduction import schedule_reduction
 from .sizes import decided, several, vector_of
 from .stages import compute_of, constant_extents
@@ -105,6 +105,8 @@ def schedule_rows(s: Schedule, output: Tensor, inner: Sequence[StageNode], rows:
             s[output].unroll(some[0])
         else:
             s[output].reorder(*loops, *some, *columns)
+    elif columns and constant_extents(columns[-1:]) is None:
+        _in_vectors(s, output, columns[-1], target)
     place = s[output].fuse(*loops)
     stages = (s.tree[s[output].id], *inner)
     work, each = _work(stages), _work(stages, rows)
@@ -169,8 +171,16 @@ def _schedule_one(s: Schedule, tensor: Tensor, target: Target) -> list[Tensor]:
     op = compute_of(s, tensor)
     if op.reduce_axis:
         return schedule_reduction(s, tensor, target)
-    extents = constant_extents(op.axis[-1:]) if op.axis else None
-    if extents is not None and extents[0] > 1:
+    extents = constant_extents(op.axis[-1:]) if op.axis else (1,)
+    if extents is None:
+        _in_vectors(s, tensor, op.axis[-1], target)
+    elif extents[0] > 1:
         _, lane = s[tensor].split(op.axis[-1], factor=vector_of(s[tensor], op.axis[-1], extents[0], target))
         s[tensor].vectorize(lane)
     return []
+
+
+def _in_vectors(s: Schedule, tensor: Tensor, axis: IterVar, target: Target) -> None:
+    """Vectors along an axis of open extent."""
+    _, lane = s[tensor].split(axis, factor=lanes_of(target, tensor.dtype))
+    s[tensor].vectorize(lane)

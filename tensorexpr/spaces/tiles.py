@@ -189,6 +189,9 @@ class Tiles:
             if not chunks:  # pixels of an iteration are fetched by the one before, so it has all tiles of a row; else each is a task
                 cut = len(groups) if self.windows is None else 1
                 tasks, tiles = [*tasks, *tiles[:cut]], tiles[cut:]
+        if contraction.column in contraction.opened and batches:
+            # Taken apart, one loop over batches and an open number of panels is a quotient by it, in each lane at the end of a row.
+            tasks, tiles = batches, [packed, *tiles]
         # else stores read the tile by columns; a tile of one row has nothing to transpose
         last = contraction.is_column_last or plan.blocks is not None or plan.tile.rows == 1
         tile_loops(stage, [*tasks, *inside, *tiles], each, vector, lane, last)
