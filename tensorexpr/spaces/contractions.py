@@ -26,7 +26,7 @@ from ..te.tensor import Tensor
 from ..tir.expr import IterVar, ProducerLoad, Reduce, Var
 from ..tir.rewriting import variables
 from .access import element_bytes, is_move, stage_reads
-from .stages import extent_of, untouched
+from .stages import are_rectangular, extent_of, untouched
 
 T = TypeVar("T")
 # Rows that a product of any number of them is planned for: enough for panels of its weights, which whoever builds a network packs.
@@ -179,7 +179,7 @@ def contraction_of(tree: ScheduleTree, stage: StageNode, column: int | None = No
         return Refused("it is no reduction to one tensor that starts from the identity")
     found = [extent_of(axis) for axis in (*op.axis, *op.reduce_axis)]
     opened = tuple(place for place, extent in enumerate(found) if extent is None)
-    if opened and not taken_as:
+    if opened and not (taken_as and are_rectangular((*op.axis, *op.reduce_axis))):
         return Refused("its extents are no constants")
     extents = [taken_as if extent is None else extent for extent in found]
     # Example: a sum over k of X[i, k] reads each element once, so that no register tile has anything to reuse.

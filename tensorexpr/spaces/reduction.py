@@ -21,12 +21,11 @@ from ..te.combiner_laws import depends_on_order, is_componentwise, refuted_law
 from ..te.operation import ComputeOp, loads
 from ..te.tensor import Tensor
 from ..tir.arithmetic import as_int
-from ..tir.expr import IterVar, ProducerLoad, Reduce, Var
-from ..tir.rewriting import walk
+from ..tir.expr import IterVar, Reduce, Var
 from .access import flat_access, lanes_of_terms, stage_reads
 from .machine import accumulators, is_parallel, lanes_of, operations, parallel_from, vector_factor
 from .sizes import Factor, decided, registers, vector_of, written_rows
-from .stages import compute_of, constant_extents, extent_of, extents_of
+from .stages import are_rectangular, compute_of, constant_extents, extent_of, extents_of
 
 # Rows added to a row of results that is loaded and stored once for all of them: half as many took up to a third longer, twice as many
 # twice as long, whether or not the rows' lines share a set of the cache.
@@ -246,7 +245,7 @@ def _symbolic(s: Schedule, tensor: Tensor, target: Target) -> None:
     """
     op = compute_of(s, tensor)
     body, axis, lanes = op.body[0], contiguous_axis(op), _lanes(s, tensor, target)
-    if not isinstance(body, Reduce) or op.num_outputs != 1 or not _are_rectangular((*op.axis, *op.reduce_axis)):
+    if not isinstance(body, Reduce) or op.num_outputs != 1 or not are_rectangular((*op.axis, *op.reduce_axis)):
         return
     # The 3 taps of a row are no vector: strided windows have results in lanes, which are apart in what they read.
     long = axis is not None and (extent_of(axis) or lanes) >= lanes
@@ -280,14 +279,7 @@ def _sums_along(op: ComputeOp, axis: IterVar) -> bool:
     """True if lanes over an open axis of a reduction compute the same."""
     body = op.body[0]
     is_one = isinstance(body, Reduce) and op.num_outputs == 1 and is_regrouped(body)
-    return is_one and axis in op.reduce_axis and extent_of(axis) is None and _are_rectangular((*op.axis, *op.reduce_axis))
-
-
-def _are_rectangular(axes: Sequence[IterVar]) -> bool:
-    """True if ranges are of sizes alone: a triangle, k < i + 1, or a row whose length a tensor says, keeps the loops it has."""
-    own = {axis.var for axis in axes}
-    ends = [end for axis in axes if axis.dom is not None for end in (axis.dom.min, axis.dom.extent)]
-    return not any(node in own or isinstance(node, ProducerLoad) for end in ends for node in walk(end))
+    return is_one and axis in op.reduce_axis and extent_of(axis) is None and are_rectangular((*op.axis, *op.reduce_axis))
 
 
 def rows_together(s: Schedule, tensor: Tensor, loops: Sequence[IterVar], target: Target) -> IterVar | None:

@@ -9,7 +9,8 @@ from ..schedule.tree import Inline, Root, ScheduleTree, StageNode
 from ..te.operation import ComputeOp
 from ..te.tensor import Tensor
 from ..tir.arithmetic import as_int
-from ..tir.expr import IterVar, PrimExpr
+from ..tir.expr import IterVar, PrimExpr, ProducerLoad
+from ..tir.rewriting import walk
 
 
 def is_untouched(stage: StageNode) -> bool:
@@ -38,6 +39,13 @@ def constant_extents(axes: Sequence[IterVar]) -> list[int] | None:
 def extent_of(axis: IterVar) -> int | None:
     """The extent of an axis, or None if it is no constant."""
     return as_int(axis.dom.extent) if axis.dom is not None else None
+
+
+def are_rectangular(axes: Sequence[IterVar]) -> bool:
+    """True if ranges are of sizes alone: a triangle, k < i + 1, or a row whose length a tensor says, keeps the loops it has."""
+    own = {axis.var for axis in axes}
+    ends = [end for axis in axes if axis.dom is not None for end in (axis.dom.min, axis.dom.extent)]
+    return not any(node in own or isinstance(node, ProducerLoad) for end in ends for node in walk(end))
 
 
 def extents_of(axes: Sequence[IterVar]) -> list[int]:

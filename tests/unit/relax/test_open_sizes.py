@@ -83,6 +83,57 @@ def test_reductions_of_open_sizes_have_vectors(shape: Any, axes: Any) -> None:
             np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
 
 
+def test_products_of_open_sizes_have_register_tiles() -> None:
+    """Any number of rows, columns and terms: a batch of sequences through a product with weights, scores, their softmax, and values."""
+    bb, b = BlockBuilder(), tir.Var("b", "int64")
+    x = Var("x", TensorStructInfo((b, H, 24), "float32"))
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            y = bb.emit(op.nn.relu(op.matmul(x, weights(24, 40)) + weights(40)))
+            scores = bb.emit(op.nn.softmax(op.matmul(y, op.permute_dims(y, [0, 2, 1])) * const(np.float32(0.3))))
+            out = bb.emit_output(op.matmul(scores, y))
+        bb.emit_func_output(out)
+    mod = bb.get()
+    made = relax.build(mod, "llvm")
+    said = made.explain()
+    assert said.count("a contraction: any number of rows") == 3, said
+    machine, evaluator = relax.VirtualMachine(made), Evaluator(mod)
+    for size in (1, 2, 5, 6, 7, 8, 9, 15, 16, 17, 31, 37, 48, 70):
+        given = np.random.default_rng(size).standard_normal((1 + size % 3, size, 24)).astype("float32")
+        np.testing.assert_allclose(machine["main"](given).numpy(), evaluator("main", given), rtol=1e-4, atol=1e-5)
+
+
+def test_weights_for_any_number_of_rows_are_packed_when_the_network_is_built() -> None:
+    """As for many rows, where the rows of the weight lie pages apart."""
+    bb, x = BlockBuilder(), Var("x", TensorStructInfo((H, 256), "float32"))
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            out = bb.emit_output(op.matmul(x, weights(256, 1030)))
+        bb.emit_func_output(out)
+    mod = bb.get()
+    made = relax.build(mod, "llvm")
+    assert "argument 1 is packed: [ax0, ax1] -> [ax1 // " in made.explain()
+    for size in (1, 7):
+        given = np.random.default_rng(size).standard_normal((size, 256)).astype("float32")
+        np.testing.assert_allclose(relax.VirtualMachine(made)["main"](given).numpy(), Evaluator(mod)("main", given), rtol=1e-3, atol=1e-5)
+
+
+def test_products_whose_ends_depend_on_rows_keep_their_loops() -> None:
+    """A triangle is no product of open sizes: its tiles would add terms that a row doesn't have."""
+    n = te.var("n")
+    a, c = te.placeholder((n, n), "float32", "a"), te.placeholder((n, 16), "float32", "c")
+
+    def element(i: Any, j: Any) -> Any:
+        k = te.reduce_axis((0, i + 1), "k")
+        return te.sum(a[i, k] * c[k, j], axis=k)
+
+    product = te.compute((n, 16), element, "product")
+    rng = np.random.default_rng(5)
+    given, right, found = rng.random((9, 9)).astype("float32"), rng.random((9, 16)).astype("float32"), np.empty((9, 16), "float32")
+    build(default_schedule([a, c, product]), [a, c, product])(given, right, found)
+    np.testing.assert_allclose(found, np.tril(given) @ right, rtol=1e-5)
+
+
 def test_rows_whose_lengths_a_tensor_says_keep_their_loops() -> None:
     n = te.var("n")
     x, ends = te.placeholder((n, n), "float32", "x"), te.placeholder((n,), "int32", "ends")
