@@ -68,8 +68,8 @@ def exported(script: Any, samples: Sequence[Any]) -> Any:
     unknown = sorted({node.kind() for node in script.inlined_graph.nodes() if not _is_known(node.kind())})
     if unknown:
         raise DeclarationError(
-            f"from_pytorch: a quantised trace with {', '.join(unknown)}, which have no meaning on plain integers here; dequantise before them, "
-            "or quantise the float module here: relay.quantize.quantize"
+            f"from_pytorch: a quantised trace with {', '.join(unknown)}, which have no meaning on plain integers here; dequantise "
+            "before them, or quantise the float module here: relay.quantize.quantize"
         )
     return torch.export.export(_OnIntegers(script), tuple(samples))
 

@@ -83,10 +83,10 @@ class TuningTable(TaskSchedulerCallback):
             yield f"{before:>10} {after:>10} {gain:>6} {self._calls[number]:6.0f} {count:7d}  {task.desc or task.workload_key[:40]}"
 
     def _progress(self, task_id: int) -> str:
-        best = self._seconds(self.watch.best)
+        best, measured = self._seconds(self.watch.best), sum(self.watch.counts.values())
         return (
-            f"{time.monotonic() - self._began:5.0f} s  {sum(self.watch.counts.values()):5d} of {self._trials} programs  {len(best)} of {len(self._tasks)} "
-            f"kernels: {sum(best.values()) * 1e3:.3f} ms  {self._tasks[task_id].desc}"
+            f"{time.monotonic() - self._began:5.0f} s  {measured:5d} of {self._trials} tried  {len(best)} of {len(self._tasks)} kernels: "
+            f"{sum(best.values()) * 1e3:.3f} ms  {self._tasks[task_id].desc}"
         )
 
     def _draw(self, task_id: int) -> None:
