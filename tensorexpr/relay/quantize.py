@@ -6,6 +6,7 @@ It is `relax.quantization`: pairs of quantize and dequantize around products and
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -83,16 +84,16 @@ class QConfig:
 
 
 def qconfig(**options: Any) -> QConfig:
-    """A configuration, which is entered by `with`; the others are those of `QConfig`.
+    """A configuration, which is entered by `with`; options are the fields of `QConfig`. Others are left out with a warning, as TVM
+    leaves them out: programs that people have written carry misspelled ones.
 
     Raises:
-        DeclarationError: for an option, or a value of one, that there isn't.
+        DeclarationError: for a value that an option doesn't take.
     """
     known = [name for name in QConfig.__dataclass_fields__ if not name.startswith("_")]
-    unknown = [name for name in options if name not in known]
-    if unknown:
-        raise DeclarationError(f"qconfig has no option {', '.join(unknown)}; it has {', '.join(known)}")
-    return QConfig(**options)
+    if unknown := [name for name in options if name not in known]:
+        warnings.warn(f"qconfig has no option {', '.join(unknown)}; it has {', '.join(known)}", stacklevel=2)
+    return QConfig(**{name: value for name, value in options.items() if name in known})
 
 
 def current_qconfig() -> QConfig:

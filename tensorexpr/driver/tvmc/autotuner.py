@@ -311,6 +311,8 @@ def _style(enable_autoscheduler: bool, by: str | None, budget_s: float | None, t
         raise TVMCException("a budget of seconds is for the auto-scheduler; AutoTVM takes trials of each task")
     if budget_s is not None and not budget_s > 0:
         raise TVMCException(f"--budget {budget_s:g}: it is a positive number of seconds")
+    if trials is not None and trials < 1:
+        raise TVMCException(f"--trials {trials}: at least one program is measured")
     if budget_s is not None and trials is not None:
         raise TVMCException("--budget takes as many trials as there is time for: leave out --trials, or the budget")
     return (by or STYLES[0]) if enable_autoscheduler else None

@@ -10,6 +10,7 @@ import numpy as np
 from ...dataclass import dataclass, replace
 from ...errors import ArgumentError, DeclarationError
 from ...target import TargetLike
+from ...tir.dtype import to_numpy
 from ...tir.function import IRModule
 from ..build import build
 from ..expr import BindingBlock, Function, SeqExpr, Tuple, Var, VarBinding
@@ -157,4 +158,10 @@ def _arguments(main: Function, sample: Sample) -> list[Any]:
     names = [param.name_hint for param in main.params]
     if set(sample) != set(names):
         raise ArgumentError(f"a sample has {', '.join(sample) or 'nothing'}; the network takes {', '.join(names)}")
-    return [np.asarray(sample[name]) for name in names]
+    given = [np.asarray(sample[name]) for name in names]
+    # floats of another precision are rounded, as an executor does with its inputs
+    infos = [param.struct_info for param in main.params]
+    return [
+        array.astype(to_numpy(info.dtype)) if array.dtype.kind == "f" and str(info.dtype).startswith("float") else array
+        for array, info in zip(given, infos, strict=True)
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import shutil
@@ -22,9 +23,11 @@ from tensorexpr.driver.tvmc import autotuner, compiler, runner, verifier
 from tensorexpr.driver.tvmc.model import TVMCModel, TVMCPackage, TVMCResult
 from tensorexpr.driver.tvmc.quantizer import samples_of
 from tensorexpr.driver.tvmc.result_utils import get_top_results
+from tensorexpr.driver.tvmc.tuning_table import TuningTable
 from tensorexpr.errors import RecordError, TargetError
 from tensorexpr.relax.tuning.outcome import NetworkTuning, TaskOutcome
 from tensorexpr.relay.to_graph import to_graph
+from tensorexpr.tune.measure.results import TIMED_AGAIN
 
 TEXT = """def @main(%x: Tensor[(3, 4), float32], %w: Tensor[(2, 4), float32]) {
   nn.relu(nn.dense(%x, %w))
@@ -330,7 +333,7 @@ def test_templates_are_tuned(folder: Path, tmp_path: Path, monkeypatch: pytest.M
     with pytest.raises(KeyboardInterrupt):
         tvmc.tune(tvmc.load(folder / "net.relay"), "llvm", tmp_path / "r.json", tuner="ga", trials=5)
     assert asked == {"n_trial": 5, "early_stopping": None}
-    with pytest.raises(tvmc.TVMCException, match="--trials 0: there are 1 tasks"):
+    with pytest.raises(tvmc.TVMCException, match="--trials 0: at least one program"):
         tvmc.tune(tvmc.load(folder / "net.relay"), "llvm", tmp_path / "r.json", trials=0)
 
 
@@ -407,6 +410,55 @@ def test_trials_go_to_the_style_that_is_asked_for(
     assert "autotvm has no programs of it" in said.out and "nothing to tune: autotvm has programs of none" in said.out + said.err
     with pytest.raises(tvmc.TVMCException, match="no search is called 'luck'"):
         tvmc.tune(tvmc.load(folder / "net.relay"), "llvm", by="luck")
+
+
+class _Task:
+    """What a table and a choice of tasks ask of one."""
+
+    def __init__(self, name: str, operations: float) -> None:
+        self.desc = self.workload_key = name
+        self.compute_dag = SimpleNamespace(flop_ct=operations)
+
+
+def test_few_trials_go_to_the_kernels_with_the_most_operations(capsys: pytest.CaptureFixture[str]) -> None:
+    tasks = [_Task("small", 10.0), _Task("large", 500.0), _Task("often", 90.0)]
+    counts = {id(task): 5 if task.desc == "often" else 1 for task in tasks}
+    assert autotuner._affordable(tasks, counts, 12) == tasks and not capsys.readouterr().out
+    assert [task.desc for task in autotuner._affordable(tasks, counts, 8)] == ["large", "often"]
+    assert "8 programs are few for 3 kernels: the 2 with the most operations, 99% of all, are tuned; --trials 12" in capsys.readouterr().out
+    assert [task.desc for task in autotuner._affordable(tasks, counts, 1)] == ["large"]
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("is_terminal", [False, True])
+def test_one_table_shows_all_tasks_while_trials_tune_them(is_terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    out = _Terminal() if is_terminal else io.StringIO()
+    tasks = [_Task("conv2d_relu", 1.0), _Task("matmul", 1.0), _Task("never_ran", 1.0)]
+    table = TuningTable(tasks, [3, 1, 1], 6, stream=out)
+    for task, seconds in ((0, 4e-3), (1, 5e-3), (0, 2e-3)):
+        table.pre_tune(None, task)
+        measured = SimpleNamespace(is_success=True, median=seconds, policy={})
+        given = SimpleNamespace(task=tasks[task], trace=("a step",))
+        table.watch.callback(None, [given], [measured])
+        table.post_tune(None, task)
+    again = SimpleNamespace(is_success=True, median=1.9e-3, policy={TIMED_AGAIN: True})
+    table.watch.callback(None, [SimpleNamespace(task=tasks[0], trace=("a step",))], [again])  # no trial
+    table.close()
+    *before, head, first, second, third, summary = out.getvalue().splitlines()
+    assert head.split() == ["ms", "first", "ms", "best", "gain", "calls", "trials", "kernel"] or is_terminal
+    assert first.split() == ["12.000", "5.700", "2.11x", "3", "2", "conv2d_relu"]  # all calls, what takes most first
+    assert second.split() == ["5.000", "5.000", "-", "1", "1", "matmul"]
+    assert third.split() == ["-", "-", "-", "1", "0", "never_ran"]
+    assert summary == "kernels: 17.000 ms by the first programs, 10.700 ms by the best, 1.59x; 1 of 3 kernels have no program that ran"
+    if is_terminal:  # each drawing goes where the one before was
+        assert out.getvalue().count("\x1b[5F\x1b[J") == 6
+    else:
+        assert [" ".join(line.split()[2:]) for line in before][-1] == "3 of 6 tried 2 of 3 kernels: 11.000 ms conv2d_relu"
 
 
 def test_a_model_is_quantised(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
