@@ -12,6 +12,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from tensorexpr import relax
 from tensorexpr.frontend.onnx import from_onnx
 
 ROUNDS, THREADS = 40, 2
-SIZES = {
+SIZES: dict[str, list[tuple[int, ...]]] = {
     "mlp": [(1, 512), (16, 512), (64, 512), (128, 512)],
     "block": [(1, 128, 384), (1, 37, 384), (2, 64, 384)],
 }
@@ -58,7 +59,8 @@ def mlp(g: Graph) -> str:
     return x
 
 
-def block(g: Graph, width: int = 384, heads: int = 12) -> str:
+def block(g: Graph) -> str:
+    width, heads = 384, 12
     depth = width // heads
 
     def norm(x: str) -> str:
@@ -94,7 +96,7 @@ def built(made: Any) -> Any:
 def main() -> None:
     """Measure the network that is named."""
     name = sys.argv[1]
-    make = {"mlp": mlp, "block": block}[name]
+    make: Callable[[Graph], str] = mlp if name == "mlp" else block
     made = model(make, ["n", 512] if name == "mlp" else ["b", "s", 384])
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = THREADS
@@ -103,10 +105,10 @@ def main() -> None:
     for shape in SIZES[name]:
         x = np.random.default_rng(1).standard_normal(shape).astype("float32")
         given, known = te.nd.array(x), built(model(make, shape))
-        runs = {
-            "open": lambda given=given: opened["main"](given),
-            "known": lambda given=given, known=known: known["main"](given),
-            "onnxruntime": lambda x=x: session.run(None, {"x": x}),
+        runs: dict[str, Callable[[], Any]] = {
+            "open": partial(opened["main"], given),
+            "known": partial(known["main"], given),
+            "onnxruntime": partial(session.run, None, {"x": x}),
         }
         np.testing.assert_allclose(runs["open"]().numpy(), runs["onnxruntime"]()[0], rtol=1e-3, atol=1e-3)
         times: dict[str, list[float]] = {key: [] for key in runs}

@@ -160,8 +160,8 @@ def _arguments(main: Function, sample: Sample) -> list[Any]:
         raise ArgumentError(f"a sample has {', '.join(sample) or 'nothing'}; the network takes {', '.join(names)}")
     given = [np.asarray(sample[name]) for name in names]
     # floats of another precision are rounded, as an executor does with its inputs
-    infos = [param.struct_info for param in main.params]
+    dtypes = [str(getattr(param.struct_info, "dtype", "")) for param in main.params]
     return [
-        array.astype(to_numpy(info.dtype)) if array.dtype.kind == "f" and str(info.dtype).startswith("float") else array
-        for array, info in zip(given, infos, strict=True)
+        array.astype(to_numpy(dtype)) if array.dtype.kind == "f" and dtype.startswith("float") else array
+        for array, dtype in zip(given, dtypes, strict=True)
     ]
