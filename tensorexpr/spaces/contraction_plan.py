@@ -170,8 +170,8 @@ def _of_open_sizes(plan: Plan, shape: Shape, target: Target) -> list[Plan]:
     if plan.dot is not None or (plan.is_transposed and is_panel_open):  # copies are laid out by sizes
         return []
     shape = replace(shape, packing=0.0) if is_panel_open else shape
-    tile = next(tile for tile in ranked_tiles(replace(shape, repeats=1), target, 1) if tile.chunks == 1)
-    return [replace(plan, tile=tile, pack=Pack.PANEL if shape.packing else Pack.NONE)]
+    tiles = [tile for tile in ranked_tiles(replace(shape, repeats=1), target, 1) if tile.chunks == 1]
+    return [replace(plan, tile=tile, pack=Pack.PANEL if shape.packing else Pack.NONE) for tile in tiles[:1]]
 
 
 def searched_plans(tree: ScheduleTree, stage: StageNode, target: Target, caller_packs: bool) -> list[Plan]:

@@ -286,10 +286,9 @@ def _affordable(tasks: Sequence[Any], weight_of: Mapping[int, int], trials: int)
     most = max(1, trials // _TRIALS_OF_A_TASK)
     if len(tasks) <= most:
         return list(tasks)
-    heaviest = sorted(tasks, key=lambda task: -task.compute_dag.flop_ct * weight_of[id(task)])[:most]
-    share = sum(task.compute_dag.flop_ct * weight_of[id(task)] for task in heaviest) / sum(
-        task.compute_dag.flop_ct * weight_of[id(task)] for task in tasks
-    )
+    work = {id(task): max(1.0, task.compute_dag.flop_ct) * weight_of[id(task)] for task in tasks}
+    heaviest = sorted(tasks, key=lambda task: -work[id(task)])[:most]
+    share = sum(work[id(task)] for task in heaviest) / sum(work.values())
     print(
         f"{trials} programs are few for {len(tasks)} kernels: the {most} with the most operations, {share:.0%} of all, are tuned; "
         f"--trials {_TRIALS_OF_A_TASK * len(tasks)} or more takes all, --budget SECONDS goes by time"
