@@ -20,7 +20,8 @@ from ...runtime.ndarray import NDArray, array
 from ...tir.expr import IntImm, PrimExpr
 from ...tir.expr import Var as Symbol
 from ...tir.function import IRModule
-from . import complexes, control, creation, elementwise, images, linear_algebra, manipulation, nn, order, quantized, recurrent  # they fill the table
+# They fill the table.
+from . import complexes, control, creation, elementwise, images, linear_algebra, manipulation, nn, order, quantized, recurrent
 from .complexes import Complex
 from .table import CONVERTERS, Context, Converter, bound, dtype_name
 
