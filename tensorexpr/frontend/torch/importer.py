@@ -20,11 +20,11 @@ from ...runtime.ndarray import NDArray, array
 from ...tir.expr import IntImm, PrimExpr
 from ...tir.expr import Var as Symbol
 from ...tir.function import IRModule
-# They fill the table.
 from . import complexes, control, creation, elementwise, images, linear_algebra, manipulation, nn, order, quantized, recurrent
 from .complexes import Complex
 from .table import CONVERTERS, Context, Converter, bound, dtype_name
 
+# They fill the table.
 _FAMILIES = (complexes, control, creation, elementwise, images, linear_algebra, manipulation, nn, order, quantized, recurrent)
 # Arithmetic on sizes, which stays outside of tensors.
 _ON_SIZES: Mapping[Any, Callable[..., Any]] = {
