@@ -65,13 +65,15 @@ class ModuleText:
         self.metadata.append(f"!{len(self.metadata)} = distinct {text}")
         return len(self.metadata) - 1
 
-    def loop_node(self, open_to_vectors: bool = False) -> int:
-        """The number of a fresh loop identity under which LLVM neither unrolls nor vectorises: our passes have decided.
+    def loop_node(self, open_to_vectors: bool = False, at_once: int = 1) -> int:
+        """The number of a fresh loop identity under which LLVM doesn't vectorise: our passes have decided.
 
         Args:
             open_to_vectors: nobody has decided on this one, so LLVM may.
+            at_once: iterations that are written one behind the other; what is left of them gets a loop of its own.
         """
-        decided = (f'"{OPEN_TO_VECTORS}"',) if open_to_vectors else ('"llvm.loop.unroll.disable"', '"llvm.loop.vectorize.enable", i1 false')
+        copies = '"llvm.loop.unroll.disable"' if at_once == 1 else f'"llvm.loop.unroll.count", i32 {at_once}'
+        decided = (f'"{OPEN_TO_VECTORS}"',) if open_to_vectors else (copies, '"llvm.loop.vectorize.enable", i1 false')
         hints = [self.node(f"!{{!{hint}}}") for hint in decided]
         number = len(self.metadata)
         # A loop's identity refers to itself, which keeps it from being merged with another one's.

@@ -183,6 +183,24 @@ def test_16_bit_floats_cross_blocks_on_any_cpu(dtype: str) -> None:
     assert result.tolist() == [7.5] * 4
 
 
+@pytest.mark.parametrize(("extent", "count"), ((None, 8), (95, 8), (15, 1)))
+def test_short_steps_on_tiles_are_written_one_behind_the_other(extent: int | None, count: int) -> None:
+    """The loop's own instructions are fewer; iterations that are left over, and no iteration, give the same sums in the same order."""
+    acc, a, out, n = registers(1, "float32x8"), flat("a", 104), flat("out", 8), Var("n", "int32")
+    zero, half = (Broadcast(ops.const(value, "float32"), 8) for value in (0.0, 0.5))
+    step = loop("i", n if extent is None else extent, lambda i: store(acc, 0, load(acc, 0) * half + load(a, ramp(i, 8))))
+    compiled = compile_function(primfunc([a, out, n], within(acc, seq(store(acc, 0, zero), step, store(out, ramp(0, 8), load(acc, 0))))))
+    assert (f'"llvm.loop.unroll.count", i32 {count}' in compiled.text) == (count > 1)
+    assert ('"llvm.loop.unroll.disable"' in compiled.text) == (count == 1)
+    values = np.arange(104, dtype=np.float32)
+    for steps in (0, 1, 7, 8, 95) if extent is None else (extent,):
+        result, wanted = np.zeros(8, np.float32), np.zeros(8, np.float32)
+        compiled(values, result, steps)
+        for i in range(steps):
+            wanted = wanted * np.float32(0.5) + values[i : i + 8]
+        np.testing.assert_allclose(result, wanted, rtol=1e-5)
+
+
 def test_registers_go_into_parallel_bodies_but_not_out() -> None:
     acc, out = registers(2, "float32x4"), flat("out", 64)
     scale = Broadcast(ops.const(3.0), 4)
