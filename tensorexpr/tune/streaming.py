@@ -11,15 +11,15 @@ from the last level or from another core. (2 cores of Sapphire Rapids: SqueezeNe
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from math import prod
 
 import numpy as np
 
 from ..dataclass import dataclass
 from ..lower.phase0.inline_stages import inline_stages
 from ..schedule.te_schedule import Schedule
-from ..schedule.tree import Inline, LoopKind, ScheduleTree, StageNode, leaves_of
+from ..schedule.tree import At, Inline, LoopKind, Root, ScheduleTree, StageNode, leaves_of
 from ..target import Target
 from ..te.operation import PlaceholderOp
 from ..te.tensor import Tensor
@@ -36,6 +36,8 @@ AHEAD = 16
 _LONG = 2 * AHEAD
 # Tiles that read the same: the first of them waits.
 _OFTEN = 8
+# Lines that an iteration may ask for at once: of more, the last wait for the first to arrive.
+_AT_ONCE = 64
 
 
 def ask_ahead(s: Schedule, target: Target) -> None:
@@ -51,6 +53,7 @@ def ask_ahead(s: Schedule, target: Target) -> None:
     for reader in () if s.tree.by_blocks else s.tree.in_order():
         place = _innermost_sum(s, reader)
         if place is None:
+            _ask_for_windows(s, reader, target)
             continue
         handle = s[reader.op.output(0)]
         inputs: dict[Tensor, bool] = {}
@@ -61,6 +64,37 @@ def ask_ahead(s: Schedule, target: Target) -> None:
         for tensor, moves in inputs.items():
             if moves and not _stays(s, reader, place, tensor, target):
                 handle.prefetch(tensor, handle.leaf_iter_vars[place], AHEAD)
+
+
+def _ask_for_windows(s: Schedule, reader: StageNode, target: Target) -> None:
+    """Where a tile's sum is written out, let a loop over tiles ask for what its next iteration reads.
+
+        for y in parallel:  for x tiles:  prefetch(X[..., 4 * (x + 1) : 4 * (x + 2) + 2, ...]),  for channels:  Y[y, 4 tiles] = 9 taps of X
+
+    The outermost loop of which an iteration brings few new lines, or the innermost one. (Two cores of a Zen 3 server, arrays from behind
+    the caches: a depthwise 3x3 on 56 x 56 x 144 channels last 0.35 -> 0.19 ms, its planes 0.19 -> 0.14, a 3x3 pool of stride 2 on
+    112 x 112 x 64 0.34 -> 0.22; with arrays in the caches 0.96 to 1.1 times as long.)
+    """
+    at, machine = reader.attach, target.machine
+    nest = _nest_of(s, reader) if isinstance(at, At) and reader.reduction else None
+    if nest is None or not isinstance(at, At) or _has_serial(reader, reader.leaf):
+        return
+    around = s.tree[at.stage]
+    if not isinstance(around.attach, Root):
+        return
+    loops = around.leaf[: around.leaf.index(at.axis) + 1]
+    inside = [place for place, number in enumerate(loops) if around.mark(number).kind is LoopKind.SERIAL]
+    handle = s[around.op.output(0)]
+    for tensor in dict.fromkeys(tensor for tensor, _ in _inputs(s.tree, reader)) if inside else ():
+        lines = _bytes(tensor) / machine.line_bytes
+        iterations = {place: prod(float(loop.extent[0]) for loop in nest.loops[: nest.ends[place]]) for place in inside}
+        if _bytes(tensor) > machine.caches[0].size:
+            place = next((place for place in inside if lines <= _AT_ONCE * iterations[place]), inside[-1])
+            handle.prefetch(tensor, handle.leaf_iter_vars[place], 1)
+
+
+def _has_serial(stage: StageNode, numbers: Sequence[int]) -> bool:
+    return any(stage.mark(number).kind is LoopKind.SERIAL for number in numbers)
 
 
 def _innermost_sum(s: Schedule, reader: StageNode) -> int | None:
@@ -88,7 +122,7 @@ def _inputs(tree: ScheduleTree, reader: StageNode) -> Iterator[tuple[Tensor, Pro
 
 def _bytes(tensor: Tensor) -> int:
     """Of a tensor; 0 if its size isn't constant."""
-    return math.prod(as_int(extent) or 0 for extent in tensor.shape) * parse_dtype(tensor.dtype).itemsize
+    return prod(as_int(extent) or 0 for extent in tensor.shape) * parse_dtype(tensor.dtype).itemsize
 
 
 def _moves_by_lines(s: Schedule, reader: StageNode, place: int, load: ProducerLoad, target: Target) -> bool:
@@ -100,7 +134,7 @@ def _moves_by_lines(s: Schedule, reader: StageNode, place: int, load: ProducerLo
     for dimension, index in enumerate(load.indices):
         read = variables(index)
         if any(reader.axes[root].var in read and reader.leaf[place] in leaves for root, leaves in loops.items()):
-            steps.append(size * math.prod(as_int(extent) or 0 for extent in tensor.shape[dimension + 1 :]))
+            steps.append(size * prod(as_int(extent) or 0 for extent in tensor.shape[dimension + 1 :]))
     for later in range(place + 1, len(reader.leaf)):
         if any(reader.leaf[later] in leaves for leaves in loops.values()):
             size *= _extent(s, reader, later) or target.machine.line_bytes  # of a part that the bounds say later: a vector, in all rules

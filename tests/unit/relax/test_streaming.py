@@ -17,15 +17,20 @@ from tensorexpr.tir.stmt import Evaluate, For, SeqStmt
 CPUS = ("x86-64-v4", "znver3")
 
 
-def asked(function: Any, shape: tuple[int, ...], cpu: str) -> set[str]:
-    """The arguments for whose lines the kernel of a function of one tensor asks."""
+def module_of(function: Any, shape: tuple[int, ...]) -> Any:
+    """A function of one tensor as a module."""
     x = Var("x", TensorStructInfo(shape))
     bb = BlockBuilder()
     with bb.function("main", [x]):
         with bb.dataflow():
             out = bb.emit_output(function(x))
         bb.emit_func_output(out)
-    mod = relax.build(bb.get(), f"llvm -mcpu={cpu}", upto=4)
+    return bb.get()
+
+
+def asked(function: Any, shape: tuple[int, ...], cpu: str) -> set[str]:
+    """The arguments for whose lines the kernel of a function of one tensor asks."""
+    mod = relax.build(module_of(function, shape), f"llvm -mcpu={cpu}", upto=4)
     kernels: list[Any] = [func for var, func in mod.functions_items() if var.name_hint != "main"]
     found: list[Any] = [node for kernel in kernels for node in walk(kernel.body) if isinstance(node, Call) and node.op == "tir.prefetch"]
     return {str(node.args[0].buffer.data.name).partition("_")[0] for node in found}
@@ -97,3 +102,27 @@ def test_results_stay_what_they_are() -> None:
     padded = np.pad(given, ((0, 0), (0, 0), (1, 1), (1, 1)))
     windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3))
     np.testing.assert_allclose(found, np.einsum("ncyxij,ocij->noyx", windows, w), rtol=1e-3, atol=1e-3)
+
+
+def loops_around_prefetches(function: Any, shape: tuple[int, ...]) -> int:
+    """How many loops over tiles are around what a kernel asks ahead for; 0 if it asks for nothing."""
+    mod = relax.build(module_of(function, shape), "llvm -mcpu=znver3 -num-cores=2", upto=4)
+    (kernel,) = (func for var, func in mod.functions_items() if var.name_hint != "main")
+    loops: list[Any] = [one for one in walk_statements(kernel.body) if isinstance(one, For)]  # type: ignore[arg-type]
+    asking = {one.loop_var.name for one in loops if any("prefetch" in str(inner) for inner in walk_statements(one.body))}
+    return len({name for name in asking if not name.startswith("line")})
+
+
+def test_windows_ask_for_the_lines_of_the_next_tile() -> None:
+    """In the loop over tiles of columns, or over vectors of channels inside of it where a tile brings 128 new lines."""
+    weight = relax.const(np.zeros((3, 3, 1, 144), np.float32))
+
+    def depthwise(x: Any) -> Any:
+        return op.nn.conv2d(x, weight, padding=1, groups=144, data_layout="NHWC", kernel_layout="HWIO")
+
+    def pool(x: Any) -> Any:
+        return op.nn.max_pool2d(x, (3, 3), strides=(2, 2), padding=(1, 1, 1, 1), layout="NHWC")
+
+    assert loops_around_prefetches(depthwise, (1, 56, 56, 144)) == 2, "rows of pixels in parallel, tiles of columns"
+    assert loops_around_prefetches(pool, (1, 112, 112, 64)) == 3
+    assert loops_around_prefetches(pool, (1, 8, 8, 16)) == 0, "in the first cache"
