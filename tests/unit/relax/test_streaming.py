@@ -108,7 +108,7 @@ def loops_around_prefetches(function: Any, shape: tuple[int, ...]) -> int:
     """How many loops over tiles are around what a kernel asks ahead for; 0 if it asks for nothing."""
     mod = relax.build(module_of(function, shape), "llvm -mcpu=znver3 -num-cores=2", upto=4)
     (kernel,) = (func for var, func in mod.functions_items() if var.name_hint != "main")
-    loops: list[Any] = [one for one in walk_statements(kernel.body) if isinstance(one, For)]  # type: ignore[arg-type]
+    loops: list[Any] = [one for one in walk_statements(kernel.body) if isinstance(one, For)]
     asking = {one.loop_var.name for one in loops if any("prefetch" in str(inner) for inner in walk_statements(one.body))}
     return len({name for name in asking if not name.startswith("line")})
 
