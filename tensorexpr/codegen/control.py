@@ -6,9 +6,10 @@ its body sets are phis at its head.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from ..errors import CodegenError
+from ..target.machine import is_fused
 from ..tir.expr import And, Call, IntImm, Let, PrimExpr, Range, StringImm
 from ..tir.stmt import (
     AssertStmt,
@@ -30,8 +31,9 @@ from .types import identifier
 
 # A shorter loop isn't worth the time that LLVM takes to look at it.
 _FEW_STEPS = 8
-# Lines of LLVM's text in the body of a loop, from which on the loop's own instructions don't count.
-_WRITTEN_OUT = 128
+# Accumulators that are added to in all iterations of a loop that are written out, lines of LLVM's text for these, and accumulators of
+# tiles that are long enough by themselves, as those of 32 registers are.
+_SUMMED_AT_ONCE, _WRITTEN_OUT, _MOST_SUMMED = 48, 256, 12
 # The weights of a branch that is taken but at a border.
 _LIKELY = '!{!"branch_weights", i32 2000, i32 1}'
 
@@ -94,17 +96,23 @@ def _is_undecided(loop: For, lines: Sequence[str | list[str]]) -> bool:
     return innermost and scalar
 
 
-def _at_once(loop: For, slots: Sequence[Slot], types: Mapping[Slot, str], lines: Sequence[str | list[str]]) -> int:
+def _at_once(ctx: FunctionContext, loop: For, slots: Sequence[Slot], lines: Sequence[str | list[str]]) -> int:
     """How many iterations of an innermost loop over register tiles are written one behind the other.
 
         6 x 2 with AVX2: 12 multiply-adds, 8 loads and 3 instructions of the loop    ->    48, 32 and 3
 
-    (Two cores of a Zen 3 server whose other threads are other guests': docs/performance.md, "Steps one behind the other".)
+    Where accumulators leave a quarter of the registers to other values: LLVM loads for an iteration while the one before multiplies, and
+    would move accumulators to the stack for it. (Two cores of a Zen 3 server whose other threads are other guests': docs/performance.md,
+    "Steps one behind the other".)
     """
     written = [line for line in lines if isinstance(line, str)]
-    if not any(types[slot].startswith("<") for slot in slots) or any(line.startswith("  br ") for line in written):
+    tile, target = len(slots), ctx.module.target
+    is_plain = all(ctx.slot_types[slot].startswith("<") and ctx.slot_types[slot].endswith("float>") for slot in slots)
+    if not tile or not is_plain or any(line.startswith("  br ") for line in written):
         return 1
-    count = next((n for n in (1, 2, 4) if n * len(written) >= _WRITTEN_OUT), 8)
+    if tile > min(_MOST_SUMMED, 3 * target.vector_registers // 4) or not is_fused(target.features):
+        return 1
+    count = next((n for n in (8, 4, 2) if n * tile <= _SUMMED_AT_ONCE and n * len(written) <= _WRITTEN_OUT), 1)
     return 1 if isinstance(loop.extent, IntImm) and loop.extent.value < 2 * count else count
 
 
@@ -137,12 +145,13 @@ def run(ctx: FunctionContext, loop: For, first: str, last: str, may_be_empty: bo
         statement(ctx, loop.body)
     ctx.loops.pop()
     ctx.load_epoch = outer_epoch
+    lines = text.lines[inside:]
+    at_once = _at_once(ctx, loop, slots, lines)
     final, latch = registers.snapshot(ctx, slots), text.block
     # It can't overflow: the counter ends at `last`, which is of its type.
     following = text.value(f"add nsw {kind} {variable}, 1")
     whole_numbers = all(ctx.slot_types[slot].startswith("i") for slot in slots)  # sums of others keep their order, one by one
-    lines = text.lines[inside:]
-    node = ctx.module.text.loop_node(whole_numbers and _is_undecided(loop, lines), _at_once(loop, slots, ctx.slot_types, lines))
+    node = ctx.module.text.loop_node(whole_numbers and _is_undecided(loop, lines), at_once)
     text.branch(text.value(f"icmp slt {kind} {following}, {last}"), body, done, f", !llvm.loop !{node}")
     phis.append(f"  {variable} = phi {kind} [ {first}, %{before} ], [ {following}, %{latch} ]")
     for slot, head, start, end in zip(slots, heads, initial, final, strict=True):

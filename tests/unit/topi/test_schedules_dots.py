@@ -71,7 +71,7 @@ def test_the_tile_fills_the_registers() -> None:
     assert tiles(linear(1, 512, 512, "int8")) == (1, 8)
     args = linear(4, 512, 512)
     loop = hot_loop(assembly(default_schedule(args, AVX2), args, AVX2))
-    assert loop is not None and (loop.multiply_adds, loop.loads, loop.spills) == (12, 7, 0)
+    assert loop is not None and (loop.multiply_adds, loop.loads, loop.spills) == (48, 28, 0), "four steps of a tile"
 
 
 @pytest.mark.parametrize("cpu", ["skylake-avx512", "haswell", "x86-64-v2", "neoverse-n1"])
