@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tensorexpr.codegen import control
+from tensorexpr.codegen.emit import emit_module
 from tensorexpr.codegen.spills import count_spills
 from tensorexpr.errors import CodegenError
+from tensorexpr.target import Target
 from tensorexpr.tir import arithmetic as ops
 from tensorexpr.tir.buffer import Buffer, decl_buffer
 from tensorexpr.tir.expr import Broadcast, IntImm, PrimExpr, Var
@@ -184,15 +187,18 @@ def test_16_bit_floats_cross_blocks_on_any_cpu(dtype: str) -> None:
 
 
 @pytest.mark.parametrize(("extent", "count"), ((None, 8), (95, 8), (15, 1)))
-def test_short_steps_on_tiles_are_written_one_behind_the_other(extent: int | None, count: int) -> None:
+def test_short_steps_on_tiles_are_written_one_behind_the_other(extent: int | None, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The loop's own instructions are fewer; iterations that are left over, and no iteration, give the same sums in the same order."""
     acc, a, out, n = registers(1, "float32x8"), flat("a", 104), flat("out", 8), Var("n", "int32")
     zero, half = (Broadcast(ops.const(value, "float32"), 8) for value in (0.0, 0.5))
     step = loop("i", n if extent is None else extent, lambda i: store(acc, 0, load(acc, 0) * half + load(a, ramp(i, 8))))
-    compiled = compile_function(primfunc([a, out, n], within(acc, seq(store(acc, 0, zero), step, store(out, ramp(0, 8), load(acc, 0))))))
-    assert (f'"llvm.loop.unroll.count", i32 {count}' in compiled.text) == (count > 1)
-    assert ('"llvm.loop.unroll.disable"' in compiled.text) == (count == 1)
-    values = np.arange(104, dtype=np.float32)
+    func = primfunc([a, out, n], within(acc, seq(store(acc, 0, zero), step, store(out, ramp(0, 8), load(acc, 0)))))
+    for cpu, copies in (("haswell", count), ("skylake-avx512", 1), ("nehalem", 1)):
+        text = emit_module({"f": func}, Target(f"llvm -mtriple=x86_64-unknown-linux-gnu -mcpu={cpu}")).text
+        assert (f'"llvm.loop.unroll.count", i32 {copies}' in text) == (copies > 1), cpu
+        assert ('"llvm.loop.unroll.disable"' in text) == (copies == 1), cpu
+    monkeypatch.setattr(control, "_FEW_REGISTERS", 64)  # on this machine, whatever it has
+    compiled, values = compile_function(func, optimise=True), np.arange(104, dtype=np.float32)
     for steps in (0, 1, 7, 8, 95) if extent is None else (extent,):
         result, wanted = np.zeros(8, np.float32), np.zeros(8, np.float32)
         compiled(values, result, steps)
