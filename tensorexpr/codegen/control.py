@@ -96,7 +96,7 @@ def _is_undecided(loop: For, lines: Sequence[str | list[str]]) -> bool:
     return innermost and scalar
 
 
-def _at_once(ctx: FunctionContext, loop: For, slots: Sequence[Slot], lines: Sequence[str | list[str]]) -> int:
+def _at_once(ctx: FunctionContext, loop: For, slots: Sequence[Slot], inside: int) -> int:
     """How many iterations of an innermost loop over register tiles are written one behind the other.
 
         6 x 2 with AVX2: 12 multiply-adds, 8 loads and 3 instructions of the loop    ->    48, 32 and 3
@@ -104,14 +104,19 @@ def _at_once(ctx: FunctionContext, loop: For, slots: Sequence[Slot], lines: Sequ
     Where accumulators leave a quarter of the registers to other values: LLVM loads for an iteration while the one before multiplies, and
     would move accumulators to the stack for it. (Two cores of a Zen 3 server whose other threads are other guests': docs/performance.md,
     "Steps one behind the other".)
+
+    Args:
+        slots: the accumulators.
+        inside: the number of the body's first line.
     """
-    written = [line for line in lines if isinstance(line, str)]
     tile, target = len(slots), ctx.module.target
-    is_plain = all(ctx.slot_types[slot].startswith("<") and ctx.slot_types[slot].endswith("float>") for slot in slots)
-    if not tile or not is_plain or any(line.startswith("  br ") for line in written):
-        return 1
     # Tiles of 32 registers have twice as many steps for each of the loop's own; nobody has measured them.
-    if 4 * tile > 3 * target.vector_registers or target.vector_registers > _FEW_REGISTERS or not is_fused(target.features):
+    if not 0 < 4 * tile <= 3 * target.vector_registers or target.vector_registers > _FEW_REGISTERS or not is_fused(target.features):
+        return 1
+    if not all(ctx.slot_types[slot].startswith("<") and ctx.slot_types[slot].endswith("float>") for slot in slots):
+        return 1
+    written = [line for line in ctx.text.lines[inside:] if isinstance(line, str)]
+    if any(line.startswith("  br ") for line in written):
         return 1
     count = next((n for n in (8, 4, 2) if n * tile <= _SUMMED_AT_ONCE and n * len(written) <= _WRITTEN_OUT), 1)
     return 1 if isinstance(loop.extent, IntImm) and loop.extent.value < 2 * count else count
@@ -146,13 +151,12 @@ def run(ctx: FunctionContext, loop: For, first: str, last: str, may_be_empty: bo
         statement(ctx, loop.body)
     ctx.loops.pop()
     ctx.load_epoch = outer_epoch
-    lines = text.lines[inside:]
-    at_once = _at_once(ctx, loop, slots, lines)
+    at_once = _at_once(ctx, loop, slots, inside)
     final, latch = registers.snapshot(ctx, slots), text.block
     # It can't overflow: the counter ends at `last`, which is of its type.
     following = text.value(f"add nsw {kind} {variable}, 1")
     whole_numbers = all(ctx.slot_types[slot].startswith("i") for slot in slots)  # sums of others keep their order, one by one
-    node = ctx.module.text.loop_node(whole_numbers and _is_undecided(loop, lines), at_once)
+    node = ctx.module.text.loop_node(whole_numbers and _is_undecided(loop, text.lines[inside:]), at_once)
     text.branch(text.value(f"icmp slt {kind} {following}, {last}"), body, done, f", !llvm.loop !{node}")
     phis.append(f"  {variable} = phi {kind} [ {first}, %{before} ], [ {following}, %{latch} ]")
     for slot, head, start, end in zip(slots, heads, initial, final, strict=True):

@@ -113,9 +113,8 @@ def _exported(script: Any, inputs: Sequence[Any]) -> Any:
     if not all(isinstance(extent, int) for shape, _ in _leaves(inputs) for extent in shape):
         raise DeclarationError(f"a module of TorchScript is read for inputs of known shapes; {instead}")
     samples = _samples(inputs)
-    quantized = importlib.import_module(".quantized_torch", __package__)  # it needs PyTorch
-    if quantized.is_quantised(script):
-        return quantized.exported(script, samples)
+    if any(node.kind().startswith("quantized::") for node in script.inlined_graph.nodes()):
+        return importlib.import_module(".quantized_torch", __package__).exported(script, samples)  # it needs PyTorch
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

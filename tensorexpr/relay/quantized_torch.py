@@ -54,11 +54,6 @@ class Quantised:
         return _PLAIN.dequantize_per_tensor(self.integers, self.scale, self.zero, *_LIMITS[dtype], dtype)
 
 
-def is_quantised(script: Any) -> bool:
-    """True for a module of TorchScript that computes with quantised tensors."""
-    return any(node.kind().startswith("quantized::") for node in script.inlined_graph.nodes())
-
-
 def exported(script: Any, samples: Sequence[Any]) -> Any:
     """The exported program of such a module.
 

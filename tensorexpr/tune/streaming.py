@@ -11,7 +11,7 @@ from the last level or from another core. (2 cores of Sapphire Rapids: SqueezeNe
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from math import prod
 
 import numpy as np
@@ -76,25 +76,21 @@ def _ask_for_windows(s: Schedule, reader: StageNode, target: Target) -> None:
     112 x 112 x 64 0.34 -> 0.22; with arrays in the caches 0.96 to 1.1 times as long.)
     """
     at, machine = reader.attach, target.machine
-    nest = _nest_of(s, reader) if isinstance(at, At) and reader.reduction else None
-    if nest is None or not isinstance(at, At) or _has_serial(reader, reader.leaf):
+    if not isinstance(at, At) or not reader.reduction or any(reader.mark(number).kind is LoopKind.SERIAL for number in reader.leaf):
         return
     around = s.tree[at.stage]
-    if not isinstance(around.attach, Root):
-        return
-    loops = around.leaf[: around.leaf.index(at.axis) + 1]
+    loops = around.leaf[: around.leaf.index(at.axis) + 1] if isinstance(around.attach, Root) else ()
     inside = [place for place, number in enumerate(loops) if around.mark(number).kind is LoopKind.SERIAL]
+    large = dict.fromkeys(tensor for tensor, _ in _inputs(s.tree, reader) if _bytes(tensor) > machine.caches[0].size)
+    nest = _nest_of(s, reader) if inside and large else None
+    if nest is None:
+        return
+    iterations = {place: prod(float(loop.extent[0]) for loop in nest.loops[: nest.ends[place]]) for place in inside}
     handle = s[around.op.output(0)]
-    for tensor in dict.fromkeys(tensor for tensor, _ in _inputs(s.tree, reader)) if inside else ():
+    for tensor in large:
         lines = _bytes(tensor) / machine.line_bytes
-        iterations = {place: prod(float(loop.extent[0]) for loop in nest.loops[: nest.ends[place]]) for place in inside}
-        if _bytes(tensor) > machine.caches[0].size:
-            place = next((place for place in inside if lines <= _AT_ONCE * iterations[place]), inside[-1])
-            handle.prefetch(tensor, handle.leaf_iter_vars[place], 1)
-
-
-def _has_serial(stage: StageNode, numbers: Sequence[int]) -> bool:
-    return any(stage.mark(number).kind is LoopKind.SERIAL for number in numbers)
+        place = next((place for place in inside if lines <= _AT_ONCE * iterations[place]), inside[-1])
+        handle.prefetch(tensor, handle.leaf_iter_vars[place], 1)
 
 
 def _innermost_sum(s: Schedule, reader: StageNode) -> int | None:
