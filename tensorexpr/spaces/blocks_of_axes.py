@@ -37,6 +37,7 @@ def loops_at_blocks(s: Schedule, tensor: Tensor, axes: Sequence[IterVar], reads:
     sizes = {axis: _block(axis, reads, lanes) for axis in axes}
     if not any(sizes.values()):
         return []
+    # With j = 48 * b + e the analyzer makes b of j // 48 and e of j % 48, so that the parts have strides.
     cut, analyzer, whole = [], Analyzer(), dict[Var, PrimExpr]()
     for axis in axes:
         (extent,), size = extents_of((axis,)), sizes[axis]

@@ -15,7 +15,7 @@ from ..schedule.layout_rewrite import layout_free_inputs
 from ..schedule.tree import ScheduleTree, StageNode
 from ..target import Target
 from ..target.machine import Machine
-from .access import bytes_of, element_bytes, lanes_of_terms, panel_along
+from .access import bytes_of, lanes_of_terms, panel_along
 from .contractions import Contraction, contractions_of
 from .dot_products import DotProduct, dot_product_of
 from .machine import STREAMS
@@ -137,13 +137,13 @@ class Plan:
         return f"{names(found.column)} in lanes,{names(*order).replace(', ', '>')}{self.pack.value}{width}{streamed}"
 
 
-def contraction_plans(contraction: Contraction, dtype: str, target: Target) -> list[Plan]:
+def contraction_plans(contraction: Contraction, target: Target) -> list[Plan]:
     """The ways to compute a contraction, the one of the fewest cycles first; none if it is better seen as many sums than as tiles.
 
     The others pack where that one doesn't, or the other way round, and have tiles of another number of vectors or chunks. How
     many rows a tile has is left to the search.
     """
-    base = _base(contraction, dtype, target)
+    base = _base(contraction, target)
     if base is None:
         return []
     plan, shape = base
@@ -190,9 +190,8 @@ def searched_plans(tree: ScheduleTree, stage: StageNode, target: Target, caller_
     Args:
         caller_packs: whoever calls brings inputs of free layout into the one that the program wants.
     """
-    dtype = stage.origin.output(0).dtype
     lanes, contractions = lanes_of_terms(stage.compute.body, target), contractions_of(tree, stage)
-    found = [list(_structures(one, dtype, target, caller_packs and _is_given(tree, stage, one))) for one in contractions]
+    found = [list(_structures(one, target, caller_packs and _is_given(tree, stage, one))) for one in contractions]
     # An instruction that sums groups of two or four does as many multiply-adds where others do one: no plan without it is worth a trial.
     groups = [plans[0].dot.group if plans and plans[0].dot is not None else 0 for plans in found]
     if any(groups):
@@ -207,9 +206,9 @@ def searched_plans(tree: ScheduleTree, stage: StageNode, target: Target, caller_
     return chosen
 
 
-def _structures(contraction: Contraction, dtype: str, target: Target, is_given: bool) -> Iterator[Plan]:
+def _structures(contraction: Contraction, target: Target, is_given: bool) -> Iterator[Plan]:
     """The plans with one axis in the lanes."""
-    base = _base(contraction, dtype, target)
+    base = _base(contraction, target)
     if base is None:
         return
     plan, shape = base
@@ -243,13 +242,13 @@ def _is_given(tree: ScheduleTree, stage: StageNode, contraction: Contraction) ->
     return free and not contraction.reads_twice and [reader.id for reader in tree.consumers(producer)] == [stage.id]
 
 
-def _base(contraction: Contraction, dtype: str, target: Target) -> tuple[Plan, Shape] | None:
+def _base(contraction: Contraction, target: Target) -> tuple[Plan, Shape] | None:
     """What all plans have in common, the tile apart; None if there are too few columns for vectors."""
     most = lanes_of_terms(contraction.op.body, target)
     if not contraction.size(*range(len(contraction.sizes))):
         return None
     # The axis that an instruction sums in groups is the innermost step of the sum, whatever stood last in the definition.
-    found = dot_product_of(contraction, dtype, target)
+    found = dot_product_of(contraction, target)
     dot, last = found if found is not None else (None, contraction.summed[-1])
     contraction = replace(contraction, summed=(*(axis for axis in contraction.summed if axis != last), last))
     blocks = None if dot is None else _panels_in_memory(contraction, dot)
@@ -363,7 +362,7 @@ def _bytes_of_product(contraction: Contraction) -> tuple[int, int, int]:
     """Bytes of the left operands, of the result, and of the right operand."""
     rows, columns, depth = (contraction.size(*axes) for axes in (contraction.rows, contraction.columns, contraction.summed))
     left = sum(rows * depth * operand.bytes for operand in contraction.left)
-    return left, rows * columns * element_bytes(contraction.op.output_dtype(0)), depth * columns * contraction.right.bytes
+    return left, rows * columns * contraction.bytes, depth * columns * contraction.right.bytes
 
 
 def _is_far(contraction: Contraction, stride: int, machine: Machine) -> bool:
@@ -421,5 +420,5 @@ def _passing(contraction: Contraction, machine: Machine) -> int:
     if not contraction.is_column_last or contraction.plane:
         return 0
     size = sum(_bytes_of_product(contraction)) * contraction.size(*contraction.batch)
-    row = contraction.size(*contraction.columns) * element_bytes(contraction.op.output_dtype(0))
+    row = contraction.size(*contraction.columns) * contraction.bytes
     return row if size > machine.caches[1].size else 0

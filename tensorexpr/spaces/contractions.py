@@ -104,6 +104,11 @@ class Contraction:
         return self.rows[-1]
 
     @property
+    def bytes(self) -> int:
+        """Bytes of an element of the result."""
+        return element_bytes(self.op.output_dtype(0))
+
+    @property
     def is_column_last(self) -> bool:
         """True if neighbours in the lanes are neighbours in the result."""
         return self.column == len(self.op.axis) - 1
@@ -170,6 +175,9 @@ class Refused:
 
 def contraction_of(tree: ScheduleTree, stage: StageNode, column: int | None = None, taken_as: int = 0) -> Contraction | Refused:
     """What a stage computes as a contraction with an axis in the lanes, by default the last one, or why it is none.
+
+    Example:
+        C[i, j] += A[i, k] * B[k, j]: rows i, columns j, summed over k. Not Y[i, j] += X[i, k] * V[i + j, k]: no row shares V.
 
     Args:
         taken_as: what open extents are taken to be; with 0 there may be none.
@@ -276,15 +284,16 @@ def operand_at(access: Access[int], memory: Access[int] | None, casts: tuple[str
     return Operand(access.load, access.forms, access.partial, access.moved, access.load.producer, memory, casts)
 
 
-def taken(s: Schedule, find: Callable[[StageNode], T | None]) -> Iterator[tuple[StageNode, T]]:
-    """The untouched stages that a rule finds something for, with what it finds once the moves that they read are part of them."""
+def taken(s: Schedule, find: Callable[[StageNode], T | None], moves: bool = True) -> Iterator[tuple[StageNode, T]]:
+    """The untouched stages that a rule finds something for, with what it finds once the moves they read, if wanted, are part of them."""
     for stage in untouched(s):
-        if find(stage):
+        found, tree = find(stage), s.tree
+        if found and moves:
             inline_moves(s, stage)
             # Asked again, as inlined moves change where operands lie: a plan made before would pack from a copy that isn't there any more.
-            node = s.tree[stage.id]
-            if found := find(node):
-                yield node, found
+            found = found if s.tree is tree else find(s.tree[stage.id])
+        if found:
+            yield s.tree[stage.id], found
 
 
 def inline_moves(s: Schedule, stage: StageNode) -> None:

@@ -32,7 +32,11 @@ from .convolutions import Convolution, convolution_of
 
 
 def dense(convolution: Convolution, plan: Plan, target: Target) -> Convolution | None:
-    """The convolution as it reads a copy of the pixels that it needs; None unless a copy saves the plan more than it takes."""
+    """The convolution as it reads a copy of the pixels that it needs; None unless a copy saves the plan more than it takes.
+
+    Example:
+        D[k, 2y, 2x] of 256 x 56 x 56 as P[k, y, x]. Not D[k, 2y, x]: rows that are skipped whole leave no gap in a line.
+    """
     steps = _steps(convolution)
     # Rows that are skipped whole leave no gap in a line, so they cost nothing to leave where they are.
     leaves_gaps = steps.get(len(convolution.data.load.indices) - 1, 1) > 1  # a line of the cache has pixels that no window reads

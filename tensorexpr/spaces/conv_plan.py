@@ -91,8 +91,9 @@ def convolution_plans(convolution: Convolution, target: Target) -> list[Plan]:
             # Without a copy's own time: what it saves where rows of weights are far apart isn't counted either.
             summed = replace(plan.tile, cycles=tile.cycles / (target.num_cores if plan.parallel else 1))
             best[kind] = replace(plan, tile=summed).cycles(target), plan
-    found = [plan for _, plan in sorted(best.values(), key=lambda one: one[0])]
-    return [*found[:1], *(variant for plan in found[:1] for variant in _variants(plan)), *found[1:]]
+    first, *others = [plan for _, plan in sorted(best.values(), key=lambda one: one[0])] or [None]
+    # The same tile with borders in a copy of the data, and with panels and pixels in another order.
+    return [] if first is None else [first, *([replace(first, peeled=False)] if first.peeled else []), reordered(first), *others]
 
 
 def written_plan(convolution: Convolution, target: Target) -> Plan | None:
@@ -172,11 +173,6 @@ def in_blocks(plan: Plan, target: Target) -> Plan | None:
     if not is_worth or block == count:
         return None
     return replace(plan, block=block, tile=replace(plan.tile, cycles=_IN_BLOCKS * plan.tile.cycles))
-
-
-def _variants(plan: Plan) -> list[Plan]:
-    """The same tile with borders in a copy of the data, and with panels and pixels in another order."""
-    return [*([replace(plan, peeled=False)] if plan.peeled else []), reordered(plan)]
 
 
 def reordered(plan: Plan) -> Plan:

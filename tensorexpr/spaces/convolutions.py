@@ -23,7 +23,7 @@ from ..tir.arithmetic import as_int
 from ..tir.expr import Add, Call, Cast, FloatImm, FloorDiv, IntImm, Mul, PrimExpr, ProducerLoad, Reduce, Select, Var
 from ..tir.reduction_laws import operator_of
 from ..tir.rewriting import variables
-from .access import bordered, element_bytes
+from .access import bordered
 from .contractions import Contraction, Operand, axis_numbers, operand_at
 from .stages import constant_extents, extents_of
 
@@ -51,11 +51,6 @@ class Convolution(Contraction):
     def depth(self) -> int:
         """How many products a result is the sum of."""
         return self.size(*self.summed) // prod(self.phases)
-
-    @property
-    def bytes(self) -> int:
-        """Bytes of an element of the result."""
-        return element_bytes(self.op.output_dtype(0))
 
     @property
     def channels(self) -> tuple[int, ...]:
@@ -125,7 +120,11 @@ class Convolution(Contraction):
 
 
 def convolution_of(op: object) -> Convolution | None:
-    """The operation as a convolution, or None if it is anything else."""
+    """The operation as a convolution, or None if it is anything else.
+
+    Example:
+        Y[o, y, x] += D[k, y + r, x] * W[o, k, r]: rows y and x, tap r. Not Y[c, y] += D[c, y + r] * W[c, r]: each channel has its own data.
+    """
     if not isinstance(op, ComputeOp) or len(op.body) != 1 or constant_extents((*op.axis, *op.reduce_axis)) is None:
         return None
     factors = _factors(op.body[0])

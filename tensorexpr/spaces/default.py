@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from math import prod
+from typing import Any
 
+from ..dataclass import dataclass
 from ..schedule.steps import ComputeInline
 from ..schedule.te_schedule import Schedule, create_schedule
-from ..schedule.tree import Inline, StageNode
+from ..schedule.tree import Inline, ScheduleTree, StageNode
 from ..target import Target, TargetLike
 from ..te.access import is_costly, is_strictly_inlineable, needs_multi_level_tiling
 from ..te.operation import ComputeOp, PlaceholderOp
@@ -15,21 +18,22 @@ from ..te.tensor import Tensor
 from ..tir.expr import Reduce
 from .access import is_move, is_view
 from .contraction_order import contract_in_order
-from .contractions import Refused, contraction_of
+from .contraction_plan import Plan
+from .contractions import Refused, contraction_of, taken
 from .convolutions import convolution_of
-from .dot_tiles import schedule_dots
+from .dot_tiles import build_dots, dot_tiles
 from .gpu import Tiling, alone_on_gpu, is_gpu, scheduled_for_gpu
 from .injective import schedule_injective
 from .machine import is_parallel, operations
-from .pairs import schedule_pairs
+from .pairs import build_pairs, rows_of_pairs
 from .parts import MANY_READS, WORTH_A_LOOP, distribute_sums, materialize_parts, pick_terms
-from .products import schedule_contractions, schedule_convolutions
+from .products import build_convolution, build_product, convolutions_of, plans_by_dots, plans_of
 from .recurrence import schedule_steps
 from .reduction import contiguous_axis, is_regrouped, schedule_root_reduction
 from .rows import common_rows, has_known_rows, schedule_rows
 from .stages import constant_extents, reads_elementwise, result_of, untouched
-from .turned import turn_operands, turn_tables
-from .window import schedule_sums_of_windows, schedule_windows
+from .turned import turn_operands
+from .window import build_window, sums_of_windows, windows_of
 
 
 def default_schedule(tensors: Sequence[Tensor], target: TargetLike | None = None) -> Schedule:
@@ -64,7 +68,6 @@ def scheduled_by_plans(s: Schedule, target: Target, alternative: int = 0, wanted
         return
     schedule_steps(s, target)
     scheduled_contractions(s, target, alternative)
-    turn_tables(s, target)
     left = list(untouched(s))
     # Last, as rows are for whatever is left: a softmax behind a product shares no loop with the product's tiles.
     rows = rows_of_program(s, left, target)
@@ -89,18 +92,66 @@ def take_apart(s: Schedule, target: Target) -> None:
         materialize_parts(s, target)
 
 
+@dataclass(frozen=True)
+class Rule:
+    """What takes stages that nothing has been said of.
+
+    Args:
+        ways: to compute a stage, as descriptions, the preferred one first; none if the stage is for other rules.
+        build: the steps of one of them.
+        words: what it makes of the stage, for people.
+        moves: what only brings operands to other places is made part of the stage first.
+        alternatives: it takes stages when other programs than the preferred one are wanted, too.
+    """
+
+    ways: Callable[[ScheduleTree, StageNode, Target], Sequence[Any]]
+    build: Callable[[Schedule, StageNode, Any, Target], None]
+    words: str | Callable[[StageNode, Any], str]
+    moves: bool = False
+    alternatives: bool = True
+
+
+def _pairs(stage: StageNode, row: int) -> str:
+    return f"a sum over pairs: {stage.compute.axis[row].name} in the lanes, each term for all of them"
+
+
+def _product(_: StageNode, plan: Plan) -> str:
+    names, found = plan.contraction.names, plan.contraction
+    return f"a contraction: {'any number of ' if found.opened else ''}rows {names(*found.rows)}, columns {names(found.column)}, summed over {names(*found.summed)}"
+
+
+_SHARED = "several rows of results share their loads"
+# The rules for sums of products and over windows, from the most special one on: each takes what those before it left untouched.
+RULES = (
+    Rule(rows_of_pairs, build_pairs, _pairs),
+    # Nothing else comes near an instruction that sums groups: where there is one, it sums what has windows, too.
+    Rule(plans_by_dots, build_product, "a contraction by instructions that sum groups of small numbers", moves=True),
+    Rule(windows_of, build_window, f"a window written out: {_SHARED}"),
+    Rule(sums_of_windows, build_window, f"windows written out, in a loop over what else is summed: {_SHARED}"),
+    Rule(convolutions_of, build_convolution, "a convolution: tiles of pixels by vectors of channels"),
+    Rule(dot_tiles, build_dots, "tiles of dot products: a few rows, with terms of the sum in the lanes", moves=True, alternatives=False),
+    Rule(plans_of, build_product, _product, moves=True),
+)
+
+
 def scheduled_contractions(s: Schedule, target: Target, alternative: int = 0) -> None:
-    """Schedule what a rule for sums of products or windows takes, with what it reads and what reads it."""
-    # From the most special rule on: each takes only what those before it left untouched.
-    schedule_pairs(s, target)
-    schedule_contractions(s, target, alternative, by_dots=True)
-    schedule_windows(s, target)
-    schedule_sums_of_windows(s, target)
-    schedule_convolutions(s, target, alternative)
-    if not alternative:
-        schedule_dots(s, target)
-    schedule_contractions(s, target, alternative)
+    """Schedule what a rule takes, with what it reads and what reads it; what is left gets operands that lie in its order."""
+    for rule in RULES if not alternative else [one for one in RULES if one.alternatives]:
+        for stage, ways in taken(s, partial(_ways, s, rule, target), rule.moves):
+            rule.build(s, stage, ways[min(alternative, len(ways) - 1)], target)
     turn_operands(s, target)
+
+
+def _ways(s: Schedule, rule: Rule, target: Target, stage: StageNode) -> Sequence[Any]:
+    return rule.ways(s.tree, stage, target)
+
+
+def words_of(tree: ScheduleTree, stage: StageNode, target: Target) -> str | None:
+    """What the first rule that takes a stage makes of it; None if none does."""
+    for rule in RULES:
+        if ways := rule.ways(tree, stage, target):
+            return rule.words if isinstance(rule.words, str) else rule.words(stage, ways[0])
+    return None
 
 
 def rows_of_program(s: Schedule, left: Sequence[StageNode], target: Target) -> int:

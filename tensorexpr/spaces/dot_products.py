@@ -55,7 +55,7 @@ def _table() -> dict[tuple[str, str, str], list[DotProduct]]:
 _INTRINSICS = _table()
 
 
-def dot_product_of(contraction: Contraction, dtype: str, target: Target) -> tuple[DotProduct, int] | None:
+def dot_product_of(contraction: Contraction, target: Target) -> tuple[DotProduct, int] | None:
     """The intrinsic that sums a contraction, and the axis that it sums in groups; None if the target has none.
 
     Example:
@@ -66,7 +66,7 @@ def dot_product_of(contraction: Contraction, dtype: str, target: Target) -> tupl
     # The instruction takes two operands, one of them packed; a third factor would have to be multiplied in first.
     if len(contraction.left) != 1 or not contraction.can_be_packed:
         return None
-    (left,), right = contraction.left, contraction.right
+    (left,), right, dtype = contraction.left, contraction.right, contraction.op.output_dtype(0)
     found = instruction_for(left.load.dtype, right.load.dtype, dtype, target)
     if found is None or left.casts != (dtype,) or right.casts != (dtype,) or contraction.size(contraction.column) < found.outputs:
         return None

@@ -18,9 +18,10 @@ from ..schedule.tree import ScheduleTree, StageNode
 from ..target import Target
 from ..te.tensor import Tensor
 from ..tir.expr import Reduce
-from .contractions import Contraction, contraction_of, taken
+from .contractions import Contraction, contraction_of
 from .dot_products import dot_product_of
 from .machine import STREAMS, is_parallel, lanes_of, operations
+from .nests import as_tasks, in_vectors
 from .reduction import is_regrouped
 from .sizes import decided, written_rows
 from .stages import compute_of, tiled_result
@@ -45,29 +46,26 @@ class DotTile:
     streams: int
 
 
-def schedule_dots(s: Schedule, target: Target) -> None:
-    """Schedule what is a product of few rows along the sum, with the stage that makes the result of it element by element."""
-    for stage, found in taken(s, lambda one: dot_tile(s.tree, one, target)):
-        _build(s, tiled_result(s, stage), stage.origin.output(0), found, target)
+def dot_tiles(tree: ScheduleTree, stage: StageNode, target: Target) -> list[DotTile]:
+    """The tile that such a product gets; none if the stage is no such product.
 
-
-def dot_tile(tree: ScheduleTree, stage: StageNode, target: Target) -> DotTile | None:
-    """The tile that such a product gets, or None if the stage is no such product."""
+    Example:
+        4 x 2048 of A by 2048 x 2048 of W as above: 4 rows by 3 streams. Not A @ W with W[k, j], whose vectors are columns.
+    """
     found = contraction_of(tree, stage)
     if not isinstance(found, Contraction) or len(found.summed) != 1 or len(found.left) != 1 or not found.is_column_last:
-        return None
-    body, dtype, (summed,) = found.op.body[0], found.op.output_dtype(0), found.summed
-    lanes = lanes_of(target, dtype)
+        return []
+    body, (summed,), lanes = found.op.body[0], found.summed, lanes_of(target, found.op.output_dtype(0))
     along = all(operand.lies_along(summed) and not operand.is_computed for operand in (*found.left, found.right))
     is_long = found.sizes[summed] >= _LEAST_VECTORS * lanes
-    if not along or not is_long or not isinstance(body, Reduce) or not is_regrouped(body) or dot_product_of(found, dtype, target):
-        return None
+    if not along or not is_long or not isinstance(body, Reduce) or not is_regrouped(body) or dot_product_of(found, target):
+        return []
     few, many = sorted((found.row, found.column), key=lambda axis: found.sizes[axis])
     # the many rows are those that each tile reads anew
     is_converted = (found.right if many == found.column else found.left[0]).bytes * lanes * 8 < target.vector_bits
     # One row alone waits for memory, and a sum of its own hides that as well; small numbers wait for their conversion, too.
     if not (1 if is_converted else 2) <= found.sizes[few] <= _MOST_ROWS or found.size(*found.rows[:-1]) > 1:
-        return None
+        return []
     load = 1.0 + _CONVERTED * is_converted
     terms = found.sizes[summed] / lanes
 
@@ -78,7 +76,7 @@ def dot_tile(tree: ScheduleTree, stage: StageNode, target: Target) -> DotTile | 
         return -(-found.sizes[few] // rows) * -(-found.sizes[many] // streams) * (terms * step + rows * streams * _TREE)
 
     rows, streams = min(_fitting(found.sizes[few], found.sizes[many], target), key=lambda tile: (cycles(tile), -tile[0]))
-    return DotTile(found, few, many, rows, streams)
+    return [DotTile(found, few, many, rows, streams)]
 
 
 def _fitting(few: int, many: int, target: Target) -> Iterator[tuple[int, int]]:
@@ -90,9 +88,9 @@ def _fitting(few: int, many: int, target: Target) -> Iterator[tuple[int, int]]:
                 yield rows, streams
 
 
-def _build(s: Schedule, result: Tensor, tensor: Tensor, tile: DotTile, target: Target) -> None:
-    """The steps: partial sums for each lane, computed at the loop over tiles, and their sum there."""
-    found = tile.contraction
+def build_dots(s: Schedule, node: StageNode, tile: DotTile, target: Target) -> None:
+    """Schedule a product of few rows along the sum: partial sums for each lane, computed at the loop over tiles, and their sum there."""
+    found, result, tensor = tile.contraction, tiled_result(s, node), node.origin.output(0)
     _, lane = s[tensor].split(s[tensor].op.reduce_axis[0], factor=lanes_of(target, found.op.output_dtype(0)))
     partial = s.rfactor(tensor, lane, -1)
     assert isinstance(partial, Tensor)
@@ -106,9 +104,7 @@ def _build(s: Schedule, result: Tensor, tensor: Tensor, tile: DotTile, target: T
     inner = [row, stream] if tile.few < tile.many else [stream, row]
     stage.reorder(*batch, many, few, *inner)
     work = operations(found.op.body, found.size(*range(len(found.sizes))))
-    outer = stage.fuse(*batch, many) if batch else many
-    if is_parallel(target, work):
-        stage.parallel(outer)
+    as_tasks(stage, [*batch, many], is_parallel(target, work))
     for axis in inner:
         stage.unroll(axis)
     if tensor.op is not result.op:
@@ -119,7 +115,4 @@ def _build(s: Schedule, result: Tensor, tensor: Tensor, tile: DotTile, target: T
     s[partial].set_scope("local")
     s[partial].compute_at(stage, few)
     *spatial, last = compute_of(s, partial).axis
-    s[partial].reorder(*compute_of(s, partial).reduce_axis, *spatial, last)
-    for axis in spatial:
-        s[partial].unroll(axis)
-    s[partial].vectorize(last)
+    in_vectors(s[partial], compute_of(s, partial).reduce_axis, spatial, last)

@@ -9,16 +9,11 @@ from ..schedule.tree import Inline, StageNode
 from ..target import Target, TargetLike
 from ..te.operation import ComputeOp, PlaceholderOp
 from ..te.tensor import Tensor
-from .contraction_plan import contraction_plans
 from .contractions import OPEN_ROWS, Refused, contraction_of
 from .convolutions import convolution_of
-from .default import rows_of_program, scheduled_contractions, take_apart
-from .dot_tiles import dot_tile
+from .default import rows_of_program, scheduled_contractions, take_apart, words_of
 from .gpu import is_gpu, seen_on_gpu
-from .pairs import row_of_pairs
-from .products import planned, plans_of
 from .stages import untouched
-from .window import is_sum_of_windows, is_window
 
 
 def explain_default(tensors: Sequence[Tensor], target: TargetLike | None = None) -> str:
@@ -37,10 +32,11 @@ def explain_default(tensors: Sequence[Tensor], target: TargetLike | None = None)
 def _lines(s: Schedule, target: Target) -> Iterator[str]:
     for stage in s.tree.in_order():
         if isinstance(stage.op, ComputeOp) and stage.op.reduce_axis and not isinstance(stage.attach, Inline):
-            seen = seen_on_gpu(s, stage, target) if is_gpu(target) else _seen(s, stage, stage.op, target)
+            seen = seen_on_gpu(s, stage, target) if is_gpu(target) else _seen(s, stage, target)
             yield f"{stage.name}: {seen}"
     if is_gpu(target):
         return
+    # What rows are left for is known once the rules have taken theirs.
     scheduled_contractions(s, target)
     left = list(untouched(s))
     rows = rows_of_program(s, left, target)
@@ -49,27 +45,12 @@ def _lines(s: Schedule, target: Target) -> Iterator[str]:
         yield f"{', '.join(stage.name for stage in left)}: computed together, row by row, along {axes} of {left[-1].name}"
 
 
-def _seen(s: Schedule, stage: StageNode, op: ComputeOp, target: Target) -> str:
-    """What the first rule that takes a stage makes of it, in the order of `scheduled_by_plans`."""
-    row = row_of_pairs(s.tree, stage, target)
-    if row is not None:
-        return f"a sum over pairs: {op.axis[row].name} in the lanes, each term for all of them"
-    if planned(s, stage, target, by_dots=True):
-        return "a contraction by instructions that sum groups of small numbers"
-    if is_window(s, stage):
-        return "a window written out: several rows of results share their loads"
-    if is_sum_of_windows(op, target):
-        return "windows written out, in a loop over what else is summed: several rows of results share their loads"
-    convolution = convolution_of(op)
-    if convolution is not None and plans_of(convolution, s.tree, stage, target):
-        return "a convolution: tiles of pixels by vectors of channels"
-    if dot_tile(s.tree, stage, target) is not None:
-        return "tiles of dot products: a few rows, with terms of the sum in the lanes"
+def _seen(s: Schedule, stage: StageNode, target: Target) -> str:
+    """What the first rule that takes a stage makes of it, or why none does."""
+    if (taken := words_of(s.tree, stage, target)) is not None:
+        return taken
     found = contraction_of(s.tree, stage, taken_as=OPEN_ROWS)
-    windows = "no convolution" if convolution is None else "a convolution of too few channels for vectors of them"
+    windows = "no convolution" if convolution_of(stage.op) is None else "a convolution of too few channels for vectors of them"
     if isinstance(found, Refused):
         return f"a plain reduction; {windows}; no contraction: {found.reason}"
-    if not contraction_plans(found, stage.origin.output(0).dtype, target):
-        return f"a plain reduction; {windows}; a contraction with too few rows or columns for a tile of vectors"
-    rows = f"{'any number of ' if found.opened else ''}rows {found.names(*found.rows)}"
-    return f"a contraction: {rows}, columns {found.names(found.column)}, summed over {found.names(*found.summed)}"
+    return f"a plain reduction; {windows}; a contraction with too few rows or columns for a tile of vectors"

@@ -15,7 +15,8 @@ from .access import Loop, is_streamed, merged_loops, stage_reads
 from .blocks_of_axes import loops_at_blocks
 from .gpu import is_gpu
 from .gpu.injective import schedule_injective as over_threads
-from .machine import is_parallel, lanes_of, operations, parallel_from
+from .machine import is_parallel, lanes_of, operations
+from .nests import as_open_tasks, in_vectors
 from .reduction import rows_together
 from .sizes import vector_of
 from .stages import compute_of, constant_extents
@@ -57,6 +58,7 @@ def _rows(s: Schedule, tensor: Tensor, loops: list[Loop], target: Target) -> lis
     outer, inner = s[tensor].split(last.axis, factor=vector_of(s[tensor], last.axis, _part(s, tensor, last, target), target))
     s[tensor].vectorize(inner)
     rows = [loop.axis for loop in loops[:-1]]
+    # 8 for each core: one that gets a row more than the others has an eighth more to do
     return rows if prod([loop.extent for loop in loops[:-1]]) >= 8 * target.num_cores else [*rows, outer]
 
 
@@ -103,10 +105,7 @@ def _components(s: Schedule, tensor: Tensor, loops: list[Loop], place: int, targ
     stage, row = s[tensor], loops[place]
     outer, inner = stage.split(row.axis, factor=lanes_of(target, tensor.dtype))
     short = [loop.axis for loop in loops[place + 1 :]]
-    stage.reorder(*[loop.axis for loop in loops[:place]], outer, *short, inner)
-    for axis in short:
-        stage.unroll(axis)
-    stage.vectorize(inner)
+    in_vectors(stage, [outer], short, inner)
     return [*[loop.axis for loop in loops[:place]], outer]
 
 
@@ -117,5 +116,4 @@ def _symbolic(s: Schedule, tensor: Tensor, target: Target) -> None:
     s[tensor].vectorize(inner)
     found = rows_together(s, tensor, [*op.axis[:-1], outer], target)
     place = outer if found is None else found
-    s[tensor].parallel(place)
-    s[tensor].pragma(place, "parallel_from", parallel_from(target, operations(op.body, lanes)))
+    as_open_tasks(s[tensor], place, operations(op.body, lanes), target)

@@ -18,8 +18,8 @@ from ..te.operation import ComputeOp
 from ..tir.expr import Reduce
 from .access import stage_reads
 from .machine import accumulators, is_parallel, lanes_of, operations, vector_factor
-from .stages import compute_of, constant_extents, extents_of, tiled_result, untouched
-from .tiles import accumulators_of
+from .nests import accumulators_of, as_tasks, in_vectors
+from .stages import compute_of, constant_extents, extents_of, tiled_result
 
 # Components of a result that are written out, each with sums of its own.
 _COMPONENTS = 4
@@ -27,22 +27,18 @@ _COMPONENTS = 4
 _LEAST_TERMS = 8
 
 
-def schedule_pairs(s: Schedule, target: Target) -> None:
-    """Schedule all sums over pairs, each with the stage that makes the result of it element by element."""
-    for stage in untouched(s):
-        place = row_of_pairs(s.tree, stage, target)
-        if place is not None:
-            _schedule(s, stage, place, target)
+def rows_of_pairs(tree: ScheduleTree, stage: StageNode, target: Target) -> list[int]:
+    """The axis of results that go into the lanes, the last one but for components; none for what is no sum over pairs.
 
-
-def row_of_pairs(tree: ScheduleTree, stage: StageNode, target: Target) -> int | None:
-    """The axis of results that go into the lanes, the last one but for components; None for what is no sum over pairs."""
+    Example:
+        0 of F[i, c] in the forces above. None of Y[i] = sum over k of A[i, k] * X[k], where A is of the result and of the term.
+    """
     op = stage.op
     if not isinstance(op, ComputeOp) or len(op.body) != 1 or not isinstance(op.body[0], Reduce) or op.body[0].init or not op.axis:
-        return None
+        return []
     extents = constant_extents((*op.axis, *op.reduce_axis))
     if extents is None or prod(extents[len(op.axis) :]) < _LEAST_TERMS:
-        return None
+        return []
     place = len(op.axis) - 1
     while place > 0 and prod(extents[place : len(op.axis)]) <= _COMPONENTS:
         place -= 1
@@ -55,29 +51,22 @@ def row_of_pairs(tree: ScheduleTree, stage: StageNode, target: Target) -> int | 
     # Terms that are neighbours in memory may be the lanes as well; with few results they have to be.
     across = components > 1 or any(access.stride(summed[-1]) > 1 for access in reads)
     enough = extents[place] >= 2 * lanes * (target.num_cores if place == 0 else 1) and components <= _COMPONENTS
-    return place if is_apart and across and enough else None
+    return [place] if is_apart and across and enough else []
 
 
-def _schedule(s: Schedule, stage: StageNode, place: int, target: Target) -> None:
+def build_pairs(s: Schedule, stage: StageNode, place: int, target: Target) -> None:
+    """Schedule a sum over pairs with the stage that makes the result of it element by element."""
     tensor, result = stage.origin.output(0), tiled_result(s, stage)
     op = compute_of(s, tensor)
     work = operations(op.body, prod(extents_of((*op.axis, *op.reduce_axis))))
     (extent,), lanes = extents_of(op.axis[place : place + 1]), lanes_of(target, tensor.dtype)
     components = prod(extents_of(op.axis[place + 1 :]))
-    sums = accumulators_of(s, tensor, result, "local")
+    sums = accumulators_of(s, tensor, result)
     *outer, row = s[result].op.axis[: place + 1]
     some, lane = s[result].split(row, factor=vector_factor(extent, lanes, max(1, accumulators(target) // (2 * components))))
     inner = list(s[result].op.axis[place + 1 :])
-    s[result].reorder(*outer, some, *inner, lane)
-    for axis in inner:
-        s[result].unroll(axis)
-    s[result].vectorize(lane)
-    tasks = s[result].fuse(*outer, some)
-    if is_parallel(target, work):
-        s[result].parallel(tasks)
+    in_vectors(s[result], [*outer, some], inner, lane)
+    tasks = as_tasks(s[result], [*outer, some], is_parallel(target, work))
     axes = s[sums].transform_layout(lambda *i: [*i[:place], *i[place + 1 :], i[place]])
     s[sums].compute_at(s[result], tasks)
-    s[sums].reorder(*axes[:place], *s[sums].op.reduce_axis, *axes[place:])
-    for axis in axes[place:-1]:
-        s[sums].unroll(axis)
-    s[sums].vectorize(axes[-1])
+    in_vectors(s[sums], [*axes[:place], *s[sums].op.reduce_axis], axes[place:-1], axes[-1])

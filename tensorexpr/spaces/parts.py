@@ -71,7 +71,11 @@ def pick_terms(s: Schedule) -> None:
 
 
 def _is_sum_of_products(tree: ScheduleTree, stage: StageNode) -> bool:
-    """True if each of the terms is worth tiles of its own; the results of all but one are stored and read once more."""
+    """True if each of the terms is worth tiles of its own; the results of all but one are stored and read once more.
+
+    Example:
+        A[i, k] * B[k, j] - D[i, k] * E[k, j] of 64 x 64 x 64. Not A[i, k] - B[i, k], whose elements are used once.
+    """
     op, extents, terms = stage.compute, constant_extents((*stage.compute.axis, *stage.compute.reduce_axis)), terms_of(stage.compute)
     if (
         extents is None
@@ -112,7 +116,7 @@ def _part(s: Schedule, stage: StageNode, target: Target) -> tuple[int, bool] | N
         if isinstance(part, (Call, Select)) and convolution_of(Materialize(stage.id, number).apply(s.tree)[stage.id].op) is not None:
             return number, False
     found = contraction_of(s.tree, stage)
-    if not isinstance(found, Contraction) or dot_product_of(found, stage.op.output_dtype(0), target) is not None:
+    if not isinstance(found, Contraction) or dot_product_of(found, target) is not None:
         return None
     numbers, moving = axis_numbers(stage.op), dict[int, set[int]]()
     for node in walk(stage.op.body[0]):  # operands first: the sets of a sum of thousands of terms are made once

@@ -1,71 +1,72 @@
-"""Which stages of a program get register tiles: its products, with what each reads and what reads it, by the plan of the fewest cycles."""
+"""The ways to compute a product or a convolution in register tiles, the one of the fewest cycles first, and their steps."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from ..dataclass import replace
 from ..schedule.te_schedule import Schedule, create_schedule
 from ..schedule.tree import Inline, ScheduleTree, StageNode
 from ..target import Target
 from .access import bordered
 from .contraction_plan import Plan, contraction_plans
-from .contractions import OPEN_ROWS, Contraction, Refused, contraction_of, contractions_of, taken
+from .contractions import OPEN_ROWS, Contraction, Refused, contraction_of, contractions_of
 from .conv_packed import copied, dense
 from .conv_plan import convolution_plans, in_blocks, written_plan
 from .convolutions import Convolution, convolution_of
-from .stages import is_untouched, tiled_result, untouched
+from .stages import is_untouched, tiled_result
 from .tiles import Tiles
 
 # What code for each tile has to be better by: it takes longer to compile.
 _WORTH_CODE = 0.985
 
 
-def schedule_contractions(s: Schedule, target: Target, alternative: int = 0, by_dots: bool = False) -> None:
-    """Schedule all contractions, each with the stage that makes the result of it element by element.
+def plans_of(tree: ScheduleTree, stage: StageNode, target: Target) -> list[Plan]:
+    """The plans for a contraction with its last axis in the lanes; none for anything else."""
+    found = contraction_of(tree, stage, taken_as=OPEN_ROWS)
+    return contraction_plans(found, target) if isinstance(found, Contraction) else []
 
-    Args:
-        s: the schedule.
-        target: what it will run on.
-        alternative: which plan they get, see `scheduled_by_plans`.
-        by_dots: only those of small numbers that the target has an instruction for, convolutions too: nothing else comes near it.
+
+def plans_by_dots(tree: ScheduleTree, stage: StageNode, target: Target) -> list[Plan]:
+    """The plans for a contraction of small numbers, convolutions too, with the axis in the lanes of which an instruction sums most.
+
+    Example:
+        C[i, j] += int32(A[i, k]) * int32(B[j, k]) of bytes, by fours along k. Not of float32, which no instruction sums in groups.
     """
-    for stage, plans in taken(s, lambda one: planned(s, one, target, by_dots)):
-        Tiles(s, tiled_result(s, stage), stage.origin.output(0), plans[min(alternative, len(plans) - 1)], target).build()
-
-
-def planned(s: Schedule, stage: StageNode, target: Target, by_dots: bool) -> list[Plan]:
-    """The plans for a stage with its last axis in the lanes or, for dot products, the one with which an instruction sums most."""
-    found = contractions_of(s.tree, stage) if by_dots else [contraction_of(s.tree, stage, taken_as=OPEN_ROWS)]
-    plans = [contraction_plans(one, stage.origin.output(0).dtype, target) for one in found if isinstance(one, Contraction)]
-    groups = [(plan.dot.group if plan.dot is not None else 0, some) for some in plans for plan in some[:1]]
+    plans = [contraction_plans(one, target) for one in contractions_of(tree, stage)]
+    groups = [(some[0].dot.group, some) for some in plans if some and some[0].dot is not None]
     # of equal groups the first: the last axis in the lanes
-    group, chosen = max(groups, key=lambda one: one[0], default=(0, []))
-    return chosen if group or not by_dots else []
+    return max(groups, key=lambda one: one[0])[1] if groups else []
 
 
-def schedule_convolutions(s: Schedule, target: Target, alternative: int = 0) -> None:
-    """Schedule all convolutions, each with the padding that it reads and the stage that reads it element by element.
+def build_product(s: Schedule, stage: StageNode, plan: Plan, target: Target) -> None:
+    """Schedule a contraction with the stage that makes the result of it element by element."""
+    Tiles(s, tiled_result(s, stage), stage.origin.output(0), plan, target).build()
+
+
+def convolutions_of(tree: ScheduleTree, stage: StageNode, target: Target) -> list[Plan]:
+    """The plans for a convolution, of a dense copy of its data where one pays; none for anything else."""
+    convolution = convolution_of(stage.op)
+    plans = [] if convolution is None else convolution_ways(convolution, tree, stage, target)
+    of_copy = dense(convolution, plans[0], target) if convolution is not None and plans else None
+    if of_copy is None:
+        return plans
+    alone = create_schedule(of_copy.op).tree
+    return convolution_ways(of_copy, alone, alone[alone.index[of_copy.op]], target)
+
+
+def build_convolution(s: Schedule, stage: StageNode, plan: Plan, target: Target) -> None:
+    """Schedule a convolution with the padding that it reads and the stage that reads it element by element.
 
     The stages that were scheduled are inlined, computed at a loop of another stage, or have vector loops afterwards.
     """
-    for node in untouched(s):
-        convolution = convolution_of(node.op)
-        if convolution is None:
-            continue
-        # Asked before the copy is made, which adds a stage between the data and its reader.
-        tensor, result = node.origin.output(0), tiled_result(s, node)
-        plans, copy = plans_of(convolution, s.tree, node, target), None
-        of_copy = dense(convolution, plans[0], target) if plans else None
-        if of_copy is not None:
-            copy, tree = copied(s, convolution, tensor), create_schedule(of_copy.op).tree
-            convolution, plans = of_copy, plans_of(of_copy, tree, tree[tree.index[of_copy.op]], target)
-        if plans:
-            plan = plans[min(alternative, len(plans) - 1)]
-            peeled = plan.peeled and _is_plain_border(s, convolution)
-            Tiles(s, result, tensor, replace(plan, peeled=peeled), target, copy).build()
+    # Asked before the copy is made, which adds a stage between the data and its reader.
+    tensor, result, convolution = stage.origin.output(0), tiled_result(s, stage), convolution_of(stage.op)
+    assert convolution is not None
+    copy = copied(s, convolution, tensor) if plan.contraction.op is not stage.op else None
+    peeled = plan.peeled and _is_plain_border(s, convolution)
+    Tiles(s, result, tensor, replace(plan, peeled=peeled), target, copy).build()
 
 
-def plans_of(convolution: Convolution, tree: ScheduleTree, stage: StageNode, target: Target) -> list[Plan]:
+def convolution_ways(convolution: Convolution, tree: ScheduleTree, stage: StageNode, target: Target) -> list[Plan]:
     """The ways to compute a convolution, the preferred one first."""
 
     def cycles(plan: Plan) -> float:
@@ -85,12 +86,16 @@ def plans_of(convolution: Convolution, tree: ScheduleTree, stage: StageNode, tar
 
 
 def flat_plan(convolution: Convolution, tree: ScheduleTree, stage: StageNode, target: Target) -> Plan | None:
-    """Rows of channels by vectors of pixels, if windows are single pixels that lie side by side; nothing is transposed."""
+    """Rows of channels by vectors of pixels, if windows are single pixels that lie side by side; nothing is transposed.
+
+    Example:
+        Y[o, y, x] += D[k, y, x] * W[o, k]: rows o, and all y and x as one axis of columns.
+    """
     found = contraction_of(tree, stage)
     if isinstance(found, Refused) or not found.right.lies_along(found.column) or convolution.merged_rows() != convolution.rows:
         return None
     plane = found.over_rows()
-    plans = contraction_plans(plane, convolution.op.output_dtype(0), target) if plane.columns == convolution.rows else []
+    plans = contraction_plans(plane, target) if plane.columns == convolution.rows else []
     # The other ways to pack are alternatives, whether they cost fewer cycles or more.
     return next((plan for plan in plans if plan.tile.chunks == 1 and plan.pack is plans[0].pack), None)
 

@@ -70,7 +70,7 @@ def _plan(s: Schedule, stage: StageNode, target: Target) -> Plan | None:
     if not isinstance(found, Contraction) or times & {*found.columns, *found.batch} or found.row in times:
         return None
     found = replace(found, sizes=tuple(1 if axis in times else size for axis, size in enumerate(found.sizes)))
-    plan = next(iter(contraction_plans(found, stage.origin.output_dtype(0), target)), None)
+    plan = next(iter(contraction_plans(found, target)), None)
     if plan is None or plan.dot is not None:
         return None
     plan = replace(plan, block=0, parts=0)

@@ -14,7 +14,7 @@ from ..arith.analyzer import Analyzer
 from ..lower.phase0.inline_stages import inlined_bodies
 from ..schedule.domain import axis_extents
 from ..schedule.lane_reduction import why_not_in_lanes
-from ..schedule.te_schedule import Schedule, Stage
+from ..schedule.te_schedule import Schedule
 from ..schedule.tree import LoopKind, Root
 from ..target import Target
 from ..te.combiner_laws import depends_on_order, is_componentwise, refuted_law
@@ -23,7 +23,8 @@ from ..te.tensor import Tensor
 from ..tir.arithmetic import as_int
 from ..tir.expr import IterVar, Reduce, Var
 from .access import flat_access, lanes_of_terms, stage_reads
-from .machine import accumulators, is_parallel, lanes_of, operations, parallel_from, vector_factor
+from .machine import accumulators, is_parallel, lanes_of, operations, vector_factor
+from .nests import accumulators_of, as_open_tasks, as_tasks, in_vectors
 from .sizes import Factor, decided, registers, vector_of, written_rows
 from .stages import are_rectangular, compute_of, constant_extents, extent_of, extents_of
 
@@ -116,18 +117,12 @@ def _in_lanes(s: Schedule, tensor: Tensor, axis: IterVar, width: Factor) -> Tens
     _, inner = s[tensor].split(axis, factor=width)
     partial = _factored(s, tensor, inner, -1)
     lane = partial.op.axis[-1]
-    _with_innermost(s[partial], lane)
-    s[partial].vectorize(lane)
+    in_vectors(s[partial], (), (), lane)
     # what rfactor has left to reduce: the lanes
     (combined,) = s[tensor].op.reduce_axis
     if why_not_in_lanes(s.tree[s[tensor].id]) is None:
         s[tensor].vectorize(combined)
     return partial
-
-
-def _with_innermost(stage: Stage, *inside: IterVar) -> None:
-    """Put some loops inside of all others, which stay in their order."""
-    stage.reorder(*[axis for axis in stage.leaf_iter_vars if axis not in inside], *inside)
 
 
 def _continued(s: Schedule, tensor: Tensor, axis: IterVar) -> list[IterVar]:
@@ -169,10 +164,7 @@ def _lanes_over_results(s: Schedule, tensor: Tensor, axis: IterVar, target: Targ
     rows = shared or _rows_of(s, tensor, axis, -(-min(extent, vector_factor(extent, lanes)) // lanes), target)
     outer, inner = stage.split(axis, factor=min(extent, lanes) if shared else vector_of(stage, axis, extent, target))
     # the sum inside of the loop over vectors: each has its results in registers from the first term to the last
-    _with_innermost(stage, outer, *[one for one in stage.leaf_iter_vars if one in stage.op.reduce_axis], *rows, inner)
-    for row in rows:
-        stage.unroll(row)
-    stage.vectorize(inner)
+    in_vectors(stage, [outer, *[one for one in stage.leaf_iter_vars if one in stage.op.reduce_axis]], rows, inner)
 
 
 def _sharing_rows(s: Schedule, tensor: Tensor, axis: IterVar, target: Target) -> list[IterVar]:
@@ -230,10 +222,7 @@ def schedule_root_reduction(s: Schedule, tensor: Tensor, target: Target) -> None
     outer = leading_loops(s, tensor)
     if not outer:
         return
-    # One loop, so that 3 x 50 rows are shared as 150.
-    place = s[tensor].fuse(*outer)
-    if is_parallel(target, work):
-        s[tensor].parallel(place)
+    place = as_tasks(s[tensor], outer, is_parallel(target, work))
     for stage in added:
         s[stage].compute_at(s[tensor], place)
 
@@ -268,8 +257,7 @@ def _symbolic(s: Schedule, tensor: Tensor, target: Target) -> None:
     place = outer if found is None else found
     if place is None:
         return
-    s[tensor].parallel(place)
-    s[tensor].pragma(place, "parallel_from", parallel_from(target, operations(op.body, each * depth)))
+    as_open_tasks(s[tensor], place, operations(op.body, each * depth), target)
     for stage in added:
         # Innermost, where the partial results are one vector.
         s[stage].compute_at(s[tensor], leading_loops(s, tensor)[-1])
@@ -321,17 +309,12 @@ def _tile_of_results(s: Schedule, tensor: Tensor, axis: IterVar, target: Target)
             rows, factor = place, fitting[-1]
     along = op.axis.index(axis)
     # Sums in an array of their own: in the result, whose rows are apart by open strides, they would be loaded and stored for each term.
-    kept = s.cache_write(tensor, "local")
+    kept = accumulators_of(s, tensor, tensor)
     stage, sums = s[tensor], s[kept]
     outer, inner = stage.split(stage.op.axis[along], factor=lanes)
-    _with_innermost(stage, outer, *([] if rows is None else [stage.split(stage.op.axis[rows], factor=factor)[1]]), inner)
-    stage.vectorize(inner)
+    in_vectors(stage, [outer, *([] if rows is None else [stage.split(stage.op.axis[rows], factor=factor)[1]])], (), inner)
     sums.compute_at(stage, outer)
-    last = [sums.op.axis[n] for n in (rows, along) if n is not None]
-    _with_innermost(sums, *sums.op.reduce_axis, *last)
-    for one in last[:-1]:
-        sums.unroll(one)
-    sums.vectorize(last[-1])
+    in_vectors(sums, sums.op.reduce_axis, [] if rows is None else [sums.op.axis[rows]], sums.op.axis[along])
     return factor * lanes, outer
 
 
@@ -372,8 +355,7 @@ def _over_threads(s: Schedule, tensor: Tensor, target: Target) -> None:
         _rows_at_once(s, partial, target)
         last = s[tensor].op.axis[-1]
         outer, inner = s[tensor].split(last, factor=decided(s[tensor], last, lanes * 4, registers(lanes, target)))
-        s[tensor].reorder(outer, *s[tensor].op.reduce_axis, inner)
-        s[tensor].vectorize(inner)
+        in_vectors(s[tensor], [outer, *s[tensor].op.reduce_axis], (), inner)
 
 
 def _rows_at_once(s: Schedule, partial: Tensor, target: Target) -> None:
@@ -382,6 +364,4 @@ def _rows_at_once(s: Schedule, partial: Tensor, target: Target) -> None:
     rows = partial.op.reduce_axis[0]
     several, each = stage.split(rows, factor=decided(stage, rows, _ROWS_AT_ONCE, written_rows(target)))
     outer, inner = stage.split(partial.op.axis[-1], factor=lanes_of(target, partial.dtype))
-    _with_innermost(stage, several, outer, each, inner)
-    stage.unroll(each)
-    stage.vectorize(inner)
+    in_vectors(stage, [several, outer], [each], inner)

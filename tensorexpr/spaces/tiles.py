@@ -29,6 +29,7 @@ from .contractions import Operand
 from .conv_tile import FEW_SUMMED, has_free_register
 from .convolutions import Convolution
 from .dot_products import DotProduct, has_whole_groups
+from .nests import accumulators_of, as_tasks, in_vectors
 from .sizes import Factor, balanced_rows, decided, parts, several
 from .stages import compute_of, extents_of, is_untouched
 
@@ -405,23 +406,11 @@ def _runs_through(stage: Stage, panels: Sequence[IterVar], steps: Sequence[IterV
     stage.unroll(step)
 
 
-def accumulators_of(s: Schedule, tensor: Tensor, result: Tensor, scope: str) -> Tensor:
-    """The stage that sums up a tile: that of the sum itself, where another stage makes the result of it, else a copy of it."""
-    if tensor.op is result.op:
-        copy: Tensor = s.cache_write(tensor, scope)
-        return copy
-    s[tensor].set_scope(scope)
-    return tensor
-
-
 def tile_loops(stage: Stage, around: Sequence[IterVar], rows: Sequence[IterVar], vector: IterVar, lane: IterVar, last: bool) -> None:
     """The loops over a tile of the result: vectors along what is contiguous, columns if they are its last axis, else the last rows."""
     *outer, inner = [*rows, vector, lane] if last else [vector, *rows[:-1], lane, rows[-1]]
-    stage.reorder(*around, *outer, inner)
-    # written out, so that the tile stays in registers and is transposed there
-    for axis in () if last else outer:
-        stage.unroll(axis)
-    stage.vectorize(inner)
+    # Written out by columns, so that the tile stays in registers and is transposed there.
+    in_vectors(stage, [*around, *(outer if last else ())], () if last else outer, inner)
 
 
 def joined(i: Sequence[Var], axes: Sequence[int], sizes: Sequence[int]) -> PrimExpr:
@@ -435,18 +424,16 @@ def joined(i: Sequence[Var], axes: Sequence[int], sizes: Sequence[int]) -> PrimE
 def in_tasks(s: Schedule, output: Tensor, tasks: Sequence[IterVar], parallel: bool, copy: Tensor | None) -> IterVar:
     """The loop over all tasks of a result; an operand that was copied is copied before them, row by row."""
     stage = s[output]
-    place = stage.fuse(*tasks)
-    if copy is not None:
-        # The one iteration of this loop reads all that is read, and nothing between: what a copy at the root would have.
-        once, place = stage.split(place, nparts=1)
-        *rows, column = s[copy].op.axis
-        s[copy].compute_at(stage, once)
-        if parallel:
-            s[copy].parallel(s[copy].fuse(*(rows[:-1] or rows)))
-        s[copy].vectorize(column)
+    if copy is None:
+        return as_tasks(stage, tasks, parallel)
+    # The one iteration of this loop reads all that is read, and nothing between: what a copy at the root would have.
+    once, place = stage.split(stage.fuse(*tasks), nparts=1)
+    *rows, column = s[copy].op.axis
+    s[copy].compute_at(stage, once)
     if parallel:
-        stage.parallel(place)
-    return place
+        s[copy].parallel(s[copy].fuse(*(rows[:-1] or rows)))
+    s[copy].vectorize(column)
+    return as_tasks(stage, [place], parallel)
 
 
 def zero_of(tensor: Tensor) -> int | float:

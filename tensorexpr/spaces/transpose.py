@@ -11,6 +11,7 @@ from ..te.tensor import Tensor
 from ..tir.expr import IterVar
 from .access import Loop, element_bytes
 from .machine import lanes_of
+from .nests import in_vectors
 from .sizes import decided, registers
 
 # Rows of a transpose in registers, at least: of fewer, vectors are loaded for two elements each.
@@ -96,9 +97,7 @@ def schedule_transpose(
     others = [loop for number, loop in enumerate(loops[:-1]) if number != across]
     blocks = [column_block, row_block] if past_caches else [row_block, column_block]
     outer = [*(loop.axis for loop in others), *blocks]
-    stage.reorder(*outer, *inner, line, lane)
-    stage.unroll(line)
-    stage.vectorize(lane)
+    in_vectors(stage, [*outer, *inner], [line], lane)
     # Enough blocks of rows for all threads: the loop along them stays serial, which can be cut where the last block begins.
     enough = prod([loop.extent for loop in others]) * -(-loops[across].extent // height) >= 8 * target.num_cores
     return outer[:-1] if enough and not past_caches else outer

@@ -19,21 +19,24 @@ A convolution of too few channels for vectors of them is the same with a loop ov
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
+from typing import TypeGuard
 
+from ..dataclass import dataclass, replace
 from ..schedule.steps import ComputeInline
 from ..schedule.te_schedule import Schedule
-from ..schedule.tree import Inline, StageNode
+from ..schedule.tree import ScheduleTree, StageNode
 from ..target import Target
-from ..te.operation import ComputeOp, loads
+from ..te.operation import ComputeOp, Operation, loads
 from ..te.tensor import Tensor
 from ..tir.expr import IterVar, Reduce, Var
 from .access import bordered, bytes_of, element_bytes, flat_access, is_streamed
 from .convolutions import convolution_of
 from .machine import is_parallel, lanes_of
+from .nests import accumulators_of, as_tasks, in_vectors
 from .sizes import decided, registers, written_rows
-from .stages import constant_extents, extents_of, tiled_result, untouched
+from .stages import constant_extents, extents_of, tiled_result
 
 # Terms of one window that are written out, and of all windows of a tile: code that is lowered and compiled up to nine times, once
 # for each combination of borders.
@@ -48,65 +51,74 @@ _PIXELS = 8
 _NEAR_WAIT = 50.0
 
 
-def schedule_windows(s: Schedule, target: Target) -> None:
-    """Schedule all reductions over small windows, each with the paddings it reads and the stage that reads it.
+@dataclass(frozen=True)
+class Window:
+    """A reduction that slides over what it reads.
 
-    What was scheduled is inlined, computed at a loop of another stage, or has vector loops afterwards.
+    Args:
+        op: the definition.
+        moved: the axis of the result along which a reduction axis moves the window, for those that do.
+        taps: the axes of the window that are written out.
+        first: those of them that a tile goes through one by one, its rows inside; none where it goes through its rows one by one.
     """
-    for stage in list(s.tree.in_order()):
-        if not isinstance(stage.attach, Inline) and is_window(s, stage):
-            _schedule(s, stage, target)
+
+    op: ComputeOp
+    moved: Mapping[Var, Var]
+    taps: tuple[IterVar, ...]
+    first: tuple[IterVar, ...]
+
+    @property
+    def is_along(self) -> bool:
+        """True if the window moves along the lanes."""
+        return self.op.axis[-1].var in self.moved.values()
+
+    @property
+    def terms(self) -> int:
+        """The terms of a window that are written out."""
+        return prod(extents_of(self.taps))
+
+    @property
+    def held(self) -> int:
+        """Registers for what the terms of a window read."""
+        return self.terms * len({load.producer for load in loads(self.op)})
 
 
-def schedule_sums_of_windows(s: Schedule, target: Target) -> None:
-    """Schedule the convolutions of too few channels for vectors of them along their last axis, each as `schedule_windows` does."""
-    for stage in untouched(s):
-        if isinstance(stage.op, ComputeOp) and is_sum_of_windows(stage.op, target):
-            _schedule(s, stage, target)
-
-
-def is_window(s: Schedule, stage: StageNode) -> bool:
-    """True for a reduction of one value whose axes all move a window along an axis of the result, by a few elements.
+def windows_of(tree: ScheduleTree, stage: StageNode, target: Target) -> list[Window]:
+    """A reduction of one value whose axes all move a window along an axis of the result, by a few elements; none for any other stage.
 
     Example:
         Y[c, y, x] = max over r, s of X[c, 2y + r, 2x + s]: r moves the window along y, s along x. Not with X[c, y + r, k], k summed.
     """
     op = stage.op
-    if not isinstance(op, ComputeOp) or not _is_one_sum(op) or prod(extents_of(op.reduce_axis)) > _TERMS:
-        return False
-    return len(_moved_axes(op)) == len(op.reduce_axis) and prod(extents_of(op.axis)) > 1
+    if not _is_one_sum(op):
+        return []
+    moved, is_short = _moved_axes(op), prod(extents_of(op.reduce_axis)) <= _TERMS
+    is_whole = len(moved) == len(op.reduce_axis) and prod(extents_of(op.axis)) > 1
+    return [_described(op, moved, target)] if is_short and is_whole else []
 
 
-def is_sum_of_windows(op: ComputeOp, target: Target) -> bool:
-    """True for a convolution whose channels fill less than half a vector, where its rows of pixels fill more."""
-    # Example: 32 channels of data to 3 of results: a vector of 8 would have 5 lanes that compute nothing.
-    convolution = convolution_of(op) if _is_one_sum(op) else None
+def sums_of_windows(tree: ScheduleTree, stage: StageNode, target: Target) -> list[Window]:
+    """A convolution whose channels fill less than half a vector, where its rows of pixels fill more; none for any other stage.
+
+    Example:
+        32 channels of data to 3 of results: a vector of 8 would have 5 lanes that compute nothing.
+    """
+    convolution = convolution_of(stage.op) if _is_one_sum(stage.op) else None
     if convolution is None or convolution.is_transposed or convolution.is_column_last:
-        return False
-    lanes, row = lanes_of(target, op.output_dtype(0)), len(op.axis) - 1
+        return []
+    op = convolution.op
+    lanes, row, moved = lanes_of(target, op.output_dtype(0)), len(op.axis) - 1, _moved_axes(op)
     # a vector of weights serves the pixels of one group: where groups of 4 channels fill a quarter of it, no tile takes them
     channels = convolution.size(convolution.column)
     in_parts = convolution.per_group < channels and convolution.per_group % lanes > 0
     fills = (in_parts or 2 * channels < lanes) and lanes <= 2 * convolution.size(row)
-    return fills and op.axis[row].var in _moved_axes(op).values()
+    return [_described(op, moved, target)] if fills and op.axis[row].var in moved.values() else []
 
 
-def _is_one_sum(op: ComputeOp) -> bool:
+def _is_one_sum(op: Operation) -> TypeGuard[ComputeOp]:
     """True for a reduction of one value to a tensor of two axes or more, all of known extents."""
-    if not op.reduce_axis or len(op.body) != 1 or len(op.axis) < 2 or constant_extents((*op.axis, *op.reduce_axis)) is None:
-        return False
-    body = op.body[0]
-    assert isinstance(body, Reduce)
-    return len(body.source) == 1
-
-
-def _taps(op: ComputeOp) -> list[IterVar]:
-    """The axes of the window that are written out: of those that move it, the last ones."""
-    moved, written = _moved_axes(op), list[IterVar]()
-    for axis in reversed(op.reduce_axis):
-        if axis.var in moved and prod(extents_of((axis, *written))) <= _TERMS:
-            written.insert(0, axis)
-    return written
+    is_sum = isinstance(op, ComputeOp) and op.num_outputs == 1 and isinstance(op.body[0], Reduce)
+    return is_sum and len(op.axis) >= 2 and constant_extents((*op.axis, *op.reduce_axis)) is not None
 
 
 def _moved_axes(op: ComputeOp) -> dict[Var, Var]:
@@ -122,33 +134,8 @@ def _moved_axes(op: ComputeOp) -> dict[Var, Var]:
     return moved
 
 
-def _schedule(s: Schedule, stage: StageNode, target: Target) -> None:
-    op = stage.compute
-    _inline_paddings(s, stage)
-    window = stage.origin.output(0)
-    result = tiled_result(s, stage)
-    if result is window:
-        window = s.cache_write(result, "local")
-    else:
-        s[window].set_scope("local")
-    place = _tile_result(s, result, op, target)
-    stage_of_window = s[window]
-    stage_of_window.compute_at(s[result], place)
-    *outer, lane = s[window].op.axis
-    own = dict(zip(op.reduce_axis, s[window].op.reduce_axis, strict=True))
-    taps = [own[tap] for tap in _taps(op)]
-    first, is_along = [own[tap] for tap in _outer_taps(op, target)], op.axis[-1].var in _moved_axes(op).values()
-    axes = [*first, *(tap for tap in taps if tap not in first), *outer] if first else [*outer, *taps]
-    stage_of_window.reorder(*(axis for axis in own.values() if axis not in taps), *axes, lane)
-    for axis in axes:
-        stage_of_window.unroll(axis)
-    for axis in () if is_along else first:  # or LLVM would keep pixels of this row of the window for the next
-        stage_of_window.pragma(axis, "no_load_merge")
-    stage_of_window.vectorize(lane)
-
-
-def _outer_taps(op: ComputeOp, target: Target) -> list[IterVar]:
-    """The taps that a tile goes through one by one, its rows inside; none where it goes through its rows one by one.
+def _described(op: ComputeOp, moved: Mapping[Var, Var], target: Target) -> Window:
+    """What is written out: of the axes that move the window the last ones, and which of them a tile goes through one by one.
 
     A row is a chain of k * k multiply-adds, each of which waits for the one before. Where all weights are in registers, rows one by one
     load each but once. Where they aren't, those of one column of the window are: so many rows as there are accumulators go on at a time,
@@ -156,16 +143,34 @@ def _outer_taps(op: ComputeOp, target: Target) -> list[IterVar]:
     with seven or eight). At a stride neighbouring taps are halves of the same loads, which the tile would do again (0.96 to 1.08 times).
     Vectors of channels go through the window's rows, whose taps share pixels (40 moves to the stack become none: 1.0 to 1.14 times).
     """
-    moved, last = _moved_axes(op), op.axis[-1].var
-    if _held(op) + _LEAST_ROWS <= target.vector_registers or any(flat_access(load).stride(last) not in (0, 1) for load in loads(op)):
-        return []
-    along = last if last in moved.values() else next(axis.var for axis in op.axis if axis.var in moved.values())
-    return [axis for axis in _taps(op) if moved.get(axis.var) is along]
+    taps = tuple[IterVar, ...]()
+    for axis in reversed(op.reduce_axis):
+        if axis.var in moved and prod(extents_of((axis, *taps))) <= _TERMS:
+            taps = (axis, *taps)
+    window, last = Window(op, moved, taps, ()), op.axis[-1].var
+    has_gaps = any(flat_access(load).stride(last) not in (0, 1) for load in loads(op))
+    if has_gaps or window.held + _LEAST_ROWS <= target.vector_registers:
+        return window
+    along = last if window.is_along else next(axis.var for axis in op.axis if axis.var in moved.values())
+    return replace(window, first=tuple(axis for axis in taps if moved.get(axis.var) is along))
 
 
-def _held(op: ComputeOp) -> int:
-    """Registers for what the terms of a window read."""
-    return prod(extents_of(_taps(op))) * len({load.producer for load in loads(op)})
+def build_window(s: Schedule, stage: StageNode, found: Window, target: Target) -> None:
+    """Schedule a reduction over windows, with the paddings that it reads and the stage that reads it.
+
+    What was scheduled is inlined, computed at a loop of another stage, or has vector loops afterwards.
+    """
+    _inline_paddings(s, stage)
+    result = tiled_result(s, stage)
+    window = s[accumulators_of(s, stage.origin.output(0), result)]
+    window.compute_at(s[result], _tile_result(s, result, found, target))
+    *outer, lane = window.op.axis
+    own = dict(zip(found.op.reduce_axis, window.op.reduce_axis, strict=True))
+    taps, first = [own[tap] for tap in found.taps], [own[tap] for tap in found.first]
+    written = [*first, *(tap for tap in taps if tap not in first), *outer] if first else [*outer, *taps]
+    in_vectors(window, [axis for axis in own.values() if axis not in taps], written, lane)
+    for axis in () if found.is_along else first:  # or LLVM would keep pixels of this row of the window for the next
+        window.pragma(axis, "no_load_merge")
 
 
 def _inline_paddings(s: Schedule, stage: StageNode) -> None:
@@ -175,13 +180,13 @@ def _inline_paddings(s: Schedule, stage: StageNode) -> None:
             s.apply_step(ComputeInline(producer.id))
 
 
-def _tile_result(s: Schedule, result: Tensor, op: ComputeOp, target: Target) -> IterVar:
+def _tile_result(s: Schedule, result: Tensor, window: Window, target: Target) -> IterVar:
     """Cut the result in tiles of some rows of a vector; returns the loop over tiles."""
-    extents = extents_of(op.axis)
+    op, extents = window.op, extents_of(window.op.axis)
     axes = list(s[result].op.axis)
     stage = s[result]
     lanes = lanes_of(target, result.dtype)
-    count, sizes = _tile(op, extents, lanes, target)
+    count, sizes = _tile(window, extents, lanes, target)
     width = min(extents[-1], lanes * count)
     column, lane = stage.split(axes[-1], factor=decided(stage, axes[-1], width, registers(lanes, target)) if count > 1 else width)
     tiles: dict[int, tuple[IterVar, IterVar]] = {}
@@ -192,17 +197,13 @@ def _tile_result(s: Schedule, result: Tensor, op: ComputeOp, target: Target) -> 
     innermost = max(tiles)
     outer = [tiles[place][0] if place in tiles else axis for place, axis in enumerate(axes[:-1]) if place != innermost]
     inside = [inner for _, inner in tiles.values()]
-    stage.reorder(*outer, tiles[innermost][0], column, *inside, lane)
-    for axis in inside:
-        stage.unroll(axis)
-    stage.vectorize(lane)
+    in_vectors(stage, [*outer, tiles[innermost][0], column], inside, lane)
     outermost = outer[0] if outer else tiles[innermost][0]
     if is_parallel(target, prod(extents_of((*op.axis, *op.reduce_axis)))):
         groups = prod([-(-extent // sizes.get(place, 1)) for place, extent in enumerate(extents[:-1]) if place != innermost])
         # Tiles of one image share the threads if there are too few images to balance them.
         shared = [*outer, tiles[innermost][0]] if groups < 4 * target.num_cores else outer
-        outermost = stage.fuse(*shared)
-        stage.parallel(outermost)
+        outermost = as_tasks(stage, shared, parallel=True)
     # With mask registers a masked load costs what a plain one does, so that bodies of their own would be code for nothing.
     if not target.machine.mask_registers:
         stage.pragma(outermost, "loop_partition_hint")
@@ -213,7 +214,7 @@ def _tile_result(s: Schedule, result: Tensor, op: ComputeOp, target: Target) -> 
     return column
 
 
-def _tile(op: ComputeOp, extents: Sequence[int], lanes: int, target: Target) -> tuple[int, dict[int, int]]:
+def _tile(window: Window, extents: Sequence[int], lanes: int, target: Target) -> tuple[int, dict[int, int]]:
     """Registers of a vector, and the extents of a tile by the places of its axes.
 
     Vectors along which the window moves load every element for each of its columns, so one long axis of rows shares most.
@@ -222,13 +223,13 @@ def _tile(op: ComputeOp, extents: Sequence[int], lanes: int, target: Target) -> 
     from beyond the caches, a tile of one column goes along some rows without a step back, which prefetchers follow (Ice Lake
     server, 112 x 112 pixels of 32 and 64 channels, 16 images: 1.16 and 1.25 times as fast, one image 1.00 and 1.13).
     """
-    moved = set(_moved_axes(op).values())
+    op, terms, moved = window.op, window.terms, set(window.moved.values())
     places = [number for number, axis in enumerate(op.axis[:-1]) if axis.var in moved] or [len(op.axis) - 2]
-    terms, columns = prod(extents_of(_taps(op))), extents_of(_outer_taps(op, target))
+    columns = extents_of(window.first)
     # accumulators + terms * operands <= registers, or accumulators + a column's weights + 1; terms * accumulators <= _TILE_TERMS
-    held = terms // prod(columns) + 1 if columns else _held(op)
+    held = terms // prod(columns) + 1 if columns else window.held
     most = max(_LEAST_ROWS, min(target.vector_registers - held, _TILE_TERMS // terms))
-    if op.axis[-1].var in moved or len(places) == 1:
+    if window.is_along or len(places) == 1:
         return 1, {places[-1]: _even(extents[places[-1]], most)}
     # Registers in pairs where a page holds no more pixels than a tile reads in a row.
     pixel_bytes = extents[-1] * element_bytes(op.output(0).dtype)

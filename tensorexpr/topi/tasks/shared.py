@@ -10,8 +10,8 @@ from ...dataclass import dataclass
 from ...errors import ScheduleError
 from ...schedule.te_schedule import Schedule, Stage, create_schedule
 from ...spaces.dot_products import instruction_for
+from ...spaces.nests import accumulators_of
 from ...spaces.stages import result_of
-from ...spaces.tiles import accumulators_of
 from ...target import Target
 from ...te.operation import ComputeOp, Operation
 from ...te.tensor import Tensor
@@ -88,7 +88,7 @@ def accumulate(s: Schedule, product: Tensor, result: Tensor) -> Tensor:
     """The stage that sums up a tile of the result, in registers."""
     # as their stages are now: a copy that the product reads makes another operation of it
     now, final = (s[tensor].op.output(0) for tensor in (product, result))
-    return accumulators_of(s, now, final, "local")
+    return accumulators_of(s, now, final)
 
 
 def at_root(s: Schedule, tensor: Tensor) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tensorexpr import te, topi
 from tensorexpr.schedule.tree import At
-from tensorexpr.spaces.dot_tiles import dot_tile
+from tensorexpr.spaces.dot_tiles import dot_tiles
 from tensorexpr.spaces.explain import explain_default
 from tensorexpr.target import Target
 from tensorexpr.te.tensor import Tensor
@@ -29,8 +29,8 @@ def linear(rows: int, columns: int, terms: int, dtype: str = "float32", batch: i
 
 def tiles(args: list[Tensor], target: Target = AVX2) -> tuple[int, int] | None:
     s = te.create_schedule(args[-1].op)
-    found = dot_tile(s.tree, s.tree[s[args[-1]].id], target)
-    return None if found is None else (found.rows, found.streams)
+    found = dot_tiles(s.tree, s.tree[s[args[-1]].id], target)
+    return (found[0].rows, found[0].streams) if found else None
 
 
 @pytest.mark.parametrize(("rows", "columns", "terms"), [(2, 7, 33), (3, 10, 40), (4, 9, 35), (5, 3, 64), (9, 31, 37), (50, 3, 33)])

@@ -121,7 +121,7 @@ def plan_of(tensors: Tensors, target: Target = NARROW) -> Any:
     for stage in s.tree.in_order():
         found = contraction_of(s.tree, stage)
         if isinstance(found, Contraction):
-            return next(iter(contraction_plans(found, stage.origin.output(0).dtype, target)), None)
+            return next(iter(contraction_plans(found, target)), None)
     return None
 
 

@@ -11,7 +11,7 @@ import tensorexpr
 from tensorexpr import te, topi
 from tensorexpr.errors import ScheduleError
 from tensorexpr.schedule.te_schedule import Schedule, create_schedule
-from tensorexpr.spaces.products import planned
+from tensorexpr.spaces.products import plans_by_dots
 from tensorexpr.target import Target
 from tensorexpr.te.tensor import Tensor
 from tensorexpr.testing import assert_schedule_correct
@@ -165,6 +165,6 @@ def test_a_product_on_its_way_has_a_register(columns: int, cpu: str, registers: 
     target = Target(f"llvm -mtriple=x86_64-unknown-linux-gnu -mcpu={cpu} -num-cores=2")
     args = product(rows=49, columns=columns)
     tree = create_schedule(args[-1].op).tree
-    for plan in planned(create_schedule(args[-1].op), tree.stages[-1], target, by_dots=True):
+    for plan in plans_by_dots(tree, tree.stages[-1], target):
         rows, vectors = plan.tile.rows, plan.tile.vectors
         assert rows * vectors + vectors + 2 <= registers  # accumulators, vectors, a broadcast and a product
