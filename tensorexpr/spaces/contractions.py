@@ -25,8 +25,8 @@ from ..te.operation import ComputeOp
 from ..te.tensor import Tensor
 from ..tir.expr import IterVar, ProducerLoad, Reduce, Var
 from ..tir.rewriting import variables
-from .access import element_bytes, is_move, stage_reads
-from .stages import are_rectangular, extent_of, untouched
+from .access import bordered, element_bytes, is_move, stage_reads
+from .stages import are_rectangular, constant_extents, extent_of, is_untouched, untouched
 
 T = TypeVar("T")
 # Rows that a product of any number of them is planned for: enough for panels of its weights, which whoever builds a network packs.
@@ -314,3 +314,11 @@ def inline_moves(s: Schedule, stage: StageNode) -> None:
                 s.apply_step(ComputeInline(producer.id))
                 # a chain of moves, the reshape of a transpose, goes as a whole
                 waiting.append(producer)
+
+
+def inline_borders(s: Schedule, stage: StageNode) -> None:
+    """Inline what only this stage reads, if it is no more than a border around a tensor."""
+    for producer in {s.tree.producer(load).id: s.tree.producer(load) for load in s.tree.reads(stage)}.values():
+        is_alone = not producer.is_output and len(s.tree.consumers(producer)) == 1 and is_untouched(producer)
+        if is_alone and bordered(producer.op) is not None:
+            s.apply_step(ComputeInline(producer.id))

@@ -16,8 +16,8 @@ from .blocks_of_axes import loops_at_blocks
 from .gpu import is_gpu
 from .gpu.injective import schedule_injective as over_threads
 from .machine import is_parallel, lanes_of, operations
-from .nests import as_open_tasks, in_vectors
-from .reduction import rows_together
+from .nests import in_vectors
+from .reduction import open_tasks
 from .sizes import vector_of
 from .stages import compute_of, constant_extents
 from .transpose import schedule_transpose, transposed_axis
@@ -114,6 +114,4 @@ def _symbolic(s: Schedule, tensor: Tensor, target: Target) -> None:
     op, lanes = compute_of(s, tensor), lanes_of(target, tensor.dtype)
     outer, inner = s[tensor].split(op.axis[-1], factor=lanes)
     s[tensor].vectorize(inner)
-    found = rows_together(s, tensor, [*op.axis[:-1], outer], target)
-    place = outer if found is None else found
-    as_open_tasks(s[tensor], place, operations(op.body, lanes), target)
+    open_tasks(s, tensor, [*op.axis[:-1], outer], outer, operations(op.body, lanes), target)

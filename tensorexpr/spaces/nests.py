@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ..schedule.te_schedule import Schedule, Stage
-from ..target import Target
 from ..te.tensor import Tensor
 from ..tir.expr import IterVar
-from .machine import parallel_from
 
 
 def in_vectors(stage: Stage, around: Iterable[IterVar], written: Sequence[IterVar], lane: IterVar) -> None:
@@ -32,12 +30,6 @@ def as_tasks(stage: Stage, loops: Sequence[IterVar], parallel: bool) -> IterVar:
     if parallel:
         stage.parallel(place)
     return place
-
-
-def as_open_tasks(stage: Stage, place: IterVar, work: float, target: Target) -> None:
-    """A loop of an open number of iterations on all cores, from as many on as are worth it by the operations of each."""
-    stage.parallel(place)
-    stage.pragma(place, "parallel_from", parallel_from(target, work))
 
 
 def accumulators_of(s: Schedule, tensor: Tensor, result: Tensor, scope: str = "local") -> Tensor:

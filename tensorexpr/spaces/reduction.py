@@ -23,8 +23,8 @@ from ..te.tensor import Tensor
 from ..tir.arithmetic import as_int
 from ..tir.expr import IterVar, Reduce, Var
 from .access import flat_access, lanes_of_terms, stage_reads
-from .machine import accumulators, is_parallel, lanes_of, operations, vector_factor
-from .nests import accumulators_of, as_open_tasks, as_tasks, in_vectors
+from .machine import accumulators, is_parallel, lanes_of, operations, parallel_from, vector_factor
+from .nests import accumulators_of, as_tasks, in_vectors
 from .sizes import Factor, decided, registers, vector_of, written_rows
 from .stages import are_rectangular, compute_of, constant_extents, extent_of, extents_of
 
@@ -160,24 +160,26 @@ def _factored(s: Schedule, tensor: Tensor, axis: IterVar, place: int) -> Tensor:
 def _lanes_over_results(s: Schedule, tensor: Tensor, axis: IterVar, target: Target) -> None:
     (extent,) = extents_of((axis,))
     stage, lanes = s[tensor], lanes_of(target, tensor.dtype)
-    shared = _sharing_rows(s, tensor, axis, target)
-    rows = shared or _rows_of(s, tensor, axis, -(-min(extent, vector_factor(extent, lanes)) // lanes), target)
+    # rows of few terms are done before their sums wait for each other, and inside of another stage's loop there is but one
+    is_long = prod(extents_of(compute_of(s, tensor).reduce_axis)) >= _LEAST_TERMS and isinstance(s.tree[stage.id].attach, Root)
+    shared = _sharing_rows(s, tensor, axis, target) if is_long else []
+    vectors = -(-min(extent, vector_factor(extent, lanes)) // lanes)
+    rows = shared or (_rows_of(s, tensor, axis, vectors, target) if is_long else [])
     outer, inner = stage.split(axis, factor=min(extent, lanes) if shared else vector_of(stage, axis, extent, target))
     # the sum inside of the loop over vectors: each has its results in registers from the first term to the last
     in_vectors(stage, [outer, *[one for one in stage.leaf_iter_vars if one in stage.op.reduce_axis]], rows, inner)
 
 
 def _sharing_rows(s: Schedule, tensor: Tensor, axis: IterVar, target: Target) -> list[IterVar]:
-    """Rows of one vector each that share a vector of one operand, where all are read as vectors; none for few terms, or no such rows.
+    """Rows of one vector each that share a vector of one operand, where all are read as vectors; none if there are no such rows.
 
     Example:
         Y[u, v, y, x] += A[k, y, x] * B[k, y + u, x + v]: a vector of A for all v, where rows y would read two vectors each (16 x 48 x 93
         with 7 x 7 offsets 0.31 -> 0.16 ms, two cores of Zen 3).
     """
     op = compute_of(s, tensor)
-    is_long = prod(extents_of(op.reduce_axis)) >= _LEAST_TERMS
     reads = [flat_access(load) for load in loads(op)]
-    for one in reversed(op.axis) if is_long and isinstance(s.tree[s[tensor].id].attach, Root) else ():
+    for one in reversed(op.axis):
         (extent,) = extents_of((one,))
         shared = [access for access in reads if not access.moves_with(one.var)]
         if one is not axis and extent > 1 and 0 < len(shared) < len(reads) and all(access.moves_with(axis.var) for access in reads):
@@ -193,8 +195,7 @@ def _rows_of(s: Schedule, tensor: Tensor, axis: IterVar, vectors: int, target: T
     """
     op = compute_of(s, tensor)
     others, count = [one for one in op.axis if one is not axis], accumulators(target, op.num_outputs) // max(1, vectors)
-    is_long = prod(extents_of(op.reduce_axis)) >= _LEAST_TERMS
-    if not others or count < 2 or not is_long or not isinstance(s.tree[s[tensor].id].attach, Root):
+    if not others or count < 2:
         return []
     # tiles of one row less take part of what they save: of few rows there would be as many bodies as tiles
     (extent,) = extents_of((others[-1],))
@@ -253,12 +254,8 @@ def _symbolic(s: Schedule, tensor: Tensor, target: Target) -> None:
         each, outer = _tile_of_results(s, tensor, axis if axis is not None and axis in op.axis else op.axis[-1], target)
     # A tile's sums are computed at the loop over vectors, which therefore stays one of its own.
     loops = list(takewhile(lambda one: one is not outer, leading_loops(s, tensor)))
-    found = rows_together(s, tensor, loops, target)
-    place = outer if found is None else found
-    if place is None:
-        return
-    as_open_tasks(s[tensor], place, operations(op.body, each * depth), target)
-    for stage in added:
+    is_shared = open_tasks(s, tensor, loops, outer, operations(op.body, each * depth), target)
+    for stage in added if is_shared else ():
         # Innermost, where the partial results are one vector.
         s[stage].compute_at(s[tensor], leading_loops(s, tensor)[-1])
 
@@ -270,8 +267,10 @@ def _sums_along(op: ComputeOp, axis: IterVar) -> bool:
     return is_one and axis in op.reduce_axis and extent_of(axis) is None and are_rectangular((*op.axis, *op.reduce_axis))
 
 
-def rows_together(s: Schedule, tensor: Tensor, loops: Sequence[IterVar], target: Target) -> IterVar | None:
-    """The outermost loops of a stage of open sizes as one, to be run in parallel; None if there are none of more than one iteration.
+def open_tasks(s: Schedule, tensor: Tensor, loops: Sequence[IterVar], last: IterVar | None, work: float, target: Target) -> bool:
+    """The outermost loops of a stage of open sizes as one, on all cores where a call has enough iterations; False if there is none.
+
+    Without loops of more than one iteration the loop `last`, if there is one, is taken; `work` are the operations of an iteration.
 
     Only the first of them has an open size. A loop over n * m taken apart is a quotient by m, which a vector at the end of a row computes
     in each lane, with another divisor where the lane isn't used. So [2, h, w] is run as h * 2, and [64, h, w] as 64.
@@ -280,15 +279,19 @@ def rows_together(s: Schedule, tensor: Tensor, loops: Sequence[IterVar], target:
     extents = axis_extents(node, Analyzer())
     sizes = {id(node.axes[number]): as_int(extents[number]) for number in node.leaf}
     wide = [(axis, sizes[id(axis)]) for axis in loops if sizes[id(axis)] != 1]
-    if not wide:
-        return None
     # Known extents make work that can be counted now; an open one joins them only where they alone are too few tasks.
     fixed = list(takewhile(lambda one: one[1] is not None, wide))
     opened = [one for one in wide if one[1] is None]
     enough = prod(extent or 1 for _, extent in fixed) >= _ROWS_FOR_A_CORE * target.num_cores
     together = [axis for axis, _ in (fixed if enough or not opened else [opened[0], *fixed])]
-    s[tensor].reorder(*together, *[axis for axis in loops if axis not in together])
-    return s[tensor].fuse(*together)
+    if together:
+        s[tensor].reorder(*together, *[axis for axis in loops if axis not in together])
+        last = s[tensor].fuse(*together)
+    if last is None:
+        return False
+    s[tensor].parallel(last)
+    s[tensor].pragma(last, "parallel_from", parallel_from(target, work))
+    return True
 
 
 def _tile_of_results(s: Schedule, tensor: Tensor, axis: IterVar, target: Target) -> tuple[int, IterVar]:

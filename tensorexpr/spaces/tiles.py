@@ -23,15 +23,14 @@ from ..te.tensor import Tensor
 from ..te.tensor_intrin import TensorIntrin
 from ..tir.dtype import parse_dtype
 from ..tir.expr import IterVar, PrimExpr, Var
-from .access import bordered
 from .contraction_plan import Order, Pack, Plan
-from .contractions import Operand
+from .contractions import Operand, inline_borders
 from .conv_tile import FEW_SUMMED, has_free_register
 from .convolutions import Convolution
 from .dot_products import DotProduct, has_whole_groups
 from .nests import accumulators_of, as_tasks, in_vectors
 from .sizes import Factor, balanced_rows, decided, parts, several
-from .stages import compute_of, extents_of, is_untouched
+from .stages import compute_of, extents_of
 
 
 class Tiles:
@@ -122,11 +121,8 @@ class Tiles:
 
     def _copied_as_words(self, operand: Operand, tile: Tensor) -> Tensor:
         """A copy of an operand in words; what only puts a border around it is part of it."""
-        s, node = self.s, self.s.tree[self.s[operand.tensor].id]
-        copy = s.cache_read(operand.tensor, "global", [tile], "int16")
-        is_alone = not node.is_output and len(s.tree.consumers(node)) == 1 and is_untouched(node)
-        if not node.is_placeholder and bordered(node.op) is not None and is_alone:
-            s[operand.tensor].compute_inline()
+        copy = self.s.cache_read(operand.tensor, "global", [tile], "int16")
+        inline_borders(self.s, self.s.tree[self.s[copy].id])
         return copy
 
     def _copy_left(self, tile: Tensor, dot: DotProduct) -> None:

@@ -24,14 +24,14 @@ from math import prod
 from typing import TypeGuard
 
 from ..dataclass import dataclass, replace
-from ..schedule.steps import ComputeInline
 from ..schedule.te_schedule import Schedule
 from ..schedule.tree import ScheduleTree, StageNode
 from ..target import Target
 from ..te.operation import ComputeOp, Operation, loads
 from ..te.tensor import Tensor
 from ..tir.expr import IterVar, Reduce, Var
-from .access import bordered, bytes_of, element_bytes, flat_access, is_streamed
+from .access import bytes_of, element_bytes, flat_access, is_streamed
+from .contractions import inline_borders
 from .convolutions import convolution_of
 from .machine import is_parallel, lanes_of
 from .nests import accumulators_of, as_tasks, in_vectors
@@ -90,11 +90,10 @@ def windows_of(tree: ScheduleTree, stage: StageNode, target: Target) -> list[Win
         Y[c, y, x] = max over r, s of X[c, 2y + r, 2x + s]: r moves the window along y, s along x. Not with X[c, y + r, k], k summed.
     """
     op = stage.op
-    if not _is_one_sum(op):
+    if not _is_one_sum(op) or prod(extents_of(op.reduce_axis)) > _TERMS:
         return []
-    moved, is_short = _moved_axes(op), prod(extents_of(op.reduce_axis)) <= _TERMS
-    is_whole = len(moved) == len(op.reduce_axis) and prod(extents_of(op.axis)) > 1
-    return [_described(op, moved, target)] if is_short and is_whole else []
+    moved = _moved_axes(op)
+    return [_described(op, moved, target)] if len(moved) == len(op.reduce_axis) and prod(extents_of(op.axis)) > 1 else []
 
 
 def sums_of_windows(tree: ScheduleTree, stage: StageNode, target: Target) -> list[Window]:
@@ -107,12 +106,13 @@ def sums_of_windows(tree: ScheduleTree, stage: StageNode, target: Target) -> lis
     if convolution is None or convolution.is_transposed or convolution.is_column_last:
         return []
     op = convolution.op
-    lanes, row, moved = lanes_of(target, op.output_dtype(0)), len(op.axis) - 1, _moved_axes(op)
+    lanes, row = lanes_of(target, op.output_dtype(0)), len(op.axis) - 1
     # a vector of weights serves the pixels of one group: where groups of 4 channels fill a quarter of it, no tile takes them
     channels = convolution.size(convolution.column)
     in_parts = convolution.per_group < channels and convolution.per_group % lanes > 0
     fills = (in_parts or 2 * channels < lanes) and lanes <= 2 * convolution.size(row)
-    return [_described(op, moved, target)] if fills and op.axis[row].var in moved.values() else []
+    moved = _moved_axes(op) if fills else {}
+    return [_described(op, moved, target)] if op.axis[row].var in moved.values() else []
 
 
 def _is_one_sum(op: Operation) -> TypeGuard[ComputeOp]:
@@ -160,7 +160,7 @@ def build_window(s: Schedule, stage: StageNode, found: Window, target: Target) -
 
     What was scheduled is inlined, computed at a loop of another stage, or has vector loops afterwards.
     """
-    _inline_paddings(s, stage)
+    inline_borders(s, stage)
     result = tiled_result(s, stage)
     window = s[accumulators_of(s, stage.origin.output(0), result)]
     window.compute_at(s[result], _tile_result(s, result, found, target))
@@ -171,13 +171,6 @@ def build_window(s: Schedule, stage: StageNode, found: Window, target: Target) -
     in_vectors(window, [axis for axis in own.values() if axis not in taps], written, lane)
     for axis in () if found.is_along else first:  # or LLVM would keep pixels of this row of the window for the next
         window.pragma(axis, "no_load_merge")
-
-
-def _inline_paddings(s: Schedule, stage: StageNode) -> None:
-    """Inline what only this stage reads, if it is no more than a border around a tensor."""
-    for producer in {s.tree.producer(load).id: s.tree.producer(load) for load in s.tree.reads(stage)}.values():
-        if bordered(producer.op) is not None and not producer.is_output and len(s.tree.consumers(producer)) == 1:
-            s.apply_step(ComputeInline(producer.id))
 
 
 def _tile_result(s: Schedule, result: Tensor, window: Window, target: Target) -> IterVar:
