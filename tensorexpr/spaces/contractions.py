@@ -19,6 +19,7 @@ from ..dataclass import dataclass, replace
 from ..schedule.steps import ComputeInline
 from ..schedule.te_schedule import Schedule
 from ..schedule.tree import Inline, Root, ScheduleTree, StageNode
+from ..target import Target
 from ..te.affine_access import Access, access_of
 from ..te.contraction import recognise
 from ..te.operation import ComputeOp
@@ -26,7 +27,11 @@ from ..te.tensor import Tensor
 from ..tir.expr import IterVar, ProducerLoad, Reduce, Var
 from ..tir.rewriting import variables
 from .access import bordered, element_bytes, is_move, stage_reads
+<<<<<<< HEAD
 from .stages import are_rectangular, constant_extents, extent_of, is_untouched, untouched
+=======
+from .stages import constant_extents, is_plain_sum, is_untouched, untouched
+>>>>>>> 6544316a (spaces: plain sums are told in one place, rules find what they take by one signature on both kinds of targets)
 
 T = TypeVar("T")
 # Rows that a product of any number of them is planned for: enough for panels of its weights, which whoever builds a network packs.
@@ -183,7 +188,7 @@ def contraction_of(tree: ScheduleTree, stage: StageNode, column: int | None = No
         taken_as: what open extents are taken to be; with 0 there may be none.
     """
     op = stage.op
-    if not isinstance(op, ComputeOp) or len(op.body) != 1 or not isinstance(op.body[0], Reduce) or op.body[0].init or not op.axis:
+    if not is_plain_sum(op):
         return Refused("it is no reduction to one tensor that starts from the identity")
     found = [extent_of(axis) for axis in (*op.axis, *op.reduce_axis)]
     opened = tuple(place for place, extent in enumerate(found) if extent is None)
@@ -284,14 +289,17 @@ def operand_at(access: Access[int], memory: Access[int] | None, casts: tuple[str
     return Operand(access.load, access.forms, access.partial, access.moved, access.load.producer, memory, casts)
 
 
-def taken(s: Schedule, find: Callable[[StageNode], T | None], moves: bool = True) -> Iterator[tuple[StageNode, T]]:
+Find = Callable[[ScheduleTree, StageNode, Target], T | None]
+
+
+def taken(s: Schedule, find: Find[T], target: Target, moves: bool = True) -> Iterator[tuple[StageNode, T]]:
     """The untouched stages that a rule finds something for, with what it finds once the moves they read, if wanted, are part of them."""
     for stage in untouched(s):
-        found, tree = find(stage), s.tree
+        found, tree = find(s.tree, stage, target), s.tree
         if found and moves:
             inline_moves(s, stage)
             # Asked again, as inlined moves change where operands lie: a plan made before would pack from a copy that isn't there any more.
-            found = found if s.tree is tree else find(s.tree[stage.id])
+            found = found if s.tree is tree else find(s.tree, s.tree[stage.id], target)
         if found:
             yield s.tree[stage.id], found
 

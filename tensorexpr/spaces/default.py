@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from math import prod
 from typing import Any
 
@@ -137,13 +136,9 @@ RULES = (
 def scheduled_contractions(s: Schedule, target: Target, alternative: int = 0) -> None:
     """Schedule what a rule takes, with what it reads and what reads it; what is left gets operands that lie in its order."""
     for rule in RULES if not alternative else [one for one in RULES if one.alternatives]:
-        for stage, ways in taken(s, partial(_ways, s, rule, target), rule.moves):
+        for stage, ways in taken(s, rule.ways, target, rule.moves):
             rule.build(s, stage, ways[min(alternative, len(ways) - 1)], target)
     turn_operands(s, target)
-
-
-def _ways(s: Schedule, rule: Rule, target: Target, stage: StageNode) -> Sequence[Any]:
-    return rule.ways(s.tree, stage, target)
 
 
 def words_of(tree: ScheduleTree, stage: StageNode, target: Target) -> str | None:

@@ -14,12 +14,10 @@ from math import prod
 from ..schedule.te_schedule import Schedule
 from ..schedule.tree import ScheduleTree, StageNode
 from ..target import Target
-from ..te.operation import ComputeOp
-from ..tir.expr import Reduce
 from .access import stage_reads
 from .machine import accumulators, is_parallel, lanes_of, operations, vector_factor
 from .nests import accumulators_of, as_tasks, in_vectors
-from .stages import compute_of, constant_extents, extents_of, tiled_result
+from .stages import compute_of, constant_extents, extents_of, is_plain_sum, tiled_result
 
 # Components of a result that are written out, each with sums of its own.
 _COMPONENTS = 4
@@ -34,7 +32,7 @@ def rows_of_pairs(tree: ScheduleTree, stage: StageNode, target: Target) -> list[
         0 of F[i, c] in the forces above. None of Y[i] = sum over k of A[i, k] * X[k], where A is of the result and of the term.
     """
     op = stage.op
-    if not isinstance(op, ComputeOp) or len(op.body) != 1 or not isinstance(op.body[0], Reduce) or op.body[0].init or not op.axis:
+    if not is_plain_sum(op):
         return []
     extents = constant_extents((*op.axis, *op.reduce_axis))
     if extents is None or prod(extents[len(op.axis) :]) < _LEAST_TERMS:

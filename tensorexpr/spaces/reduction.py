@@ -160,7 +160,7 @@ def _factored(s: Schedule, tensor: Tensor, axis: IterVar, place: int) -> Tensor:
 def _lanes_over_results(s: Schedule, tensor: Tensor, axis: IterVar, target: Target) -> None:
     (extent,) = extents_of((axis,))
     stage, lanes = s[tensor], lanes_of(target, tensor.dtype)
-    # rows of few terms are done before their sums wait for each other, and inside of another stage's loop there is but one
+    # what is computed at another stage's loop has the rows of that loop, one as a rule
     is_long = prod(extents_of(compute_of(s, tensor).reduce_axis)) >= _LEAST_TERMS and isinstance(s.tree[stage.id].attach, Root)
     shared = _sharing_rows(s, tensor, axis, target) if is_long else []
     vectors = -(-min(extent, vector_factor(extent, lanes)) // lanes)

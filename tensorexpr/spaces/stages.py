@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
+from typing import TypeGuard
 
 from ..schedule.te_schedule import Schedule
 from ..schedule.tree import Inline, Root, ScheduleTree, StageNode
-from ..te.operation import ComputeOp
+from ..te.operation import ComputeOp, Operation
 from ..te.tensor import Tensor
 from ..tir.arithmetic import as_int
+<<<<<<< HEAD
 from ..tir.expr import IterVar, PrimExpr, ProducerLoad
 from ..tir.rewriting import walk
+=======
+from ..tir.expr import IterVar, PrimExpr, Reduce
+>>>>>>> 6544316a (spaces: plain sums are told in one place, rules find what they take by one signature on both kinds of targets)
 
 
 def is_untouched(stage: StageNode) -> bool:
@@ -23,6 +28,11 @@ def untouched(s: Schedule) -> Iterator[StageNode]:
     for stage in list(s.tree.in_order()):
         if not stage.is_placeholder and is_untouched(node := s.tree[stage.id]):
             yield node
+
+
+def is_plain_sum(op: Operation) -> TypeGuard[ComputeOp]:
+    """True for a reduction to one tensor that starts from the identity."""
+    return isinstance(op, ComputeOp) and len(op.body) == 1 and isinstance(op.body[0], Reduce) and not op.body[0].init and bool(op.axis)
 
 
 def compute_of(s: Schedule, tensor: Tensor) -> ComputeOp:

@@ -41,7 +41,7 @@ def schedule_contractions(s: Schedule, target: Target, written_out: bool = True,
         written_out: the terms in shared memory are written out one by one where they are few; else groups of them are a loop.
         rank: which of `tile_plans` products get, the last one if there are no more.
     """
-    for stage, plans in taken(s, lambda one: tile_plans(s.tree, one, target)):
+    for stage, plans in taken(s, tile_plans, target):
         plan = plans[min(rank, len(plans) - 1)]
         tensor = stage.origin.output(0)
         if plan.parts == 1:

@@ -42,7 +42,8 @@ def schedule_on_matrix_units(s: Schedule, target: Target, wanted: Mapping[int, T
         target: what it is for.
         wanted: tilings of stages by number; the others are those of the rule.
     """
-    for stage, plan in taken(s, lambda one: matrix_plan(s.tree, one, target, (wanted or {}).get(one.id))):
+    tilings = wanted or {}
+    for stage, plan in taken(s, lambda tree, one, target: matrix_plan(tree, one, target, tilings.get(one.id)), target):
         if plan.tiling.parts == 1:
             _Tiles(s, stage.origin.output(0), tiled_result(s, stage), plan).build()
             continue

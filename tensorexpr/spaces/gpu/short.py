@@ -22,10 +22,10 @@ from ...te.contraction import recognise
 from ...te.operation import ComputeOp
 from ...te.tensor import Tensor
 from ...te.thread_axis import thread_axis
-from ...tir.expr import IterVar, Reduce
+from ...tir.expr import IterVar
 from ..access import element_bytes
 from ..contractions import Operand, operands_of, taken
-from ..stages import compute_of, constant_extents, tiled_result
+from ..stages import compute_of, constant_extents, is_plain_sum, tiled_result
 from .block import WIDEST, Limits, limits_of, preferred_threads
 from .split_sum import add_up, cut_sum, possible_parts
 from .tile_plan import of_one_block
@@ -85,7 +85,7 @@ def short_plan(tree: ScheduleTree, stage: StageNode, target: Target, cut: bool =
     """The plan of a stage that is a product of a few rows with a matrix whose elements are used once for each; `cut`, if blocks may share
     its sums."""
     op = stage.op
-    if not isinstance(op, ComputeOp) or len(op.body) != 1 or not isinstance(op.body[0], Reduce) or op.body[0].init or not op.axis:
+    if not is_plain_sum(op):
         return None
     sizes = constant_extents((*op.axis, *op.reduce_axis))
     operands = operands_of(tree, stage)
@@ -182,7 +182,7 @@ def _across(results: int, terms: int, each: int, size: int, limits: Limits) -> t
 
 def schedule_short_products(s: Schedule, target: Target) -> None:
     """Schedule all products of a few rows, each with the stage that makes the result of it element by element."""
-    for stage, plan in taken(s, lambda one: short_plan(s.tree, one, target)):
+    for stage, plan in taken(s, short_plan, target):
         tensor = stage.origin.output(0)
         if plan.parts == 1:
             _Threads(s, tensor, tiled_result(s, stage), plan).build()
