@@ -91,9 +91,11 @@ def convolution_plans(convolution: Convolution, target: Target) -> list[Plan]:
             # Without a copy's own time: what it saves where rows of weights are far apart isn't counted either.
             summed = replace(plan.tile, cycles=tile.cycles / (target.num_cores if plan.parallel else 1))
             best[kind] = replace(plan, tile=summed).cycles(target), plan
-    first, *others = [plan for _, plan in sorted(best.values(), key=lambda one: one[0])] or [None]
+    if not best:
+        return []
+    first, *others = [plan for _, plan in sorted(best.values(), key=lambda one: one[0])]
     # The same tile with borders in a copy of the data, and with panels and pixels in another order.
-    return [] if first is None else [first, *([replace(first, peeled=False)] if first.peeled else []), reordered(first), *others]
+    return [first, *([replace(first, peeled=False)] if first.peeled else []), reordered(first), *others]
 
 
 def written_plan(convolution: Convolution, target: Target) -> Plan | None:
