@@ -22,10 +22,10 @@ from ...te.contraction import recognise
 from ...te.operation import ComputeOp
 from ...te.tensor import Tensor
 from ...te.thread_axis import thread_axis
-from ...tir.expr import IterVar
+from ...tir.expr import IterVar, Reduce
 from ..access import element_bytes
 from ..contractions import Operand, operands_of, taken
-from ..stages import compute_of, constant_extents, is_plain_sum, tiled_result
+from ..stages import compute_of, constant_extents, tiled_result
 from .block import WIDEST, Limits, limits_of, preferred_threads
 from .split_sum import add_up, cut_sum, possible_parts
 from .tile_plan import of_one_block
@@ -85,7 +85,7 @@ def short_plan(tree: ScheduleTree, stage: StageNode, target: Target, cut: bool =
     """The plan of a stage that is a product of a few rows with a matrix whose elements are used once for each; `cut`, if blocks may share
     its sums."""
     op = stage.op
-    if not is_plain_sum(op):
+    if not isinstance(op, ComputeOp) or len(op.body) != 1 or not isinstance(op.body[0], Reduce) or op.body[0].init or not op.axis:
         return None
     sizes = constant_extents((*op.axis, *op.reduce_axis))
     operands = operands_of(tree, stage)

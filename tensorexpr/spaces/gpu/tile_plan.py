@@ -21,9 +21,10 @@ from ...target import Target
 from ...te.contraction import recognise
 from ...te.operation import ComputeOp
 from ...tir.arithmetic import as_int
+from ...tir.expr import Reduce
 from ..access import element_bytes
 from ..contractions import Operand, operands_of
-from ..stages import constant_extents, is_plain_sum
+from ..stages import constant_extents
 from .block import LOADED_BYTES, Limits, limits_of
 from .split_sum import adding_cycles, is_worth_it, pipeline_cycles, possible_parts
 
@@ -221,7 +222,7 @@ def tile_plans(tree: ScheduleTree, stage: StageNode, target: Target, shape: tupl
             the definition's; by default those that the rule tries.
     """
     op = stage.op
-    if not is_plain_sum(op):
+    if not isinstance(op, ComputeOp) or len(op.body) != 1 or not isinstance(op.body[0], Reduce) or op.body[0].init or not op.axis:
         return []
     sizes = constant_extents((*op.axis, *op.reduce_axis))
     operands = operands_of(tree, stage)
