@@ -27,11 +27,7 @@ from ..te.tensor import Tensor
 from ..tir.expr import IterVar, ProducerLoad, Reduce, Var
 from ..tir.rewriting import variables
 from .access import bordered, element_bytes, is_move, stage_reads
-<<<<<<< HEAD
-from .stages import are_rectangular, constant_extents, extent_of, is_untouched, untouched
-=======
-from .stages import constant_extents, is_plain_sum, is_untouched, untouched
->>>>>>> 6544316a (spaces: plain sums are told in one place, rules find what they take by one signature on both kinds of targets)
+from .stages import are_rectangular, extent_of, is_plain_sum, is_untouched, untouched
 
 T = TypeVar("T")
 # Rows that a product of any number of them is planned for: enough for panels of its weights, which whoever builds a network packs.

@@ -116,7 +116,8 @@ def _pairs(stage: StageNode, row: int) -> str:
 
 def _product(_: StageNode, plan: Plan) -> str:
     names, found = plan.contraction.names, plan.contraction
-    return f"a contraction: {'any number of ' if found.opened else ''}rows {names(*found.rows)}, columns {names(found.column)}, summed over {names(*found.summed)}"
+    rows = f"{'any number of ' if found.opened else ''}rows {names(*found.rows)}"
+    return f"a contraction: {rows}, columns {names(found.column)}, summed over {names(*found.summed)}"
 
 
 _SHARED = "several rows of results share their loads"

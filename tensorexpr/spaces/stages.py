@@ -10,12 +10,8 @@ from ..schedule.tree import Inline, Root, ScheduleTree, StageNode
 from ..te.operation import ComputeOp, Operation
 from ..te.tensor import Tensor
 from ..tir.arithmetic import as_int
-<<<<<<< HEAD
-from ..tir.expr import IterVar, PrimExpr, ProducerLoad
+from ..tir.expr import IterVar, PrimExpr, ProducerLoad, Reduce
 from ..tir.rewriting import walk
-=======
-from ..tir.expr import IterVar, PrimExpr, Reduce
->>>>>>> 6544316a (spaces: plain sums are told in one place, rules find what they take by one signature on both kinds of targets)
 
 
 def is_untouched(stage: StageNode) -> bool:
