@@ -264,7 +264,7 @@ def is_peeled(convolution: Convolution) -> bool:
 
 def has_far_rows(convolution: Convolution) -> bool:
     """True if the weights of a step, next to each other, are far from those of the next step: on a page that few others share."""
-    return convolution.right.lies_along(convolution.column) and _row_bytes(convolution) >= _FAR_ROWS
+    return _has_channels_last(convolution) and _row_bytes(convolution) >= _FAR_ROWS
 
 
 def _displaces_rows(convolution: Convolution, machine: Machine) -> bool:
@@ -276,7 +276,12 @@ def _displaces_rows(convolution: Convolution, machine: Machine) -> bool:
     """
     second = machine.caches[1]
     lines = second.rows(_row_bytes(convolution))
-    return convolution.right.lies_along(convolution.column) and 4 * lines <= second.size // second.line and convolution.depth >= lines
+    return _has_channels_last(convolution) and 4 * lines <= second.size // second.line and convolution.depth >= lines
+
+
+def _has_channels_last(convolution: Convolution) -> bool:
+    """True if the channels of a vector are neighbours in the weights."""
+    return convolution.right.load.indices[-1] is convolution.axis(convolution.column).var
 
 
 def _row_bytes(convolution: Convolution) -> int:
@@ -296,7 +301,7 @@ def _packing(convolution: Convolution, width: int, machine: Machine, is_used: bo
     # Weights that lie in panels already need no copy; a panel that is full and whose rows are near needs none either.
     if panel_of(convolution):
         return Pack.NONE
-    if convolution.right.lies_along(convolution.column) and convolution.size(convolution.column) % width == 0:
+    if _has_channels_last(convolution) and convolution.size(convolution.column) % width == 0:
         # Rows far apart are many pages: a copy pays if it is used often.
         is_late = has_far_rows(convolution) or _displaces_rows(convolution, machine)
         return Pack.PANEL if is_late and is_used else Pack.NONE
