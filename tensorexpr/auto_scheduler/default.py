@@ -58,22 +58,19 @@ def default_schedule(dag: ComputeDAG | Sequence[Tensor], target: TargetLike | No
     """The plan that rules make, or what the analytic model likes much better, in a second as a rule. The same computation always
     gets the same one.
 
-    What the rules can't take (symbolic shapes, recurrences, statements written by hand) keeps its plain loops.
+    What isn't searched (symbolic shapes, recurrences, statements written by hand) has the plan alone.
 
     Args:
         dag: the computation, or its tensors, inputs and outputs.
         target: what it will run on; by default the current target, or this machine.
     """
     chosen = Target.target_or_current(target)
-    if is_gpu(chosen):  # what the model says of a GPU was never measured on one
-        return by_rules(list(dag.tensors if isinstance(dag, ComputeDAG) else dag), chosen)
-    # asked before a DAG is made of it, which refuses recurrences
+    tensors = list(dag.tensors if isinstance(dag, ComputeDAG) else dag)
+    # What the model says of a GPU was never measured on one. A DAG isn't made of recurrences, which it refuses.
+    if is_gpu(chosen) or not _is_searchable(tensors):
+        return by_rules(tensors, chosen)
     if not isinstance(dag, ComputeDAG):
-        if not _is_searchable(dag):
-            return Schedule(tuple(tensor.op for tensor in dag if not _is_input(tensor)))
-        dag = ComputeDAG(list(dag))
-    if not _is_searchable(dag.tensors):
-        return dag.schedule()[0]
+        dag = ComputeDAG(tensors)
     near = _plan_near_the_limit(dag, chosen)
     if near is not None:
         return dag.schedule(near)[0]
@@ -111,10 +108,6 @@ def rank(dag: ComputeDAG, target: Target, count: int) -> Ranked:
     score = Learner(sketches, target, PriorModel()).score
     found = evolve(sketches, score, {}, count, _SEARCH, np.random.default_rng(_SEED), TunerObserver())
     return Ranked(sketches, [candidate for _, candidate in found])
-
-
-def _is_input(tensor: Tensor) -> bool:
-    return not tensor.op.input_tensors and not isinstance(tensor.op, (ComputeOp, ScanOp, ExternOp))
 
 
 def _is_searchable(tensors: Sequence[Tensor]) -> bool:

@@ -7,30 +7,27 @@ from math import prod
 from typing import Any
 
 from ..dataclass import dataclass
-from ..schedule.steps import ComputeInline
 from ..schedule.te_schedule import Schedule, create_schedule
-from ..schedule.tree import Inline, ScheduleTree, StageNode
+from ..schedule.tree import ScheduleTree, StageNode
 from ..target import Target, TargetLike
-from ..te.access import is_costly, is_strictly_inlineable, needs_multi_level_tiling
 from ..te.operation import ComputeOp, PlaceholderOp
 from ..te.tensor import Tensor
 from ..tir.expr import Reduce
-from .access import is_move, is_view
 from .contraction_order import contract_in_order
 from .contraction_plan import Plan
-from .contractions import Refused, contraction_of, taken
-from .convolutions import convolution_of
+from .contractions import taken
 from .dot_tiles import build_dots, dot_tiles
 from .gpu import Tiling, alone_on_gpu, is_gpu, scheduled_for_gpu
 from .injective import schedule_injective
-from .machine import is_parallel, operations
+from .inlining import inline_cheap_stages
+from .machine import is_parallel
 from .pairs import build_pairs, rows_of_pairs
-from .parts import MANY_READS, WORTH_A_LOOP, distribute_sums, materialize_parts, pick_terms
+from .parts import distribute_sums, materialize_parts, pick_terms
 from .products import build_convolution, build_product, convolutions_of, plans_by_dots, plans_of
 from .recurrence import schedule_steps
 from .reduction import contiguous_axis, is_regrouped, schedule_root_reduction
 from .rows import common_rows, has_known_rows, schedule_rows
-from .stages import constant_extents, reads_elementwise, result_of, untouched
+from .stages import constant_extents, untouched
 from .turned import turn_operands
 from .window import build_window, sums_of_windows, windows_of
 
@@ -176,72 +173,6 @@ def _is_made_of(s: Schedule, last: StageNode, others: Sequence[StageNode]) -> bo
                 waiting.append(producer)
     # An output that the last stage isn't made of has no reader inside of the loop over rows, and so no place there.
     return all(stage.id in seen for stage in others if stage.is_output)
-
-
-def inline_cheap_stages(s: Schedule, target: Target) -> None:
-    """Inline what costs nothing to compute again, and what is read once for each of its elements."""
-    for stage in list(s.tree.in_order()):
-        if stage.is_placeholder or stage.is_output or not isinstance(stage.op, ComputeOp) or stage.op.reduce_axis:
-            continue
-        # looked up again: inlining other stages has changed who reads what
-        readers = s.tree.consumers(s.tree[stage.id])
-        # Loops of an operator's own, such as a sort's, read memory; a step of a scan stays where the time loop finds it.
-        if stage.id in s.tree.carried or not all(reader.has_loops for reader in readers):
-            continue
-        # A table, such as the waves of a Fourier transform: a sum reads each of its elements for many results.
-        if is_costly(stage.op) and any(isinstance(reader.op, ComputeOp) and reader.op.reduce_axis for reader in readers):
-            continue
-        once = len(readers) == 1 and isinstance(readers[0].op, ComputeOp) and not readers[0].op.reduce_axis
-        if not is_gpu(target) and (_ends_a_product(s, stage) or any(_is_worth_storing(s, stage, reader) for reader in readers)):
-            continue
-        # a reader of more elements than the stage has would compute some of them again
-        if is_strictly_inlineable(stage.op) or is_view(stage.op) or (once and _elements(readers[0]) <= _elements(stage)):
-            s.apply_step(ComputeInline(stage.id))
-
-
-def _ends_a_product(s: Schedule, stage: StageNode) -> bool:
-    """True for the last stage that is made of a product's results element by element: it is stored in place of them, by the same loops.
-
-    Example:
-        H = relu(X @ W + b);  Y = H @ V: with H inlined, each panel of columns of V would compute it again, to multiply vectors by its
-        elements (1024 x 512 x 512: 9.4 -> 7.2 ms, two cores of Zen 3). A border around H has less to do, too.
-    """
-    if all(reads_elementwise(s.tree, reader, stage) for reader in s.tree.consumers(stage)):
-        return False
-    waiting = [stage]
-    # the list grows while it is walked
-    for current in waiting:
-        for producer in map(s.tree.producer, s.tree.reads(current)):
-            # A quantised value reads scales and zeros along all axes, as an outer product its vectors, and sums nothing.
-            is_product = needs_multi_level_tiling(producer.op) and bool(producer.compute.reduce_axis)
-            if is_product and result_of(s, producer) is stage.origin.output(0):
-                return True
-            if isinstance(producer.attach, Inline):
-                waiting.append(producer)
-    return False
-
-
-def _is_worth_storing(s: Schedule, stage: StageNode, reader: StageNode) -> bool:
-    """True if a product or a convolution would compute elements of a stage so often that a loop of its own costs less.
-
-    Example:
-        relu(X + b) @ V of 20000 x 96 x 64: 2.4 -> 1.5 ms; 64 x 256 x 64: 0.023 -> 0.026 (two cores of Zen 3). Of V * scale panels are made.
-    """
-    if is_move(stage.compute) or not isinstance(reader.op, ComputeOp) or not reader.op.reduce_axis:
-        return False
-    extents = constant_extents((*reader.op.axis, *reader.op.reduce_axis))
-    steps = prod(extents or (0,))
-    if steps < MANY_READS * _elements(stage) or operations(stage.compute.body, steps) < WORTH_A_LOOP:
-        return False
-    found = contraction_of(s.tree, reader)
-    if isinstance(found, Refused):
-        return convolution_of(reader.op) is not None
-    return found.right.tensor is not stage.origin.output(0) or not found.can_be_packed
-
-
-def _elements(stage: StageNode) -> float:
-    extents = constant_extents(stage.compute.axis)
-    return 0 if extents is None else prod(extents)
 
 
 def _has_enough_rows(last: StageNode, inner: Sequence[StageNode], rows: int, target: Target) -> bool:

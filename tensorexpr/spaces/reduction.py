@@ -82,10 +82,11 @@ def schedule_reduction(s: Schedule, tensor: Tensor, target: Target) -> list[Tens
     if not isinstance(body, Reduce):
         return []
     axis = contiguous_axis(op, _lanes(s, tensor, target))
+    # whatever number of rows there is
+    if axis is not None and axis in op.reduce_axis and constant_extents(op.reduce_axis) is not None:
+        return _lanes_over_reduction(s, tensor, axis, body, target)
     if constant_extents((*op.axis, *op.reduce_axis)) is None:
         return [_in_lanes(s, tensor, axis, _lanes(s, tensor, target))] if axis is not None and _sums_along(op, axis) else []
-    if axis is not None and axis in op.reduce_axis:
-        return _lanes_over_reduction(s, tensor, axis, body, target)
     spatial = axis if axis is not None else (op.axis[-1] if op.axis else None)
     if spatial is None:
         return []
@@ -247,7 +248,9 @@ def _symbolic(s: Schedule, tensor: Tensor, target: Target) -> None:
     added = list[Tensor]()
     if along:
         assert axis is not None
-        added, each, outer = [_in_lanes(s, tensor, axis, lanes)], 1, None
+        known = constant_extents(op.reduce_axis) is not None
+        added = _lanes_over_reduction(s, tensor, axis, body, target) if known else [_in_lanes(s, tensor, axis, lanes)]
+        each, outer = 1, None
     else:
         if not op.axis:
             return

@@ -22,7 +22,7 @@ from .access import element_bytes, is_streamed, stage_reads
 from .machine import is_parallel, lanes_of, operations, parallel_from
 from .reduction import schedule_reduction
 from .sizes import decided, several, vector_of
-from .stages import compute_of, constant_extents
+from .stages import compute_of, constant_extents, extent_of
 
 _ENOUGH = 1 << 30  # operations for all threads, where a call says how many there are
 # Rows whose trees of lanes overlap: four of them hide the latency of one.
@@ -92,21 +92,23 @@ def schedule_rows(s: Schedule, output: Tensor, inner: Sequence[StageNode], rows:
     """Schedule `output` and the stages before it, which share its first `rows` axes."""
     op = compute_of(s, output)
     extents = constant_extents(op.axis)
+    is_elementwise = rows == len(op.axis) and not any(stage.compute.reduce_axis for stage in inner)
+    # Of open sizes a part of all rows as one loop isn't known to be a part of one of them, so that a whole one is computed at a time.
+    rows -= is_elementwise and extents is None and rows > 1
     loops, columns = list(op.axis[:rows]), list(op.axis[rows:])
-    if extents is not None and columns:
-        width = vector_of(s[output], columns[-1], extents[-1], target)
-        *columns[-1:], lane = s[output].split(columns[-1], factor=width)
-        s[output].vectorize(lane)
-        columns.append(lane)
-        loops[-1:], some = _several(s, output, loops[-1], _rows_at_once(s, output, inner, extents, rows, target))
-        if some and _is_shared(s, output, rows):
-            # One load of a scale or an offset of columns serves all rows of a group.
-            s[output].reorder(*loops, *columns[:-1], *some, columns[-1])
-            s[output].unroll(some[0])
-        else:
-            s[output].reorder(*loops, *some, *columns)
-    elif columns and constant_extents(columns[-1:]) is None:
-        _in_vectors(s, output, columns[-1], target)
+    if columns:
+        columns[-1:] = _in_vectors(s, output, columns[-1], target)
+        if extents is not None:
+            loops[-1:], some = _several(s, output, loops[-1], _rows_at_once(s, output, inner, extents, rows, target))
+            if some and _is_shared(s, output, rows):
+                # One load of a scale or an offset of columns serves all rows of a group.
+                s[output].reorder(*loops, *columns[:-1], *some, columns[-1])
+                s[output].unroll(some[0])
+            else:
+                s[output].reorder(*loops, *some, *columns)
+    elif is_elementwise:
+        # one vector of each stage, then the next
+        loops[-1], _ = _in_vectors(s, output, loops[-1], target)
     place = s[output].fuse(*loops)
     stages = (s.tree[s[output].id], *inner)
     work, each = _work(stages), _work(stages, rows)
@@ -171,16 +173,14 @@ def _schedule_one(s: Schedule, tensor: Tensor, target: Target) -> list[Tensor]:
     op = compute_of(s, tensor)
     if op.reduce_axis:
         return schedule_reduction(s, tensor, target)
-    extents = constant_extents(op.axis[-1:]) if op.axis else (1,)
-    if extents is None:
+    if op.axis and extent_of(op.axis[-1]) != 1:
         _in_vectors(s, tensor, op.axis[-1], target)
-    elif extents[0] > 1:
-        _, lane = s[tensor].split(op.axis[-1], factor=vector_of(s[tensor], op.axis[-1], extents[0], target))
-        s[tensor].vectorize(lane)
     return []
 
 
-def _in_vectors(s: Schedule, tensor: Tensor, axis: IterVar, target: Target) -> None:
-    """Vectors along an axis of open extent."""
-    _, lane = s[tensor].split(axis, factor=lanes_of(target, tensor.dtype))
+def _in_vectors(s: Schedule, tensor: Tensor, axis: IterVar, target: Target) -> tuple[IterVar, IterVar]:
+    """Vectors along an axis, of one register where its extent is open; returns the loop over them, and theirs."""
+    extent, lanes = extent_of(axis), lanes_of(target, tensor.dtype)
+    outer, lane = s[tensor].split(axis, factor=lanes if extent is None else vector_of(s[tensor], axis, extent, target))
     s[tensor].vectorize(lane)
+    return outer, lane
