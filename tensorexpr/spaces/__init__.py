@@ -5,7 +5,7 @@ sizes        what a rule prefers and what else there is, as decisions of the sch
 machine      lanes, and what is worth several threads
 access       how far apart in memory the neighbours along each axis are
 nests        vectors with what is written out around them, tasks for all cores, the sums of a tile
-inlining     what is computed where it is read
+inlining     what is computed where it is read;  open_batch: any number of images as one
 default      the table of rules, and what a computation gets of them without a search
 explain      which rule of the table takes a stage, or why none does
 

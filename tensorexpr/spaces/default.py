@@ -21,6 +21,7 @@ from .gpu import Tiling, alone_on_gpu, is_gpu, scheduled_for_gpu
 from .injective import schedule_injective
 from .inlining import inline_cheap_stages
 from .machine import is_parallel
+from .open_batch import for_any, of_one
 from .pairs import build_pairs, rows_of_pairs
 from .parts import distribute_sums, materialize_parts, pick_terms
 from .products import build_convolution, build_product, convolutions_of, plans_by_dots, plans_of
@@ -45,6 +46,12 @@ def default_schedule(tensors: Sequence[Tensor], target: TargetLike | None = None
     """
     chosen = Target.target_or_current(target)
     s = create_schedule([tensor.op for tensor in tensors if not isinstance(tensor.op, PlaceholderOp)])
+    one = None if is_gpu(chosen) else of_one(s)
+    if one is not None:
+        scheduled_by_plans(one, chosen)
+        made = for_any(s, one)
+        if made is not None:
+            return made
     scheduled_by_plans(s, chosen)
     return s
 
