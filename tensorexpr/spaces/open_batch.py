@@ -63,9 +63,8 @@ def _extents(op: Operation) -> Sequence[PrimExpr]:
 
 def _is_apart(op: Operation, batch: set[Var]) -> bool:
     """True if the batch is the first axis alone, or none, and what is read of a batch is the element at the same place."""
-    first, *others = _extents(op) or (None,)
-    has_batch = first in batch
-    if any(batch & variables(extent) for extent in (*others, *([] if has_batch or first is None else [first]))):
+    has_batch = bool(op.output_shape(0)) and op.output_shape(0)[0] in batch
+    if any(batch & variables(extent) for extent in _extents(op)[has_batch:]):
         return False
     if not isinstance(op, ComputeOp):
         return True

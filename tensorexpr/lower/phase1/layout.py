@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from ...dataclass import dataclass
+from ...dataclass import dataclass, replace
 from ...errors import InternalError, LoweringError
 from ...tir.arithmetic import binary, cast, floormod, is_const_int
 from ...tir.buffer import Buffer
@@ -13,17 +13,23 @@ from ...tir.expr import Add, IntImm, Mul, PrimExpr, Sub
 from ..lanes import lane_binary, lane_cast
 
 _INT32_ELEMENTS = (1 << 31) - 1
+# What the lanes of a vector past the end of a row are off by is far less than what is left to 2^31.
+_SMALL_PART = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where the elements of a buffer are: `offset + sum((index - min) * stride)` in `flat`, computed in `dtype`."""
+    """Where the elements of a buffer are: `offset + sum((index - min) * stride)` in `flat`, computed in `dtype`.
+
+    The last `small` indices are added up in int32 all the same: of X[n, 56, 56] those of a plane.
+    """
 
     flat: Buffer
     mins: tuple[PrimExpr, ...]
     strides: tuple[PrimExpr, ...]
     offset: PrimExpr
     dtype: str
+    small: int = 0
 
 
 def product(extents: Sequence[PrimExpr]) -> PrimExpr:
@@ -71,9 +77,23 @@ def span(extents: Sequence[PrimExpr], strides: Sequence[PrimExpr]) -> PrimExpr:
 def declared_layout(buffer: Buffer, offset: PrimExpr) -> Layout:
     """The layout that shape and strides declare. A parameter's data points to its first element, so its own offset is none."""
     mins = tuple(IntImm(extent.dtype, 0) for extent in buffer.shape)
-    if buffer.strides:
-        return layout_over(buffer, span(buffer.shape, buffer.strides), mins, buffer.strides, offset)
-    return layout_over(buffer, product(buffer.shape), mins, row_major(buffer.shape), offset)
+    strides = buffer.strides or row_major(buffer.shape)
+    size = span(buffer.shape, strides) if buffer.strides else product(buffer.shape)
+    made = layout_over(buffer, size, mins, strides, offset)
+    return made if made.dtype == "int32" else replace(made, small=_small_part(buffer.shape, strides))
+
+
+def _small_part(extents: Sequence[PrimExpr], strides: Sequence[PrimExpr]) -> int:
+    """How many of the last dimensions are known to span little; at least two, as a sum, else 0."""
+    spanned = count = 0
+    for extent, stride in zip(reversed(extents), reversed(strides), strict=True):
+        if not isinstance(extent, IntImm) or not isinstance(stride, IntImm):
+            break
+        spanned += (extent.value - 1) * abs(stride.value)
+        if spanned >= _SMALL_PART:
+            break
+        count += 1
+    return count if count > 1 else 0
 
 
 def layout_over(buffer: Buffer, size: PrimExpr, mins: tuple[PrimExpr, ...], strides: tuple[PrimExpr, ...], offset: PrimExpr) -> Layout:
@@ -94,8 +114,14 @@ def flat_index(layout: Layout, indices: Sequence[PrimExpr]) -> PrimExpr:
     if len(indices) != len(layout.strides):
         raise InternalError(f"buffer {layout.flat.name} has {len(layout.strides)} dimensions, but is accessed with {len(indices)} indices")
     dtype = "int64" if layout.dtype == "int64" or any(i.dtype.startswith("int64") for i in indices) else "int32"
-    total: PrimExpr = cast(layout.offset, dtype)
-    for index, low, stride in zip(indices, layout.mins, layout.strides, strict=True):
+    parts = list(zip(indices, layout.mins, layout.strides, strict=True))
+    small = layout.small if dtype == "int64" and not any(i.dtype.startswith("int64") for i in indices) else 0
+    total = _sum(cast(layout.offset, dtype), parts[: len(parts) - small], dtype)
+    return lane_binary(Add, total, lane_cast(_sum(IntImm("int32", 0), parts[-small:], "int32"), dtype)) if small else total
+
+
+def _sum(total: PrimExpr, parts: Sequence[tuple[PrimExpr, PrimExpr, PrimExpr]], dtype: str) -> PrimExpr:
+    for index, low, stride in parts:
         distance = lane_binary(Sub, lane_cast(index, dtype), cast(low, dtype))
         total = lane_binary(Add, total, lane_binary(Mul, distance, cast(stride, dtype)))
     return total

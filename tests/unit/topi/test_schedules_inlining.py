@@ -25,7 +25,7 @@ def stage(like: Tensor, body: Callable[..., Any], name: str) -> Tensor:
 
 
 def beside_nearest_pixels(shape: tuple[int, ...]) -> Tensors:
-    """Twice as many pixels as X has, with as many channels of Y behind theirs: 418 us for 40 x 40 x (128 + 64), lane by lane, and 65 since."""
+    """Twice as many pixels as X has, with channels of Y behind theirs: 418 us for 40 x 40 x (128 + 64), lane by lane, and 65 since."""
     rows, columns, channels = shape
     x, y = te.placeholder((rows, columns, channels), name="X"), te.placeholder((2 * rows, 2 * columns, channels), name="Y")
     return [x, y, topi.concatenate([te.compute(y.shape, lambda i, j, c: x[i // 2, j // 2, c], name="U"), y], axis=2)]
