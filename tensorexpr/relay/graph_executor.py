@@ -54,6 +54,14 @@ def _by_name(of: weakref.ref[GraphModule], name: str) -> Callable[..., Any]:
     return call
 
 
+def input_info(params: Sequence[Any]) -> tuple[dict[str, tuple[int, ...]], dict[str, str]]:
+    """Shapes and dtypes of a graph function's parameters by name; -1 for extents that any number fits."""
+    infos: dict[str, Any] = {param.name_hint: param.struct_info for param in params}
+    extents = {name: [as_int(one) for one in info.extents or ()] for name, info in infos.items()}
+    shapes = {name: tuple(-1 if one is None else one for one in found) for name, found in extents.items()}
+    return shapes, {name: str(info.dtype) for name, info in infos.items()}
+
+
 class GraphModule:
     """Runs "main" of a built network. Inputs that weren't set are zeros.
 
@@ -273,12 +281,7 @@ class GraphModule:
 
     def get_input_info(self) -> tuple[dict[str, tuple[int, ...]], dict[str, str]]:
         """Shapes and dtypes of the inputs by name; -1 for extents that any number fits."""
-        shapes, dtypes = {}, {}
-        for name, param in zip(self._names, self._params, strict=True):
-            info: Any = param.struct_info
-            extents = [as_int(one) for one in info.extents or ()]
-            shapes[name], dtypes[name] = tuple(-1 if one is None else one for one in extents), str(info.dtype)
-        return shapes, dtypes
+        return input_info(self._params)
 
     def load_params(self, params_bytes: bytes) -> None:
         """Set the inputs that saved parameters name; the others are constants of the network."""

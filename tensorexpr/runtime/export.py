@@ -263,13 +263,24 @@ def _read(name: str) -> bytes:
 
 
 def write_file(name: str, data: bytes) -> None:
-    """Write a file at once or not at all: readers never see a part of it."""
+    """Write a file at once or not at all: readers never see a part of it. Devices and pipes get the bytes as they come.
+
+    Raises:
+        TensorExprError: if it can't be written.
+    """
     folder = os.path.dirname(os.path.abspath(name))
     try:
-        # In the same folder, as only within a file system a rename is atomic.
-        handle, temporary = tempfile.mkstemp(dir=folder, prefix=".tensorexpr-")
+        if os.path.exists(name) and not os.path.isfile(name):
+            Path(name).write_bytes(data)
+        else:
+            _put_in_place(name, data, folder)
     except OSError as error:
-        raise TensorExprError(f"{name} can't be written: {error.strerror}: {folder}") from None
+        raise TensorExprError(f"{name} can't be written: {error.strerror or error}: {folder}") from None
+
+
+def _put_in_place(name: str, data: bytes, folder: str) -> None:
+    # In the same folder, as only within a file system a rename is atomic.
+    handle, temporary = tempfile.mkstemp(dir=folder, prefix=".tensorexpr-")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)

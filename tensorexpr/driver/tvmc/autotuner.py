@@ -20,6 +20,7 @@ from ...dataclass import dataclass
 from ...relax.tuning.network import tune_network
 from ...relax.tuning.styles import STYLES, policies_by
 from ...relay.build_module import bound_graph
+from ...runtime.export import write_file
 from ...target import Target, TargetLike
 from ..report.network import network_page
 from .compiler import add_model_args
@@ -38,6 +39,10 @@ TUNERS = (
 _NUMBER, _REPEAT, _PARALLEL = 10, 1, 4
 _TRIALS_OF_A_TASK = 4  # with fewer there is little but what rules choose, and the unscheduled program
 _AS_USUAL: dict[str, Any] = {"number": None, "repeat": None}
+_NOTHING = (
+    "nothing to tune: no products or convolutions of known sizes; --input-shapes states sizes that a model leaves open, "
+    "--include-simple-tasks takes pools and elementwise chains"
+)
 _HARDWARE = (
     "num_cores", "vector_unit_bytes", "cache_line_bytes", "max_shared_memory_per_block", "max_local_memory_per_block",
     "max_threads_per_block", "max_vthread_extent", "warp_size",
@@ -77,8 +82,10 @@ def filter_tasks(tasks: Sequence[Any], expr: str) -> tuple[list[Any], bool]:
         expr: "all", "list", or numbers and ranges with commas between: "0,3-5,8-"; "list,0-2" lists these.
 
     Raises:
-        TVMCException: for another text, or a number that there isn't.
+        TVMCException: for another text, a number that there isn't, or no tasks at all.
     """
+    if not tasks:
+        raise TVMCException(_NOTHING)
     words = [word.strip() for word in expr.split(",") if word.strip()]
     is_list = "list" in words or "help" in words
     chosen: set[int] = set()
@@ -88,14 +95,22 @@ def filter_tasks(tasks: Sequence[Any], expr: str) -> tuple[list[Any], bool]:
         if word == "all":
             chosen.update(range(len(tasks)))
         elif found is None or word == "-":
-            raise TVMCException(f'--tasks {expr}: expected "all", "list", or numbers and ranges such as 0,3-5,8-')
+            raise _unread(expr)
         else:
             first = int(found[1] or 0)
             last = int(found[3]) if found[3] else len(tasks) - 1 if found[2] else first
             if first >= len(tasks):
                 raise TVMCException(f"--tasks {expr}: there are {len(tasks)} tasks, numbered from 0; --tasks list shows them")
+            if last < first:
+                raise _unread(expr)
             chosen.update(range(first, min(last, len(tasks) - 1) + 1))
+    if not words:
+        raise _unread(expr)
     return (list(tasks) if not picked else [task for n, task in enumerate(tasks) if n in chosen]), is_list
+
+
+def _unread(tasks: str) -> TVMCException:
+    return TVMCException(f'--tasks {tasks or "of nothing"}: expected "all", "list", or numbers and ranges such as 0,3-5,8-')
 
 
 def gen_task_list(tasks: Sequence[Any], enable_autoscheduler: bool) -> str:
@@ -139,11 +154,14 @@ def schedule_tasks(
     callbacks = [table, *([LogEstimatedLatency("total_latency.tsv")] if log_estimated_latency else [])]
     tuning_options.measure_callbacks = (*tuning_options.measure_callbacks, table.watch)
     scheduler = auto_scheduler.TaskScheduler(taken, weights, load_log_file=prior_records, callbacks=callbacks)
+    if (there := sum(table.watch.counts.values())) >= tuning_options.num_measure_trials:
+        print(f"{prior_records} has {there} programs of these kernels: --trials above that goes on")
     try:
         scheduler.tune(tuning_options, search_policy=list(policies.values()))
     finally:
-        table.close()
-        print("\n".join(scheduler.totals.facts()))
+        if table.watch.counts:
+            table.close()
+            print("\n".join(scheduler.totals.facts()))
 
 
 def tune_tasks(
@@ -185,12 +203,6 @@ def _tuner(name: str, task: Any) -> Any:
     kind = next((word for word in ("itervar", "curve", "knob") if word in words), "itervar")
     loss = "rank-binary" if "binary" in words else "rank" if "rank" in words else "reg"
     return autotvm.tuner.XGBTuner(task, feature_type=kind, loss_type=loss)
-
-
-_NOTHING = (
-    "nothing to tune: no products or convolutions of known sizes; --input-shapes states sizes that a model leaves open, "
-    "--include-simple-tasks takes pools and elementwise chains"
-)
 
 
 def tune_model(
@@ -261,8 +273,6 @@ def tune_model(
     if is_list:
         print(gen_task_list(selected, by is not None))
         return log
-    if not selected:
-        raise TVMCException(_NOTHING)
     if by is not None and budget_s is not None:
         return _within(mod, params, goal, budget_s, log, [task.desc for task in selected], prior_records, measuring, by, inputs)
     _take_over(prior_records, log)
@@ -379,7 +389,7 @@ def _within(
     if not any(one.workload_key for one in made.tasks):
         raise TVMCException(_NOTHING)
     page = Path(log).with_suffix(".html")
-    page.write_text(network_page(made), encoding="utf-8")
+    write_file(str(page), network_page(made).encode())
     print(f"{made}\n{page}")
     return str(Path(log).with_suffix(f".best{Path(log).suffix}"))
 

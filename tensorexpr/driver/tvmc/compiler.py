@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from ... import auto_scheduler, autotvm
+from ...auto_scheduler.records import load_records
 from ...errors import RecordError
 from ...lower.context import PassContext
 from ...lower.instruments import PassPrintingInstrument, PassTimingInstrument
 from ...relax.expr import Call
+from ...relax.runtime.c_export import check_c_name
 from ...relax.runtime.executable import Executable
 from ...relax.visitor import walk
 from ...relay.backend import Executor, Runtime
@@ -120,10 +122,17 @@ def _records(path: str | os.PathLike[str]) -> Any:
         return autotvm.apply_history_best(os.fspath(path))
     except (RecordError, UnicodeDecodeError):
         pass  # none of AutoTVM's
+    except OSError as error:
+        raise TVMCException(f"{path}: the tuning records can't be read: {error.strerror or error}") from None
     try:
-        return auto_scheduler.ApplyHistoryBest(os.fspath(path))
+        found = load_records(os.fspath(path), repeats=True)
     except RecordError as error:
         raise TVMCException(f"{path}: kernels of networks follow records of the auto-scheduler or of AutoTVM: {error}") from None
+    if not found and os.path.getsize(path):
+        raise TVMCException(
+            f"{path} holds no records of the auto-scheduler or of AutoTVM, which kernels follow: `tensorexpr tune` writes some"
+        )
+    return auto_scheduler.ApplyHistoryBest(found)
 
 
 def _check_followed(path: str | os.PathLike[str], known: Any, built: Executable) -> None:
@@ -133,11 +142,12 @@ def _check_followed(path: str | os.PathLike[str], known: Any, built: Executable)
         TVMCException: for these; it says what would fit.
     """
     origins = getattr(built, "origins", {})
-    count = len(known)
+    count, some = len(known), ", ".join([*list(origins)[:3], *(["..."] if len(origins) > 3 else [])])
     if count and origins and "record" not in origins.values():
         raise TVMCException(
-            f"{path}: none of its {count} workloads is a kernel of this network, such as {', '.join(list(origins)[:3])}: they are of "
-            "another network, other shapes (--input-shapes), another precision or another target; tensorexpr tune writes those of this one"
+            f"{path}: of its {count} workloads none is a kernel of this network ({some}); "
+            "were they tuned for it, with these --input-shapes, this --target and precision? `tensorexpr tune` writes those of this one, "
+            "and without --tuning-records kernels follow rules"
         )
 
 
@@ -273,6 +283,8 @@ def drive_compile(args: argparse.Namespace) -> int:
     from .frontends import load_model
 
     check_folder(args.output)
+    if args.output_format == "c":
+        check_c_name(args.output)
     model = load_model(args.FILE, args.model_format, args.input_shapes)
     package = compile_model(
         model, args.target, args.opt_level, reconstruct_registry_entity(args, Executor), reconstruct_registry_entity(args, Runtime),

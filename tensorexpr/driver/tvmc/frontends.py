@@ -262,6 +262,8 @@ def guess_frontend(path: str) -> Frontend:
         if suffix in one().suffixes():
             return one()
     known = ", ".join(f".{suffix}" for one in ALL_FRONTENDS for suffix in one().suffixes())
+    if os.path.isdir(path):
+        raise TVMCException(f"{path} is a folder, and a model is a file: {known}, or what TVMCModel.save wrote")
     raise TVMCException(f"{path}: the ending tells no format; there are {known}; or name it: --model-format, model_format=")
 
 
@@ -290,7 +292,9 @@ def load_model(path: str | os.PathLike[str], model_format: str | None = None, sh
     try:
         mod, params = frontend.load(name, shape_dict, **kwargs)
     except ModelError as error:
-        raise type(error)(f"{name}: {error}") from None
+        open_ones = " ".join(f"{one}:[...]" for one in getattr(error, "inputs", ()) if one not in (shape_dict or {}))
+        hint = f'; their sizes may be enough: --input-shapes "{open_ones}"' if open_ones else ""
+        raise type(error)(f"{name}: {error}{hint}") from None
     except TypeError as error:
         if not kwargs or isinstance(error, TensorExprError):
             raise

@@ -22,6 +22,7 @@ from ...relay.expr import Function
 from ...relay.parser import parse
 from ...relay.text import module_text
 from ...runtime import BenchmarkResult, load_module
+from ...runtime.export import write_file
 from ...runtime.network import tail
 from ...runtime.params import load_param_dict, save_param_dict
 from ...tir.function import IRModule
@@ -43,11 +44,13 @@ class TVMCImportError(TVMCException):
 
 def _archive(path: str, members: Mapping[str, bytes]) -> None:
     """Write files as one archive, which has the same bytes whenever it is written."""
-    with tarfile.open(path, "w") as archive:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
         for name, data in members.items():
             member = tarfile.TarInfo(name)
             member.size = len(data)
             archive.addfile(member, io.BytesIO(data))
+    write_file(path, packed.getvalue())
 
 
 def _members(path: str, names: tuple[str, ...], what: str) -> dict[str, bytes]:
@@ -66,16 +69,20 @@ def _members(path: str, names: tuple[str, ...], what: str) -> dict[str, bytes]:
                 member = archive.extractfile(name)
                 found[name] = member.read() if member else b""
             return found
-    except (OSError, tarfile.TarError) as error:
-        raise TVMCException(f"{path} is no {what}: {error}") from None
+    except OSError as error:
+        raise TVMCException(f"{path} is no {what}: {error.strerror or error}") from None
+    except tarfile.TarError:
+        raise TVMCException(f"{path} is no {what}: it is no archive, or was cut") from None
 
 
 def check_folder(path: str | os.PathLike[str] | None) -> None:
-    """Raise for a file whose folder isn't there, before time is spent on what is to be written to it.
+    """Raise for a file that has no place, before time is spent on what is to be written to it.
 
     Raises:
-        TVMCException: with the folder.
+        TVMCException: for a folder that isn't there, or one in place of the file.
     """
+    if path is not None and os.path.isdir(path):
+        raise TVMCException(f"{os.fspath(path)} is a folder, and a file is to be written: name one in it")
     folder = os.path.dirname(path or "")
     if folder and not os.path.isdir(folder):
         raise TVMCException(f"{os.fspath(path or '')}: there is no folder {folder} to write it to")
@@ -176,7 +183,7 @@ class TVMCModel:
             executor_factory.export_library(library, link, **options)
             data = Path(library).read_bytes()
         if Path(path).suffix not in _ARCHIVES:
-            Path(path).write_bytes(data)
+            write_file(path, data)
             return path
         graph = "" if isinstance(executor_factory, Executable) else executor_factory.get_graph_json()
         _archive(path, {_LIBRARY: data, _GRAPH: graph.encode(), _PARAMS: bytes(save_param_dict({}))})
@@ -259,10 +266,13 @@ class TVMCResult:
         outputs: arrays by name: output_0, output_1, ...
         times: of the benchmark, if there was one.
         report: what each kernel took, if that was asked for.
+        made_up: names of inputs that nobody gave.
     """
 
-    def __init__(self, outputs: Mapping[str, Any], times: BenchmarkResult | None, report: Any = None) -> None:
-        self.outputs, self.times, self.report = dict(outputs), times, report
+    def __init__(
+        self, outputs: Mapping[str, Any], times: BenchmarkResult | None, report: Any = None, made_up: tuple[str, ...] = ()
+    ) -> None:
+        self.outputs, self.times, self.report, self.made_up = dict(outputs), times, report, made_up
 
     def format_times(self) -> str:
         """The times as a table.
@@ -286,8 +296,10 @@ class TVMCResult:
         return found
 
     def save(self, output_path: str | os.PathLike[str]) -> None:
-        """Write the outputs as `.npz`."""
-        np.savez(output_path, **self.outputs)
+        """Write the outputs as `.npz`, which the name gets where it has another ending."""
+        packed, name = io.BytesIO(), os.fspath(output_path)
+        np.savez(packed, **self.outputs)
+        write_file(name if name.endswith(".npz") else f"{name}.npz", packed.getvalue())
 
     def __str__(self) -> str:
         head = [str(self.times)] if self.times is not None else []

@@ -61,7 +61,8 @@ def _is_numbers(value: Any) -> bool:
 
 def by_evaluator(graph: Any, arrays: Sequence[Any]) -> list[Any]:
     """The results of a graph's "main" on NumPy's arrays."""
-    found = Evaluator(graph)("main", *arrays)
+    with np.errstate(all="ignore"):  # infinities and NaN are results as any others
+        found = Evaluator(graph)("main", *arrays)
     return list(found) if isinstance(found, (tuple, list)) else [found]
 
 

@@ -18,13 +18,13 @@ from ...relax.runtime.machine import VirtualMachine
 from ...relax.tuning.timing import timed_in_turn
 from ...relax.visitor import walk
 from ...relay.build_module import bound_graph
-from ...relay.graph_executor import GraphModule
+from ...relay.graph_executor import GraphModule, input_info
 from ...runtime.ndarray import array
 from ...target import TargetLike
 from ...tir.function import IRModule
 from .compiler import add_model_args
 from .model import TVMCException, TVMCModel, check_folder
-from .runner import Inputs, make_inputs_dict, read_inputs
+from .runner import Inputs, extents_shown, make_inputs_dict, read_inputs
 from .target import generate_target_args, reconstruct_target_args, target_from_cli
 
 _SECONDS = 4.0  # of timing both, in turn
@@ -80,11 +80,12 @@ class QuantizationReport:
         widths = [max(len(row[n]) for row in rows) for n in range(len(head))]
         table = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
         count, is_other = self.inputs
+        beside = "other than" if is_other else "the same as"
         before, after = (1e3 * one for one in self.seconds)
         return "\n".join(
             [
                 str(self.quantization),
-                f"accuracy on {count} inputs, {'other than' if is_other else 'the same as'} those of the calibration:",
+                f"accuracy on {count} {'input' if count == 1 else 'inputs'}, {beside} those of the calibration:",
                 *table,
                 f"a run: {before:.3f} ms in floats, {after:.3f} ms quantised: {before / after:.2f} times as fast",
                 f"constants: {self.sizes[0]:,} bytes in floats, {self.sizes[1]:,} quantised",
@@ -106,7 +107,7 @@ def samples_of(inputs: Mapping[str, Any], shapes: Mapping[str, Sequence[int]], d
     Raises:
         TVMCException: for arrays that don't fit, or different numbers of inputs.
     """
-    shown = ", ".join(f"{name}: {tuple(shape)} {dtypes[name]}" for name, shape in shapes.items())
+    shown = ", ".join(f"{name}: {extents_shown(shape)} {dtypes[name]}" for name, shape in shapes.items())
     cut: dict[str, list[Any]] = {}
     if set(inputs) != set(shapes):
         raise TVMCException(f"calibration needs all inputs, {shown}; given are {', '.join(inputs) or 'none'}")
@@ -117,8 +118,10 @@ def samples_of(inputs: Mapping[str, Any], shapes: Mapping[str, Sequence[int]], d
             raise TVMCException(f"input {name!r} has shape {actual}, which is neither one input nor several along the first axis: {shown}")
         cut[name] = found
     count = max(map(len, cut.values()), default=0)
+    if not count:
+        raise TVMCException(f"there are no inputs to calibrate with: an array has no rows; the network has {shown}")
     uneven = [f"{name}: {len(parts)}" for name, parts in cut.items() if len(parts) not in (1, count)]
-    if uneven or not count:
+    if uneven:
         raise TVMCException(f"there are different numbers of inputs: {', '.join(uneven)}, of others {count}")
     return [{name: parts[n if len(parts) > 1 else 0] for name, parts in cut.items()} for n in range(count)]
 
@@ -207,15 +210,16 @@ def quantize_model(
         DeclarationError: if nothing can be quantised, or for options that there aren't.
     """
     graph = bound_graph(model.mod, model.params)
-    floats = build(graph, target)
-    before = GraphModule(VirtualMachine(floats))
-    shapes, dtypes = before.get_input_info()
+    shapes, dtypes = input_info(graph["main"].params)
     given = read_inputs(calibration)
     if given is None and fill_mode is None:
         raise TVMCException("quantising needs inputs like those that the network will get: --calibration x.npz, calibration={name: array}")
     if given is None:
         given = make_inputs_dict(shapes, dtypes, None, str(fill_mode))
-    samples = [_converted(before, one) for one in samples_of(given, shapes, dtypes)]
+    found = samples_of(given, shapes, dtypes)
+    floats = build(graph, target)
+    before = GraphModule(VirtualMachine(floats))
+    samples = [_converted(before, one) for one in found]
     made = quantize(graph, samples, target, activations, per_channel, method, percentile, operators)
     integers = build(made.module, target)
     other = read_inputs(inputs)

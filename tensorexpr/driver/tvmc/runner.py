@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from ...errors import TensorExprError
 from ...relax.runtime.machine import Report
 from ...relay.graph_executor import GraphModule, GraphModuleDebug
 from ...runtime.device import Device, cpu, device
+from ...runtime.export import write_file
 from ...tir.dtype import to_numpy
 from .command import register_parser as register_parser  # programs of tvmc look for it here, too
 from .model import TVMCException, TVMCPackage, TVMCResult, check_folder
@@ -69,10 +71,10 @@ def make_inputs_dict(
     """An array for each input: those that are given, and made up ones.
 
     Raises:
-        TVMCException: for a name that there isn't, a shape that doesn't fit, or an open one that isn't given.
+        TVMCException: for a name that there isn't, a shape or a dtype that doesn't fit, or an open shape that isn't given.
     """
     given = dict(inputs or {})
-    shown = ", ".join(f"{name}: {_extents(shape)} {dtype_dict[name]}" for name, shape in shape_dict.items())
+    shown = ", ".join(f"{name}: {extents_shown(shape)} {dtype_dict[name]}" for name, shape in shape_dict.items())
     made: dict[str, Any] = {}
     for name, value in given.items():
         if name not in shape_dict:
@@ -80,18 +82,34 @@ def make_inputs_dict(
         shape, actual = tuple(shape_dict[name]), tuple(np.shape(value))
         if len(shape) != len(actual) or any(a not in (-1, b) for a, b in zip(shape, actual, strict=True)):
             raise TVMCException(f"input {name!r} has shape {actual}; the network has {shown}")
+        if not _is_kept(getattr(value, "dtype", None), dtype_dict[name]):
+            raise TVMCException(f"input {name!r} is of {value.dtype}, which {dtype_dict[name]} can't hold; the network has {shown}")
         made[name] = value
-    for name, shape in shape_dict.items():
-        if name not in made:
-            if -1 in shape:
-                raise TVMCException(f"input {name!r} has open extents, {_extents(shape)}, so it has to be given: --inputs x.npz")
-            made[name] = generate_tensor_data(shape, dtype_dict[name], fill_mode)
-    return made
+    asked = {name: shape for name, shape in shape_dict.items() if -1 in shape and name not in made}
+    if lacking := [f"input {name!r} has open extents, {extents_shown(shape)}" for name, shape in asked.items()]:
+        raise TVMCException(
+            f'{"; ".join(lacking)}, so it has to be given: --inputs x.npz; or known, where the model is read: --input-shapes "name:[1,3]"'
+        )
+    lacked = {name: generate_tensor_data(shape, dtype_dict[name], fill_mode) for name, shape in shape_dict.items() if name not in made}
+    return {**made, **lacked}
 
 
-def _extents(shape: Any) -> str:
+def _is_kept(given: Any, dtype: str) -> bool:
+    """Whether numbers of a dtype of NumPy mean the same in the one of an input, but for how precise they are, or how large."""
+    if not isinstance(given, np.dtype) or dtype == "object":
+        return True
+    orders = ("b", "iu", "fV", "c")  # those of ml_dtypes are "V"
+    ranks = [next((n for n, kinds in enumerate(orders) if one.kind in kinds), len(orders)) for one in (given, to_numpy(dtype))]
+    return ranks[0] <= ranks[1] or ranks == [1, 0]
+
+
+def extents_shown(shape: Any) -> str:
     """As NumPy shows shapes, with question marks for what isn't known."""
     return str(tuple(shape)).replace("-1", "?")
+
+
+def _made_up(names: Iterable[str], inputs: Mapping[str, Any] | None) -> tuple[str, ...]:
+    return tuple(name for name in names if name not in (inputs or {}))
 
 
 @contextmanager
@@ -104,8 +122,7 @@ def telling_made_up(names: Iterable[str], inputs: Mapping[str, Any] | None, fill
     try:
         yield
     except TensorExprError as error:
-        made_up = [name for name in names if name not in (inputs or {})]
-        if not made_up:
+        if not (made_up := _made_up(names, inputs)):
             raise
         raise TVMCException(
             f"{error}\n  the network ran on inputs that were made up, --fill-mode {fill_mode}: {', '.join(made_up)}; -i x.npz gives them"
@@ -128,6 +145,8 @@ def read_inputs(inputs: Inputs) -> Mapping[str, Any] | None:
             return {name: archive[name] for name in archive.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         reason = getattr(error, "strerror", None) or error
+        if "pickle" in str(reason):  # so NumPy takes a file that it doesn't know
+            reason = "np.savez(path, x=array) writes one, of numbers alone"
         raise TVMCException(f"{inputs} is no .npz file of inputs: {reason}") from None
 
 
@@ -198,7 +217,8 @@ def run_module(
         else:
             module.run()
     names = [f"output_{n}" for n in range(module.get_num_outputs())]
-    return TVMCResult({name: _array(module.get_output(n)) for n, name in enumerate(names)}, times, report)
+    found = {name: _array(module.get_output(n)) for n, name in enumerate(names)}
+    return TVMCResult(found, times, report, _made_up(shapes, given))
 
 
 def _profiled(module: GraphModuleDebug) -> Report:
@@ -253,21 +273,26 @@ def drive_run(args: argparse.Namespace) -> int:
     """Run the subcommand `run`; returns the exit code."""
     from .profile import page
 
-    check_folder(args.outputs)
+    if args.print_top is not None and args.print_top < 1:
+        raise TVMCException(f"--print-top {args.print_top}: it is how many elements are shown, one at least")
+    page_file = Path(args.profile_options or Path(args.PATH).with_suffix(".html"))
+    for one in (args.outputs, page_file if args.profile else None):
+        check_folder(one)
     host, port = tracker_host_port_from_cli(args.rpc_tracker)
     result = run_module(
         TVMCPackage(args.PATH), args.device, host, port or 9090, args.rpc_key, args.inputs, args.fill_mode,
         args.print_time, args.repeat, args.number, args.profile, args.end_to_end,
     )  # fmt: skip
+    if args.inputs and result.made_up:
+        print(f"note: {args.inputs} lacks {', '.join(result.made_up)}: made up, --fill-mode {args.fill_mode}", file=sys.stderr)
     if args.print_time:
         print(result.format_times())
     if args.print_top:
         for place, value in zip(*get_top_results(result, args.print_top), strict=True):
             print(f"{int(place):8d}  {value:.6g}")
     if args.profile:
-        output = Path(args.profile_options or Path(args.PATH).with_suffix(".html"))
-        output.write_text(page(result.report, Path(args.PATH).name), encoding="utf-8")
-        print(output)
+        write_file(str(page_file), page(result.report, Path(args.PATH).name).encode())
+        print(page_file)
     if args.outputs:
         result.save(args.outputs)
     if not (args.print_time or args.print_top or args.profile or args.outputs):

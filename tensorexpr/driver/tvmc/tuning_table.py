@@ -17,6 +17,11 @@ _HEAD = f"{'ms first':>10} {'ms best':>10} {'gain':>6} {'calls':>6} {'trials':>7
 _LINES_BELOW = 4  # of a terminal: heading, rest, progress, and the line of the cursor
 
 
+def _ms(seconds: float) -> str:
+    """Milliseconds; of small kernels to the nanosecond."""
+    return f"{seconds * 1e3:.{3 if seconds >= 1e-5 else 6}f}"
+
+
 class TuningTable(TaskSchedulerCallback):
     """Shows what each task of a scheduler takes, those with the most time first.
 
@@ -59,7 +64,7 @@ class TuningTable(TaskSchedulerCallback):
         lacking = len(self._tasks) - len(self._measured())
         without = f"; {lacking} of {len(self._tasks)} kernels have no program that ran" if lacking else ""
         gain = f", {first / best:.2f}x" if best else ""
-        summary = f"kernels: {first * 1e3:.3f} ms by the first programs, {best * 1e3:.3f} ms by the best{gain}{without}"
+        summary = f"kernels: {_ms(first)} ms by the first programs, {_ms(best)} ms by the best{gain}{without}"
         print("\n".join([_HEAD, *self._rows(), summary]), file=self._out, flush=True)
 
     def _seconds(self, of: dict[str, float]) -> dict[int, float]:
@@ -77,7 +82,7 @@ class TuningTable(TaskSchedulerCallback):
         measured = self._measured()
         for number in [*measured, *(number for number in range(len(self._tasks)) if number not in best)]:
             task = self._tasks[number]
-            before, after = (f"{of[number] * 1e3:.3f}" if number in of else "-" for of in (first, best))
+            before, after = (_ms(of[number]) if number in of else "-" for of in (first, best))
             gain = f"{first[number] / best[number]:.2f}x" if number in best and first[number] > best[number] else "-"
             count = self.watch.counts.get(task.workload_key, 0)
             yield f"{before:>10} {after:>10} {gain:>6} {self._calls[number]:6.0f} {count:7d}  {task.desc or task.workload_key[:40]}"
@@ -86,7 +91,7 @@ class TuningTable(TaskSchedulerCallback):
         best, measured = self._seconds(self.watch.best), sum(self.watch.counts.values())
         return (
             f"{time.monotonic() - self._began:5.0f} s  {measured:5d} of {self._trials} tried  {len(best)} of {len(self._tasks)} kernels: "
-            f"{sum(best.values()) * 1e3:.3f} ms  {self._tasks[task_id].desc}"
+            f"{_ms(sum(best.values()))} ms  {self._tasks[task_id].desc}"
         )
 
     def _draw(self, task_id: int) -> None:

@@ -14,7 +14,7 @@ from ...relax.runtime.executable import Executable
 from ...relax.runtime.machine import VirtualMachine, shortened
 from ...relax.tensor_function import plain_tensors
 from ...relay.build_module import bound_graph, build
-from ...relay.graph_executor import GraphModule
+from ...relay.graph_executor import GraphModule, input_info
 from ...runtime.ndarray import NDArray
 from ...target import TargetLike
 from ...te.reference import evaluate
@@ -101,7 +101,7 @@ def _row(name: str, found: Any, expected: Any, rtol: float, atol: float, steps: 
         return Row(name, found.shape, 0.0, 0.0, False, f"DIFFERS: shape {found.shape}, not {expected.shape}")
     a, b = found.astype("float64"), expected.astype("float64")
     finite = np.isfinite(a) & np.isfinite(b)
-    error = float(np.max(np.abs(a - b), where=finite, initial=0.0))
+    error = float(np.max(np.abs(np.subtract(a, b, where=finite, out=np.zeros_like(a))), initial=0.0))
     scale = float(np.max(np.abs(b), where=np.isfinite(b), initial=0.0))
     close = np.isclose(a, b, rtol, atol * max(scale, 1e-30) + steps, equal_nan=True)
     off = close.size - int(np.count_nonzero(close))
@@ -203,15 +203,15 @@ def verify(
     if package is not None and per_kernel:
         raise TVMCException("a package doesn't know what its kernels compute: verify the model without it, kernel by kernel")
     graph = bound_graph(model.mod, model.params)
+    shapes, dtypes = input_info(graph["main"].params)
+    named = read_inputs(inputs)
+    given = make_inputs_dict(shapes, dtypes, named, fill_mode)
     executable = build(graph, target).module if package is None else package.executable
     machine = VirtualMachine(executable)
     watch = _Watch(executable)
     if per_kernel:
         machine.set_instrument(watch)
     module = GraphModule(machine)
-    shapes, dtypes = module.get_input_info()
-    named = read_inputs(inputs)
-    given = make_inputs_dict(shapes, dtypes, named, fill_mode)
     with telling_made_up(shapes, named, fill_mode):
         module.run(**given)
     found = [module.get_output(n) for n in range(module.get_num_outputs())]

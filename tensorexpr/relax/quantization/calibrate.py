@@ -44,7 +44,8 @@ class Quantization:
 
     def __str__(self) -> str:
         whole = [site for site in self.sites if not site.reason]
-        lines = [f"{len(whole)} of {len(self.sites)} products and convolutions on integers; {self.samples} samples seen"]
+        samples = "sample" if self.samples == 1 else "samples"
+        lines = [f"{len(whole)} of {len(self.sites)} products and convolutions on integers; {self.samples} {samples} seen"]
         left: dict[tuple[str, str], list[str]] = {}
         for site in self.sites:
             if site.reason:

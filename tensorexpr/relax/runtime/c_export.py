@@ -17,6 +17,7 @@ from typing import Any
 
 from ...errors import ArgumentError, TensorExprError
 from ...runtime import export
+from ...tir.arithmetic import as_int
 from ...tir.dtype import parse_dtype
 from .executable import Executable
 from .library import Constants, written_objects
@@ -41,14 +42,10 @@ def export_c(executable: Executable, file_name: str | os.PathLike[str], name: st
         TensorExprError: for a network of open shapes or control flow, without a C compiler, or if it fails.
     """
     path = Path(file_name)
-    title = path.stem if name is None else name
-    if path.suffix not in (".so", ".o"):
-        raise ArgumentError(f"export_c writes x.so or x.o, not {path}")
-    if not re.fullmatch(r"[A-Za-z_]\w*", title):
-        raise ArgumentError(f"export_c: {title!r} is no name of C; pass name=")
+    title = check_c_name(path, name)
     plain = plain_network(executable)
     if plain is None:
-        raise TensorExprError(f"{path}: C can't run this network: it has open shapes, control flow, or calls of Python between kernels")
+        raise TensorExprError(f"{path}: C can't run this network: it has {_not_plain(executable)}")
     if len({plain.stretch.buffers[one.buffer].place for one in plain.results}) != len(plain.results):
         raise TensorExprError(f"{path}: the network returns one tensor twice, which a C program gets in one array; return it once")
     kernels = [] if executable.kernels is None else executable.kernels.objects(str(path))
@@ -70,6 +67,31 @@ def export_c(executable: Executable, file_name: str | os.PathLike[str], name: st
     header = path.with_suffix(".h")
     header.write_text(_header(plain, title))
     return str(header)
+
+
+def check_c_name(file_name: str | os.PathLike[str], name: str | None = None) -> str:
+    """What functions and header of a library for C programs are called: as the file is, or `name`.
+
+    Raises:
+        ArgumentError: for another ending than x.so and x.o, or a name that C has no place for.
+    """
+    path = Path(file_name)
+    title = path.stem if name is None else name
+    if path.suffix not in (".so", ".o"):
+        raise ArgumentError(f"a library for C programs is x.so, or an object x.o, not {path}: name one of these")
+    if not re.fullmatch(r"[A-Za-z_]\w*", title):
+        raise ArgumentError(f"{path}: {title!r} is no name of C, which functions get of it: another file, or name= of export_c, gives one")
+    return title
+
+
+def _not_plain(executable: Executable) -> str:
+    """Why one native function can't compute a network, and what to do about it."""
+    func = executable.functions.get("main")
+    infos = {param.name_hint: param.struct_info for param in (func.params if func is not None else ())}
+    if found := {name: info for name, info in infos.items() if any(as_int(one) is None for one in getattr(info, "extents", None) or ())}:
+        shown = ", ".join(f"{name}: {info}" for name, info in found.items())
+        return f"open shapes ({shown}); build it for known ones: --input-shapes, shape_dict="
+    return "control flow, or calls of Python between kernels; a package of export_library, compile's default, has both"
 
 
 def _run(words: Sequence[str], path: Path) -> None:

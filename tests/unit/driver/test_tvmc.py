@@ -102,6 +102,14 @@ def test_a_wrong_result_is_found(folder: Path, capsys: pytest.CaptureFixture[str
         (["compile", "net.relay", "--model-format", "magic"], 4, "no model format 'magic'; there are keras, onnx"),
         (["compile", "net.relay", "--input-shapes", "x:[9,9]"], 4, r"the text has x: Tensor\[\(3, 4\), float32\]"),
         (["compile", "in.npz"], 4, "the ending tells no format"),
+        (["compile", "."], 4, "is a folder, and a model is a file"),
+        (["compile", "net.relay", "-o", "."], 4, "is a folder, and a file is to be written"),
+        (["compile", "net.relay", "-f", "c"], 2, "a library for C programs is x.so, or an object x.o, not module.tar"),
+        (["compile", "net.relay", "-f", "c", "-o", "my-net.so"], 2, "'my-net' is no name of C"),
+        (["compile", "net.relay", "--tuning-records", "net.relay"], 4, "net.relay holds no records"),
+        (["run", "net.so", "--print-top", "-3"], 4, "--print-top -3: it is how many elements are shown"),
+        (["run", "net.so", "--profile", "--profile-options", "none/p.html"], 4, "there is no folder none"),
+        (["tune", "net.relay", "-o", "r.json", "--tasks", ","], 4, "--tasks ,: expected"),
         (["compile", "net.h5", "--model-format", "keras"], 4, "there is no such file"),
         (["compile", "net.relay", "--target", "llvm -mcpu=nope"], 4, "nope"),
         (["compile", "net.relay", "--tuning-records", "none.json"], 4, "none.json: there are no such tuning records"),
@@ -155,6 +163,18 @@ def test_inputs_that_do_not_fit(folder: Path) -> None:
         runner.make_inputs_dict({"x": [-1, 4]}, {"x": "float32"})
     np.save(folder / "one.npy", X)
     (folder / "cut.npz").write_bytes((folder / "in.npz").read_bytes()[:100])
+    with pytest.raises(tvmc.TVMCException, match=r"input 'a' .*\(\?,\); input 'b' .*\(2, \?\), so .*--input-shapes"):
+        runner.make_inputs_dict({"a": [-1], "b": [2, -1], "c": [3]}, dict.fromkeys("abc", "float32"))
+    for given, dtype, is_kept in (
+        ("float64", "float32", True), ("int64", "float16", True), ("int64", "bool", True), ("float32", "bfloat16", True),
+        ("float32", "int64", False), ("complex64", "float32", False), ("str", "float32", False),
+    ):  # fmt: skip
+        asked = {"x": np.ones(3, given)}, {"x": dtype}
+        if is_kept:
+            runner.make_inputs_dict({"x": [3]}, asked[1], asked[0])
+        else:
+            with pytest.raises(tvmc.TVMCException, match=f"input 'x' is of .*, which {dtype} can't hold"):
+                runner.make_inputs_dict({"x": [3]}, asked[1], asked[0])
     for name, reason in (("one.npy", "it holds one array without a name; np.savez"), ("cut.npz", "is not a zip file")):
         with pytest.raises(tvmc.TVMCException, match=f"{name} is no .npz file of inputs: .*{reason}"):
             tvmc.run(package, inputs=folder / name)
@@ -168,6 +188,23 @@ def test_inputs_that_do_not_fit(folder: Path) -> None:
         TVMCResult({"output_0": X}, None).get_output("output_1")
     with pytest.raises(tvmc.TVMCException, match="nothing was measured"):
         TVMCResult({}, None).format_times()
+
+
+def test_what_a_file_lacks_is_made_up_and_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.savez(folder / "x.npz", x=X)
+    assert main(["run", str(folder / "net.so"), "-i", str(folder / "x.npz")]) == 0
+    assert "x.npz lacks w: made up, --fill-mode random" in capsys.readouterr().err
+    assert main(["run", str(folder / "net.so")]) == 0 and not capsys.readouterr().err
+
+
+def test_files_that_cannot_be_written(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A full device is told by the file's name, and a device stays one."""
+    full = Path("/dev/full")
+    if not full.is_char_device():
+        pytest.skip("no device that is full")
+    assert main(["compile", str(folder / "net.relay"), "-o", str(full)]) == 2
+    assert capsys.readouterr().err == "error: /dev/full can't be written: No space left on device: /dev\n"
+    assert full.is_char_device()
 
 
 def test_made_up_inputs_may_be_what_a_network_refuses(tmp_path: Path) -> None:
@@ -298,8 +335,11 @@ def test_some_of_the_tasks(text: str, chosen: str, is_list: bool) -> None:
 def test_tasks_that_there_are_not() -> None:
     with pytest.raises(tvmc.TVMCException, match="there are 2 tasks"):
         autotuner.filter_tasks("ab", "7")
-    with pytest.raises(tvmc.TVMCException, match="expected"):
-        autotuner.filter_tasks("ab", "x")
+    for text in ("x", "1-0", ",", ""):
+        with pytest.raises(tvmc.TVMCException, match="expected"):
+            autotuner.filter_tasks("ab", text)
+    with pytest.raises(tvmc.TVMCException, match=r"nothing to tune: .*--input-shapes"):
+        autotuner.filter_tasks([], "list")
 
 
 def test_inputs_of_a_graph_and_the_largest_outputs(folder: Path) -> None:

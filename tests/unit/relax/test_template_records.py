@@ -114,7 +114,8 @@ def test_what_does_not_fit_is_said_and_left_out(caplog: pytest.LogCaptureFixture
     assert len(compiler._records(tmp_path / "autotvm.log")) == len(TASKS)
     x = relay.var("x", shape=(3, 5))
     other = TVMCModel(tvm.IRModule.from_expr(relay.Function((x,), relay.nn.dense(x, weight(2, 5)))))
-    with pytest.raises(TVMCException, match=r"autotvm.log: none of its 6 workloads is a kernel of this network, such as .*matmul"):
+    with pytest.raises(TVMCException, match=r"autotvm.log: of its 6 workloads none is a kernel of this network \(.*matmul"):
         tvmc.compile(other, TARGET, tuning_records=tmp_path / "autotvm.log", package_path=tmp_path / "other.so")
     (tmp_path / "other.log").write_bytes(b"\xff neither")
-    assert not compiler._records(tmp_path / "other.log")._records
+    with pytest.raises(TVMCException, match=r"other.log holds no records"):
+        compiler._records(tmp_path / "other.log")

@@ -30,7 +30,8 @@ def light(name: str) -> Model:
     # the shapes of fills: nothing else reads them once the weights are there
     used = {name for node in graph.node if node.op_type == "ConstantOfShape" for name in node.input}
     random = np.random.default_rng(0)
-    made = {name: _weight(random, shape, *_use(graph, name)) for name, shape in fills.items()}
+    readers = {name: (node, place) for node in reversed(graph.node) for place, name in reversed(list(enumerate(node.input)))}
+    made = {name: _weight(random, shape, *_use(readers, name)) for name, shape in fills.items()}
     kept = [node for node in graph.node if node.op_type != "ConstantOfShape"]
     initial = [one for one in graph.initializer if one.name not in used]
     weights = {one.name for one in graph.initializer} | made.keys()
@@ -43,13 +44,12 @@ def light(name: str) -> Model:
     return model
 
 
-def _use(graph: Any, name: str) -> tuple[str, int]:
+def _use(readers: Mapping[str, tuple[Any, int]], name: str) -> tuple[str, int]:
     """The operator that reads a weight, and as which of its inputs; a weight that is reshaped on its way is read by what follows."""
-    for node in graph.node:
-        if name in node.input:
-            place = list(node.input).index(name)
-            return _use(graph, node.output[0]) if node.op_type == "Unsqueeze" else (node.op_type, place)
-    return "", 0
+    node, place = readers.get(name, (None, 0))
+    if node is None:
+        return "", 0
+    return _use(readers, node.output[0]) if node.op_type == "Unsqueeze" else (node.op_type, place)
 
 
 def _weight(random: np.random.Generator, shape: Sequence[int], operator: str, place: int) -> Array:
