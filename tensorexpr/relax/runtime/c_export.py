@@ -7,6 +7,7 @@ What it consists of is that of `export_library`: objects of kernels and of the s
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import subprocess
@@ -143,9 +144,22 @@ def _header(plain: PlainNetwork, name: str) -> str:
         f"#ifndef {guard}", f"#define {guard}", "", "#include <stdint.h>", "", "#ifdef __cplusplus", 'extern "C" {', "#endif", "",
         f"#define {name.upper()}_INPUTS {len(inputs)}", f"#define {name.upper()}_OUTPUTS {len(outputs)}", "",
         "/* Run the network. Arrays are compact, and outputs at 64 bytes.", " * inputs:", *inputs, " * outputs:", *outputs,
-        " * Returns 0; -2 if there is no memory; another number if a kernel failed. Threads may call it at one time.", " */",
+        " * Returns 0; -2 if there is no memory; another number if a kernel failed. Threads may call it at one time.",
+        " *", *_example(plain, name), " */",
         f"int32_t {name}_run(const void *const *inputs, void *const *outputs);", "", "#ifdef __cplusplus", "}", "#endif", "", "#endif", "",
     ])  # fmt: skip
+
+
+def _example(plain: PlainNetwork, name: str) -> list[str]:
+    """A program that runs the network, as lines of a comment: a start for whoever reads the header."""
+    tensors = {f"in{n}": one for n, (_, _, one) in enumerate(plain.stretch.inputs)}
+    results = {f"out{n}": one for n, one in enumerate(plain.results)}
+    arrays = [f"{_type(one.dtype)} {key}[{max(1, math.prod(one.shape))}]" for key, one in {**tensors, **results}.items()]
+    return [
+        f" *   #include \"{name}.h\"", *(f" *   static _Alignas(64) {one};" for one in arrays), " *   int main(void) {",
+        f" *     const void *inputs[] = {{{', '.join(tensors) or 0}}};", f" *     void *outputs[] = {{{', '.join(results) or 0}}};",
+        f" *     return {name}_run(inputs, outputs);", " *   }", f" * cc main.c ./{name}.so -o main (of {name}.o with -fopenmp -lm)",
+    ]  # fmt: skip
 
 
 __all__: list[Any] = ["export_c"]

@@ -37,6 +37,7 @@ _FOR_THE_END, _MOST_FOR_THE_END = 12.0, 0.25  # seconds, and part of the budget,
 # Part of the budget that is for searching, however long the build by rules took: whoever waited for it wants more than that. And seconds
 # that aren't enough for a first program.
 _LEAST_SEARCH, _NO_SEARCH = 1 / 3, 0.2
+_APART = 1.3  # of a run: how much kernels timed one by one may add up to before it is said
 _PROFILE_PART = 0.02  # of the budget, for each of the profiles and comparisons
 
 
@@ -190,6 +191,9 @@ def _concluded(
     outcomes = [_outcome(made, one.kernels, one.task.workload_key, watch.counts) for one in found]
     tunable = {name for one in found for name in one.kernels}
     outcomes += [_outcome(made, (name,), "", {}) for name in made.before if name not in tunable]
+    alone = sum(one.before_s for one in outcomes)
+    if alone > _APART * made.untuned_s:
+        notes = (*notes, f"called and timed one by one kernels take {alone * 1e3:.3f} ms, more than the whole run, which calls them at once")
     return NetworkTuning(
         tuple(sorted(outcomes, key=lambda one: -one.before_s)), made.untuned_s, made.tuned_s, time.monotonic() - watch.began,
         budget_s, watch.trials, is_interrupted, log, best_log, made.tuned, notes,

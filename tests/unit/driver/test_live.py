@@ -22,6 +22,7 @@ from tensorexpr.driver.report.live import LivePage, _span
 from tensorexpr.errors import TuningError
 from tensorexpr.schedule.steps import Split
 from tensorexpr.schedule.trace import Trace
+from tests.effort import share_of
 from tests.unit.driver.test_report import TARGET, Checker, result
 
 
@@ -84,7 +85,7 @@ def test_a_port_that_is_taken_is_said(page: LivePage, tmp_path: Path, capsys: py
     assert "above 0" in capsys.readouterr().err
 
 
-@settings(deadline=None)
+@settings(max_examples=share_of(30), deadline=None)
 @given(st.lists(st.integers(1, 60), max_size=12))
 def test_a_log_is_read_once_however_its_lines_come(pieces: list[int]) -> None:
     """Whole lines count, wherever writing was when it was looked at."""

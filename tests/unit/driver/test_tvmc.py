@@ -19,7 +19,7 @@ import tensorexpr as tvm
 from tensorexpr import relay
 from tensorexpr.driver import tvmc
 from tensorexpr.driver.cli import main
-from tensorexpr.driver.tvmc import autotuner, compiler, runner, verifier
+from tensorexpr.driver.tvmc import autotuner, compiler, quantizer, runner, verifier
 from tensorexpr.driver.tvmc.model import TVMCModel, TVMCPackage, TVMCResult
 from tensorexpr.driver.tvmc.quantizer import samples_of
 from tensorexpr.driver.tvmc.result_utils import get_top_results
@@ -501,8 +501,9 @@ def test_one_table_shows_all_tasks_while_trials_tune_them(is_terminal: bool, mon
         assert [" ".join(line.split()[2:]) for line in before][-1] == "3 of 6 tried 2 of 3 kernels: 11.000 ms conv2d_relu"
 
 
-def test_a_model_is_quantised(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_model_is_quantised(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """By the command, with what it costs; what comes out is a model as any other."""
+    monkeypatch.setattr(quantizer, "_SECONDS", 0.02)
     rng = np.random.default_rng(0)
     mod = relay.parse(TEXT)
     TVMCModel(mod, {"w": tvm.nd.array(W)}).save(tmp_path / "net.tar")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -108,3 +109,7 @@ def test_a_c_program_runs_a_network(tmp_path: Path, kind: str, expected: list[An
     subprocess.run(words, cwd=tmp_path, check=True, capture_output=True, timeout=100)
     done = subprocess.run(["./main"], cwd=tmp_path, input=X.tobytes() + S.tobytes(), capture_output=True, timeout=100, check=True)
     assert done.stdout == b"".join(one.tobytes() for one in expected)
+    example = re.findall(r"^ \*   (?!\[)(.*)$", Path(header).read_text(), re.MULTILINE)
+    (tmp_path / "main.c").write_text("\n".join(example))
+    subprocess.run(words, cwd=tmp_path, check=True, capture_output=True, timeout=100)
+    subprocess.run(["./main"], cwd=tmp_path, check=True, timeout=100)

@@ -7,7 +7,9 @@ import pytest
 
 import tensorexpr as tvm
 from tensorexpr import relay
+from tensorexpr.relax.evaluator import Evaluator
 from tensorexpr.relay.backend import Executor, Runtime, name_transforms
+from tensorexpr.relay.to_graph import to_graph
 from tensorexpr.runtime.name_transforms import sanitize_name
 
 
@@ -35,7 +37,8 @@ def test_kernels_are_functions_in_their_places() -> None:
     alone = relay.transform.FuseOps(0)(mod)
     assert [len(relay.analysis.list_op_freqs(one)) for one in _functions(alone)] == [1] * 5
     x, w = (np.linspace(-1, 1, n, dtype="float32").reshape(shape) for n, shape in ((32, (1, 2, 4, 4)), (36, (2, 2, 3, 3))))
-    results = [relay.create_executor("debug", mod=one).evaluate()(x, w).numpy() for one in (mod, fused, alone)]
+    results = [Evaluator(to_graph(mod))("main", x, w)]
+    results += [relay.create_executor("debug", mod=one).evaluate()(x, w).numpy() for one in (fused, alone)]
     np.testing.assert_allclose(results[1], results[0], 1e-6)
     np.testing.assert_allclose(results[2], results[0], 1e-6)
     again = max(_functions(relay.transform.FuseOps(2)(fused)), key=lambda one: len(relay.analysis.list_op_freqs(one)))

@@ -83,17 +83,17 @@ def test_concatenations_of_few_arguments(most: int, count: int) -> None:
 
 @pytest.mark.parametrize("auto_pad", [False, True])
 def test_sizes_of_an_axis(auto_pad: bool) -> None:
-    x, w = relay.var("x", shape=(4, 3)), relay.var("w", shape=(5, 3))
-    mod = tvm.IRModule.from_expr(relay.Function((x, w), relay.Tuple([relay.nn.relu(relay.nn.dense(x, w)), x + relay.const(1.0)])))
+    x, w = relay.var("x", shape=(4, 3)), relay.var("w", shape=(3,))
+    mod = tvm.IRModule.from_expr(relay.Function((x, w), relay.Tuple([relay.nn.relu(x - w), x + relay.const(1.0)])))
     made = transform.FlexibleShapeDispatch(buckets=[4, 2], auto_pad=auto_pad)(mod)
     assert {var.name_hint for var in made.get_global_vars()} == {"main", "main_2", "main_4", "main_any"}
     rng = np.random.default_rng(0)
-    weights = rng.standard_normal((5, 3)).astype("float32")
+    weights = rng.standard_normal(3).astype("float32")
     machine = tvm.runtime.vm.VirtualMachine(relay.vm.compile(made, "llvm"), tvm.cpu())
     for rows in (1, 2, 3, 4, 6):
         data = rng.standard_normal((rows, 3)).astype("float32")
         first, second = machine.invoke("main", data, weights)
-        np.testing.assert_allclose(first.numpy(), np.maximum(data @ weights.T, 0), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(first.numpy(), np.maximum(data - weights, 0))
         np.testing.assert_allclose(second.numpy(), data + 1)
 
 

@@ -13,6 +13,7 @@ from tensorexpr.contrib import graph_executor
 from tensorexpr.errors import DeclarationError
 from tensorexpr.relax.evaluator import Evaluator
 from tensorexpr.relay import testing
+from tensorexpr.relay.build_module import bound_graph
 from tensorexpr.relay.to_graph import to_graph
 
 # Numbers in the weights and statistics, by the papers' tables: those that TVM's networks of these names have, too, but densenet's.
@@ -208,12 +209,12 @@ def _convolutions() -> tuple[relay.Function, dict[str, Any]]:
 def test_quantised_by_relays_configuration(mode: str) -> None:
     func, params = _convolutions()
     x = np.random.default_rng(1).uniform(0, 1, (1, 4, 6, 6)).astype("float32")
-    run = {"plain": relay.create_executor("graph", tvm.IRModule.from_expr(func), params=params).evaluate()(x).numpy()}
+    run = {"plain": Evaluator(bound_graph(tvm.IRModule.from_expr(func), params))("main", x)}
     for name, skipped in (("all", []), ("one", [0])):
         with relay.quantize.qconfig(calibrate_mode=mode, global_scale=16.0, skip_conv_layers=skipped):
             made = relay.quantize.quantize(tvm.IRModule.from_expr(func), params, [{"x": x.astype("float64")}])  # rounded, as inputs are
         assert str(made).count("relax.quantize") == 2 - len(skipped)
-        run[name] = relay.create_executor("graph", made).evaluate()(x).numpy()
+        run[name] = Evaluator(bound_graph(made, None))("main", x)
     spread = np.abs(run["plain"]).max()
     assert 0 < np.abs(run["one"] - run["plain"]).max() < 0.05 * spread
     assert np.abs(run["all"] - run["plain"]).max() < 0.2 * spread

@@ -99,7 +99,7 @@ def network(made: Steps, results: int) -> Any:
     return tvm.IRModule.from_expr(relay.Function((x,), kept[0] if len(kept) == 1 else relay.Tuple(kept)))
 
 
-@settings(max_examples=share_of(25), deadline=None)
+@settings(max_examples=share_of(12), deadline=None)
 @given(steps, st.sets(st.sampled_from([*UNARY, *BINARY])), st.sets(st.sampled_from([*UNARY, *BINARY])), st.integers(1, 3), st.booleans())
 # A tanh behind an external call; and a value between two of one target that another one needs.
 @example([("exp", 0, 0), ("tanh", 2, 0)], {"exp", "sigmoid"}, set(), 1, True)
