@@ -12,8 +12,9 @@ import numpy as np
 
 from ...dataclass import dataclass
 from ...relax.build import build
-from ...relax.expr import Constant, Function
+from ...relax.expr import Constant
 from ...relax.quantization import METHODS, Quantization, quantize
+from ...relax.runtime.executable import Executable
 from ...relax.runtime.machine import VirtualMachine
 from ...relax.tuning.timing import timed_in_turn
 from ...relax.visitor import walk
@@ -21,7 +22,6 @@ from ...relay.build_module import bound_graph
 from ...relay.graph_executor import GraphModule, input_info
 from ...runtime.ndarray import array
 from ...target import TargetLike
-from ...tir.function import IRModule
 from .compiler import add_model_args
 from .model import TVMCException, TVMCModel, check_folder
 from .runner import Inputs, extents_shown, make_inputs_dict, read_inputs
@@ -170,7 +170,7 @@ def _accuracy(machines: Sequence[Any], samples: Sequence[Mapping[str, Any]]) -> 
 def _compared(exact: Any, found: Any) -> tuple[float, float, float, int, float, int]:
     """Largest difference, their sum, the largest number, how many; rows whose largest element is the same, and rows."""
     a, b = exact.astype("float64"), found.astype("float64")
-    apart = np.abs(a - b)
+    apart = np.array(np.abs(a - b))  # a number, too, is an array to write to
     # NaN on one side only is as wrong as can be.
     apart[np.isnan(a) & np.isnan(b)] = 0.0
     apart[np.isnan(a) != np.isnan(b)] = np.inf
@@ -230,15 +230,14 @@ def quantize_model(
     quantised = TVMCModel(made.module, {})
     return QuantizationReport(
         quantised, made, tuple(accuracy), (len(checked), other is not None), (seconds[0], seconds[1]),
-        (_size(graph), _size(made.module)), warning,
+        (_size(floats), _size(integers)), warning,
     )  # fmt: skip
 
 
-def _size(mod: IRModule) -> int:
-    """The bytes of a graph's constants, each of equal ones once."""
-    kept = {id(node.data): node.view().nbytes for func in mod.functions.values() if isinstance(func, Function)
-            for node in walk(func.body) if isinstance(node, Constant)}  # fmt: skip
-    return sum(kept.values())
+def _size(built: Executable) -> int:
+    """The bytes of a network's constants as it was built, each of equal ones once."""
+    nodes = [node for func in built.functions.values() for node in walk(func.body) if isinstance(node, Constant)]
+    return sum({id(node.data): node.view().nbytes for node in nodes}.values())
 
 
 def add_quantize_parser(subparsers: Any) -> argparse.ArgumentParser:

@@ -193,7 +193,7 @@ def _concluded(
     outcomes += [_outcome(made, (name,), "", {}) for name in made.before if name not in tunable]
     alone = sum(one.before_s for one in outcomes)
     if alone > _APART * made.untuned_s:
-        notes = (*notes, f"called and timed one by one kernels take {alone * 1e3:.3f} ms, more than the whole run, which calls them at once")
+        notes = (*notes, f"called and timed one by one kernels take {alone * 1e3:.3f} ms, more than a run, which calls them at once")
     return NetworkTuning(
         tuple(sorted(outcomes, key=lambda one: -one.before_s)), made.untuned_s, made.tuned_s, time.monotonic() - watch.began,
         budget_s, watch.trials, is_interrupted, log, best_log, made.tuned, notes,

@@ -520,6 +520,11 @@ def test_a_model_is_quantised(folder: Path, tmp_path: Path, capsys: pytest.Captu
     assert "note: ranges come of made up inputs" in capsys.readouterr().out
 
 
+def test_numbers_and_what_is_not_finite_are_compared() -> None:
+    for exact, found, largest in ((3.0, 2.0, 1.0), (np.nan, np.nan, 0.0), (np.nan, 1.0, np.inf)):
+        assert quantizer._compared(np.array(exact), np.array(found))[0] == largest
+
+
 def test_inputs_for_calibration() -> None:
     shapes, dtypes = {"x": (2, 3), "n": ()}, {"x": "float32", "n": "int64"}
     x = np.arange(12.0).reshape(4, 3)
