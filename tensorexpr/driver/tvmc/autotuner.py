@@ -154,8 +154,8 @@ def schedule_tasks(
     callbacks = [table, *([LogEstimatedLatency("total_latency.tsv")] if log_estimated_latency else [])]
     tuning_options.measure_callbacks = (*tuning_options.measure_callbacks, table.watch)
     scheduler = auto_scheduler.TaskScheduler(taken, weights, load_log_file=prior_records, callbacks=callbacks)
-    if (there := sum(table.watch.counts.values())) >= tuning_options.num_measure_trials:
-        print(f"{prior_records} has {there} programs of these kernels: --trials above that goes on")
+    if (measured := sum(table.watch.counts.values())) >= tuning_options.num_measure_trials:
+        print(f"{prior_records} has {measured} programs of these kernels: --trials above that goes on")
     try:
         scheduler.tune(tuning_options, search_policy=list(policies.values()))
     finally:

@@ -212,6 +212,7 @@ def verify(
     if per_kernel:
         machine.set_instrument(watch)
     module = GraphModule(machine)
+    make_inputs_dict(*module.get_input_info(), given)  # a package may be of another model
     with telling_made_up(shapes, named, fill_mode):
         module.run(**given)
     found = [module.get_output(n) for n in range(module.get_num_outputs())]

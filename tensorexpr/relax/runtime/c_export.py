@@ -92,7 +92,7 @@ def _not_plain(executable: Executable) -> str:
     if found := {name: info for name, info in infos.items() if any(as_int(one) is None for one in getattr(info, "extents", None) or ())}:
         shown = ", ".join(f"{name}: {info}" for name, info in found.items())
         return f"open shapes ({shown}); build it for known ones: --input-shapes, shape_dict="
-    return "control flow, or calls of Python between kernels; a package of export_library, compile's default, has both"
+    return "control flow, calls of Python between kernels, or results that are inputs; export_library, compile without -f c, writes these"
 
 
 def _run(words: Sequence[str], path: Path) -> None:
@@ -154,7 +154,8 @@ def _example(plain: PlainNetwork, name: str) -> list[str]:
     """A program that runs the network, as lines of a comment: a start for whoever reads the header."""
     tensors = {f"in{n}": one for n, (_, _, one) in enumerate(plain.stretch.inputs)}
     results = {f"out{n}": one for n, one in enumerate(plain.results)}
-    arrays = [f"{_type(one.dtype)} {key}[{max(1, math.prod(one.shape))}]" for key, one in {**tensors, **results}.items()]
+    kinds = {key: _type(one.dtype).replace("void", "uint8_t") for key, one in {**tensors, **results}.items()}
+    arrays = [f"{kinds[key]} {key}[{max(1, math.prod(one.shape))}]" for key, one in {**tensors, **results}.items()]
     return [
         f" *   #include \"{name}.h\"", *(f" *   static _Alignas(64) {one};" for one in arrays), " *   int main(void) {",
         f" *     const void *inputs[] = {{{', '.join(tensors) or 0}}};", f" *     void *outputs[] = {{{', '.join(results) or 0}}};",

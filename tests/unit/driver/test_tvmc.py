@@ -235,6 +235,12 @@ def test_a_package_of_another_machine(folder: Path) -> None:
         tvmc.run(package)
 
 
+def test_a_package_of_another_model(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "other.relay").write_text(TEXT.replace("(3, 4)", "(1, 4)"))
+    assert main(["verify", str(folder / "other.relay"), "--package", str(folder / "net.so")]) == 4
+    assert capsys.readouterr().err == "error: input 'x' has shape (1, 4); the network has x: (3, 4) float32, w: (2, 4) float32\n"
+
+
 def test_what_is_rounded_may_be_a_step_off() -> None:
     """A value beside a half is rounded to either side; that is no wrong result, and two steps are one."""
     whole = np.array([1, 2, 3], "int8")
