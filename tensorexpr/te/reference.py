@@ -37,13 +37,14 @@ _USUAL_EXTENT = 64  # of a range that only the data says
 Inputs = Mapping[Any, Array]  # of placeholder tensors and scalar variables; Any since keys of a Mapping are invariant
 
 
-def evaluate(outputs: Sequence[Tensor], inputs: Inputs) -> list[Array]:
+def evaluate(outputs: Sequence[Tensor], inputs: Inputs, max_iterations: int | None = None) -> list[Array]:
     """The values of `outputs`.
 
     Args:
         outputs: tensors, computed ones or placeholders.
         inputs: an array for every placeholder that is read; a number for every scalar variable. Symbolic extents are
             taken from the arrays' shapes.
+        max_iterations: of the loops of each extern, which are interpreted; None for as many as there are.
 
     Returns:
         An array of the declared shape and dtype for each output.
@@ -51,8 +52,9 @@ def evaluate(outputs: Sequence[Tensor], inputs: Inputs) -> list[Array]:
     Raises:
         ArgumentError: if an input is missing or doesn't fit its placeholder.
         DeclarationError: if a definition reads out of bounds.
+        IterationLimitError: if `max_iterations` don't do.
     """
-    run = _Evaluation(dict(inputs), _bind(outputs, inputs))
+    run = _Evaluation(dict(inputs), _bind(outputs, inputs), max_iterations=max_iterations)
     ops = post_dfs_order([tensor.op for tensor in outputs])
     refuse_reads_outside(ops)
     stepwise = check_states_bound(ops, [tensor.op for tensor in outputs])
@@ -116,6 +118,7 @@ class _Evaluation:
     env: dict[Var, int]
     plans: dict[ComputeOp, _Plan] = field(default_factory=dict)
     starts: dict[Operation, int] = field(default_factory=dict)  # the first row that anyone asks for, where that isn't 0
+    max_iterations: int | None = None
 
     def shape(self, tensor: Tensor) -> tuple[int, ...]:
         """The extents of a tensor as numbers."""
@@ -191,7 +194,8 @@ class _Evaluation:
         missing = [var.name for var in scalar_symbols(op) if var not in self.env]
         if missing:
             raise DeclarationError(f"the variable {missing[0]} has no value; give it one among the inputs")
-        interpret(extern_function(op), [*read, *made, *(self.env[var] for var in scalar_symbols(op))])
+        numbers = [self.env[var] for var in scalar_symbols(op)]
+        interpret(extern_function(op), [*read, *made, *numbers], max_iterations=self.max_iterations)
         for output, array in zip(outputs, made, strict=True):
             self.arrays[output] = array
 

@@ -235,6 +235,16 @@ def test_a_package_of_another_machine(folder: Path) -> None:
         tvmc.run(package)
 
 
+def test_kernels_with_many_steps_of_their_own_are_not_interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A network of bytes with 64 steps of an LSTM was interpreted for minutes."""
+    x = relay.var("x", shape=(2, 5))
+    model = TVMCModel(tvm.IRModule.from_expr(relay.Function((x,), relay.sort(x))), {})
+    assert all(not row.reason and row.is_equal for row in tvmc.verify(model, per_kernel=True).rows)
+    monkeypatch.setattr(verifier, "_STEPS", 1)
+    first, output = tvmc.verify(model, per_kernel=True).rows
+    assert "its loops have more than 1 steps to interpret" in first.reason and output.is_equal and not output.reason
+
+
 def test_a_package_of_another_model(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "other.relay").write_text(TEXT.replace("(3, 4)", "(1, 4)"))
     assert main(["verify", str(folder / "other.relay"), "--package", str(folder / "net.so")]) == 4
