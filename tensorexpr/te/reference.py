@@ -37,14 +37,14 @@ _USUAL_EXTENT = 64  # of a range that only the data says
 Inputs = Mapping[Any, Array]  # of placeholder tensors and scalar variables; Any since keys of a Mapping are invariant
 
 
-def evaluate(outputs: Sequence[Tensor], inputs: Inputs, max_iterations: int | None = None) -> list[Array]:
+def evaluate(outputs: Sequence[Tensor], inputs: Inputs, extern_seconds: float | None = None) -> list[Array]:
     """The values of `outputs`.
 
     Args:
         outputs: tensors, computed ones or placeholders.
         inputs: an array for every placeholder that is read; a number for every scalar variable. Symbolic extents are
             taken from the arrays' shapes.
-        max_iterations: of the loops of each extern, which are interpreted; None for as many as there are.
+        extern_seconds: that the loops of an extern, which are interpreted, may take; None for as many as they take.
 
     Returns:
         An array of the declared shape and dtype for each output.
@@ -52,9 +52,9 @@ def evaluate(outputs: Sequence[Tensor], inputs: Inputs, max_iterations: int | No
     Raises:
         ArgumentError: if an input is missing or doesn't fit its placeholder.
         DeclarationError: if a definition reads out of bounds.
-        IterationLimitError: if `max_iterations` don't do.
+        IterationLimitError: if these don't do.
     """
-    run = _Evaluation(dict(inputs), _bind(outputs, inputs), max_iterations=max_iterations)
+    run = _Evaluation(dict(inputs), _bind(outputs, inputs), extern_seconds=extern_seconds)
     ops = post_dfs_order([tensor.op for tensor in outputs])
     refuse_reads_outside(ops)
     stepwise = check_states_bound(ops, [tensor.op for tensor in outputs])
@@ -118,7 +118,7 @@ class _Evaluation:
     env: dict[Var, int]
     plans: dict[ComputeOp, _Plan] = field(default_factory=dict)
     starts: dict[Operation, int] = field(default_factory=dict)  # the first row that anyone asks for, where that isn't 0
-    max_iterations: int | None = None
+    extern_seconds: float | None = None
 
     def shape(self, tensor: Tensor) -> tuple[int, ...]:
         """The extents of a tensor as numbers."""
@@ -195,7 +195,7 @@ class _Evaluation:
         if missing:
             raise DeclarationError(f"the variable {missing[0]} has no value; give it one among the inputs")
         numbers = [self.env[var] for var in scalar_symbols(op)]
-        interpret(extern_function(op), [*read, *made, *numbers], max_iterations=self.max_iterations)
+        interpret(extern_function(op), [*read, *made, *numbers], seconds=self.extern_seconds)
         for output, array in zip(outputs, made, strict=True):
             self.arrays[output] = array
 

@@ -33,6 +33,7 @@ def interpret(
     parallel_order: ParallelOrder = "forward",
     externs: Mapping[str, Callable[..., Any]] | None = None,
     max_iterations: int | None = None,
+    seconds: float | None = None,
 ) -> Any:
     """Run `func` in place on `args`; the number that it returns, or None.
 
@@ -42,9 +43,10 @@ def interpret(
         parallel_order: in which order the iterations of parallel loops run; "shuffled" is the same in every run.
         externs: Python functions that stand in for C functions, by name.
         max_iterations: of all loops together; None for as many as it takes.
+        seconds: that it may take; None for as many as it takes.
 
     Raises:
-        IterationLimitError: at the loop that would exceed `max_iterations`.
+        IterationLimitError: at the loop that would exceed `max_iterations`, or begins behind `seconds`.
         InterpreterError: for arguments that do not fit and for everything that compiled code must not do.
     """
     if not isinstance(func, PrimFunc):
@@ -53,9 +55,9 @@ def interpret(
     returned = returned_dtype(func)
     if returned is not None:
         result = np.zeros(1, to_numpy(returned))
-        interpret(with_result(func, returned), [*args, result], parallel_order, externs, max_iterations)
+        interpret(with_result(func, returned), [*args, result], parallel_order, externs, max_iterations, seconds)
         return result[0].item()
-    machine = Machine(BUILDERS, STATEMENTS, parallel_order, externs or {}, max_iterations)
+    machine = Machine(BUILDERS, STATEMENTS, parallel_order, externs or {}, max_iterations, seconds)
     limit = sys.getrecursionlimit()
     # Raised, never lowered: the program around may be deeper already.
     sys.setrecursionlimit(max(limit, _DEEPEST))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from time import monotonic
 from typing import Any, Literal
 
 import numpy as np
@@ -34,6 +35,7 @@ class Machine:
         parallel_order: ParallelOrder,
         externs: Mapping[str, Callable[..., Any]],
         max_iterations: int | None = None,
+        seconds: float | None = None,
     ) -> None:
         if parallel_order not in _ORDERS:
             raise InterpreterError(f"no parallel_order {parallel_order!r}; one of {', '.join(_ORDERS)}")
@@ -47,6 +49,7 @@ class Machine:
         self.kernel: Any = None  # the kernel whose body is being made, see `kernels`
         self.max_iterations = max_iterations
         self._left = float("inf") if max_iterations is None else max_iterations
+        self._seconds, self._end = seconds, None if seconds is None else monotonic() + seconds
         self.order = _ORDERS[parallel_order]
         self.linear: dict[PrimExpr, Linear] = {}  # what the closures of integers compute, where that is linear
         self._slots: dict[Var, int] = {}
@@ -101,6 +104,8 @@ class Machine:
         self._left -= iterations
         if self._left < 0:
             raise IterationLimitError(f"loop {loop}: more than {self.max_iterations} iterations in all")
+        if self._end is not None and monotonic() > self._end:
+            raise IterationLimitError(f"loop {loop}: more than {self._seconds:g} s in all")
 
     def unwritten(self, storage: Storage, at: int) -> None:
         """An element is read that nobody wrote: an error, unless another thread may still write it, which then is a race."""
