@@ -71,4 +71,9 @@ __all__ = [
     "type",
 ]
 
-__getattr__, __dir__ = later(__name__, {}, submodules="instrument transform")
+_RELAY = {
+    "tensorexpr.relay.references": "RelayRefType=RefType TypeRelation",
+    "tensorexpr.relay.adt": "Constructor GlobalTypeVar TypeCall TypeData TypeKind TypeVar",
+    "tensorexpr.relay.ty": "IncompleteType TensorType",
+}
+__getattr__, __dir__ = later(__name__, _RELAY, submodules="instrument transform")

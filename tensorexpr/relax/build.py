@@ -15,6 +15,7 @@ from .build_progress import Progress, Watch
 from .expr import Function
 from .kernel_cache import built_kernels
 from .kernels import Packing
+from .runtime.constants import with_shared_constants
 from .runtime.executable import Executable
 from .transform.bind import BindParams
 from .transform.pipeline import LAST_GRAPH_PHASE, PHASES, get_pipeline, run_phases
@@ -94,7 +95,7 @@ def _executable(graphs: IRModule, target: Target, progress: Progress) -> Executa
         graphs = packing.placed(graphs)
         packing.fill()
         give_back_memory()  # of weights in layouts that are gone
-    graphs = run_phases(graphs, LAST_GRAPH_PHASE + 1, max(PHASES))
+    graphs = with_shared_constants(run_phases(graphs, LAST_GRAPH_PHASE + 1, max(PHASES)))
     if built is None:
         return Executable(graphs, None, target, {})
     return Executable(graphs, built.module, target, dict(built.origins), built.layouts)
@@ -120,7 +121,7 @@ def _as_given(graphs: IRModule, target: Target, upto: int | None) -> Executable 
     if upto is not None:
         return _with_functions(graphs, functions)
     kernels = build_functions(IRModule(functions), target=target) if functions else None  # type: ignore[arg-type]
-    return Executable(graphs, kernels, target, origins)
+    return Executable(with_shared_constants(graphs), kernels, target, origins)
 
 
 def _with_functions(graphs: IRModule, functions: Mapping[str, PrimFunc]) -> IRModule:

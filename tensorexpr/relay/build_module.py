@@ -26,6 +26,7 @@ from .backend.executor_factory import ExecutorFactoryModule
 from .constants import with_known_shapes
 from .expr import Constant, Function, as_expr, bind, const
 from .external import graph_with_external
+from .strategies import has_strategies, with_strategies
 from .to_graph import reachable, to_graph
 from .ty import type_of
 from .values import result
@@ -91,8 +92,9 @@ def _bound(mod: Any, params: Mapping[str, Any] | None) -> IRModule:
     for var, func in whole.functions_items():
         if isinstance(func, Function):
             whole.update_func(var, with_dilation(with_known_shapes(func)))
-    # Layouts that programs ask for; those of a build are chosen behind it.
-    return AlterOpLayout()(whole) if PassContext.current().enables("AlterOpLayout", 3) and has_rules() else whole
+    # Layouts and implementations that programs ask for; those of a build are chosen behind it.
+    whole = AlterOpLayout()(whole) if PassContext.current().enables("AlterOpLayout", 3) and has_rules() else whole
+    return with_strategies(whole, Target.target_or_current(None)) if has_strategies() else whole
 
 
 def _chosen(target: Any, target_host: Any) -> Target:
@@ -137,7 +139,8 @@ def build(
         if isinstance(given, str):
             kind(given)  # an unknown name is an error
     chosen = _chosen(target, target_host)
-    graph = graph_with_external(_bound(ir_mod, params))
+    with chosen:  # which strategies of operators ask for
+        graph = graph_with_external(_bound(ir_mod, params))
     if "main" not in graph:
         raise DeclarationError(
             'a network is a function "main"; the module has ' + (", ".join(v.name_hint for v in graph.get_global_vars()) or "none")
@@ -213,7 +216,10 @@ class Interpreter:
             whole.update_func("main", Function((), bind(as_expr(chosen), binds or {})))  # type: ignore[arg-type]
         # The library of lists has two dozen functions, and a program calls a few of them.
         whole = reachable(whole, [name])
-        machine = VirtualMachine(build_graph(graph_with_external(_bound(whole, self.params)), _chosen(self.target, None)), self.device)
+        chosen = _chosen(self.target, None)
+        with chosen:
+            built = graph_with_external(_bound(whole, self.params))
+        machine = VirtualMachine(build_graph(built, chosen), self.device)
         if is_function:
             return self._caller(machine, name)
         with deep_recursion:  # lists are as deep as they are long

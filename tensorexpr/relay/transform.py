@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..later import later
+from ..later import later, stand_for
 from ..lower.context import PassContext as PassContext
 from ..lower.instruments import PassInstrument as PassInstrument
 from ..lower.passes import ModulePass, deep_recursion
@@ -53,6 +53,7 @@ from .ty import type_of
 from .unused import acts, inlined, without_dead_values
 from .visitor import ExprMutator, SameTypes, free_vars, has_effects, substitute
 
+stand_for(__name__, "transform=.transform")
 __getattr__, __dir__ = later(__name__, {".flexible_shape": "ChangeBatch FlexibleShapeDispatch"})
 Rewrite = Callable[[Any], Any]
 function_pass = pass_decorator("transform_function", lambda transform, called: transform, Function)

@@ -136,6 +136,8 @@ class Network:
             if "device" in described:
                 kind = str(described["target"].get("kind")) if isinstance(described["target"], dict) else "a device"
                 raise TensorExprError(f"{name} holds a network for {kind}, which the virtual machine runs: runtime.load_module")
+            if described.get("late"):
+                raise TensorExprError(f"{name} lacks weights that are kept apart: runtime.load_module, then load_late_bound_consts")
             if plain is None:
                 raise TensorExprError(f"{name} has open shapes or control flow, so the virtual machine runs it: runtime.load_module")
             _check_cpu(name, str(plain["arch"]), list(plain["features"]))

@@ -12,24 +12,24 @@ from ...arith.index_map import IndexMap
 from ...errors import ArgumentError, MissingFunctionError, TargetError
 from ...runtime.module import Module
 from ...runtime.ndarray import NDArray
-from ...target import Target
+from ...target import Target, TargetLike
 from ...target.kinds import DEVICE_KINDS
 from ...tir.function import IRModule, PrimFunc
 from ..expr import Call, Constant, Function, SeqExpr
 from ..external import EXTERNAL
 from ..visitor import walk
-from .constants import with_shared_constants
 from .explain import explained, host_line, memory_lines, schedule_of
 from .host import is_host, is_view
+from .late import LATE, LateConstants
 from .native import NativePlans
 from .stretch import Stretch, stretches
 
 
-class Executable:
+class Executable(LateConstants):
     """A built module of graphs.
 
     Args:
-        mod: its functions after all passes.
+        mod: its functions after all passes; or an executable, which is then another name of what that holds.
         kernels: the tensor functions in machine code; None if there are none.
         target: what they are for.
         origins: where the schedule of each tensor function comes from.
@@ -38,16 +38,20 @@ class Executable:
 
     def __init__(
         self,
-        mod: IRModule,
-        kernels: Module | None,
-        target: Target,
-        origins: dict[str, str],
+        mod: IRModule | Executable,
+        kernels: Module | None = None,
+        target: TargetLike = None,
+        origins: dict[str, str] | None = None,
         layouts: Mapping[str, Mapping[int, IndexMap]] | None = None,
     ) -> None:
-        self.ir_mod = with_shared_constants(mod)
+        if isinstance(mod, Executable):
+            vars(self).update(vars(mod))
+            return
+        super().__init__()
+        self.ir_mod = mod
         self.kernels = kernels
-        self.target = target
-        self.origins = origins
+        self.target = Target.target_or_current(target)
+        self.origins = origins or {}
         self.layouts = dict(layouts or {})
         self.library: Callable[[str], int] | None = None  # addresses of symbols, where the code is loaded already
         self._native: NativePlans | None = None
@@ -240,13 +244,16 @@ class Executable:
         return made
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
-        """What makes machines for devices, as programs ask a library of `relay.build` for it: `lib["default"](dev)`.
+        """What makes machines for devices, as programs ask a library of `relay.build` for it: `lib["default"](dev)`; what sets constants.
 
         Raises:
             MissingFunctionError: for another name.
         """
         from .machine import VirtualMachine
 
+        if name in LATE:
+            found: Callable[..., Any] = getattr(self, name)
+            return found
         if name not in ("default", "vm_load_executable"):
             raise MissingFunctionError(f'no {name!r} in a network; lib["default"](device) makes what runs it')
         return lambda *devices: VirtualMachine(self, list(devices) or None)

@@ -28,7 +28,7 @@ from ...errors import ArgumentError, RecordError, TargetError, TensorExprError
 from ...runtime import device_export, engine, export, sidecar
 from ...runtime.code import LibraryCode
 from ...runtime.module import Module
-from ...runtime.ndarray import NDArray, wrapped
+from ...runtime.ndarray import NDArray, empty, wrapped
 from ...runtime.network import FORMAT, tail, write_end
 from ...target import Target
 from ...target.kinds import DEVICE_KINDS
@@ -49,11 +49,16 @@ _PAGE = 4096
 
 
 class Constants:
-    """Arrays by number."""
+    """Arrays by number.
 
-    def __init__(self) -> None:
+    Args:
+        apart: those that aren't written, by their names.
+    """
+
+    def __init__(self, apart: Mapping[str, NDArray] | None = None) -> None:
         self.arrays: list[NDArray] = []
-        self.places: list[int] = []
+        self.places: list[int | None] = []  # None of those that aren't written
+        self.apart = {id(one): name for name, one in (apart or {}).items()}
         self.size = 0
         self._numbers: dict[int, int] = {}
 
@@ -69,14 +74,21 @@ class Constants:
         found = self._numbers.setdefault(id(data), len(self.arrays))
         if found == len(self.arrays):
             self.arrays.append(data)
-            self.places.append(self.size)
-            self.size += -(-data._array.nbytes // ALIGNMENT) * ALIGNMENT
+            is_apart = id(data) in self.apart
+            self.places.append(None if is_apart else self.size)
+            self.size += 0 if is_apart else -(-data._array.nbytes // ALIGNMENT) * ALIGNMENT
         return found
+
+    def late(self) -> dict[str, int]:
+        """The numbers of arrays that aren't written by their names."""
+        return {self.apart[id(one)]: n for n, one in enumerate(self.arrays) if self.places[n] is None}
 
     def write(self, file: Any) -> None:
         """Write the arrays one after the other."""
         start = file.tell()
         for array, place in zip(self.arrays, self.places, strict=True):
+            if place is None:
+                continue
             file.write(b"\0" * (start + place - file.tell()))
             file.write(bytes_of(array))
         file.write(b"\0" * (start + self.size - file.tell()))
@@ -100,7 +112,7 @@ def export_executable(executable: Executable, file_name: str, fcompile: Callable
     signatures = {name: signature for one in modules for name, signature in one.signatures.items()}
     kernels = [code for one in modules for code in one.objects(file_name)]
     stretches = executable.all_stretches()
-    constants = Constants()
+    constants = Constants(executable.late)
     described = {
         **_described(executable, constants),
         "kernels": sidecar.signatures_to_json(signatures),
@@ -126,6 +138,7 @@ def _described(executable: Executable, constants: Constants) -> dict[str, Any]:
         "origins": executable.origins,
         "graph": functions,
         "constants": [[place, list(one.shape), one.dtype] for one, place in zip(constants.arrays, constants.places, strict=True)],
+        "late": constants.late(),
     }
 
 
@@ -138,7 +151,7 @@ def _write_with_text(executable: Executable, file_name: str) -> None:
     if executable.external:
         names = ", ".join(external_functions(executable.external))
         raise TensorExprError(f"{file_name}: the graph calls {names} of a code generator, which a file of kernels for a device can't hold")
-    constants = Constants()
+    constants = Constants(executable.late)
     described = _described(executable, constants)
     if executable.kernels is not None:
         text, parts = device_export.described_parts(executable.kernels)  # type: ignore[arg-type]  # kernels of a device
@@ -225,13 +238,14 @@ def load_executable(file_name: str) -> Executable | None:
         if version != FORMAT:
             raise TensorExprError(f"{file_name} has format {version}, and this version of tensorexpr reads {FORMAT}; export it again")
         target = Target(described["target"])
-        arrays = [_array(weights, int(place), tuple(shape), str(dtype)) for place, shape, dtype in described["constants"]]
+        arrays = [_array(weights, place, tuple(shape), str(dtype)) for place, shape, dtype in described["constants"]]
+        late = {str(name): arrays[int(number)] for name, number in described.get("late", {}).items()}
         functions = read_functions(described["graph"], arrays.__getitem__)
         origins = {str(name): str(origin) for name, origin in described["origins"].items()}
         if target.kind in DEVICE_KINDS:
             parts = dict(described.get("device", {}))
             device = device_export.from_parts(str(parts.pop("text")), parts, file_name) if parts else None
-            return Executable(IRModule(functions), device, target, origins)  # type: ignore[arg-type]
+            return _without(Executable(IRModule(functions), device, target, origins), late)  # type: ignore[arg-type]
         engine.check_runs_here(target)
         signatures = sidecar.signatures_from_json(described["kernels"])
         # With a directory: the system would search its own places for a name without one.
@@ -249,15 +263,22 @@ def load_executable(file_name: str) -> Executable | None:
         raise TensorExprError(f"{file_name} was written by another version of tensorexpr, which plans memory otherwise; export it again")
     # The function holds the library, which is mapped as long as the executable lives.
     made.library = lambda symbol: ctypes.addressof(ctypes.c_char.in_dll(library, symbol))
-    return made
+    return _without(made, late)
+
+
+def _without(executable: Executable, late: dict[str, NDArray]) -> Executable:
+    executable.late, executable.missing = late, set(late)
+    return executable
 
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _array(weights: Any, place: int, shape: tuple[int, ...], dtype: str) -> NDArray:
-    """A constant on the memory of the file."""
+def _array(weights: Any, place: int | None, shape: tuple[int, ...], dtype: str) -> NDArray:
+    """A constant on the memory of the file, or on memory of its own if the file doesn't have it."""
+    if place is None:
+        return empty(shape, dtype)
     end = place + math.prod(shape) * to_numpy(dtype).itemsize
     if not 0 <= place <= end <= weights.size:
         raise ValueError(f"a constant lies at {place} to {end} of {weights.size} bytes")

@@ -44,7 +44,7 @@ class VirtualMachine(Machine):
         profile: whether `profile` may be called.
 
     Raises:
-        ArgumentError: for what is no executable, or another device.
+        ArgumentError: for what is no executable, one whose constants are missing, or another device.
     """
 
     NAIVE_ALLOCATOR = 1
@@ -55,6 +55,7 @@ class VirtualMachine(Machine):
     ) -> None:
         if not isinstance(rt_mod, Executable):
             raise ArgumentError(f"VirtualMachine takes what relax.build returns, not {type(rt_mod).__name__}")
+        rt_mod.check_complete()
         self.place = Placement.of(rt_mod.target, [device] if isinstance(device, Device) else device)
         self.module = rt_mod
         self.kernels = _Kernels(rt_mod)

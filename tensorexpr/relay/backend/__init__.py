@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 from ...dataclass import dataclass, field
 from ...errors import DeclarationError
-from . import executor_factory, te_compiler
+from ...later import later
+from . import executor_factory
 
 _SHARED = {"link-params": "runtime.BoxBool"}
 _OPTIONS: Mapping[str, Mapping[str, str]] = {
@@ -126,4 +127,7 @@ class Runtime:
         return self.options.get(name, False if _RUNTIMES[self.name].get(name) == "runtime.BoxBool" else None)
 
 
-__all__ = ["Executor", "Runtime", "executor_factory", "te_compiler"]
+# Which build modules, and so ask for this package.
+__getattr__, __dir__ = later(__name__, {}, "graph_executor_codegen interpreter te_compiler vm")
+
+__all__ = ["Executor", "Runtime", "executor_factory"]

@@ -155,7 +155,8 @@ from . import image, nn, random, vision
 
 OpPattern = _Pattern
 stand_for(__name__, "transform=..ops.transform")
-__getattr__, __dir__ = later(__name__, {}, "annotation op")
+_LATER = {"..expr": "const", "..strategies": "OpImplementation OpSpecialization OpStrategy"}
+__getattr__, __dir__ = later(__name__, _LATER, "annotation op strategy")
 
 
 def get(op_name: str) -> Op:
@@ -192,6 +193,40 @@ def register_legalize(op_name: str, legal_op: Any = None, level: int = 10) -> An
 def register_mixed_precision_conversion(op_name: str, func: Any = None, level: int = 10) -> Any:
     """Accepted and kept as an attribute."""
     return register_op_attr(op_name, "FTVMMixedPrecisionConversionType", func, level)
+
+
+def register_strategy(op_name: str, fstrategy: Any = None, level: int = 10) -> Any:
+    """State the implementations of an operator: `f(attrs, inputs, out_type, target)` returns a `relay.op.OpStrategy`, which builds follow."""
+    return register_op_attr(op_name, "FTVMStrategy", fstrategy, level)
+
+
+def register_compute(op_name: str, compute: Any = None, level: int = 10) -> Any:
+    """State what an operator computes, `f(attrs, inputs, out_type)`, in builds where `register_schedule` says how."""
+    return register_op_attr(op_name, "FTVMCompute", compute, level)
+
+
+def register_schedule(op_name: str, schedule: Any, level: int = 10) -> Any:
+    """State the schedule of an operator: `f(attrs, outs, target)`, of what `register_compute` stated, else of what the operator means."""
+
+    def strategy(attrs: Any, inputs: Any, out_type: Any, target: Any) -> Any:
+        from ..strategies import COMPUTE, OpStrategy, meaning_on_tensors
+
+        made = OpStrategy()
+        op = Op.of(op_name)
+        made.add_implementation(op.get_attr(COMPUTE) or meaning_on_tensors(op), schedule, f"{op_name}.registered")
+        return made
+
+    return register_strategy(op_name, strategy, level)
+
+
+def register_injective_schedule(op_name: str, level: int = 10) -> Any:
+    """As `register_schedule` with the schedule by rules, which knows kinds of operators by what they compute."""
+    from ..strategies import scheduled_by_rules
+
+    return register_schedule(op_name, scheduled_by_rules, level)
+
+
+register_broadcast_schedule = register_reduce_schedule = register_injective_schedule
 
 
 def register_gradient(op_name: str, fgradient: Any = None, level: int = 10) -> Any:

@@ -6,13 +6,20 @@ from . import (
     get,
     list_op_names,
     register_alter_op_layout,
+    register_broadcast_schedule,
+    register_compute,
     register_gradient,
+    register_injective_schedule,
     register_legalize,
     register_mixed_precision_conversion,
     register_pattern,
+    register_reduce_schedule,
+    register_schedule,
+    register_strategy,
 )
 
 __all__ = [
-    "Op", "OpPattern", "get", "list_op_names", "register_alter_op_layout", "register_gradient", "register_legalize",
-    "register_mixed_precision_conversion", "register_op_attr", "register_pattern",
+    "Op", "OpPattern", "get", "list_op_names", "register_alter_op_layout", "register_broadcast_schedule", "register_compute",
+    "register_gradient", "register_injective_schedule", "register_legalize", "register_mixed_precision_conversion", "register_op_attr",
+    "register_pattern", "register_reduce_schedule", "register_schedule", "register_strategy",
 ]  # fmt: skip

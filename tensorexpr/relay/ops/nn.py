@@ -12,7 +12,7 @@ from ...relax.expr import Tuple as GraphTuple
 from ...relax.expr import const as constant
 from ...tir.arithmetic import as_int
 from . import dynamic
-from .row import Computed, Expr, Meaning, by_layout, dtype, number, operator, shape
+from .row import Computed, Expr, Meaning, by_layout, dtype, number, of_planes, operator, shape
 from .transform import _axis, _list
 
 R = graph_op.nn
@@ -87,7 +87,7 @@ def _conv(rank: int, planes: str) -> Callable[..., Any]:
         return _with_channels(made, channels, out_layout or data_layout)
 
     meant.__doc__ = f"A convolution over {rank} axes, in any layout."
-    return operator(f"nn.conv{rank}d")(meant)  # type: ignore[no-any-return]
+    return operator(f"nn.conv{rank}d", settled=of_planes(rank))(meant)  # type: ignore[no-any-return]
 
 
 def _with_channels(made: Any, stated: Any, layout: str) -> Any:
@@ -141,7 +141,7 @@ def _conv_transpose(rank: int, planes: str) -> Callable[..., Any]:
         return _with_channels(made, channels, out_layout or data_layout)
 
     meant.__doc__ = f"A transposed convolution over {rank} axes."
-    return operator(f"nn.conv{rank}d_transpose")(meant)  # type: ignore[no-any-return]
+    return operator(f"nn.conv{rank}d_transpose", settled=of_planes(rank))(meant)  # type: ignore[no-any-return]
 
 
 conv1d_transpose, conv2d_transpose, conv3d_transpose = _conv_transpose(1, "W"), _conv_transpose(2, "HW"), _conv_transpose(3, "DHW")
@@ -159,7 +159,7 @@ def _packed(name: str) -> Callable[..., Any]:
         )  # fmt: skip
 
     meant.__doc__ = "A convolution whose operands are in blocks of channels."
-    return operator(name)(meant)  # type: ignore[no-any-return]
+    return operator(name, settled=of_planes(2))(meant)  # type: ignore[no-any-return]
 
 
 contrib_conv2d_nchwc = _packed("nn.contrib_conv2d_NCHWc")

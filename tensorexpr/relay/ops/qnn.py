@@ -17,7 +17,7 @@ from ...relax import op as graph_op
 from ...relax.expr import const as constant
 from ...tir.dtype import parse_dtype
 from .nn import R, by_channel
-from .row import Expr, Exprs, Meaning, dtype, number, operator, shape
+from .row import Expr, Exprs, Meaning, dtype, number, of_planes, operator, shape
 from .transform import _axis, _fields, _list
 
 
@@ -121,7 +121,7 @@ def _centred(data: Any, zero_point: Any, axis: int) -> Any:
     return graph_op.subtract(wide, _along(zero_point, axis, len(shape(data))))
 
 
-@operator("qnn.conv2d")
+@operator("qnn.conv2d", settled=of_planes(2))
 def conv2d(
     data: Expr, kernel: Expr, input_zero_point: Expr, kernel_zero_point: Expr, input_scale: Expr, kernel_scale: Expr,
     kernel_size: Any = None, channels: int | None = None, strides: Any = (1, 1), padding: Any = (0, 0), dilation: Any = (1, 1),
@@ -135,7 +135,7 @@ def conv2d(
     )  # fmt: skip
 
 
-@operator("qnn.conv2d_transpose")
+@operator("qnn.conv2d_transpose", settled=of_planes(2))
 def conv2d_transpose(
     data: Expr, weight: Expr, input_zero_point: Expr, kernel_zero_point: Expr, input_scale: Expr, kernel_scale: Expr, strides: Any = (1, 1),
     padding: Any = (0, 0), dilation: Any = (1, 1), groups: int = 1, channels: int | None = None, kernel_size: Any = None,

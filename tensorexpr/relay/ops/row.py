@@ -117,13 +117,21 @@ def _one(**given: Any) -> int:
     return 0
 
 
-def operator(name: str, *, results: Callable[..., int] = _one, also: tuple[str, ...] = ()) -> Callable[[Callable[..., Meaning]], Any]:
+def _as_given(values: dict[str, Any]) -> dict[str, Any]:
+    return values
+
+
+def operator(
+    name: str, *, results: Callable[..., int] = _one, also: tuple[str, ...] = (),
+    settled: Callable[[dict[str, Any]], dict[str, Any]] = _as_given,
+) -> Callable[[Callable[..., Meaning]], Any]:  # fmt: skip
     """A decorator: the meaning of an operator becomes the function that makes calls of it.
 
     Args:
         name: of the operator.
         results: for operators with several; gets arguments and attributes by name.
         also: older names, under which calls may be read.
+        settled: gets arguments and attributes by name, and says how a call that is made keeps them, where they may be written in several ways.
     """
 
     def register(meaning: Callable[..., Meaning]) -> Callable[..., Any]:
@@ -140,7 +148,7 @@ def operator(name: str, *, results: Callable[..., int] = _one, also: tuple[str, 
             except TypeError as error:
                 raise TypeMismatchError(f"relay.{name}: {error}; it is {name}{signature_text(signature)}") from None
             given.apply_defaults()
-            values = given.arguments
+            values = settled(dict(given.arguments))
             operands = [_operand(values[one], f"{name}: {one}") for one in kinds if values[one] is not None]
             call = Call(Op.of(name), operands, {one: plain(value) for one, value in values.items() if one not in kinds})
             count = results(**values)
@@ -163,6 +171,21 @@ def _operand(value: Any, where: str) -> Any:
         return as_expr(value)
     except TypeMismatchError:
         raise TypeMismatchError(f"relay.{where} is an expression, not {value!r}; relay.const({value!r}) makes one") from None
+
+
+def of_planes(rank: int) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """For `settled` of a window over `rank` axes: an extent for each axis, and the padding in front of each and then behind each."""
+
+    def made(values: dict[str, Any]) -> dict[str, Any]:
+        found = dict(values)
+        for name in ("kernel_size", "strides", "dilation", "padding"):
+            value = found.get(name)
+            # What else it may be is looked at where the operator gets its meaning.
+            found[name] = (value,) * rank if isinstance(value, int) else value
+        pads = found["padding"]
+        return {**found, "padding": (*pads, *pads) if isinstance(pads, (list, tuple)) and len(pads) == rank else pads}
+
+    return made
 
 
 def plain(value: Any) -> Any:
