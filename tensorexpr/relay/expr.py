@@ -75,7 +75,7 @@ class Expr(RelaxExpr):
     _checked_type_ = checked_type
 
     def astext(self, show_meta_data: bool = True, annotate: Callable[[Any], str] | None = None) -> str:
-        """The expression as text in Relay's syntax.
+        """The expression as text in Relay's syntax, behind a line with the version of that; `str(expr)` is the text alone.
 
         Args:
             show_meta_data: with the constants that have no literals, so that `relay.fromtext` reads the text back.
@@ -83,7 +83,7 @@ class Expr(RelaxExpr):
         """
         from .text import expression_text
 
-        return expression_text(self, annotate, show_meta_data)
+        return f'#[version = "0.0.5"]\n{expression_text(self, annotate, show_meta_data)}'
 
     def as_function(self) -> Function:
         """The function of the free variables that computes this; a function is itself."""

@@ -115,6 +115,8 @@ class RPCSession(Devices):
         """What a function returned."""
         if not isinstance(value, dict):
             return value
+        if "fields" in value:
+            return [self.made(one) for one in value["fields"]]
         if "array" in value:
             return RemoteArray(self, value["array"], tuple(value["shape"]), value["dtype"], self.cpu())
         return RemoteModule(self, value["module"], value["names"]) if "module" in value else RemoteFunction(self, value["function"])
@@ -298,7 +300,15 @@ class RemoteNetwork:
         """
         if name != "default":
             raise ArgumentError(f'no {name!r} in a network that is elsewhere; it is called "default"')
-        return lambda *devices: RemoteExecutor(self._session, self._session.ask({"do": "executor", "network": self._number})[0]["executor"])
+        return lambda *devices: self._executor("graph")
+
+    def machine(self) -> RemoteExecutor:
+        """A virtual machine there, whose methods `call_executor` calls."""
+        return self._executor("machine")
+
+    def _executor(self, kind: str) -> RemoteExecutor:
+        answer, _ = self._session.ask({"do": "executor", "network": self._number, "kind": kind})
+        return RemoteExecutor(self._session, answer["executor"])
 
 
 class RemoteExecutor:
@@ -309,7 +319,7 @@ class RemoteExecutor:
         weakref.finalize(self, session.release, number)
 
     def call_executor(self, name: str, *args: Any, **kwargs: Any) -> Any:
-        """Call a method of `relay.graph_executor.GraphModule` there; arrays that are here are sent.
+        """Call a method of a `GraphModule` or a `VirtualMachine` of `relay` there; arrays that are here are sent.
 
         Raises:
             ArgumentError: for an argument that can't be sent.

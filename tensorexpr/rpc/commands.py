@@ -17,7 +17,7 @@ from ..runtime.registry import get_global_func
 from ..runtime.timing import BenchmarkResult
 from .local import LocalSession
 
-# What a client may ask of the executor of a network.
+# What a client may ask of the executor of a network, and of a virtual machine.
 EXECUTOR_METHODS = [
     "set_input",
     "run",
@@ -30,6 +30,7 @@ EXECUTOR_METHODS = [
     "get_input_info",
     "benchmark",
 ]
+MACHINE_METHODS = ["set_input", "set_one_input", "invoke", "invoke_stateful", "get_outputs", "benchmark"]
 Answer = tuple[dict[str, Any], bytes]
 
 
@@ -138,6 +139,8 @@ class Commands:
     def _result(self, value: Any) -> Any:
         if value is None or isinstance(value, (bool, int, float, str)):
             return value
+        if isinstance(value, (tuple, list)):
+            return {"fields": [self._result(one) for one in value]}
         if isinstance(value, nd.NDArray):
             return {"array": self._keep(value), "shape": list(value.shape), "dtype": value.dtype}
         if isinstance(value, Module):
@@ -153,18 +156,23 @@ class Commands:
 
     def _executor(self, head: dict[str, Any], body: bytes) -> Answer:
         # higher rows of the house
-        executors = import_module("tensorexpr.relay.graph_executor")
         network = self._object(head.get("network"))
+        if head.get("kind") == "machine":
+            return {"executor": self._keep(import_module("tensorexpr.relay.machine").VirtualMachine(network, cpu()))}, b""
+        executors = import_module("tensorexpr.relay.graph_executor")
         return {"executor": self._keep(executors.GraphModule(network["default"](cpu())))}, b""
 
     def _method(self, head: dict[str, Any], body: bytes) -> Answer:
         name = str(head["name"])
-        if name not in EXECUTOR_METHODS:
-            raise RPCError(f"an executor has no method {name!r}; there are {', '.join(EXECUTOR_METHODS)}")
-        executor = self._object(head.get("executor"), import_module("tensorexpr.relay.graph_executor").GraphModule)
+        kinds = import_module("tensorexpr.relay.graph_executor").GraphModule, import_module("tensorexpr.relay.machine").VirtualMachine
+        executor = self._object(head.get("executor"), kinds)
+        methods = EXECUTOR_METHODS if isinstance(executor, kinds[0]) else MACHINE_METHODS
+        if name not in methods:
+            raise RPCError(f"an executor has no method {name!r}; there are {', '.join(methods)}")
         words = {str(key): word for key, word in head["kwargs"].items()}
         kwargs = dict(zip(words, self._arguments(words.values()), strict=True))
         made = getattr(executor, name)(*self._arguments(head["args"]), **kwargs)
         if isinstance(made, BenchmarkResult):
             return {"results": list(made.results)}, b""
-        return {"result": list(made) if isinstance(made, tuple) else self._result(made)}, b""
+        is_plain = isinstance(made, tuple) and methods is EXECUTOR_METHODS  # shapes and dtypes
+        return {"result": list(made) if is_plain else self._result(made)}, b""

@@ -37,7 +37,7 @@ class VirtualMachine(Machine):
     """Runs an executable: `vm["main"](x)`.
 
     Args:
-        rt_mod: the executable.
+        rt_mod: the executable, or what a session loaded elsewhere, which a `remote.RemoteMachine` runs there.
         device: where it runs: `cpu()`, of an executable for "cuda" `cuda(0)` or `testing.ptx.emulator()`, or a list of these. Arrays
             that live elsewhere are copied there; results stay there.
         memory_cfg: accepted; there is one allocator.
@@ -49,6 +49,14 @@ class VirtualMachine(Machine):
 
     NAIVE_ALLOCATOR = 1
     POOLED_ALLOCATOR = 2
+
+    def __new__(cls, rt_mod: Any, *_: Any, **__: Any) -> Any:
+        """The machine that fits: one of a session for what is elsewhere."""
+        if hasattr(rt_mod, "machine"):
+            from .remote import RemoteMachine  # which few programs need
+
+            return RemoteMachine(rt_mod)
+        return super().__new__(cls)
 
     def __init__(
         self, rt_mod: Executable, device: Device | Sequence[Device] | None = None, memory_cfg: Any = None, profile: bool = False

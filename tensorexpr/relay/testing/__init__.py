@@ -10,6 +10,7 @@ from ...runtime.ndarray import NDArray, array
 from ...tir.dtype import to_numpy
 from ...tir.function import IRModule
 from ..analysis import list_op_freqs
+from ..build_module import create_executor
 from ..prelude import Prelude
 from ..transform import InferType
 from . import dcgan, densenet, dqn, inception_v3, init, layers, lstm, mlp, mobilenet, resnet, squeezenet, synthetic, vgg
@@ -39,6 +40,17 @@ def run_infer_type(expr: Any) -> Any:
     return run_opt_pass(expr, InferType())
 
 
+def run_as_python(expr: Any, mod: Any = None, target: Any = "llvm") -> Any:
+    """The value of an expression, by the name of a way to run programs without a virtual machine; here it is as `create_executor` has it.
+
+    Args:
+        expr: it; functions of `mod` may be called in it.
+        mod: a module.
+        target: what for.
+    """
+    return create_executor("debug", mod, target=target).evaluate(expr)
+
+
 def count_ops(expr: Any) -> dict[str, int]:
     """How many calls of each operator an expression has."""
     return list_op_freqs(expr)
@@ -51,6 +63,6 @@ def rand(dtype: str = "float32", *shape: int) -> NDArray:
 
 __all__ = [
     "TempOpAttr", "check_grad", "count", "count_ops", "create_workload", "dcgan", "densenet", "dqn", "inception_v3",
-    "init", "layers", "lstm", "make_nat_expr", "make_nat_value", "mlp", "mobilenet", "rand", "resnet", "run_infer_type",
+    "init", "layers", "lstm", "make_nat_expr", "make_nat_value", "mlp", "mobilenet", "rand", "resnet", "run_as_python", "run_infer_type",
     "run_opt_pass", "squeezenet", "synthetic", "vgg",
 ]  # fmt: skip
