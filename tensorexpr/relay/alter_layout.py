@@ -183,9 +183,9 @@ def as_sum(call: Any) -> Any:
     return add(call.args[0], expand_dims(call.args[1], 1, behind) if behind else call.args[1])
 
 
-def has_rules() -> bool:
-    """Whether programs registered any."""
-    return any(Op.of(name).get_attr(_RULE) is not None for name in ROWS)
+def has_rules(attribute: str = _RULE) -> bool:
+    """Whether programs registered any, of layouts or of what another attribute stands for."""
+    return any(Op.of(name).get_attr(attribute) is not None for name in ROWS)
 
 
 def _splits_planes(layout: str) -> bool:

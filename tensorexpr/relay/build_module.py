@@ -26,7 +26,6 @@ from .backend.executor_factory import ExecutorFactoryModule
 from .constants import with_known_shapes
 from .expr import Constant, Function, as_expr, bind, const
 from .external import graph_with_external
-from .strategies import has_strategies, with_strategies
 from .to_graph import reachable, to_graph
 from .ty import type_of
 from .values import result
@@ -94,7 +93,11 @@ def _bound(mod: Any, params: Mapping[str, Any] | None) -> IRModule:
             whole.update_func(var, with_dilation(with_known_shapes(func)))
     # Layouts and implementations that programs ask for; those of a build are chosen behind it.
     whole = AlterOpLayout()(whole) if PassContext.current().enables("AlterOpLayout", 3) and has_rules() else whole
-    return with_strategies(whole, Target.target_or_current(None)) if has_strategies() else whole
+    if has_rules("FTVMStrategy"):
+        from .strategies import with_strategies  # which loads AutoTVM
+
+        whole = with_strategies(whole, Target.target_or_current(None))
+    return whole
 
 
 def _chosen(target: Any, target_host: Any) -> Target:

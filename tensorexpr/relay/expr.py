@@ -19,6 +19,7 @@ from ..relax import expr as graph
 from ..relax.relations import returned
 from ..relax.struct_info import FuncStructInfo, ObjectStructInfo, RelaxExpr, StructInfo, symbols_of
 from ..tir.attrs import FrozenMap
+from ..tir.expr import IntImm
 from ..tir.function import GlobalVar, IRModule, PrimFunc
 from ..tir.op_registry import Op
 from ..tir.structured import Declared, Defines, Parts
@@ -103,7 +104,9 @@ class Expr(RelaxExpr):
         return str(self)
 
     def __str__(self) -> str:
-        return self.astext(show_meta_data=False)
+        from .text import expression_text
+
+        return expression_text(self)
 
     __repr__ = __str__
 
@@ -289,7 +292,9 @@ class Function(Expr):
         """The symbols and parameters, the body, and what is said about it."""
         symbols = dict.fromkeys(symbol for param in self.params for symbol in symbols_of(param.struct_info))
         defined = Defines(tuple(symbols), only_new=True)
-        return ("symbols", defined), ("params", tuple(map(Declared, self.params))), ("body", self.body), ("attrs", self.attrs)
+        # Passes write {"Primitive": 1}, programs IntImm("int32", 1), and mean the same.
+        attrs = Attrs({name: value.value if isinstance(value, IntImm) else value for name, value in self.attrs.items()})
+        return ("symbols", defined), ("params", tuple(map(Declared, self.params))), ("body", self.body), ("attrs", attrs)
 
     def with_attr(self, attr_key_or_dict: str | Mapping[str, Any], attr_value: Any = None) -> Function:
         """This function with one attribute, or all of a mapping, set."""

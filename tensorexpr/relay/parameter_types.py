@@ -1,4 +1,4 @@
-"""Types of parameters that don't state them: those of weights follow from what an operator asks of them.
+"""Types of parameters that don't state them: those of weights follow from what an operator, or a function that is called, asks of them.
 
 nn.conv2d(%data, %weight, channels=16, kernel_size=[3, 3])    with %data: Tensor[(1, 3, 8, 8), float32]
 %weight: Tensor[(16, 3, 3, 3), float32]
@@ -104,9 +104,21 @@ class _Typing(ExprMutator):
             except (DeclarationError, TypeMismatchError):
                 asked, kind = {}, ""  # its operand isn't known yet, or doesn't fit, which is said where the call is looked at
             for name, arg in zip(row.arguments, call.args, strict=False):  # a call may lack arguments at the end
-                if name in asked and arg in self.open and arg not in self.known:
-                    self.known[arg] = self.memo_map[arg] = Var(arg.name_hint, TensorType(asked[name], kind))
+                if name in asked:
+                    self.settle(arg, TensorType(asked[name], kind))
+        elif isinstance(call.op, Function) and any(arg in self.open and arg not in self.known for arg in call.args):
+            for param, arg in zip(self.visit(call.op).params, call.args, strict=False):  # another number is told where it is looked at
+                self.settle(arg, param.type_annotation)
         return super().visit_call(call)
+
+    def visit_function(self, fn: Function) -> Any:
+        """A function in the body, whose own parameters get types as well."""
+        return super().visit_function(with_parameter_types(fn))
+
+    def settle(self, arg: Any, found: Any) -> None:
+        """Know the type of an argument, if it is a parameter whose type isn't known yet."""
+        if found is not None and arg in self.open and arg not in self.known:
+            self.known[arg] = self.memo_map[arg] = Var(arg.name_hint, found)
 
 
 def with_parameter_types(func: Function) -> Function:

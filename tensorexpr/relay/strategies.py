@@ -261,11 +261,6 @@ def _is_open(info: Any) -> bool:
     return not isinstance(info, TensorStructInfo) or info.extents is None or any(as_int(one) is None for one in info.extents)
 
 
-def has_strategies() -> bool:
-    """Whether programs registered any."""
-    return any(Op.of(name).get_attr(STRATEGY) is not None for name in ROWS)
-
-
 def with_strategies(mod: IRModule, target: Target) -> IRModule:
     """A module in which operators with strategies of their own are calls of tensor functions, scheduled as these say.
 
@@ -281,6 +276,6 @@ def with_strategies(mod: IRModule, target: Target) -> IRModule:
 
 
 __all__ = [
-    "OpImplementation", "OpSpecialization", "OpStrategy", "get_valid_implementations", "has_strategies", "meaning_on_tensors",
+    "OpImplementation", "OpSpecialization", "OpStrategy", "get_valid_implementations", "meaning_on_tensors",
     "scheduled_by_rules", "select_implementation", "with_strategies",
 ]  # fmt: skip

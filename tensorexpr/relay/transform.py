@@ -39,7 +39,7 @@ from .inline import Inline
 from .lazy_gradient import without_fills
 from .lets import known_info
 from .lifetimes import with_kills
-from .ops.elementwise import add, multiply, ones_like, rsqrt, subtract
+from .ops.elementwise import add, divide, multiply, negative, ones_like, sqrt
 from .ops.transform import expand_dims
 from .parameter_types import with_parameter_types
 from .parser import parse
@@ -183,7 +183,7 @@ def DynamicToStatic() -> ModulePass:
 
 
 def _normalised(call: Any) -> Any:
-    """`batch_norm` as a product and a sum for each channel; `dropout` as its operand."""
+    """`batch_norm` as a product and a sum for each channel; `dropout` as its operand. Factor and summand are made as TVM's pass makes them."""
     if call.op == "nn.dropout":
         return Tuple((call.args[0], ones_like(call.args[0])))
     if call.op != "nn.batch_norm":
@@ -191,10 +191,11 @@ def _normalised(call: Any) -> Any:
     data, gamma, beta, mean, variance = call.args
     given = call.attrs
     ndim = len(data.checked_type.shape)
-    scale = rsqrt(add(variance, const(given["epsilon"], data.checked_type.dtype)))
+    dtype = data.checked_type.dtype
+    scale = divide(const(1.0, dtype), sqrt(add(variance, const(given["epsilon"], dtype))))
     scale = multiply(scale, gamma) if given["scale"] else scale
-    shift = multiply(mean, scale)
-    shift = subtract(beta, shift) if given["center"] else subtract(const(0.0, data.checked_type.dtype), shift)
+    shift = multiply(negative(mean), scale)
+    shift = add(shift, beta) if given["center"] else shift
     behind = ndim - 1 - given["axis"] % ndim
     scale, shift = (expand_dims(one, 1, behind) if behind else one for one in (scale, shift))
     return Tuple((add(multiply(data, scale), shift), mean, variance))

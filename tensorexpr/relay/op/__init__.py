@@ -10,6 +10,7 @@ from ...relax.ops.row import Pattern as _Pattern
 from ...tir.op_registry import Op as Op
 from ...tir.op_registry import register_op_attr
 from ..debugging import debug
+from ..kinds import ATTRIBUTE, kind_of
 from ..ops.annotation import device_copy, on_device
 from ..ops.create import arange, full, full_like, ndarray_size, ones, shape_of, zeros
 from ..ops.elementwise import (
@@ -154,6 +155,9 @@ from ..ops.transform import (
 from . import image, nn, random, vision
 
 OpPattern = _Pattern
+for _name in ROWS:
+    if (_kind := kind_of(Op.of(_name))) is not None:
+        Op.of(_name).set_attr(ATTRIBUTE, _kind)
 stand_for(__name__, "transform=..ops.transform")
 _LATER = {"..expr": "const", "..strategies": "OpImplementation OpSpecialization OpStrategy"}
 __getattr__, __dir__ = later(__name__, _LATER, "annotation op strategy")
