@@ -183,7 +183,7 @@ def DynamicToStatic() -> ModulePass:
 
 
 def _normalised(call: Any) -> Any:
-    """`batch_norm` as a product and a sum for each channel; `dropout` as its operand. Factor and summand are made as TVM's pass makes them."""
+    """`batch_norm` as a product and a sum for each channel; `dropout` as its operand. Both numbers are made as TVM's pass makes them."""
     if call.op == "nn.dropout":
         return Tuple((call.args[0], ones_like(call.args[0])))
     if call.op != "nn.batch_norm":

@@ -33,7 +33,7 @@ class LateConstants:
         return dict(self.late)
 
     def move_late_bound_consts(self, path: str | os.PathLike[str], byte_limit: int) -> None:
-        """Write the constants of at least so many bytes to a file, as `save_param_dict` does; `export_library` leaves them out from now on."""
+        """Write the constants of at least so many bytes to a file, as `save_param_dict` does; `export_library` leaves them out then."""
         Path(path).write_bytes(save_param_dict(self.get_late_bound_consts(byte_limit)))
 
     def load_late_bound_consts(self, path: str | os.PathLike[str]) -> None:

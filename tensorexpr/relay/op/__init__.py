@@ -200,7 +200,7 @@ def register_mixed_precision_conversion(op_name: str, func: Any = None, level: i
 
 
 def register_strategy(op_name: str, fstrategy: Any = None, level: int = 10) -> Any:
-    """State the implementations of an operator: `f(attrs, inputs, out_type, target)` returns a `relay.op.OpStrategy`, which builds follow."""
+    """State the implementations of an operator: `f(attrs, inputs, out_type, target)` returns an `OpStrategy`, which builds follow."""
     return register_op_attr(op_name, "FTVMStrategy", fstrategy, level)
 
 

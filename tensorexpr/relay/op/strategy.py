@@ -1,4 +1,4 @@
-"""What strategies of operators are made of: `wrap_compute_conv2d(topi.nn.conv2d_nchw)`, `wrap_topi_schedule(topi.generic.schedule_conv2d_nchw)`."""
+"""What strategies of operators are made of, such as `wrap_compute_dense(topi.nn.dense)` and `wrap_topi_schedule(topi.x86.schedule_dense)`."""
 
 from __future__ import annotations
 
@@ -45,8 +45,9 @@ def wrap_compute_conv2d(
         need_data_layout, need_kernel_layout, need_out_layout, has_groups: which of these it takes.
         need_auto_scheduler_layout, need_meta_schedule_layout: accepted; layouts that tuners choose are those of whole graphs.
     """
-    asked = ((has_groups, "groups"), (need_data_layout, "data_layout"), (need_kernel_layout, "kernel_layout"), (need_out_layout, "out_layout"))
-    return _wrapped(2, topi_compute, f"{_CONV} {' '.join(name for given, name in asked if given)} out_dtype")
+    layouts = {"data_layout": need_data_layout, "kernel_layout": need_kernel_layout, "out_layout": need_out_layout}
+    asked = [name for name, is_asked in {"groups": has_groups, **layouts}.items() if is_asked]
+    return _wrapped(2, topi_compute, f"{_CONV} {' '.join(asked)} out_dtype")
 
 
 def wrap_compute_conv1d(topi_compute: Callable[..., Any]) -> Compute:

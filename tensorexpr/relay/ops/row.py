@@ -131,7 +131,7 @@ def operator(
         name: of the operator.
         results: for operators with several; gets arguments and attributes by name.
         also: older names, under which calls may be read.
-        settled: gets arguments and attributes by name, and says how a call that is made keeps them, where they may be written in several ways.
+        settled: says how a call keeps arguments and attributes, which it gets by name, where these may be written in several ways.
     """
 
     def register(meaning: Callable[..., Meaning]) -> Callable[..., Any]:

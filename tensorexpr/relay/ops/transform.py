@@ -258,7 +258,7 @@ def take(data: Expr, indices: Expr, axis: int | None = None, batch_dims: int = 0
 
 @operator("gather")
 def gather(data: Expr, axis: int, indices: Expr, support_negative_indices: bool = False) -> Meaning:
-    """Elements by their indices along an axis, the other indices being those of the result. Negative ones count from the end in any case."""
+    """Elements by their indices along an axis, the others being those of the result. Negative ones count from the end in any case."""
     return graph_op.gather_elements(data, indices, axis)
 
 

@@ -222,3 +222,47 @@ def test_the_type_of_the_last_of_thousands_of_layers() -> None:
     for _ in range(1000):
         last = relay.TupleGetItem(relay.Tuple([relay.nn.relu(last) + data]), 0)
     assert last.struct_info == data.struct_info
+
+
+@pytest.mark.parametrize(("padding", "kept"), [(1, (1, 1, 1, 1)), ((1, 2), (1, 2, 1, 2)), ((0, 1, 2, 3), (0, 1, 2, 3))])
+def test_convolutions_keep_padding_in_front_and_behind(padding: Any, kept: tuple[int, ...]) -> None:
+    assert relay.nn.conv2d(PICTURE, WEIGHTS, padding=padding).attrs.padding == kept
+    assert relay.nn.conv1d(x(1, 2, 5), x(2, 2, 3, name="w"), padding=1, kernel_size=3).attrs == {
+        **relay.nn.conv1d(x(1, 2, 5), x(2, 2, 3, name="w")).attrs, "padding": (1, 1), "kernel_size": (3,),
+    }  # fmt: skip
+
+
+def test_operators_say_how_they_are_fused() -> None:
+    names = {"exp": "ELEMWISE", "add": "BROADCAST", "concatenate": "INJECTIVE", "sum": "COMM_REDUCE", "nn.conv2d": "OUT_ELEMWISE_FUSABLE"}
+    for name, kind in names.items():
+        assert relay.op.get(name).get_attr("TOpPattern") == relay.op.OpPattern[kind]
+
+
+def test_numbers_of_attributes_are_equal_however_they_are_written() -> None:
+    y = x(3)
+    func = relay.Function([y], relay.nn.relu(y))
+    marked, other = func.with_attr("Primitive", 1), func.with_attr("Primitive", tvm.tir.IntImm("int32", 1))
+    assert tvm.ir.structural_equal(marked, other) and tvm.ir.structural_hash(marked) == tvm.ir.structural_hash(other)
+    assert not tvm.ir.structural_equal(marked, func.with_attr("Primitive", tvm.tir.IntImm("int32", 0)))
+
+
+def test_values_of_expressions_by_another_name() -> None:
+    y = x(2)
+    mod = tvm.IRModule({"twice": relay.Function([y], y * relay.const(2.0))})
+    found = relay.testing.run_as_python(relay.Tuple([mod.get_global_var("twice")(relay.const(np.float32([1, 2])))]), mod)
+    np.testing.assert_array_equal(found[0].numpy(), [2, 4])
+
+
+def test_indices_count_from_the_end() -> None:
+    gathered = relay.gather(x(2, 3), 1, x(2, 1, dtype="int32", name="i"), support_negative_indices=True)
+    found = relay.create_executor("graph", tvm.IRModule.from_expr(gathered.as_function())).evaluate()(
+        np.arange(6, dtype="float32").reshape(2, 3), np.array([[-1], [-3]], "int32")
+    )
+    np.testing.assert_array_equal(found.numpy(), [[2], [3]])
+
+
+def test_names_in_other_modules() -> None:
+    from tensorexpr.relay.transform.transform import DynamicToStatic
+
+    assert DynamicToStatic is relay.transform.DynamicToStatic
+    assert tvm.ir.TypeCall is relay.TypeCall and tvm.ir.RelayRefType is relay.RefType

@@ -71,6 +71,10 @@ def test_numbers_are_read_back_as_they_are(value: float) -> None:
     assert again.data.numpy().tobytes() == constant.data.numpy().tobytes()
 
 
+def test_a_text_with_its_version() -> None:
+    assert relay.const(3, "int8").astext() == '#[version = "0.0.5"]\n3i8' and str(relay.const(3, "int8")) == "3i8"
+
+
 def test_extents_are_read_back_as_they_are() -> None:
     n, anyone = relay.ShapeVar("n"), relay.ShapeVar("anyone")
     extents = (n // 2, n % 3, (n + 1) * 2 - (n - anyone), tir.max(n, tir.min(anyone, 7)), 1 - n)

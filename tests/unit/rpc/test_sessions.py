@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import tensorexpr as tvm
-from tensorexpr import nd, relay, rpc, te
+from tensorexpr import nd, relax, relay, rpc, te
 from tensorexpr.contrib import graph_executor
 from tensorexpr.errors import ArgumentError, RPCError
 from tensorexpr.rpc import protocol
@@ -105,6 +105,23 @@ def test_a_network_runs_there(remote: rpc.RPCSession, tmp_path: Path) -> None:
         module.set_input("y", values)
     with pytest.raises(RPCError, match="no method 'exit'"):
         module.module.call_executor("exit")
+    machine = relay.vm.VirtualMachine(made, remote.cpu())
+    less, more = machine.invoke("main", nd.array(values, remote.cpu()))
+    np.testing.assert_array_equal(less.numpy(), np.maximum(values, 0))
+    np.testing.assert_array_equal(relax.VirtualMachine(made, remote.cpu())["main"](values)[1].numpy(), more.numpy())
+    there, here = nd.empty((3, 4), device=remote.cpu()), nd.empty((3, 4))
+    machine.invoke_with_outputs("main", {"x": -values}, [there, here])
+    np.testing.assert_array_equal(there.numpy(), np.maximum(-values, 0))
+    np.testing.assert_array_equal(here.numpy(), 1 - values)
+    machine.set_one_input("main", "x", values)
+    machine.invoke_stateful("main")
+    assert machine.get_outputs()[0].shape == (3, 4) and machine.run(values)[1].shape == (3, 4)
+    assert len(machine.benchmark(number=1, repeat=2).results) == 2
+    assert len(machine.time_evaluator("main", number=1, repeat=3)(values).results) == 3
+    with pytest.raises(ArgumentError, match="main has 2 results, and there are 1 arrays"):
+        machine.invoke_with_outputs("main", {"x": values}, [here])
+    with pytest.raises(RPCError, match="no method 'run'"):
+        made.machine().call_executor("run")
 
 
 def test_what_fails_there_is_an_error_here_and_the_session_goes_on(remote: rpc.RPCSession) -> None:

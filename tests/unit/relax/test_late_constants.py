@@ -1,0 +1,67 @@
+"""Constants that a library is exported without."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tensorexpr as tvm
+from tensorexpr import relax, relay
+from tensorexpr.errors import ArgumentError, RecordError, TensorExprError
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, np.ndarray, np.ndarray]:
+    """A library without its two large constants, the file of these, and they themselves."""
+    folder = tmp_path_factory.mktemp("late")
+    summand, weight = (np.random.default_rng(n).standard_normal((20, 20), "float32") for n in range(2))
+    x = relay.var("x", shape=(20, 20))
+    body = relay.nn.dense(x + relay.const(summand), relay.const(weight)) * relay.const(np.float32([2]))
+    executable = relay.vm.compile(relay.Function((x,), body), "llvm")
+    executable.move_late_bound_consts(folder / "constants", byte_limit=256)
+    executable.mod.export_library(folder / "net.so")
+    return folder / "net.so", folder / "constants", summand, weight
+
+
+def _checked(executable: relax.Executable, summand: np.ndarray, weight: np.ndarray) -> None:
+    x = np.random.default_rng(2).standard_normal((20, 20), "float32")
+    found = relay.vm.VirtualMachine(executable, tvm.cpu()).invoke("main", x)
+    np.testing.assert_allclose(found.numpy(), (x + summand) @ weight.T * 2, rtol=1e-4, atol=1e-4)
+
+
+def test_they_are_loaded_from_their_file(exported: tuple[Path, Path, np.ndarray, np.ndarray]) -> None:
+    library, constants, *arrays = exported
+    loaded = tvm.runtime.load_module(str(library))
+    with pytest.raises(ArgumentError, match="exported without const_0, const_1: load_late_bound_consts"):
+        relax.VirtualMachine(loaded, tvm.cpu())
+    loaded["load_late_bound_consts"](str(constants))
+    _checked(loaded, *arrays)
+    with pytest.raises(TensorExprError, match="lacks weights that are kept apart"):
+        tvm.runtime.load(str(library))
+    with pytest.raises(RecordError):
+        loaded.load_late_bound_consts(library)
+
+
+def test_they_are_set_from_arrays(exported: tuple[Path, Path, np.ndarray, np.ndarray]) -> None:
+    library, constants, *arrays = exported
+    given = relay.load_param_dict(constants.read_bytes())
+    named = tvm.runtime.vm.Executable(tvm.runtime.load_module(str(library)))
+    with pytest.raises(ArgumentError, match="'const_9' is no constant that was kept apart; those are const_0, const_1"):
+        named.load_late_bound_consts_from_map({**given, "const_9": given["const_0"]})
+    with pytest.raises(ArgumentError, match=r"const_1 is float32 of shape \(20, .*, not float32 of \(1,\)"):
+        named.load_late_bound_consts_from_map({**given, "const_1": np.zeros(1, "float32")})
+    assert named.missing == {"const_0", "const_1"}  # neither call set one of them
+    named["load_late_bound_consts_from_map"](given)
+    _checked(named, *arrays)
+
+
+def test_small_ones_stay_in_the_library(tmp_path: Path) -> None:
+    x = relay.var("x", shape=(1,))
+    executable = relay.vm.compile(relay.Function((x,), x + relay.const(np.float32([3]))), "llvm")
+    assert executable.get_late_bound_consts(byte_limit=5) == {}
+    executable.export_library(tmp_path / "net.so")
+    loaded = tvm.runtime.load_module(str(tmp_path / "net.so"))
+    loaded["load_late_bound_consts_from_map"]({})
+    assert relax.VirtualMachine(loaded, tvm.cpu())["main"](np.float32([4])).numpy() == 7
