@@ -224,8 +224,10 @@ class _Chosen(ExprMutator):
         if not isinstance(made.op, Op) or made.op.get_attr(STRATEGY) is None or made.op not in ROWS:
             return made
         operands = [part for one in made.args for part in (one.fields if isinstance(one, graph.Tuple) else (one,))]
-        infos = [one.struct_info for one in (*operands, made)]
-        return made if any(map(_is_open, infos)) else self._built(made, operands)
+        # A tuple that isn't written where it is passed has no tensors that a computation could take.
+        if any(isinstance(one.struct_info, TupleStructInfo) or _is_open(one.struct_info) for one in operands) or _is_open(made.struct_info):
+            return made
+        return self._built(made, operands)
 
     def _built(self, call: Any, operands: list[Any]) -> Any:
         out_type = type_of(call.struct_info)
@@ -243,9 +245,7 @@ class _Chosen(ExprMutator):
             schedule = chosen[-1].schedule(call.attrs, tensors[count:], self._target)
             func = lower(schedule, tensors, name)[name]
         callee = self._named(name, func.with_attr({"tir.is_scheduled": True, "schedule.origin": f"strategy: {chosen[-1].name}"}))
-        made = Call(Op.of("relax.call_tir"), (callee, graph.Tuple(tuple(found.args))))
-        object.__setattr__(made, "sinfo_args", (found.result,))
-        return made
+        return graph.Call(Op.of("relax.call_tir"), (callee, graph.Tuple(tuple(found.args))), None, (found.result,))
 
     def _named(self, name: str, func: Any) -> GlobalVar:
         taken = {var.name_hint for var, _ in self._mod.functions_items()}

@@ -213,6 +213,7 @@ def register_schedule(op_name: str, schedule: Any, level: int = 10) -> Any:
     """State the schedule of an operator: `f(attrs, outs, target)`, of what `register_compute` stated, else of what the operator means."""
 
     def strategy(attrs: Any, inputs: Any, out_type: Any, target: Any) -> Any:
+        # Here, as it loads AutoTVM.
         from ..strategies import COMPUTE, OpStrategy, meaning_on_tensors
 
         made = OpStrategy()

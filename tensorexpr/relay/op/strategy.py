@@ -1,4 +1,4 @@
-"""What strategies of operators are made of, such as `wrap_compute_dense(topi.nn.dense)` and `wrap_topi_schedule(topi.x86.schedule_dense)`."""
+"""What strategies of operators are made of, such as `wrap_compute_dense(topi.nn.dense)` and `wrap_topi_schedule(schedule)`."""
 
 from __future__ import annotations
 
