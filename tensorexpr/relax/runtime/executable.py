@@ -40,7 +40,7 @@ class Executable(LateConstants):
         self,
         mod: IRModule | Executable,
         kernels: Module | None = None,
-        target: TargetLike = None,
+        target: TargetLike | None = None,
         origins: dict[str, str] | None = None,
         layouts: Mapping[str, Mapping[int, IndexMap]] | None = None,
     ) -> None:

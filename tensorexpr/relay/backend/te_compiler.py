@@ -45,7 +45,7 @@ class TECompiler:
         """Forget what was lowered. Kernels on disk stay, which are found by their contents."""
         self._lowered.clear()
 
-    def lower(self, source_func: Any, target: TargetLike = None, mod_name: str = "default") -> CachedFunc:
+    def lower(self, source_func: Any, target: TargetLike | None = None, mod_name: str = "default") -> CachedFunc:
         """The kernels of a function with their schedules, as loops; equal functions are one.
 
         Args:
@@ -64,7 +64,7 @@ class TECompiler:
             self._lowered[key] = CachedFunc(chosen, build_graph(graph, chosen, upto=LAST_GRAPH_PHASE + 1))
         return self._lowered[key]
 
-    def jit(self, source_func: Any, target: TargetLike = None) -> Callable[..., None]:
+    def jit(self, source_func: Any, target: TargetLike | None = None) -> Callable[..., None]:
         """A function in machine code, which takes its arguments and arrays for its results: `f(x, y)`.
 
         Raises:

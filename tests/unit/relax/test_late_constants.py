@@ -18,7 +18,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, np.n
     folder = tmp_path_factory.mktemp("late")
     summand, weight = (np.random.default_rng(n).standard_normal((20, 20), "float32") for n in range(2))
     x = relay.var("x", shape=(20, 20))
-    body = relay.nn.dense(x + relay.const(summand), relay.const(weight)) * relay.const(np.float32([2]))
+    body = relay.nn.dense(x + relay.const(summand), relay.const(weight)) * relay.const(np.array([2], "float32"))
     executable = relay.vm.compile(relay.Function((x,), body), "llvm")
     executable.move_late_bound_consts(folder / "constants", byte_limit=256)
     executable.mod.export_library(folder / "net.so")
@@ -59,9 +59,9 @@ def test_they_are_set_from_arrays(exported: tuple[Path, Path, np.ndarray, np.nda
 
 def test_small_ones_stay_in_the_library(tmp_path: Path) -> None:
     x = relay.var("x", shape=(1,))
-    executable = relay.vm.compile(relay.Function((x,), x + relay.const(np.float32([3]))), "llvm")
+    executable = relay.vm.compile(relay.Function((x,), x + relay.const(np.array([3], "float32"))), "llvm")
     assert executable.get_late_bound_consts(byte_limit=5) == {}
     executable.export_library(tmp_path / "net.so")
     loaded = tvm.runtime.load_module(str(tmp_path / "net.so"))
     loaded["load_late_bound_consts_from_map"]({})
-    assert relax.VirtualMachine(loaded, tvm.cpu())["main"](np.float32([4])).numpy() == 7
+    assert relax.VirtualMachine(loaded, tvm.cpu())["main"](np.array([4], "float32")).numpy() == 7

@@ -249,7 +249,7 @@ def test_numbers_of_attributes_are_equal_however_they_are_written() -> None:
 def test_values_of_expressions_by_another_name() -> None:
     y = x(2)
     mod = tvm.IRModule({"twice": relay.Function([y], y * relay.const(2.0))})
-    found = relay.testing.run_as_python(relay.Tuple([mod.get_global_var("twice")(relay.const(np.float32([1, 2])))]), mod)
+    found = relay.testing.run_as_python(relay.Tuple([mod.get_global_var("twice")(relay.const(np.array([1, 2], "float32")))]), mod)
     np.testing.assert_array_equal(found[0].numpy(), [2, 4])
 
 

@@ -18,6 +18,7 @@ from tests.effort import share_of
 
 X = relay.var("x", shape=(2, 6, 8, 8), dtype="float32")
 ROWS = relay.var("rows", shape=(4, 8), dtype="float16")
+INSIDE = relay.var("inside", shape=(4, 8), dtype="float16")
 W, V = relay.var("w"), relay.var("v", relay.IncompleteType())
 
 
@@ -46,7 +47,7 @@ def typed(expr: Any) -> dict[str, tuple[int, ...]]:
         ),
         (relay.nn.layer_norm(ROWS, W, V), {"w": (8,), "v": (8,)}),
         # Of a function that is called, whose own weights follow from its operators.
-        (relay.Function([ROWS, V], relay.nn.dense(ROWS, V, units=3))(relay.nn.relu(ROWS), W), {"w": (3, 8)}),
+        (relay.Function([INSIDE, V], relay.nn.dense(INSIDE, V, units=3))(relay.nn.relu(ROWS), W), {"w": (3, 8)}),
         # What the weights are used for first says nothing of their type.
         (relay.add(relay.exp(W), relay.nn.dense(ROWS, W, units=1)), {"w": (1, 8)}),
     ],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -49,7 +49,7 @@ def _network(rows: int) -> Any:
     return relay.Function((x, w), relay.nn.relu(relay.nn.dense(x, w)))
 
 
-def _selected(call: Any, shapes: list[tuple[int, ...]]) -> Any:
+def _selected(call: Any, shapes: Sequence[tuple[int, ...]]) -> Any:
     call = run_infer_type(call)
     inputs = [te.placeholder(shape) for shape in shapes]
     return te_compiler.select_implementation(call.op, call.attrs, inputs, call.checked_type, "llvm")
@@ -88,7 +88,7 @@ def test_a_schedule_of_what_an_operator_means() -> None:
 @pytest.mark.parametrize("name", ["nn.softmax", "add", "concatenate", "nn.bias_add"])
 def test_operators_without_strategies_have_one_implementation(name: str) -> None:
     x, y = relay.var("x", shape=(4, 8)), relay.var("y", shape=(8,))
-    calls = {
+    calls: dict[str, tuple[Any, list[tuple[int, ...]]]] = {
         "nn.softmax": (relay.nn.softmax(x), [(4, 8)]),
         "add": (relay.add(x, y), [(4, 8), (8,)]),
         "concatenate": (relay.concatenate([x, x], 1), [(4, 8), (4, 8)]),
