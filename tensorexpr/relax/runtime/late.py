@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from abc import abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,10 @@ LATE = ("load_late_bound_consts", "load_late_bound_consts_from_map")
 class LateConstants:
     """What an executable can do with constants that are kept apart. Their names are "const_0", ... by their places in `constants`."""
 
-    constants: list[NDArray]
+    @property
+    @abstractmethod
+    def constants(self) -> list[NDArray]:
+        """The tensors that the functions hold, each once."""
 
     def __init__(self) -> None:
         self.late: dict[str, NDArray] = {}  # what `export_library` leaves out
