@@ -36,7 +36,7 @@ class GraphExecutorCodegen:
         whole.update_func("main", given[-1])
         executable = build(whole, self.target).module
         lowered = get().lower(whole, self.target).funcs
-        kernels = {var: func for var, func in lowered.functions_items() if isinstance(func, PrimFunc)}
+        kernels: dict[Any, Any] = {var: func for var, func in lowered.functions_items() if isinstance(func, PrimFunc)}
         return graph_json(executable), {self.target: IRModule(kernels)}, {}
 
 
