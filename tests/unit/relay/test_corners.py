@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -235,12 +236,12 @@ def test_convolutions_keep_padding_in_front_and_behind(padding: Any, kept: tuple
 def test_operators_say_how_they_are_fused() -> None:
     names = {"exp": "ELEMWISE", "add": "BROADCAST", "concatenate": "INJECTIVE", "sum": "COMM_REDUCE", "nn.conv2d": "OUT_ELEMWISE_FUSABLE"}
     for name, kind in names.items():
-        assert relay.op.get(name).get_attr("TOpPattern") == relay.op.OpPattern[kind]
+        assert relay.op.get(name).get_attr("TOpPattern") == getattr(relay.op.OpPattern, kind)
 
 
 def test_numbers_of_attributes_are_equal_however_they_are_written() -> None:
     y = x(3)
-    func = relay.Function([y], relay.nn.relu(y))
+    func = relay.Function((y,), relay.nn.relu(y))
     marked, other = func.with_attr("Primitive", 1), func.with_attr("Primitive", tvm.tir.IntImm("int32", 1))
     assert tvm.ir.structural_equal(marked, other) and tvm.ir.structural_hash(marked) == tvm.ir.structural_hash(other)
     assert not tvm.ir.structural_equal(marked, func.with_attr("Primitive", tvm.tir.IntImm("int32", 0)))
@@ -248,7 +249,8 @@ def test_numbers_of_attributes_are_equal_however_they_are_written() -> None:
 
 def test_values_of_expressions_by_another_name() -> None:
     y = x(2)
-    mod = tvm.IRModule({"twice": relay.Function([y], y * relay.const(2.0))})
+    functions: Any = {"twice": relay.Function((y,), y * relay.const(2.0))}
+    mod = tvm.IRModule(functions)
     found = relay.testing.run_as_python(relay.Tuple([mod.get_global_var("twice")(relay.const(np.array([1, 2], "float32")))]), mod)
     np.testing.assert_array_equal(found[0].numpy(), [2, 4])
 
@@ -262,7 +264,6 @@ def test_indices_count_from_the_end() -> None:
 
 
 def test_names_in_other_modules() -> None:
-    from tensorexpr.relay.transform.transform import DynamicToStatic
-
-    assert DynamicToStatic is relay.transform.DynamicToStatic
+    module = importlib.import_module("tensorexpr.relay.transform.transform")
+    assert module.DynamicToStatic is relay.transform.DynamicToStatic
     assert tvm.ir.TypeCall is relay.TypeCall and tvm.ir.RelayRefType is relay.RefType

@@ -47,7 +47,7 @@ def typed(expr: Any) -> dict[str, tuple[int, ...]]:
         ),
         (relay.nn.layer_norm(ROWS, W, V), {"w": (8,), "v": (8,)}),
         # Of a function that is called, whose own weights follow from its operators.
-        (relay.Function([INSIDE, V], relay.nn.dense(INSIDE, V, units=3))(relay.nn.relu(ROWS), W), {"w": (3, 8)}),
+        (relay.Function((INSIDE, V), relay.nn.dense(INSIDE, V, units=3))(relay.nn.relu(ROWS), W), {"w": (3, 8)}),
         # What the weights are used for first says nothing of their type.
         (relay.add(relay.exp(W), relay.nn.dense(ROWS, W, units=1)), {"w": (1, 8)}),
     ],
