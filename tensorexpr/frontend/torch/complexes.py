@@ -1,6 +1,6 @@
 """Complex tensors, which a graph has none of: a pair of real ones, and what operators make of pairs.
 
-view_as_complex(x)      ->  (x[..., 0], x[..., 1])
+view_as_complex(x)      ->  (x[..., 0], x[..., 1]), as it is of a complex input, which is a parameter of one axis more
 (a, b) * (c, d)         ->  (a * c - b * d, a * d + b * c)
 permute, slice, cat     ->  the same of both
 fft(a, b)               ->  relax.dft of both side by side
@@ -8,6 +8,7 @@ fft(a, b)               ->  relax.dft of both side by side
 
 from __future__ import annotations
 
+import cmath
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -20,7 +21,7 @@ from ...errors import TypeMismatchError
 from .table import CONVERTERS, Context, Converter, aten
 
 # What makes complex tensors of real ones.
-_MAKERS = frozenset(("complex", "polar", "view_as_complex", "prims.fft_r2c"))
+_MAKERS = frozenset(("complex", "polar", "view_as_complex", "prims.fft_r2c", "linalg_eig", "linalg_eigvals", "_linalg_eigvals"))
 _VIEWS = (
     "view reshape permute transpose t unsqueeze squeeze select slice expand alias unbind split split_with_sizes diagonal unfold as_strided "
     "movedim narrow flatten unflatten chunk swapaxes"
@@ -150,10 +151,74 @@ def _exp(c: Context, x: Complex) -> Any:
     return _made(c, _times(c, grown, c.op("cos", x.imag)), _times(c, grown, c.op("sin", x.imag)))
 
 
+def _log(c: Context, x: Any) -> Any:
+    return _made(c, c.op("log", _absolute(c, x)), _angle(c, x))
+
+
 def _power(c: Context, x: Any, exponent: Any) -> Any:
-    if not isinstance(exponent, (int, float)) or exponent != 2:
-        raise TypeMismatchError(f"a complex tensor to the power of {exponent} has no counterpart; squares have")
-    return _multiply(c, x, x)
+    """By products where the exponent is a small integer, else exp(exponent * log(x))."""
+    if isinstance(exponent, (int, float)) and exponent == int(exponent) and 0 < abs(exponent) <= 16:
+        found = x
+        for bit in bin(int(abs(exponent)))[3:]:
+            found = _multiply(c, found, found)
+            found = _multiply(c, found, x) if bit == "1" else found
+        return found if exponent > 0 else _divide(c, 1.0, found)
+    if isinstance(x, (int, float, complex)):
+        return _exp(c, _multiply(c, exponent, cmath.log(x)))
+    if not isinstance(x, Complex):
+        x = Complex(x, c.op("zeros_like", x))
+    return _exp(c, _multiply(c, float(exponent) if isinstance(exponent, int) else exponent, _log(c, x)))
+
+
+def _square_root(c: Context, x: Complex) -> Any:
+    """Of the two roots that on the right, by the sum in which nothing cancels."""
+    zero = relax.const(0, c.dtype)
+    half = c.op("sqrt", c.op("multiply", c.op("add", _absolute(c, x), c.op("abs", x.real)), relax.const(0.5, c.dtype)))
+    other = c.op("divide", x.imag, c.op("multiply", half, relax.const(2, c.dtype)))
+    other = c.op("where", c.op("equal", half, zero), zero, other)
+    is_right = c.op("greater_equal", x.real, zero)
+    turned = CONVERTERS["copysign"](c, half, x.imag)
+    return _made(c, c.op("where", is_right, half, c.op("abs", other)), c.op("where", is_right, other, turned))
+
+
+def _wave(real: tuple[str, str], imag: tuple[str, str], sign: int) -> Converter:
+    """sin(a + bi) = sin(a) cosh(b) + i cos(a) sinh(b), and those that are written as it is: names of the functions of a and b."""
+
+    def wave(c: Context, x: Complex) -> Any:
+        first, second = (_times(c, c.op(of_a, x.real), c.op(of_b, x.imag)) for of_a, of_b in (real, imag))
+        return _made(c, first, second if sign > 0 else c.op("negative", second))
+
+    return wave
+
+
+def _tanh(c: Context, x: Complex) -> Any:
+    """(sinh(2a) + i sin(2b)) / (cosh(2a) + cos(2b)), in which 2a behind 40 changes nothing and would overflow."""
+    twice = [c.op("multiply", part, relax.const(2, c.dtype)) for part in x.parts]
+    grown = c.op("clip", twice[0], -40, 40)
+    below = c.op("add", c.op("cosh", grown), c.op("cos", twice[1]))
+    return _made(c, c.op("divide", c.op("sinh", grown), below), c.op("divide", c.op("sin", twice[1]), below))
+
+
+def _sigmoid(c: Context, x: Complex) -> Any:
+    half = _tanh(c, Complex(*(c.op("multiply", part, relax.const(0.5, c.dtype)) for part in x.parts)))
+    return _multiply(c, _sum("add")(c, half, 1.0), 0.5)
+
+
+def _direction(c: Context, x: Complex) -> Any:
+    size = _absolute(c, x)
+    is_none = c.op("equal", size, relax.const(0, c.dtype))
+    return _divide(c, x, c.op("where", is_none, relax.const(1, c.dtype), size))
+
+
+def _of_parts(name: str, joined: str) -> Converter:
+    """A truth of both parts, or of one of them."""
+
+    def truth(c: Context, *values: Any) -> Any:
+        dtype = next(c.dtype_of(one.real) for one in values if isinstance(one, Complex))
+        pairs = zip(*([c.cast(part, dtype) for part in _pair(one)] for one in values), strict=True)
+        return c.op(joined, *(c.op(name, *operands) for operands in pairs))
+
+    return truth
 
 
 def _product(c: Context, a: Any, b: Any) -> Any:
@@ -163,6 +228,58 @@ def _product(c: Context, a: Any, b: Any) -> Any:
         return 0.0 if _is_zero(left) or _is_zero(right) else c.op("matmul", left, right)
 
     return _made(c, _plus(c, one(w, y), one(x, z), "subtract"), _plus(c, one(w, z), one(x, y)))
+
+
+def _linear(c: Context, x: Any, weight: Any, bias: Any = None) -> Any:
+    turned = [one if _is_zero(one) else c.op("permute_dims", one, axes=[1, 0]) for one in _pair(weight)]
+    product = _product(c, x, Complex(*turned))
+    return product if bias is None else _sum("add")(c, product, bias)
+
+
+def _added_product(c: Context, x: Any, a: Any, b: Any, beta: Any = 1, alpha: Any = 1) -> Any:
+    product = _product(c, a, b) if alpha == 1 else _multiply(c, _product(c, a, b), alpha)
+    return _sum("add")(c, product, x, beta) if beta else product
+
+
+def _inner(c: Context, a: Any, b: Any) -> Any:
+    return _made(c, *_product(c, a, b).parts)
+
+
+def _conjugate_inner(c: Context, a: Any, b: Any) -> Any:
+    return _inner(c, _conjugate(c, a), b)
+
+
+def _embedded(c: Context, x: Any) -> Any:
+    """Matrices a + bi as real ones [[a, -b], [b, a]], whose products and inverses are those of the complex ones."""
+    a, b = (c.op("zeros_like", x) if _is_zero(part) else part for part in _pair(x))
+    return c.op("concat", [c.op("concat", [a, c.op("negative", b)], axis=-1), c.op("concat", [b, a], axis=-1)], axis=-2)
+
+
+def _upper_and_lower(c: Context, x: Any, columns: Any) -> Complex:
+    """The parts of complex matrices, which stand one below the other in so many columns."""
+    rank, rows = c.rank(x), c.shape_of(x)[-2] // 2
+    left = c.op("strided_slice", x, [rank - 1], [0], [columns])
+    return Complex(*(c.op("strided_slice", left, [rank - 2], [first], [first + rows]) for first in (0, rows)))
+
+
+def _inverse(c: Context, x: Complex, *rest: Any) -> Any:
+    several = isinstance(c.result, list)
+    found = _upper_and_lower(c, c.op("linalg.inv", _embedded(c, x)), c.shape_of(x.real)[-1])
+    return [found, c.op("zeros", relax.ShapeExpr(tuple(c.shape_of(x.real)[:-2])), "int32")] if several else found
+
+
+def _solve(c: Context, a: Any, b: Any, left: bool = True, *rest: Any) -> Any:
+    several = isinstance(c.result, list)
+    if not left:
+        raise TypeMismatchError("x @ a = b of complex matrices has no counterpart; solve a.T @ x.T = b.T")
+    is_vector = c.rank(_pair(b)[0]) == c.rank(_pair(a)[0]) - 1
+    right = [c.op("zeros_like", _pair(b)[0]) if _is_zero(part) else part for part in _pair(b)]
+    right = [c.op("expand_dims", part, axis=-1) for part in right] if is_vector else right
+    columns = c.op("concat", right, axis=-2)
+    found = _upper_and_lower(c, c.op("linalg.solve", _embedded(c, a), columns), c.shape_of(columns)[-1])
+    if is_vector:
+        found = Complex(*(c.op("squeeze", part, axis=[-1]) for part in found.parts))
+    return [found, None, None, c.op("zeros", relax.ShapeExpr(()), "int32")] if several else found
 
 
 def _choose(c: Context, cond: Any, x: Any, y: Any) -> Any:
@@ -186,7 +303,17 @@ def _cast(c: Context, x: Any, *rest: Any) -> Any:
 
 _ON_PAIRS: dict[str, Converter] = {
     **{"add": _sum("add"), "sub": _sum("subtract"), "mul": _multiply, "div": _divide, "exp": _exp, "pow": _power},
-    **{"matmul": _product, "mm": _product, "bmm": _product, "_to_copy": _cast, "to": _cast},
+    **{"matmul": _product, "mm": _product, "bmm": _product, "mv": _product, "_to_copy": _cast, "to": _cast},
+    **{"linear": _linear, "addmm": _added_product, "baddbmm": _added_product, "dot": _inner, "vdot": _conjugate_inner},
+    **{"log": _log, "sqrt": _square_root, "tanh": _tanh, "sigmoid": _sigmoid, "sgn": _direction},
+    "sin": _wave(("sin", "cosh"), ("cos", "sinh"), 1),
+    "cos": _wave(("cos", "cosh"), ("sin", "sinh"), -1),
+    "sinh": _wave(("sinh", "cos"), ("cosh", "sin"), 1),
+    "cosh": _wave(("cosh", "cos"), ("sinh", "sin"), 1),
+    **{"eq": _of_parts("equal", "logical_and"), "ne": _of_parts("not_equal", "logical_or")},
+    **{"isfinite": _of_parts("isfinite", "logical_and"), "isnan": _of_parts("isnan", "logical_or")},
+    **{"isinf": _of_parts("isinf", "logical_or"), "logical_not": lambda c, x: _of_parts("equal", "logical_and")(c, x, 0.0)},
+    **{"linalg_inv_ex": _inverse, "linalg_inv": _inverse, "inverse": _inverse, "_linalg_solve_ex": _solve, "linalg_solve": _solve},
     **{"where": _choose, "masked_fill": _fill, "constant_pad_nd": _pad, "pad": _pad},
     "square": lambda c, x: _multiply(c, x, x),
     "reciprocal": lambda c, x: _divide(c, 1.0, x),
@@ -224,7 +351,7 @@ def _imaginary_part(c: Context, x: Complex) -> Any:
 
 @aten("view_as_real")
 def _as_real(c: Context, x: Complex) -> Any:
-    return _joined(c, x)
+    return joined(c, x)
 
 
 @aten("resolve_conj", "resolve_neg")
@@ -244,15 +371,15 @@ def _polar(c: Context, size: Any, angle: Any) -> Any:
 
 @aten("view_as_complex")
 def _as_complex(c: Context, x: Any) -> Any:
-    return _parted(c, x)
+    return parted(c, x)
 
 
-def _joined(c: Context, x: Complex) -> Any:
+def joined(c: Context, x: Complex) -> Any:
     """Both parts along a last axis."""
     return c.op("concat", [c.op("expand_dims", part, axis=-1) for part in x.parts], -1)
 
 
-def _parted(c: Context, x: Any) -> Complex:
+def parted(c: Context, x: Any) -> Complex:
     axis = c.rank(x) - 1
     return Complex(*(c.op("squeeze", c.op("strided_slice", x, [axis], [n], [n + 1]), axis=[axis]) for n in range(2)))
 
@@ -279,18 +406,18 @@ def _from_real(c: Context, x: Any, dim: Sequence[int], onesided: bool) -> Any:
     wide, length = c.op("expand_dims", x, axis=-1), c.shape_of(x)[last]
     if not isinstance(length, int):
         raise TypeMismatchError(f"a transform of Fourier along an axis of {length} elements; export with a fixed size")
-    return _parted(c, _transformed(c, c.op("dft", wide, length, last, False, onesided), others, False))
+    return parted(c, _transformed(c, c.op("dft", wide, length, last, False, onesided), others, False))
 
 
 @aten("prims.fft_c2c")
 def _from_complex(c: Context, x: Complex, dim: Sequence[int], forward: bool) -> Any:
-    return _parted(c, _transformed(c, _joined(c, x), _axes(dim, c.rank(x.real)), not forward))
+    return parted(c, _transformed(c, joined(c, x), _axes(dim, c.rank(x.real)), not forward))
 
 
 @aten("prims.fft_c2r")
 def _to_real(c: Context, x: Complex, dim: Sequence[int], last_dim_size: int) -> Any:
     *others, last = _axes(dim, c.rank(x.real))
-    wide = _transformed(c, _joined(c, x), others, True)
+    wide = _transformed(c, joined(c, x), others, True)
     found = c.op("dft", wide, last_dim_size, last, True, True)
     scaled = c.op("multiply", found, relax.const(float(last_dim_size), c.dtype_of(found)))
     return c.op("squeeze", scaled, axis=[c.rank(x.real)])

@@ -61,7 +61,7 @@ def of_relation(c: Context, expr: Any, size: Callable[[Any], Any]) -> Any:
     return c.op(name, left, right)
 
 
-class _Turns:
+class Turns:
     """The body of a loop.
 
     Args:
@@ -95,7 +95,9 @@ class _Turns:
             TypeMismatchError: for a state that is something else after a turn.
         """
         c = self._c
+        seed, c.seed = c.seed, None
         body = relax.Function((self.number, *self.states, *self._inside), _sequence(c, make))
+        c.seed = seed
         returned: Any = body.ret_struct_info
         after = returned.fields[1:]
         for state, info in zip(self.states, after, strict=False):
@@ -110,7 +112,7 @@ class _Turns:
 
 @aten("while_loop")
 def _while_loop(c: Context, condition: Any, body: Any, carried: Sequence[Any], additional: Sequence[Any] = ()) -> Any:
-    wanted, turns = c.result, _Turns(c, carried, additional)
+    wanted, turns = c.result, Turns(c, carried, additional)
 
     def asked(states: Sequence[Any], others: Sequence[Any]) -> Any:
         (found,) = c.inlined(condition, [*states, *others])
@@ -125,7 +127,7 @@ def _while_loop(c: Context, condition: Any, body: Any, carried: Sequence[Any], a
 
 @aten("scan")
 def _scan(c: Context, combine: Any, init: Sequence[Any], xs: Sequence[Any], additional: Sequence[Any] = ()) -> Any:
-    wanted, turns = c.result, _Turns(c, init, [*xs, *additional])
+    wanted, turns = c.result, Turns(c, init, [*xs, *additional])
     length = c.cast(c.shape_of(xs[0])[0], "int64")
 
     def turn() -> Sequence[Any]:
@@ -143,6 +145,13 @@ def _map(c: Context, body: Any, xs: Sequence[Any], additional: Sequence[Any] = (
 @aten("wrap_with_set_grad_enabled")
 def _with_gradients(c: Context, is_enabled: bool, body: Any, *operands: Any) -> Any:
     return c.inlined(body, operands)
+
+
+@aten("with_effects")
+def _with_effects(c: Context, token: Any, effect: Any, *operands: Any) -> Any:
+    if "check_errors" not in str(effect):
+        raise DeclarationError(f"{effect} has an effect beside its value, which graphs have no order for")
+    return [token]  # what LAPACK would report is an error when it runs
 
 
 @aten("wrap_with_autocast")

@@ -35,6 +35,7 @@ _ARITHMETIC: Mapping[str, str] = {
     "bitwise_or": "bitwise_or", "bitwise_xor": "bitwise_xor", "remainder": "floor_mod", "fmod": "mod", "floor_divide": "floor_divide",
     "__and__": "bitwise_and", "__or__": "bitwise_or", "__xor__": "bitwise_xor", "bitwise_left_shift": "left_shift",
     "bitwise_right_shift": "right_shift", "__lshift__": "left_shift", "__rshift__": "right_shift",
+    "gcd": "gcd", "prims.gcd": "gcd",
 }  # fmt: skip
 _COMPARISONS: Mapping[str, str] = {
     "eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal",
@@ -69,7 +70,8 @@ def _by_function(function: Callable[..., Any]) -> Callable[..., Any]:
     return convert
 
 
-CONVERTERS.update({one.__name__: _by_function(one) for one in (intrin.atan2, intrin.hypot, intrin.copysign)})
+CONVERTERS.update({one.__name__: _by_function(one) for one in (intrin.atan2, intrin.hypot, intrin.copysign, intrin.nextafter)})
+CONVERTERS["prims.nextafter"] = CONVERTERS["nextafter"]
 
 
 def promoted(c: Context, a: Any, b: Any) -> str:
@@ -139,13 +141,12 @@ def _sum(c: Context, name: str, a: Any, b: Any, alpha: Any) -> Any:
     return c.op(name, c.cast(a, c.dtype), right)
 
 
-@aten("div", "true_divide")
+@aten("div", "true_divide", "prims.div")
 def _divide(c: Context, input: Any, other: Any, rounding_mode: str | None = None) -> Any:
     a, b = c.cast(input, c.dtype), c.cast(other, c.dtype)
     if rounding_mode == "floor":
         return c.op("floor_divide", a, b)
-    # Of integers it is truncated already.
-    quotient = c.op("divide", a, b)
+    quotient = c.op("divide", a, b)  # of integers it is truncated already
     return _truncated(c, quotient) if rounding_mode == "trunc" and "float" in c.dtype else quotient
 
 
@@ -243,16 +244,6 @@ def _leaky_relu(c: Context, input: Any, negative_slope: float = 0.01) -> Any:
     return c.op("nn.leakyrelu", input, alpha=negative_slope)
 
 
-@aten("rrelu_with_noise_functional", "rrelu_with_noise")
-def _random_slope(
-    c: Context, input: Any, noise: Any, lower: float = 0.125, upper: float = 1 / 3, training: bool = False, *rest: Any
-) -> Any:
-    if training:
-        raise DeclarationError("slopes are drawn at random in training; export the module in evaluation mode, with module.eval()")
-    found = c.op("nn.leakyrelu", input, alpha=(lower + upper) / 2)
-    return [found, None] if isinstance(c.result, (list, tuple)) else found
-
-
 @aten("gelu")
 def _gelu(c: Context, input: Any, approximate: str = "none") -> Any:
     return c.op("nn.gelu_tanh" if approximate == "tanh" else "nn.gelu", input)
@@ -302,15 +293,9 @@ def _to(c: Context, input: Any, *rest: Any) -> Any:
     return c.cast(input, c.dtype)
 
 
-@aten("clone", "contiguous", "detach", "alias", "lift_fresh_copy", "lift_fresh", "dropout", "feature_dropout")
+@aten("clone", "contiguous", "detach", "alias", "lift_fresh_copy", "lift_fresh")
 def _same(c: Context, input: Any, *rest: Any) -> Any:
     return input
-
-
-@aten("native_dropout")
-def _native_dropout(c: Context, input: Any, *rest: Any) -> Any:
-    kept = c.op("ones", relax.ShapeExpr(tuple(c.shape_of(input))), "bool")
-    return [input, kept]  # as inference has it: nothing is dropped
 
 
 @aten("masked_scatter")

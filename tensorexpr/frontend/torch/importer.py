@@ -20,12 +20,40 @@ from ...runtime.ndarray import NDArray, array
 from ...tir.expr import IntImm, PrimExpr
 from ...tir.expr import Var as Symbol
 from ...tir.function import IRModule
-from . import complexes, control, creation, elementwise, images, linear_algebra, manipulation, nn, order, quantized, recurrent
+from . import (
+    complexes,
+    control,
+    creation,
+    elementwise,
+    images,
+    linear_algebra,
+    manipulation,
+    nn,
+    order,
+    quantized,
+    random,
+    recurrent,
+    special,
+)
 from .complexes import Complex
 from .table import CONVERTERS, Context, Converter, bound, dtype_name
 
 # They fill the table.
-_FAMILIES = (complexes, control, creation, elementwise, images, linear_algebra, manipulation, nn, order, quantized, recurrent)
+_FAMILIES = (
+    complexes,
+    control,
+    creation,
+    elementwise,
+    images,
+    linear_algebra,
+    manipulation,
+    nn,
+    order,
+    quantized,
+    random,
+    recurrent,
+    special,
+)
 # Arithmetic on sizes, which stays outside of tensors.
 _ON_SIZES: Mapping[Any, Callable[..., Any]] = {
     operator.add: lambda a, b: a + b,
@@ -74,6 +102,9 @@ def from_exported_program(
 ) -> IRModule:
     """A module of graphs with the function "main" of what `torch.export.export` made.
 
+    A complex tensor that goes in or out is one of floats with its two parts along a last axis, as `torch.view_as_real` has it. A program
+    that draws random numbers has a last input "seed", an int64 of rank 0, of which its numbers are a function.
+
     Args:
         exported_program: a `torch.export.ExportedProgram`.
         keep_params_as_input: weights are parameters behind the inputs, and their values the function's attribute "params".
@@ -86,11 +117,6 @@ def from_exported_program(
         TypeMismatchError: for inputs that are no tensors, or dtypes that there aren't here.
     """
     own = {str(name).removeprefix("aten."): work for name, work in (custom_convert_map or {}).items()}
-    # First of all: PyTorch's own passes fall over views of complex inputs.
-    for name in exported_program.graph_signature.user_inputs:
-        described: Any = next((node.meta.get("val") for node in exported_program.graph.nodes if node.name == name), None)
-        if complexes.is_complex(described):
-            dtype_name(described.dtype)
     program = _simplified(exported_program, own)
     made = _Importer(program, own, keep_params_as_input).function(unwrap_unit_return_tuple, no_bind_return_tuple)
     return made
@@ -168,10 +194,14 @@ class _Importer:
         self._sizes = Translation()
         self._params: list[relax.Var] = []
         self._kept: list[tuple[relax.Var, NDArray]] = []
+        self._pairs: list[Any] = []  # complex inputs
 
     def function(self, unwraps: bool, is_unbound: bool) -> IRModule:
         """The module with the function."""
         self._inputs()
+        if any(random.draws(node) for node in _calls(self._program)):
+            self._context.seed = relax.Var("seed", relax.TensorStructInfo((), "int64"))
+            self._params.append(self._context.seed)
         attrs: dict[str, Any] = {}
         if self._keeps_params:
             attrs = {"num_input": len(self._params), "params": [value for _, value in self._kept]}
@@ -179,6 +209,8 @@ class _Importer:
         has_functions = any(isinstance(node.target, _torch()._ops.HigherOrderOperator) for node in _calls(self._program))
         with self._builder.function("main", [*self._params, *(var for var, _ in self._kept)], attrs):
             with nullcontext() if has_functions else self._builder.dataflow():
+                for node in self._pairs:
+                    self._values[node] = complexes.parted(self._context, self._values[node])
                 self._nodes(self._program.graph_module)
                 bind = self._builder.emit if has_functions else self._builder.emit_output
                 result = self._result(unwraps)
@@ -215,6 +247,8 @@ class _Importer:
         for node, spec in zip(places, self._program.graph_signature.input_specs, strict=True):
             if spec.kind == kinds.USER_INPUT:
                 self._values[node] = self._input(node)
+            elif spec.kind == kinds.TOKEN:  # the order of effects, of which checks are the only ones here
+                self._values[node] = None
             elif spec.kind in (kinds.PARAMETER, kinds.BUFFER, kinds.CONSTANT_TENSOR):
                 held = self._program.state_dict if spec.target in self._program.state_dict else self._program.constants
                 if held[spec.target].is_complex():
@@ -237,13 +271,16 @@ class _Importer:
         if not hasattr(value, "shape"):
             raise TypeMismatchError(f"input {node.name} is {type(value).__name__}; inputs are tensors, or numbers that the export fixes")
         shape = [self.size(one) for one in value.shape]
-        var = relax.Var(node.name, relax.TensorStructInfo(shape, dtype_name(value.dtype)))
+        if complexes.is_complex(value):
+            self._pairs.append(node)
+            shape.append(2)
+        var = relax.Var(node.name, relax.TensorStructInfo(shape, dtype_name(value.dtype.to_real())))
         self._params.append(var)
         return var
 
     def size(self, value: Any) -> Any:
         """A size of PyTorch as an integer or an expression of symbols."""
-        if isinstance(value, int):
+        if isinstance(value, (int, PrimExpr)):
             return value
         return self._of_sympy(value.node.expr)
 
@@ -312,11 +349,13 @@ class _Importer:
         (output,) = [node for node in self._program.graph.nodes if node.op == "output"]
         results: list[Any] = []
         for node, spec in zip(output.args[0], self._program.graph_signature.output_specs, strict=True):
+            if spec.kind == kinds.TOKEN:
+                continue
             if spec.kind != kinds.USER_OUTPUT:
                 raise DeclarationError(f"the program changes {spec.target} while it runs; export it in evaluation mode, with module.eval()")
             value = self._value(node)
             if isinstance(value, Complex):
-                raise TypeMismatchError(f"result {len(results)} is complex, which values of graphs aren't; return torch.view_as_real of it")
+                value = complexes.joined(self._context, value)
             if isinstance(value, (bool, int, float, PrimExpr)) and not isinstance(value, IntImm):
                 value = relax.PrimValue(value)  # type: ignore[arg-type]
             elif value is None:

@@ -78,6 +78,14 @@ def _nonzero(c: Context, input: Any) -> Any:
     return c.builder.match_cast(found, relax.TensorStructInfo([c.sizes[0], c.rank(input)], "int64"))
 
 
+@aten("masked_select")
+def _masked_select(c: Context, input: Any, mask: Any) -> Any:
+    shape = _joint_shape([c.shape_of(input), c.shape_of(mask)])
+    where = c.op("permute_dims", c.op("nonzero", _spread(c, mask, shape)), axes=[1, 0])
+    where = c.builder.match_cast(where, relax.TensorStructInfo([c.sizes[0], len(shape)], "int64"))
+    return c.op("gather_nd", _spread(c, input, shape), where)
+
+
 @aten("index", "index.Tensor", "_unsafe_index")
 def _index(c: Context, input: Any, indices: Sequence[Any]) -> Any:
     used = [n for n, one in enumerate(indices) if one is not None]

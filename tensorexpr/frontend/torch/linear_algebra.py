@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ... import relax
+from ...errors import DeclarationError
+from .complexes import Complex
 from .table import Context, aten
 
 
@@ -124,6 +128,79 @@ def _svd(c: Context, a: Any, full_matrices: bool = False, *rest: Any) -> Any:
 def _qr(c: Context, a: Any, mode: str = "reduced") -> Any:
     q, r = _elements(c, c.op("linalg.qr", a, mode == "complete"), 2)
     return [None if mode == "r" else q, r]
+
+
+def _one_hot(c: Context, order: Any, dtype: str) -> Any:
+    """Matrices with a one in each column, in the row that says `order`."""
+    count = c.shape_of(order)[-1]
+    rows = c.op("expand_dims", c.op("arange", 0, count, 1, dtype="int64"), axis=1)
+    return c.cast(c.op("equal", rows, c.op("expand_dims", order, axis=-2)), dtype)
+
+
+def _unpacked(c: Context, factors: Any, pivots: Any) -> list[Any]:
+    """P, L and U of P @ L @ U."""
+    rows, columns = c.shape_of(factors)[-2:]
+    dtype, inner = c.dtype_of(factors), min(rows, columns)
+    order = c.op("linalg.lu_permutation", pivots, rows)
+    rank = c.rank(factors)
+    lower = c.op("strided_slice", c.op("tril", factors, -1), [rank - 1], [0], [inner])
+    upper = c.op("strided_slice", c.op("triu", factors), [rank - 2], [0], [inner])
+    return [_one_hot(c, order, dtype), c.op("add", lower, relax.const(np.eye(rows, inner), dtype)), upper]
+
+
+@aten("linalg_lu_factor_ex", "linalg_lu_factor")
+def _lu_factor(c: Context, a: Any, pivot: bool = True, *rest: Any) -> Any:
+    return [*_elements(c, c.op("linalg.lu_factor", a, pivot), 2), _no_errors(c, a)]
+
+
+@aten("lu_unpack")
+def _lu_unpack(c: Context, factors: Any, pivots: Any, *rest: Any) -> Any:
+    return _unpacked(c, factors, pivots)
+
+
+@aten("linalg_lu")
+def _lu(c: Context, a: Any, pivot: bool = True) -> Any:
+    return _unpacked(c, *_elements(c, c.op("linalg.lu_factor", a, pivot), 2))
+
+
+@aten("linalg_lu_solve")
+def _lu_solve(c: Context, factors: Any, pivots: Any, b: Any, left: bool = True, adjoint: bool = False) -> Any:
+    if not left or adjoint:
+        raise DeclarationError("lu_solve is of a @ x = b here; take torch.linalg.solve for transposed matrices, and for those on the right")
+    batch = c.sizes[:-2]
+    moved, lower, upper = (_stacked(c, one, batch) for one in _unpacked(c, factors, pivots))
+    right = c.op("matmul", _turned(c, moved), _stacked(c, b, batch))
+    return c.op("linalg.solve_triangular", upper, c.op("linalg.solve_triangular", lower, right), True)
+
+
+@aten("linalg_matrix_exp")
+def _matrix_exp(c: Context, a: Any) -> Any:
+    return c.op("linalg.matrix_exp", a)
+
+
+@aten("linalg_eig")
+def _eig(c: Context, a: Any) -> Any:
+    parts = _elements(c, c.op("linalg.eig", a), 4)
+    return [Complex(*parts[:2]), Complex(*parts[2:])]
+
+
+@aten("linalg_eigvals", "_linalg_eigvals")
+def _eigvals(c: Context, a: Any) -> Any:
+    return _eig(c, a)[0]
+
+
+@aten("linalg_householder_product")
+def _householder(c: Context, a: Any, tau: Any) -> Any:
+    """The first columns of the product of I - tau * v @ v.T, where a column of `a` below its diagonal of ones is v."""
+    rows, columns = c.shape_of(a)[-2:]
+    dtype, rank = c.dtype_of(a), c.rank(a)
+    vectors = c.op("add", c.op("tril", a, -1), relax.const(np.eye(rows, columns), dtype))
+    found = c.op("broadcast_to", relax.const(np.eye(rows, columns), dtype), relax.ShapeExpr((*c.shape_of(a)[:-2], rows, columns)))
+    for n in reversed(range(c.shape_of(tau)[-1])):
+        v = c.op("strided_slice", vectors, [rank - 1], [n], [n + 1])
+        factor = c.op("expand_dims", c.op("strided_slice", tau, [rank - 2], [n], [n + 1]), axis=-1)
+        found = c.op("subtract", found, c.op("multiply", factor, c.op("matmul", v, c.op("matmul", _turned(c, v), found))))
+    return found
 
 
 @aten("linalg_pinv", "linalg_pinv.atol_rtol_tensor", "linalg_pinv.atol_rtol_float")

@@ -223,6 +223,20 @@ def _embedding(c: Context, weight: Any, indices: Any, *rest: Any) -> Any:
     return c.op("take", weight, indices, axis=0)
 
 
+@aten("unfold", "unfold_copy")
+def _unfold(c: Context, input: Any, dimension: int, size: int, step: int) -> Any:
+    """Windows along an axis, their elements along a new last one."""
+    if not c.rank(input):
+        return c.reshape(input, [1])
+    axis = c.axis(input, dimension)
+    extent = c.shape_of(input)[axis]
+    if not isinstance(extent, int):
+        raise DeclarationError("windows are taken along axes of a known extent; export with a fixed size")
+    places = np.arange(0, extent - size + 1, step)[:, None] + np.arange(size)
+    found = c.op("take", input, relax.const(places, "int64"), axis=axis)
+    return c.op("permute_dims", found, axes=[*(n for n in range(c.rank(found)) if n != axis + 1), axis + 1])
+
+
 @aten("as_strided", "as_strided_copy")
 def _as_strided(c: Context, input: Any, size: Sequence[Any], stride: Sequence[Any], storage_offset: Any = None) -> Any:
     steps, extents = tuple(c.operand.stride()), tuple(c.operand.shape)

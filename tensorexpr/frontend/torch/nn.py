@@ -6,8 +6,11 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ... import relax
 from ...errors import DeclarationError
+from .random import dropped
 from .table import CONVERTERS, Context, aten
 
 
@@ -92,7 +95,10 @@ def _any_convolution(
 @aten("batch_norm", "_native_batch_norm_legit_no_training")
 def _batch_norm(c: Context, input: Any, weight: Any, bias: Any, mean: Any, var: Any, *rest: Any) -> Any:
     is_plain = len(rest) > 2  # batch_norm(..., training, momentum, eps, cudnn_enabled)
-    if is_plain and rest[0]:
+    if mean is None:  # of the batch itself
+        axes = [n for n in range(c.rank(input)) if n != 1]
+        mean, var = (c.op(name, input, axis=axes) for name in ("mean", "variance"))
+    elif is_plain and rest[0]:
         raise DeclarationError("batch norm in training changes its statistics; export the module in evaluation mode, with module.eval()")
     eps = rest[2] if is_plain else rest[1]
     channels, dtype = c.shape_of(mean)[0], c.dtype_of(input)
@@ -197,14 +203,36 @@ CONVERTERS.update({f"{prefix}adaptive_avg_pool{rank}d": _adaptive(rank) for rank
 
 def _adaptive_max(rank: int) -> Callable[..., Any]:
     def convert(c: Context, input: Any, output_size: Any) -> Any:
-        if 1 in c.picked:
-            raise DeclarationError("the places of maxima over adaptive windows have no counterpart; max_pool2d gives its own")
         sizes = [extent if one is None else one for one, extent in zip(output_size, c.shape_of(input)[-rank:], strict=True)]
+        if 1 in c.picked:
+            return _adaptive_places(c, input, sizes)
         has_batch = c.rank(input) == rank + 2
         found = c.op(f"nn.adaptive_max_pool{rank}d", input if has_batch else c.op("expand_dims", input, axis=0), output_size=sizes)
         return [found if has_batch else c.op("squeeze", found, axis=[0]), None]
 
     return convert
+
+
+def _adaptive_places(c: Context, input: Any, sizes: Sequence[int]) -> list[Any]:
+    """Maxima over adaptive windows and their places in a plane: windows as rows of a table, shorter ones with their first element again."""
+    rank, extents = len(sizes), c.shape_of(input)[-len(sizes) :]
+    if not all(isinstance(one, int) for one in extents):
+        raise DeclarationError("places of maxima over adaptive windows are of planes of a known size; export with fixed sizes")
+    table = np.zeros((1, 1), "int64")
+    for extent, size in zip(extents, sizes, strict=True):
+        spans = [(n * extent // size, -(-(n + 1) * extent // size)) for n in range(size)]
+        longest = max(end - begin for begin, end in spans)
+        along = np.array([[begin + k if begin + k < end else begin for k in range(longest)] for begin, end in spans])
+        whole = table[:, None, :, None] * extent + along[None, :, None, :]
+        table = whole.reshape(table.shape[0] * size, -1)
+    front = c.shape_of(input)[:-rank]
+    plane = c.reshape(input, [*front, int(np.prod(extents))])
+    windows = c.op("take", plane, relax.const(table), axis=len(front))
+    best = c.op("expand_dims", c.op("argmax", windows, axis=-1), axis=-1)
+    # A place in the window, by the same table for all planes.
+    spread = c.op("broadcast_to", relax.const(table), relax.ShapeExpr((*front, *table.shape)))
+    found = [c.op("max", windows, axis=[-1]), c.op("gather_elements", spread, c.cast(best, "int64"), axis=len(front) + 1)]
+    return [c.reshape(one, [*front, *sizes]) for one in found]
 
 
 CONVERTERS.update({f"adaptive_max_pool{rank}d": _adaptive_max(rank) for rank in (1, 2, 3)})
@@ -261,4 +289,7 @@ def _attention(
         scores = c.op("where", mask, scores, relax.const(-math.inf, dtype))
     elif mask is not None:
         scores = c.op("add", scores, mask)
-    return c.op("matmul", c.op("nn.softmax", scores, axis=-1), value)
+    weights = c.op("nn.softmax", scores, axis=-1)
+    if dropout:
+        weights = dropped(c, weights, dropout, c.shape_of(weights))[0]
+    return c.op("matmul", weights, value)

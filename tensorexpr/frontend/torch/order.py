@@ -151,6 +151,76 @@ def _median_of_all(c: Context, input: Any) -> Any:
     return _median(c, c.op("flatten", input), 0)[0]
 
 
+@aten("nanmedian.dim")
+def _nan_median(c: Context, input: Any, dim: int, keepdim: bool = False) -> Any:
+    """The median of what isn't NaN: NaN stands last in a sorted row."""
+    axis = c.axis(input, dim)
+    values, order = _sort(c, input, axis)
+    count = c.op("sum", c.cast(c.op("logical_not", c.op("isnan", input)), "int64"), axis=[axis], keepdims=True)
+    place = c.op("maximum", c.op("subtract", count, relax.const(1, "int64")), relax.const(0, "int64"))
+    place = c.op("floor_divide", place, relax.const(2, "int64"))
+    found = [c.op("gather_elements", one, place, axis=axis) for one in (values, order)]
+    return found if keepdim else [c.op("squeeze", one, axis=[axis]) for one in found]
+
+
+@aten("nanmedian.default")
+def _nan_median_of_all(c: Context, input: Any) -> Any:
+    return _nan_median(c, c.op("flatten", input), 0)[0]
+
+
+def _as_long_as(c: Context, value: Any, described: Any) -> Any:
+    """A tensor whose extents only a run knows, with the export's symbols for them."""
+    return c.builder.match_cast(value, relax.TensorStructInfo(c.sizes_of(described), c.dtype_of(value)))
+
+
+@aten("bincount")
+def _bincount(c: Context, input: Any, weights: Any = None, minlength: int = 0) -> Any:
+    if weights is not None:
+        weights = c.cast(weights, c.dtype)
+    return _as_long_as(c, c.op("bincount", input, weights, minlength=minlength), c.result)
+
+
+@aten("repeat_interleave.Tensor")
+def _repeat_places(c: Context, repeats: Any, output_size: Any = None) -> Any:
+    return c.cast(_as_long_as(c, c.op("repeat_places", repeats), c.result), c.dtype)
+
+
+def _different(c: Context, input: Any, axis: int | None, inverse: bool, counts: bool) -> Any:
+    """Values in their order, the number of the value of each element, and how often each occurs."""
+    values, places, often = c.result
+    found = c.op("unique", input, True, False, True, True, axis)
+    parts = [c.builder.emit(relax.TupleGetItem(found, n)) for n in range(3)]
+    first, last = _as_long_as(c, parts[0], values), _as_long_as(c, parts[2], often) if counts else None
+    return [first, c.reshape(parts[1], c.sizes_of(places)) if inverse else None, last]
+
+
+@aten("_unique2")
+def _unique(c: Context, input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> Any:
+    return _different(c, input, None, return_inverse, return_counts)
+
+
+@aten("unique_dim")
+def _unique_along(c: Context, input: Any, dim: int, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> Any:
+    return _different(c, input, c.axis(input, dim), return_inverse, return_counts)
+
+
+@aten("unique_consecutive")
+def _unique_runs(c: Context, input: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
+    """Of equal elements that follow each other the first one."""
+    if dim is not None and c.rank(input) > 1:
+        raise DeclarationError("runs of equal parts along an axis have no counterpart; take those of a tensor with one axis")
+    values, places, often = c.result
+    flat = c.op("flatten", input)
+    length = c.shape_of(flat)[0]
+    differs = c.op("not_equal", sliced(c, flat, 0, 1, length), sliced(c, flat, 0, 0, length - 1))
+    begins = c.op("concat", [c.op("ones", relax.ShapeExpr((1,)), "bool"), differs], axis=0)
+    first = c.op("squeeze", c.op("nonzero", begins), axis=[0])
+    found = _as_long_as(c, c.op("take", flat, first, axis=0), values)
+    number = c.op("subtract", c.op("cumsum", c.cast(begins, "int64"), axis=0), relax.const(1, "int64"))
+    inverse = c.reshape(number, c.sizes_of(places)) if return_inverse else None
+    return [found, inverse, _as_long_as(c, c.op("bincount", number), often) if return_counts else None]
+
+
 @aten("searchsorted", "searchsorted.Tensor")
 def _searchsorted(c: Context, sequence: Any, value: Any, out_int32: bool = False, right: bool = False, *rest: Any) -> Any:
     """How many of the sorted elements lie before a value."""

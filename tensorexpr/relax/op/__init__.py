@@ -51,6 +51,7 @@ from ..ops.elementwise import (
     floor,
     floor_divide,
     floor_mod,
+    gcd,
     greater,
     greater_equal,
     isfinite,
@@ -109,7 +110,7 @@ from ..ops.manipulate import (
     tile,
 )  # fmt: skip
 from ..ops.narrow import narrow_cast
-from ..ops.order import argsort, cumprod, cumsum, multinomial_from_uniform, nonzero, sort, topk, unique
+from ..ops.order import argsort, bincount, cumprod, cumsum, multinomial_from_uniform, nonzero, repeat_places, sort, topk, unique
 from ..ops.quantized import dequantize, quantize, requantize
 from ..ops.reduce import argmax, argmin, max, mean, min, prod, std, sum, variance
 from ..ops.sequences import (
@@ -138,17 +139,17 @@ RelaxExpr._operators.update(_PYTHON)
 
 __all__ = [
     "abs", "acos", "acosh", "add", "adt_field", "adt_make", "adt_matches", "adt_unmatched", "arange", "argmax", "argmin", "argsort",
-    "asin", "asinh", "assert_op", "astype", "atan", "atanh", "bitcast", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor",
+    "asin", "asinh", "assert_op", "astype", "atan", "atanh", "bincount", "bitcast", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor",
     "broadcast_to", "builtin", "call_dps_packed", "call_inplace_packed", "call_packed", "call_pure_packed", "call_tir",
     "call_tir_inplace", "call_tir_with_grad", "ccl", "ceil", "clip", "collapse_sum_like", "collapse_sum_to", "compress", "concat",
     "cos", "cosh", "cumprod", "cumsum", "dense", "dequantize", "det", "dft", "divide", "dynamic_strided_slice", "einsum", "equal",
     "erf", "ewise_fma", "exp", "expand_dims", "eye", "eye_like", "flatten", "flip", "floor", "floor_divide", "floor_mod", "full",
-    "full_like", "gather", "gather_elements", "gather_nd", "grad", "greater", "greater_equal", "has_value", "hint_on_device", "image",
+    "full_like", "gather", "gather_elements", "gather_nd", "gcd", "grad", "greater", "greater_equal", "has_value", "hint_on_device", "image",
     "inspect", "invoke_closure", "invoke_pure_closure", "isfinite", "isinf", "isnan", "layout_transform", "left_shift", "less",
     "less_equal", "linalg", "linear", "log", "logical_and", "logical_not", "logical_or", "logical_xor", "lookup", "loop", "make_closure",
     "masked_fill", "matmul", "max", "maximum", "mean", "memory", "min", "minimum", "mod", "multinomial_from_uniform", "multiply",
     "narrow_cast", "negative", "nn", "nonzero", "not_equal", "null_value", "one_hot", "ones", "ones_like", "permute_dims", "power",
-    "print", "prod", "quantize", "regex_full_match", "relu", "repeat", "requantize", "reshape", "reshaped_extents", "reverse_sequence",
+    "print", "prod", "quantize", "regex_full_match", "relu", "repeat", "repeat_places", "requantize", "reshape", "reshaped_extents", "reverse_sequence",
     "right_shift", "round", "rsqrt", "scatter_elements", "scatter_nd", "sequence_at", "sequence_concat", "sequence_erase",
     "sequence_insert", "sequence_length", "sequence_split", "shape_of", "shape_to_tensor", "sigmoid", "sign", "sin", "sinh", "sort",
     "sparse_fill_empty_rows", "sparse_reshape", "split", "sqrt", "square", "squeeze", "std", "strided_slice", "string_concat",

@@ -213,6 +213,15 @@ def _relu(x: Any) -> Any:
     return of_elements(x, lambda v: reference.at_least(v, const(0, x.dtype)), "T_relu")
 
 
+@operator("gcd", numpy=np.gcd)
+def gcd(x1: Expr, x2: Expr) -> StructInfo:
+    """The greatest common divisor of each pair of integers, which is none below 0; shapes broadcast as NumPy's do."""
+    info = broadcast_info([x1, x2], "gcd")
+    if info.dtype and parse_dtype(info.dtype).is_float:
+        raise TypeMismatchError(f"relax.op.gcd: integers have divisors, {info.dtype} has none")
+    return info
+
+
 @operator("clip", Pattern.ELEMENTWISE, te=_clipped, numpy=np.clip)
 def clip(x: Expr, min: Prim, max: Prim) -> StructInfo:
     """Each element, no less than `min` and no more than `max`."""

@@ -12,7 +12,7 @@ from ...tir.arithmetic import as_int, minimum
 from ...tir.expr import IntImm, PrimExpr
 from ..relations import same_extents
 from ..struct_info import StructInfo, TensorStructInfo, TupleStructInfo
-from .row import Expr, Operand, floats, operator
+from .row import Expr, Operand, floats, operator, tensor
 
 
 def _matrices(expr: Expr, name: str, is_square: bool = True) -> Operand:
@@ -136,3 +136,89 @@ def qr(x: Expr, complete: bool = False) -> StructInfo:
     rows, columns, inner = _sides(operand)
     middle = rows if complete else inner
     return TupleStructInfo((_outer(operand, rows, middle), _outer(operand, middle, columns)))
+
+
+def _np_lu(x: Any, pivot: bool) -> tuple[Any, Any]:
+    """Column by column, for all matrices at once (Golub and Van Loan, algorithm 3.4.1)."""
+    rows, columns = x.shape[-2:]
+    found = x.reshape(-1, rows, columns).astype(x.dtype, copy=True)
+    count = min(rows, columns)
+    pivots, stack = np.tile(np.arange(1, count + 1, dtype=np.int32), (len(found), 1)), np.arange(len(found))
+    for n in range(count):
+        if pivot:
+            largest = n + np.argmax(np.abs(found[:, n:, n]), axis=1)
+            pivots[:, n] = largest + 1
+            found[stack, n], found[stack, largest] = found[stack, largest], found[stack, n].copy()
+        # A column without a pivot is 0 below the diagonal already.
+        divisor = np.where(found[:, n, n] == 0, x.dtype.type(1), found[:, n, n])
+        found[:, n + 1 :, n] /= divisor[:, None]
+        found[:, n + 1 :, n + 1 :] -= found[:, n + 1 :, n, None] * found[:, n, None, n + 1 :]
+    return found.reshape(x.shape), pivots.reshape(*x.shape[:-2], count)
+
+
+@operator("linalg.lu_factor", numpy=_np_lu)
+def lu_factor(x: Expr, pivot: bool = True) -> StructInfo:
+    """Matrices whose half above the diagonal is U, and whose rest is L without its diagonal of ones, of L @ U; and its pivots, int32.
+
+    Row n of x is exchanged for row pivots[n] - 1, one after the other, so that the largest element of a column is divided by; without
+    `pivot` none is.
+    """
+    operand = _matrices(x, "x", is_square=False)
+    pivots = _outer(operand, _sides(operand)[2])
+    return TupleStructInfo((operand.info, TensorStructInfo(pivots.shape, "int32", ndim=pivots.ndim)))
+
+
+def _np_permutation(pivots: Any, rows: int) -> Any:
+    flat = pivots.reshape(-1, pivots.shape[-1]).astype(np.int64) - 1
+    found, stack = np.tile(np.arange(rows, dtype=np.int64), (len(flat), 1)), np.arange(len(flat))
+    for n in range(flat.shape[1]):
+        found[stack, n], found[stack, flat[:, n]] = found[stack, flat[:, n]], found[stack, n].copy()
+    return found.reshape(*pivots.shape[:-1], rows)
+
+
+@operator("linalg.lu_permutation", numpy=_np_permutation)
+def lu_permutation(pivots: Expr, rows: int) -> StructInfo:
+    """Which row of x each row of L @ U is, int64 [..., rows], by the pivots of `lu_factor`."""
+    operand = tensor(pivots, "pivots")
+    if operand.dtype not in ("", "int32", "int64") or operand.ndim == 0:
+        raise TypeMismatchError(f"pivots are integers along a last axis, not {operand.info}")
+    shape = None if operand.extents is None else [*operand.extents[:-1], rows]
+    return operand.like(shape, "int64", operand.ndim)
+
+
+def _np_matrix_exp(x: Any) -> Any:
+    """By a quotient of polynomials of degree 13 of the matrix by a power of two, squared as often (Higham 2005)."""
+    wide = x.astype(np.float64)
+    size = np.abs(wide).sum(-2).max(-1, initial=0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        halvings = np.ceil(np.log2(np.where(np.isfinite(size) & (size > 5.0), size / 5.0, 1.0))).astype(np.int64)
+    y = wide / np.exp2(halvings)[..., None, None]
+    term = np.broadcast_to(np.eye(x.shape[-1]), y.shape)
+    above, below, weight = term, term, 1.0
+    for n in range(1, 14):
+        weight *= (14 - n) / (n * (27 - n))
+        term = term @ y
+        above, below = above + weight * term, below + weight * (-1) ** n * term
+    found = np.linalg.solve(below, above)
+    for n in range(int(halvings.max(initial=0))):
+        found = np.where((halvings > n)[..., None, None], found @ found, found)
+    return found.astype(x.dtype)
+
+
+@operator("linalg.matrix_exp", numpy=_np_matrix_exp)
+def matrix_exp(x: Expr) -> StructInfo:
+    """The exponentials of matrices: the sum of x^n / n!."""
+    return _matrices(x, "x").info
+
+
+def _np_eig(x: Any) -> tuple[Any, ...]:
+    values, vectors = np.linalg.eig(x)
+    return tuple(np.asarray(part, x.dtype) for one in (values, vectors) for part in (one.real, one.imag))
+
+
+@operator("linalg.eig", numpy=_np_eig)
+def eig(x: Expr) -> StructInfo:
+    """Eigenvalues and eigenvectors of matrices, which are complex: real and imaginary parts of the former, then of the latter as columns."""
+    operand = _matrices(x, "x")
+    values = _outer(operand, _sides(operand)[0])
+    return TupleStructInfo((values, values, operand.info, operand.info))

@@ -161,6 +161,35 @@ def nonzero(x: Expr) -> StructInfo:
     return TensorStructInfo(None, "int64", ndim=2)
 
 
+def _np_bincount(x: Any, weights: Any = None, minlength: int = 0) -> Any:
+    found = np.bincount(x.astype(np.int64), weights, minlength)
+    return found.astype(np.int64) if weights is None else found.astype(weights.dtype)
+
+
+@operator("bincount", numpy=_np_bincount)
+def bincount(x: Expr, weights: Expr | None = None, minlength: int = 0) -> StructInfo:
+    """How often each integer from 0 on occurs, or the sums of the weights that stand there; the largest, or `minlength`, says how many.
+
+    Args:
+        x: integers [n], none below 0.
+        weights: [n], whose dtype the sums have; counts are int64.
+        minlength: the least length of the result, which depends on the elements.
+    """
+    operand = tensor(x, "x")
+    if operand.ndim not in (1, -1):
+        raise DeclarationError(f"relax.op.bincount: x has one axis, where it is {operand.info}")
+    return TensorStructInfo(None, "int64" if weights is None else tensor(weights, "weights").dtype, ndim=1)
+
+
+@operator("repeat_places", numpy=lambda repeats: np.repeat(np.arange(len(repeats), dtype=np.int64), repeats))
+def repeat_places(repeats: Expr) -> StructInfo:
+    """The place of each number as often as it says: int64, [2, 0, 1] -> [0, 0, 2]; the sum of the numbers is its length."""
+    operand = tensor(repeats, "repeats")
+    if operand.ndim not in (1, -1):
+        raise DeclarationError(f"relax.op.repeat_places: repeats has one axis, where it is {operand.info}")
+    return TensorStructInfo(None, "int64", ndim=1)
+
+
 def _te_multinomial(prob: Any, uniform_sample: Any, sample_indices: Any, dtype: str) -> Any:
     sums, last = topi.cumsum(prob, 1), prob.shape[1] - 1
     k = te.reduce_axis((0, prob.shape[1]), name="k")
@@ -195,5 +224,5 @@ def multinomial_from_uniform(prob: Expr, uniform_sample: Expr, sample_indices: E
 
 
 __all__ = [
-    "argsort", "cumprod", "cumsum", "multinomial_from_uniform", "nonzero", "sort", "topk", "unique",
+    "argsort", "bincount", "cumprod", "cumsum", "multinomial_from_uniform", "nonzero", "repeat_places", "sort", "topk", "unique",
 ]  # fmt: skip
