@@ -226,6 +226,26 @@ def _unique(d: Draw) -> Any:
     return op.unique(d.tensor(NUMBERS, shape, low=-1, high=1, special=False), d.coin(), d.coin(), d.coin(), d.coin(), axis)
 
 
+@case("bincount")
+def _bincount(d: Draw) -> Any:
+    shape = d.shape(1, 1)
+    x = d.tensor(("int32", "int64"), shape, low=0, high=5)
+    return (
+        op.bincount(x, d.tensor(FLOATS[:2], shape, special=False), d.number(0, 8)) if d.coin() else op.bincount(x, minlength=d.number(0, 8))
+    )
+
+
+@case("repeat_places")
+def _repeat_places(d: Draw) -> Any:
+    return op.repeat_places(d.tensor(("int64",), d.shape(1, 1), low=0, high=3))
+
+
+@case("gcd")
+def _gcd(d: Draw) -> Any:
+    dtype, shape = d.of(("int32", "int64")), d.shape()
+    return op.gcd(*(d.tensor((dtype,), shape, low=-30, high=30) for _ in range(2)))
+
+
 @case("matmul")
 def _matmul(d: Draw) -> Any:
     dtype, batch, (i, j, k) = d.of((*FLOATS[:2], "int32")), d.shape(0, 1), (d.of((3, 1, 0)) for _ in range(3))
@@ -330,11 +350,21 @@ def regular(d: Draw, rows: int, columns: int, outer: tuple[int, ...]) -> Any:
 @case("linalg.eigh")
 @case("linalg.svd")
 @case("linalg.qr")
+@case("linalg.lu_factor")
+@case("linalg.matrix_exp")
+@case("linalg.eig")
 def _factors(d: Draw) -> Any:
     rows, outer = d.number(1, 3), d.shape(0, 2)
-    is_square = d.name not in ("linalg.svd", "linalg.qr")
+    is_square = d.name not in ("linalg.svd", "linalg.qr", "linalg.lu_factor")
     x = regular(d, rows, rows if is_square else d.number(1, 3), outer)
-    return d.op(x) if d.name in ("linalg.inv", "linalg.slogdet") else d.op(x, d.coin())
+    return d.op(x) if d.name in ("linalg.inv", "linalg.slogdet", "linalg.matrix_exp", "linalg.eig") else d.op(x, d.coin())
+
+
+@case("linalg.lu_permutation")
+def _lu_permutation(d: Draw) -> Any:
+    rows, outer = d.number(2, 4), d.shape(0, 2)
+    drawn = np.asarray(d.values((*outer, rows - 1), "int32", special=False)) % rows
+    return op.linalg.lu_permutation(d.given((np.maximum(drawn, np.arange(rows - 1)) + 1).astype("int32")), rows)
 
 
 @case("linalg.solve")

@@ -4,7 +4,10 @@ table         what becomes of an operator, by name
 importer      exported programs
 fx            traced modules
 dynamo        a backend of torch.compile
-elementwise, manipulation, nn, creation   the converters
+elementwise, manipulation, nn, creation, ...   the converters
+complexes     complex tensors as pairs
+random        random numbers by a seed
+special       special functions
 """
 
 from .dynamo import compile_backend, dynamo_capture_subgraphs, relax_dynamo

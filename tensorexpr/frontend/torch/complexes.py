@@ -318,9 +318,15 @@ _ON_PAIRS: dict[str, Converter] = {
     "square": lambda c, x: _multiply(c, x, x),
     "reciprocal": lambda c, x: _divide(c, 1.0, x),
     "abs": lambda c, x: _absolute(c, x),
+    "linalg_vector_norm": lambda c, x, *rest: CONVERTERS["linalg_vector_norm"](c, _sizes(c, x), *rest),
     "ones_like": lambda c, x, *rest: _made(c, 1.0, 0.0),
     "zeros_like": lambda c, x, *rest: _made(c, 0.0, 0.0),
 }
+
+
+def _sizes(c: Context, x: Complex) -> Any:
+    """The absolute values, for an operator whose result has another shape."""
+    return c.op("sqrt", c.op("add", c.op("square", x.real), c.op("square", x.imag)))
 
 
 def _absolute(c: Context, x: Complex) -> Any:

@@ -15,6 +15,7 @@ from ...errors import TensorExprError, TypeMismatchError
 from ...runtime.ndarray import NDArray, array, from_dlpack
 from ...target import Target
 from ...tir.function import IRModule
+from . import complexes
 from .importer import from_exported_program
 
 Pipeline = Callable[[IRModule], IRModule]
@@ -74,7 +75,7 @@ class _Compiled:
         self._graph_module, self._pipeline, self._target = graph_module, pipeline, target
         self._weights = _static_places(graph_module)
         self._numbers = _number_places(graph_module).keys() - self._weights
-        self._built: dict[Any, tuple[Callable[..., Any], list[int]]] = {}
+        self._built: dict[Any, tuple[Callable[..., Any], list[int], set[int], bool]] = {}
         self._held: list[tuple[Any, int]] = []  # the weights that are constants of what is built, and how often each had changed
 
     def __call__(self, *args: Any) -> Any:
@@ -88,9 +89,11 @@ class _Compiled:
         found = self._built.get(key)
         if found is None:
             found = self._built[key] = self._build(args)
-        function, places = found
-        result = function(*(_shared(args[n]) for n in places))
-        return [_tensor(one) for one in result]
+        function, places, is_complex, draws = found
+        # A new seed of PyTorch's generator for each call: `torch.manual_seed` makes the numbers of all calls behind it the same.
+        seed = [_shared(torch.randint(2**63 - 1, ()))] if draws else []
+        result = function(*(_shared(args[n]) for n in places), *seed)
+        return [torch.view_as_complex(_tensor(one)) if n in is_complex else _tensor(one) for n, one in enumerate(result)]
 
     def _notice_changes(self, weights: Sequence[Any]) -> None:
         """Forget what is built if a weight is another tensor or was written to since.
@@ -104,12 +107,17 @@ class _Compiled:
             self._built.clear()
             self._held = [(one, one._version) for one in weights]
 
-    def _build(self, args: Sequence[Any]) -> tuple[Callable[..., Any], list[int]]:
+    def _build(self, args: Sequence[Any]) -> tuple[Callable[..., Any], list[int], set[int], bool]:
+        """The function, which arguments it takes, which results are complex, and whether it takes a seed behind them."""
         program, places = _exported(self._graph_module, args, self._weights)
         mod = from_exported_program(program)
+        results = next(node for node in program.graph.nodes if node.op == "output").args[0]
+        is_complex = {n for n, node in enumerate(results) if complexes.is_complex(getattr(node, "meta", {}).get("val"))}
+        main: Any = mod["main"]
+        draws = len(main.params) > len(places)
         if self._pipeline is not None:
             mod = self._pipeline(mod)
-        return relax.VirtualMachine(relax.build(mod, self._target))["main"], places
+        return relax.VirtualMachine(relax.build(mod, self._target))["main"], places, is_complex, draws
 
 
 def _kind(value: Any) -> Any:
@@ -122,6 +130,8 @@ def _shared(tensor: Any) -> NDArray:
     import torch
 
     value = tensor.detach().contiguous()
+    if value.is_complex():
+        value = torch.view_as_real(value.resolve_conj())
     if value.dtype == torch.bfloat16:
         import ml_dtypes
 

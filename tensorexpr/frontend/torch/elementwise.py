@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ... import relax
-from ...errors import DeclarationError
 from ...te.declare import compute
 from ...te.tensor import Tensor
 from ...tir import intrin
@@ -55,7 +54,7 @@ def _arithmetic(name: str) -> Callable[..., Any]:
     return lambda c, input, other: c.op(name, c.cast(input, c.dtype), c.cast(other, c.dtype))
 
 
-def _by_function(function: Callable[..., Any]) -> Callable[..., Any]:
+def by_function(function: Callable[..., Any]) -> Callable[..., Any]:
     """Of two operands by a function of numbers that is no operator of graphs."""
 
     def computed(a: Tensor, b: Tensor) -> Tensor:
@@ -70,7 +69,7 @@ def _by_function(function: Callable[..., Any]) -> Callable[..., Any]:
     return convert
 
 
-CONVERTERS.update({one.__name__: _by_function(one) for one in (intrin.atan2, intrin.hypot, intrin.copysign, intrin.nextafter)})
+CONVERTERS.update({one.__name__: by_function(one) for one in (intrin.atan2, intrin.hypot, intrin.copysign, intrin.nextafter)})
 CONVERTERS["prims.nextafter"] = CONVERTERS["nextafter"]
 
 

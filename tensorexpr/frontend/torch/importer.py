@@ -40,20 +40,8 @@ from .table import CONVERTERS, Context, Converter, bound, dtype_name
 
 # They fill the table.
 _FAMILIES = (
-    complexes,
-    control,
-    creation,
-    elementwise,
-    images,
-    linear_algebra,
-    manipulation,
-    nn,
-    order,
-    quantized,
-    random,
-    recurrent,
-    special,
-)
+    complexes, control, creation, elementwise, images, linear_algebra, manipulation, nn, order, quantized, random, recurrent, special,
+)  # fmt: skip
 # Arithmetic on sizes, which stays outside of tensors.
 _ON_SIZES: Mapping[Any, Callable[..., Any]] = {
     operator.add: lambda a, b: a + b,

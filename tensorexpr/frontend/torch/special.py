@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from ... import relax
-from ...errors import DeclarationError
 from ...te.tensor import Tensor
 from ...tir import intrin
-from ...tir.arithmetic import cast, const
+from ...tir.arithmetic import cast, const, minimum
 from ...tir.expr import PrimExpr
 from ...topi.math import elementwise
+from .elementwise import by_function
 from .table import CONVERTERS, Context, aten
 
 _Function = Callable[[PrimExpr], PrimExpr]
@@ -195,9 +195,9 @@ def _erfinv(y: PrimExpr) -> PrimExpr:
 
 def _ndtri(p: PrimExpr) -> PrimExpr:
     """The place that a part p of the normal distribution lies below."""
-    rest = 2 * intrin.select(p < _number(0.5), p, 1 - p)
+    rest = 2 * minimum(p, 1 - p)
     found = _inverse(1 - rest, rest) * _number(math.sqrt(2))
-    return intrin.select(p < _number(0.5), -found, found)
+    return intrin.select(p < _number(0.5), -found, intrin.select(p <= _number(1), found, _number(_NAN)))
 
 
 @cache
@@ -281,9 +281,10 @@ def _has_sign(c: Context, input: Any) -> Any:
     return c.builder.emit_te(_te_has_sign, input, primfunc_name_hint="signbit")
 
 
-@aten("special_zeta", "prims.zeta")
-def _zeta_of(c: Context, s: Any, q: Any) -> Any:
-    """Hurwitz's zeta function of s > 1 and q > 0."""
-    if isinstance(s, relax.Expr):
-        raise DeclarationError("zeta takes a number s, not a tensor of them")
-    return _of_element(c, q, partial(_zeta, _number(float(s))), "zeta")
+def zeta(s: PrimExpr, q: PrimExpr) -> PrimExpr:
+    """Hurwitz's zeta function of s > 1 and q > 0, NaN elsewhere."""
+    return cast(_zeta(cast(s, "float64"), cast(q, "float64")), s.dtype)
+
+
+for _name in ("special_zeta", "prims.zeta"):
+    CONVERTERS[_name] = by_function(zeta)

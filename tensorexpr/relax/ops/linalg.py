@@ -218,7 +218,7 @@ def _np_eig(x: Any) -> tuple[Any, ...]:
 
 @operator("linalg.eig", numpy=_np_eig)
 def eig(x: Expr) -> StructInfo:
-    """Eigenvalues and eigenvectors of matrices, which are complex: real and imaginary parts of the former, then of the latter as columns."""
+    """Eigenvalues of matrices and eigenvectors as columns, which are complex: real and imaginary parts of those, then of these."""
     operand = _matrices(x, "x")
     values = _outer(operand, _sides(operand)[0])
     return TupleStructInfo((values, values, operand.info, operand.info))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tensorexpr import relax
@@ -13,7 +14,7 @@ from tensorexpr.frontend.torch import from_exported_program
 from tensorexpr.relax.evaluator import Evaluator
 
 torch: Any = pytest.importorskip("torch", reason="programs of PyTorch are read by PyTorch")
-from .test_torch import F, Wrapped, check, compare, exported, numbers  # noqa: E402  # which asks for PyTorch, too
+from .test_torch import F, Wrapped, arrays_of, check, compare, exported, numbers  # noqa: E402  # which asks for PyTorch, too
 
 X, Y, Z = numbers(2, 8), numbers(2, 8) + 1, numbers(2, 4, 8)
 PAIRS = numbers(2, 4, 2)
@@ -80,6 +81,47 @@ def test_programs(name: str) -> None:
     compare(Evaluator(mod)("main", *(arg.numpy() for arg in args)), module, args, 1e-4)
 
 
+Z1 = torch.complex(numbers(3, 4), numbers(4, 3).T.contiguous())
+# Of complex inputs, with complex results.
+WHOLE: dict[str, Callable[..., Any]] = {
+    "moved": lambda z: (z, (z * 2 + 1j).conj(), z.T, z.abs(), torch.fft.fftshift(z), z.sum(0)),
+    "spectra": lambda z: (torch.fft.fft2(z), torch.fft.ifft(z), torch.fft.hfft(z), torch.fft.rfft(z.real)),
+    "roots and powers": lambda z: (z.log(), z.sqrt(), (-z).sqrt(), z**3, z**-2, z**0.5, 2**z, z.real ** (1 + 1j), z**0),
+    "waves": lambda z: (z.sin(), z.cos(), z.sinh(), z.cosh(), (30 * z).tanh(), z.sigmoid(), z.exp()),
+    "truths": lambda z: (z == z.real, z != z, torch.isfinite(z / z.real.relu()), torch.isnan(z), torch.sgn(z * (z.real > 0))),
+    "products": lambda z: (F.linear(z, z * 2, z[:, 0]), torch.vdot(z[0], z[1]), torch.addmm(z[:, :3], z, z.T, alpha=2), z @ z[0]),
+    "solutions": lambda z: (torch.linalg.solve(z[:, :3], z), torch.linalg.solve(z[:, :3], z[:, 3]), torch.linalg.inv(z[:, 1:])),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_complex_inputs_and_results(name: str) -> None:
+    """They are tensors of both parts along a last axis."""
+    module = Wrapped(WHOLE[name])
+    found = arrays_of(Evaluator(from_exported_program(exported(module, Z1)))("main", torch.view_as_real(Z1).numpy()))
+    for one, wanted in zip(found, module(Z1), strict=True):
+        like = torch.view_as_real(wanted.resolve_conj()) if wanted.is_complex() else wanted
+        np.testing.assert_allclose(one, like.numpy(), 1e-4, 1e-4)
+
+
+def test_factors_and_exponentials() -> None:
+    """By what they multiply to, where they aren't unique."""
+    wide, square = numbers(2, 3, 5), STACK
+    module = Wrapped(
+        lambda w, x: (
+            *torch.linalg.lu(w),
+            torch.linalg.lu_solve(*torch.linalg.lu_factor(x), x[:, :, :2]),
+            *torch.lu_unpack(*torch.linalg.lu_factor(x)),
+            torch.matrix_exp(x - 3 * torch.eye(3)),
+            torch.linalg.eig(x)[0].real.sort()[0],
+            torch.linalg.householder_product(x[:, :, :2], x[:, 0, :2]),
+        )
+    )
+    compare(
+        Evaluator(from_exported_program(exported(module, wide, square)))("main", wide.numpy(), square.numpy()), module, (wide, square), 1e-4
+    )
+
+
 def test_what_runs() -> None:
     check(Wrapped(lambda x: (torch.fft.irfft(torch.fft.rfft(x) * 1j), torch.linalg.solve(x[:, :2], x))), X, tolerance=1e-4)
 
@@ -96,8 +138,6 @@ def test_sizes_that_a_run_knows() -> None:
 
 
 REFUSED: dict[str, tuple[Callable[..., Any], Any, str]] = {
-    "complex inputs": (lambda x: x.real, torch.view_as_complex(PAIRS), "pass torch.view_as_real"),
-    "complex results": (lambda x: torch.fft.fft(x), X, "result 0 is complex.*return torch.view_as_real"),
     "what pairs have no form of": (lambda x: torch.fft.fft(x).cumprod(0).real, X, "cumprod of complex tensors has no counterpart"),
 }
 

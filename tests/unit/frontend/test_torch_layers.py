@@ -61,9 +61,40 @@ def test_recurrent_layers(name: str, keeps: bool) -> None:
     compare(Evaluator(mod)("main", *(one.numpy() for one in args), *params), module, args)
 
 
-def test_projected_states_are_refused() -> None:
-    with pytest.raises(DeclarationError, match="proj_size is 0"):
-        from_exported_program(exported(torch.nn.LSTM(4, 3, proj_size=2), numbers(5, 2, 4), strict=False))
+PROJECTED: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "both ways": (torch.nn.LSTM(4, 3, 2, proj_size=2, bidirectional=True, batch_first=True), (numbers(2, 5, 4),)),
+    "without biases": (torch.nn.LSTM(4, 3, proj_size=2, bias=False), (numbers(5, 2, 4),)),
+}
+
+
+@pytest.mark.parametrize("name", PROJECTED)
+def test_projected_states(name: str) -> None:
+    module, args = PROJECTED[name]
+    compare(Evaluator(from_exported_program(exported(module, *args, strict=False)))("main", *(one.numpy() for one in args)), module, args)
+
+
+COUNTS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "bins": (lambda i, w: (torch.bincount(i), torch.bincount(i, w, minlength=12)), (torch.tensor([1, 5, 5, 0]), numbers(4))),
+    "repeats": (lambda x, n: (x.repeat_interleave(n, 0, output_size=4), x.repeat_interleave(n, 0) + 1), (X, torch.tensor([1, 0, 3]))),
+    "different ones": (
+        lambda i: (torch.unique(i), *torch.unique(i, return_inverse=True, return_counts=True), *torch.unique(i, dim=0, return_counts=True)),
+        (torch.tensor([[3, 1], [3, 1], [0, 2]]),),
+    ),
+    "runs": (lambda i: torch.unique_consecutive(i, return_inverse=True, return_counts=True), (torch.tensor([2, 2, 0, 2, 1, 1]),)),
+    "masked": (lambda x: (x.masked_select(x > 0), x.masked_select(x[0] > 0)), (X,)),
+    "medians": (lambda x: (x.nanmedian(), *torch.where(x > 0, x, torch.nan).nanmedian(1, keepdim=True)), (X,)),
+    "divisors": (lambda a, b: (torch.gcd(a, b), torch.lcm(a, b)), (torch.arange(12).reshape(3, 4) * 6 - 9, torch.tensor([4, 0, -6, 15]))),
+    "signs": (lambda x: (x.signbit(), (x * 0).signbit(), torch.nextafter(x, x + 1), x.int().signbit()), (X,)),
+    "gammas": (lambda x: (x.lgamma(), x.digamma(), torch.polygamma(1, x), x.mvlgamma(1), x.erfc(), torch.special.zeta(x, 2)), (Y + 0.1,)),
+    "normal places": (lambda x: (torch.special.ndtri(x / 9), x.neg().tanh().erfinv(), torch.special.log_ndtr(-x), torch.i0(x)), (Y,)),
+}
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_counts_and_functions_of_elements(name: str) -> None:
+    function, args = COUNTS[name]
+    mod = from_exported_program(exported(Wrapped(function), *args))
+    compare(Evaluator(mod)("main", *(one.numpy() for one in args)), Wrapped(function), args)
 
 
 NUMBERS, OFFSETS = torch.tensor([1, 5, 5, 0, 9, 3, 2, 2, 7]), torch.tensor([0, 2, 2, 5])
@@ -103,6 +134,9 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "buckets": (lambda x: (torch.bucketize(x, torch.tensor([-1.0, 0.0, 1.0])), torch.bucketize(x, TIES[0].sort()[0], right=True)), (X,)),
     "joined": (lambda x, y: [scattered(x, y, how, own) for how in REDUCTIONS for own in (True, False)], (X, Y)),
     "joined integers": (lambda x, y: [scattered(x, y, how, False) for how in ("mean", "amax", "amin")], ((X * 9).long(), (Y * 9).long())),
+    "places of adaptive maxima": (lambda x: F.adaptive_max_pool2d(x, (3, 5), return_indices=True), (IMAGE,)),
+    "windows of windows": (lambda x: x.unfold(2, 3, 2).unfold(3, 3, 1).amax((-1, -2)), (IMAGE,)),
+    "norms of a batch": (lambda x: F.batch_norm(x, None, None, training=True), (IMAGE,)),
     "adaptive maxima": (lambda x: (F.adaptive_max_pool2d(x, (2, 3)), *(F.adaptive_max_pool1d(y, 2) for y in (x[0], x[0, 0]))), (IMAGE,)),
     "a stated divisor": (lambda x: F.avg_pool2d(x, 2, padding=1, divisor_override=3), (IMAGE,)),
     "three factors": (lambda x, y, w: F.bilinear(x, y, w, w[:, 0, 0]), (X, Y, numbers(2, 4, 4))),
