@@ -37,7 +37,8 @@ def draws(node: Any) -> bool:
         return len(node.args) > 4 and bool(node.args[4])
     if name == "scaled_dot_product_attention":
         return bool(node.args[4] if len(node.args) > 4 else node.kwargs.get("dropout_p"))
-    return name not in ("lstm", "gru", "rnn_tanh", "rnn_relu") or (node.args[5] != 0 and bool(node.args[6]))
+    # A recurrent layer drops what goes from one of its layers to the next.
+    return name not in ("lstm", "gru", "rnn_tanh", "rnn_relu") or (node.args[4] > 1 and node.args[5] != 0 and bool(node.args[6]))
 
 
 def _state(c: Context) -> Any:

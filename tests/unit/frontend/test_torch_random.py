@@ -18,7 +18,7 @@ from .test_torch import F, Wrapped, arrays_of, exported, numbers  # noqa: E402  
 ONES = torch.ones(40, 50)
 # A program, the mean of its numbers, and their deviation.
 LAWS: dict[str, tuple[Callable[..., Any], float, float]] = {
-    "uniform": (lambda x: (x * torch.rand(40, 50), torch.empty_like(x).uniform_(-1, 2) + 0), 0.5, 0.45),
+    "uniform": (lambda x: (x * torch.rand(40, 50), torch.empty_like(x).uniform_(-1, 2) / 3 + 1 / 3), 0.5, 0.289),
     "normal": (lambda x: (torch.randn_like(x), torch.normal(x - 1, 1.0)), 0, 1),
     "integers": (lambda x: (x * torch.randint(-2, 3, (40, 50)), torch.randint_like(x, 0, 5) - 2), 0, 2**0.5),
     "dropout": (lambda x: (F.dropout(x, 0.5), F.dropout(x, 0.5)), 1, 1),
