@@ -20,9 +20,9 @@ from ...te.tensor import Tensor
 from ...tir.arithmetic import cast, const
 from ...topi import random
 from ...topi.transform import injective
-from .table import CONVERTERS, Context, aten
+from .table import Context, aten
 
-_DROPPING = frozenset(("dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout", "native_dropout"))
+_DROPPING = frozenset(("dropout", "feature_dropout", "native_dropout"))  # others PyTorch takes apart
 
 
 def draws(node: Any) -> bool:
@@ -231,22 +231,6 @@ def _random_slope(
         slopes = c.op("where", c.op("greater", input, relax.const(0, dtype)), relax.const(1, dtype), slopes)
         found = c.op("multiply", input, slopes)
     return [found, slopes] if isinstance(c.result, (list, tuple)) else found
-
-
-def _alpha(by_channel: bool) -> Callable[..., Any]:
-    def convert(c: Context, input: Any, p: float, train: bool) -> Any:
-        """Klambauer et al., Self-Normalizing Neural Networks (2017): what is dropped has SELU's limit, mean and variance stay."""
-        if not train or not p:
-            return input
-        kept, limit = _below(c, _channels(c, input) if by_channel else c.shape_of(input), 1 - p), -1.7580993408473766
-        factor = 0.0 if p == 1 else ((1 - p) * (1 + p * limit**2)) ** -0.5
-        chosen = c.op("where", kept, input, relax.const(0.0 if p == 1 else limit, c.dtype))
-        return _scaled(c, chosen, factor, -factor * p * limit)
-
-    return convert
-
-
-CONVERTERS.update({"alpha_dropout": _alpha(False), "feature_alpha_dropout": _alpha(True)})
 
 
 @aten("multinomial")
