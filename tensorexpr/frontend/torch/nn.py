@@ -230,7 +230,8 @@ def _adaptive_places(c: Context, input: Any, sizes: Sequence[int]) -> list[Any]:
     windows = c.op("take", plane, relax.const(table), axis=len(front))
     best = c.op("expand_dims", c.op("argmax", windows, axis=-1), axis=-1)
     # A place in the window, by the same table for all planes.
-    spread = c.op("broadcast_to", relax.const(table), relax.ShapeExpr((*front, *table.shape)))
+    whole_shape: list[Any] = [*front, *table.shape]
+    spread = c.op("broadcast_to", relax.const(table), relax.ShapeExpr(tuple(whole_shape)))
     found = [c.op("max", windows, axis=[-1]), c.op("gather_elements", spread, c.cast(best, "int64"), axis=len(front) + 1)]
     return [c.reshape(one, [*front, *sizes]) for one in found]
 

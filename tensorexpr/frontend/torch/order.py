@@ -213,7 +213,7 @@ def _unique_runs(c: Context, input: Any, return_inverse: bool = False, return_co
     flat = c.op("flatten", input)
     length = c.shape_of(flat)[0]
     differs = c.op("not_equal", sliced(c, flat, 0, 1, length), sliced(c, flat, 0, 0, length - 1))
-    begins = c.op("concat", [c.op("ones", relax.ShapeExpr((1,)), "bool"), differs], axis=0)
+    begins = c.op("concat", [c.op("ones", [1], "bool"), differs], axis=0)
     first = c.op("squeeze", c.op("nonzero", begins), axis=[0])
     found = _as_long_as(c, c.op("take", flat, first, axis=0), values)
     number = c.op("subtract", c.op("cumsum", c.cast(begins, "int64"), axis=0), relax.const(1, "int64"))

@@ -48,7 +48,7 @@ def _state(c: Context) -> Any:
     return c.op("concat", words, axis=0)
 
 
-def _fixed(c: Context, shape: Sequence[Any]) -> list[int]:
+def _fixed(c: Context, shape: Sequence[Any]) -> list[Any]:
     if not all(isinstance(one, int) for one in shape):
         raise DeclarationError(f"random numbers are drawn for a known shape, not {list(shape)}; export with fixed sizes")
     return [int(one) for one in shape]

@@ -59,7 +59,7 @@ def test_derivatives_of_lgamma() -> None:
     poles = values("digamma", np.array([-2.0, 0.0]))
     assert np.isnan(poles[0]) and np.isinf(poles[1])
     q = te.placeholder((2,), "float64", "q")
-    found = evaluate([te.compute((2,), lambda i: special.zeta(te.const(2.0, "float64"), q[i]))], {q: np.array([1.0, 2.0])})[0]
+    found = evaluate([te.compute((2,), lambda i: special.zeta(te.const(2.0, "float64"), q(i)))], {q: np.array([1.0, 2.0])})[0]
     np.testing.assert_allclose(found, [math.pi**2 / 6, math.pi**2 / 6 - 1], 1e-13)
 
 
