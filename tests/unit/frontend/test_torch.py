@@ -196,8 +196,8 @@ def test_what_moves_elements(name: str) -> None:
 
 
 def test_what_has_no_converter_is_named() -> None:
-    with pytest.raises(DeclarationError, match=r"without a converter: aten.rand_like.default; give them by custom_convert_map"):
-        from_exported_program(exported(Wrapped(lambda x: torch.rand_like(x)), X))
+    with pytest.raises(DeclarationError, match=r"without a converter: prims.frexp.default; give them by custom_convert_map"):
+        from_exported_program(exported(Wrapped(lambda x: torch.frexp(x)[0]), X))
 
 
 @pytest.mark.parametrize("name", LAYERS)
@@ -374,10 +374,8 @@ def test_results_are_a_tuple_unless_asked_otherwise() -> None:
 
 
 def test_what_cannot_be_read_is_said() -> None:
-    with pytest.raises(DeclarationError, match=r"linalg_matrix_exp.*lgamma.*custom_convert_map"):
-        from_exported_program(exported(Wrapped(lambda x: torch.lgamma(x) + torch.matrix_exp(x[:, :3]).sum()), X))
-    with pytest.raises(TypeMismatchError, match="complex64"):
-        from_exported_program(exported(Wrapped(lambda x: x * 2), torch.complex(X, X)))
+    with pytest.raises(DeclarationError, match=r"bessel_j0.*frexp.*custom_convert_map"):
+        from_exported_program(exported(Wrapped(lambda x: torch.special.bessel_j0(x) + torch.frexp(x)[0]), X))
     with pytest.raises(DeclarationError, match="evaluation mode"):
         norm = torch.nn.BatchNorm1d(4).train()
         from_exported_program(torch.export.export(norm, (X,)))
@@ -396,13 +394,13 @@ def test_views_of_memory_that_is_not_theirs() -> None:
         from_exported_program(exported(Wrapped(lambda x: x[:, :2].as_strided((2, 3), (4, 1))), X))
 
 
-def test_training_drops_nothing() -> None:
+def test_training_drops_by_a_seed() -> None:
     class Drops(torch.nn.Module):  # type: ignore[misc]
         def forward(self, x: Any) -> Any:
             return torch.ops.aten.native_dropout(x, 0.5, True)
 
     with torch.no_grad():
         mod = from_exported_program(torch.export.export(Drops(), (X,)))
-    kept, mask = arrays_of(relax.VirtualMachine(relax.build(mod, "llvm"))["main"](X.numpy()))
-    np.testing.assert_array_equal(kept, X.numpy())
-    assert mask.dtype == "bool" and mask.all()
+    kept, mask = arrays_of(relax.VirtualMachine(relax.build(mod, "llvm"))["main"](X.numpy(), np.array(1, "int64")))
+    np.testing.assert_array_equal(kept, X.numpy() * mask * 2)
+    assert mask.dtype == "bool" and mask.any() and not mask.all()

@@ -23,7 +23,7 @@ LAWS: dict[str, tuple[Callable[..., Any], float, float]] = {
     "integers": (lambda x: (x * torch.randint(-2, 3, (6, 20)), torch.randint_like(x, 0, 5) - 2), 0, 2**0.5),
     "dropout": (lambda x: (F.dropout(x, 0.5), F.dropout(x, 0.5)), 1, 1),
     "of channels": (lambda x: F.dropout2d(x.reshape(6, 20, 1, 1).expand(6, 20, 2, 2), 0.5), 1, 1),
-    "of selu": (lambda x: F.alpha_dropout(x * 0, 0.5), 0, 0.78),
+    "of selu": (lambda x: F.alpha_dropout(x * 0, 0.5, True), 0, 0.78),
     "bernoulli": (lambda x: torch.bernoulli(x * 0.3), 0.3, 0.458),
     "exponential": (lambda x: torch.empty_like(x).exponential_(2.0) + 0, 0.5, 0.5),
     "classes": (lambda x: torch.multinomial(x[:, :3], 20, replacement=True) * 1.0, 1, (2 / 3) ** 0.5),
