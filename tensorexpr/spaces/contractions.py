@@ -255,15 +255,21 @@ def operands_of(tree: ScheduleTree, stage: StageNode) -> list[Operand]:
             # Reads behind inlined stages aren't tied to the read they came from; that over no other axes, and of most of these, is the one.
             inner = [one for one in behind if one.is_affine and one.strides.keys() <= own]
             memory = max(inner, key=lambda one: len(one.strides), default=None)
-            along = None if isinstance(tree.producer(load).attach, Inline) else _innermost(access)
+            along = None if isinstance(tree.producer(load).attach, Inline) else _innermost(access, (*op.axis, *op.reduce_axis))
             found.append(replace(operand_at(access, memory, casts.get(load)), is_computed=_is_computed(tree, load), along=along))
     return found
 
 
-def _innermost(access: Access[int]) -> int | None:
-    """The axis that is the last index, and no other one."""
-    last = len(access.forms) - 1
-    return next((axis for axis in access.moved[last] if access.index_of(axis) == last), None)
+def _innermost(access: Access[int], axes: Sequence[IterVar]) -> int | None:
+    """The axis that is the last index, but for those of one iteration, and moves no other one.
+
+    Example:
+        j of X[i, k, j + r] where r is the only tap of a window.
+    """
+    moving = [axis for axis in access.moved[-1] if extent_of(axes[axis]) != 1] if access.moved else []
+    form = access.forms[-1] if moving else None
+    is_one = len(moving) == 1 and form is not None and form.get(moving[0]) == 1
+    return moving[0] if is_one and not any(moving[0] in other for other in access.moved[:-1]) else None
 
 
 def _is_computed(tree: ScheduleTree, load: ProducerLoad) -> bool:

@@ -103,3 +103,13 @@ def summed(n: Batch) -> list[Tensor]:
 def test_what_is_a_batch(tensors: list[Tensor], is_batch: bool) -> None:
     s = create_schedule([tensor.op for tensor in tensors if tensor.op.input_tensors])
     assert (of_one(s) is not None) is is_batch
+
+
+def test_pixels_of_open_planes_are_columns_of_a_product() -> None:
+    """The tap of a window of one pixel, x + rx, hid that pixels lie side by side; each sum went through memory by itself."""
+    h, v = te.var("h"), te.var("v")
+    x, w = te.placeholder((1, 8, h, v), name="X"), te.placeholder((12, 8, 1, 1), name="W")
+    tensors = [x, w, topi.nn.relu(topi.nn.conv2d_nchw(x, w, 1, 0, 1))]
+    schedule = default_schedule(tensors, TARGET)
+    assert "storage_align" in schedule.as_python()  # of a tile of sums
+    assert_schedule_correct(schedule, tensors, phases=(3,), sizes=[{h: rows, v: columns} for rows, columns in ((0, 3), (2, 21), (3, 16))])
