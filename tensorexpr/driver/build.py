@@ -37,7 +37,7 @@ def build(
         name: the name of the function that a schedule or a PrimFunc without `global_symbol` becomes.
         binds: for a schedule: buffers to use for tensors.
         schedule: "auto" takes the best that `auto_scheduler.ApplyHistoryBest` knows, within such a context; else the analytic model of
-            the auto-scheduler chooses one, in less than a second.
+            the auto-scheduler chooses one, in less than a second; what isn't searched, open sizes and scans, has the one by rules.
 
     Raises:
         ArgumentError: for inputs of another kind.
