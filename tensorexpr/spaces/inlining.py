@@ -37,9 +37,9 @@ def inline_cheap_stages(s: Schedule, target: Target) -> None:
             # Loops of an operator's own, such as a sort's, read memory; a step of a scan stays where the time loop finds it.
             if not readers or stage.id in s.tree.carried or not all(reader.has_loops for reader in readers):
                 continue
-            if not is_gpu(target) and (_ends_a_product(s, now) or any(_is_worth_storing(s, now, reader) for reader in readers)):
+            if not is_cheap(s.tree, now, readers):
                 continue
-            if is_cheap(s.tree, now, readers):
+            if is_gpu(target) or not (_ends_a_product(s, now) or any(_is_worth_storing(s, now, reader) for reader in readers)):
                 s.apply_step(ComputeInline(stage.id))
 
 

@@ -94,7 +94,8 @@ def schedule_rows(s: Schedule, output: Tensor, inner: Sequence[StageNode], rows:
     extents = constant_extents(op.axis)
     is_elementwise = rows == len(op.axis) and not any(stage.compute.reduce_axis for stage in inner)
     # Of open sizes a part of all rows as one loop isn't known to be a part of one of them, so that a whole one is computed at a time.
-    rows -= is_elementwise and extents is None and rows > 1
+    if is_elementwise and extents is None and rows > 1:
+        rows -= 1
     loops, columns = list(op.axis[:rows]), list(op.axis[rows:])
     if columns:
         columns[-1:] = _in_vectors(s, output, columns[-1], target)

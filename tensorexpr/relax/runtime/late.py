@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import ArgumentError
+from ...runtime.export import write_file
 from ...runtime.ndarray import NDArray, array
 from ...runtime.params import load_param_dict, save_param_dict
 
@@ -38,7 +39,7 @@ class LateConstants:
 
     def move_late_bound_consts(self, path: str | os.PathLike[str], byte_limit: int) -> None:
         """Write the constants of at least so many bytes to a file, as `save_param_dict` does; `export_library` leaves them out then."""
-        Path(path).write_bytes(save_param_dict(self.get_late_bound_consts(byte_limit)))
+        write_file(os.fspath(path), save_param_dict(self.get_late_bound_consts(byte_limit)))
 
     def load_late_bound_consts(self, path: str | os.PathLike[str]) -> None:
         """Set constants that the library was exported without from the file of `move_late_bound_consts`.

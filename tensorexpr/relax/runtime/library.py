@@ -238,7 +238,10 @@ def load_executable(file_name: str) -> Executable | None:
         if version != FORMAT:
             raise TensorExprError(f"{file_name} has format {version}, and this version of tensorexpr reads {FORMAT}; export it again")
         target = Target(described["target"])
-        arrays = [_array(weights, place, tuple(shape), str(dtype)) for place, shape, dtype in described["constants"]]
+        arrays = [
+            _array(weights, None if place is None else int(place), tuple(shape), str(dtype))
+            for place, shape, dtype in described["constants"]
+        ]
         late = {str(name): arrays[int(number)] for name, number in described.get("late", {}).items()}
         functions = read_functions(described["graph"], arrays.__getitem__)
         origins = {str(name): str(origin) for name, origin in described["origins"].items()}

@@ -71,12 +71,12 @@ class TECompiler:
             ArgumentError: when it is called, for another number of arrays.
         """
         machine = VirtualMachine(build(source_func, target).module)
-        count = len(machine.module.get_function_params("main"))
+        names = machine.module.get_function_params("main")
+        count = len(names)
 
         def call(*arrays: NDArray) -> None:
             if len(arrays) <= count:
                 raise ArgumentError(f"the function takes {count} arrays and more for its results, not {len(arrays)} in all")
-            names = machine.module.get_function_params("main")
             machine.invoke_with_outputs("main", dict(zip(names, arrays, strict=False)), arrays[count:])
 
         return call

@@ -76,7 +76,7 @@ def test_what_passes_make() -> None:
         assert "%v: Tensor[(1, 4, 6, 6), float32]" in text_of(transform.InferType())
         assert "multiply(meta" in text_of(transform.Sequential([])) and "multiply(meta" not in text_of(transform.FoldConstant())
         simple = text_of(transform.SimplifyInference())
-        assert "batch_norm" not in simple and "dropout" not in simple and "sqrt" in simple
+        assert "batch_norm" not in simple and "dropout" not in simple and "= sqrt(" in simple and "= divide(1f, " in simple
         assert "bias_add" not in text_of(transform.CanonicalizeOps())
         assert "fast_exp" in text_of(transform.FastMath())
         assert "let" not in text_of(transform.ToGraphNormalForm()) and text_of(transform.ToANormalForm()).count("let") > 8
