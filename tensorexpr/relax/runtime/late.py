@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import ArgumentError
-from ...runtime.export import write_file
 from ...runtime.ndarray import NDArray, array
 from ...runtime.params import load_param_dict, save_param_dict
 
@@ -39,6 +38,8 @@ class LateConstants:
 
     def move_late_bound_consts(self, path: str | os.PathLike[str], byte_limit: int) -> None:
         """Write the constants of at least so many bytes to a file, as `save_param_dict` does; `export_library` leaves them out then."""
+        from ...runtime.export import write_file  # which a network that only runs doesn't need
+
         write_file(os.fspath(path), save_param_dict(self.get_late_bound_consts(byte_limit)))
 
     def load_late_bound_consts(self, path: str | os.PathLike[str]) -> None:
