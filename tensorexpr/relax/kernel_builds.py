@@ -23,6 +23,7 @@ from ..tune.measure.protocol import Frame
 from ..tune.measure.workers import Workers
 from .kernel_schedules import built_kernel
 from .kernels import BuiltKernel, Wanted
+from .regions import regions_of, regions_to_json
 
 _MODULE = "tensorexpr.relax.kernel_worker"
 # A worker is ready after about a second, which two or three kernels take: each should have some more than that to do.
@@ -92,7 +93,8 @@ def _by_workers(wanted: Mapping[str, Wanted], target: Target, count: int) -> Ite
         for n, name in enumerate(names):
             one = wanted[name]
             steps = None if one.recorded is None else one.recorded.to_json()
-            header = {"type": "kernel", "symbol": one.symbol, "constants": list(one.constants), "recorded": steps}
+            said = {"constants": list(one.constants), "recorded": steps, "regions": regions_to_json(regions_of(one.func))}
+            header = {"type": "kernel", "symbol": one.symbol, **said}
             pool.submit(Job(n, Frame(header, (json.dumps(one.computation).encode(),)), _LIMIT_SECONDS))
         for answer in pool.answers():
             reply = answer.reply

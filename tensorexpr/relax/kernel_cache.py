@@ -27,6 +27,7 @@ from ..te.serialize import dag_to_json
 from ..tir.function import IRModule, PrimFunc
 from .build_progress import Watch
 from .kernels import BuiltKernel, Wanted, constant_arguments, recorded_of
+from .regions import regions_of, regions_to_json
 from .tensor_function import plain_tensors
 
 _HASH_DIGITS = 12
@@ -107,6 +108,7 @@ def _described(name: str, func: PrimFunc, constants: Sequence[int], target: Targ
         ops = [{**one, "name": ""} if one["kind"] == "placeholder" else one for one in computation["ops"]]
         recorded = recorded_of(func, constants, target)
         said: Any = [base, {**computation, "ops": ops}, list(constants), *([] if recorded is None else [recorded.to_json()])]
+        said += [{"regions": regions_to_json(regions)}] if (regions := regions_of(func)) else []
     except (DeclarationError, RecordError, RecursionError):
         said = [base, func.script(), list(constants), str(func.attrs.get("schedule.origin", ""))]
     key = key_of("kernel", {"kernel": said}, target)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ..arith.index_map import IndexMap
 from ..dataclass import dataclass, field, replace
 from ..errors import DeclarationError, ScheduleError
 from ..log import once
+from ..lower.phase0 import schedule_to_func
 from ..lower.pipeline import lower
 from ..runtime.build import build as build_functions
 from ..schedule.given_layouts import given_arguments, given_inputs, given_layout
@@ -24,6 +26,7 @@ from ..tir.function import IRModule, PrimFunc
 from ..tune.streaming import ask_ahead
 from .kernel_tasks import weights_of
 from .kernels import BuiltKernel, constant_arguments, recorded_of
+from .regions import Regions, in_regions, regions_of
 from .stated_layouts import with_stated_layouts
 from .tensor_function import Argument, plain_arguments
 
@@ -73,22 +76,23 @@ def kernel_of(func: PrimFunc, name: str, target: Target, constants: Sequence[int
         args = plain_arguments(func)
     except DeclarationError as error:
         return Kernel(func.with_attr("global_symbol", name), f"as given: {error}")
+    regions = regions_of(func)
     tensors = [one for one in args if isinstance(one, Tensor)]
     if len(tensors) < len(args):  # numbers, of which neither layouts nor records know
-        return _lowered(default_schedule(tensors, target), args, (), name, target, "rule")
+        return _lowered(default_schedule(tensors, target), args, (), name, target, "rule", regions)
     tensors, stated = with_stated_layouts(tensors, constants)
     if stated:
-        made = _lowered(default_schedule(tensors, target), tensors, (), name, target, "rule")
+        made = _lowered(default_schedule(tensors, target), tensors, (), name, target, "rule", regions)
         return replace(made, layouts=stated)
     weights = weights_of(tensors, constants)
     if recorded is not None:
         try:
             outputs = tuple(tensor.op for tensor in tensors if not isinstance(tensor.op, PlaceholderOp))
-            return _lowered(Schedule(outputs, as_declared(recorded)), tensors, weights, name, target, "record")
+            return _lowered(Schedule(outputs, as_declared(recorded)), tensors, weights, name, target, "record", regions)
         except ScheduleError as error:
             once(_logger, f"the recorded program of {name} does not fit and is not used: {error}")
     try:
-        return _lowered(default_schedule(tensors, target), tensors, weights, name, target, "rule")
+        return _lowered(default_schedule(tensors, target), tensors, weights, name, target, "rule", regions)
     except ScheduleError as error:
         # What regions of open sizes cover can't always be proved; of numbers it can, and a rule that fails there is mistaken.
         if not any(as_int(extent) is None for tensor in tensors for extent in tensor.shape):
@@ -96,7 +100,9 @@ def kernel_of(func: PrimFunc, name: str, target: Target, constants: Sequence[int
         return Kernel(func.with_attr("global_symbol", name), f"as given: {error}")
 
 
-def _lowered(s: Schedule, given: Sequence[Argument], weights: Sequence[int], name: str, target: Target, origin: str) -> Kernel:
+def _lowered(
+    s: Schedule, given: Sequence[Argument], weights: Sequence[int], name: str, target: Target, origin: str, regions: Regions
+) -> Kernel:
     args, layouts = list(given), dict[int, IndexMap]()
     if weights:
         s, tensors, layouts = _packed(s, [one for one in given if isinstance(one, Tensor)], weights)
@@ -104,7 +110,9 @@ def _lowered(s: Schedule, given: Sequence[Argument], weights: Sequence[int], nam
     # Behind packing, which changes how loops go through a weight's lines.
     ask_ahead(s, target)
     with target:
-        return Kernel(lower(s, args, name)[name], origin, layouts)
+        # Where elements lie is no choice of a schedule: the loops of the parts, in terms of the larger tensors.
+        loops: Any = in_regions(schedule_to_func(s, args, name), regions) if regions else s
+        return Kernel(lower(loops, None if regions else args, name)[name], origin, layouts)
 
 
 def _packed(s: Schedule, tensors: Sequence[Tensor], weights: Sequence[int]) -> tuple[Schedule, list[Tensor], dict[int, IndexMap]]:

@@ -20,6 +20,7 @@ from ..te.serialize import dag_from_json
 from ..tune.measure.child import connect, parse_arguments, serve
 from ..tune.measure.protocol import Frame
 from .kernel_schedules import built_kernel
+from .regions import regions_from_json, stated_regions
 from .tensor_function import function_of_tensors
 
 
@@ -43,6 +44,8 @@ class KernelService:
         if tensors[: len(inputs)] != tuple(inputs):
             raise DeclarationError(f"{frame.header['symbol']}: inputs stand behind results, which the builder does itself")
         func = function_of_tensors(inputs, tensors[len(inputs) :])
+        regions = regions_from_json(frame.header["regions"])
+        func = stated_regions(func, regions) if regions else func
         steps = frame.header["recorded"]
         with context:
             recorded = None if steps is None else Trace.from_json(steps)

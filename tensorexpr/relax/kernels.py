@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from ..schedule.trace import Trace
 
 
+_CALLS = ("relax.call_tir", "relax.call_tir_inplace")
+
+
 @dataclass(frozen=True)
 class Wanted:
     """A kernel that is to be built.
@@ -163,7 +166,7 @@ def constant_arguments(mod: IRModule) -> dict[str, tuple[int, ...]]:
         for node in (one for one in nodes if isinstance(one, Call)):
             operands: tuple[Any, ...] = (node.op, *node.args)
             callees = [arg.name_hint for arg in operands if isinstance(arg, GlobalVar)]
-            if node.op == "relax.call_tir" and callees and isinstance(node.args[1], Tuple):
+            if node.op in _CALLS and callees and isinstance(node.args[1], Tuple):
                 here = {n for n, arg in enumerate(node.args[1].fields) if isinstance(arg, Constant)}
                 # Constants in all calls so far: one call that passes a variable there takes an argument out.
                 found[callees[0]] = found.get(callees[0], here) & here
@@ -183,7 +186,7 @@ class _Packer(Mutator):
 
     def rewrite(self, expr: Any) -> Any:
         """A call with the constants that its kernel wants packed."""
-        if not isinstance(expr, Call) or expr.op != "relax.call_tir" or not isinstance(expr.args[0], GlobalVar):
+        if not isinstance(expr, Call) or expr.op not in _CALLS or not isinstance(expr.args[0], GlobalVar):
             return expr
         layouts = self._layouts.get(expr.args[0].name_hint)
         if not layouts:

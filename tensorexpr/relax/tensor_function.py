@@ -256,8 +256,13 @@ def function_of_tensors(inputs: Sequence[Argument], outputs: Sequence[Tensor], s
     # Sizes of a graph are int64, and so its functions are read and printed; the tensors, of which kernels are made, count in int32.
     made = prim_func_later([*inputs, *results, *symbols], "int64").without_attr("global_symbol").with_attr("tir.noalias", True)
     if not symbols:  # a size among the arguments has no place among tensors
-        _made.keep(made, [*inputs, *results])
+        remember(made, [*inputs, *results])
     return made
+
+
+def remember(func: PrimFunc, tensors: Sequence[Argument]) -> None:
+    """Let `plain_arguments` give these for a function."""
+    _made.keep(func, list(tensors))
 
 
 def plain_tensors(func: PrimFunc) -> list[Tensor]:

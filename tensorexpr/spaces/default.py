@@ -30,7 +30,7 @@ from .reduction import contiguous_axis, is_regrouped, schedule_root_reduction
 from .rows import common_rows, has_known_rows, schedule_rows
 from .stages import constant_extents, untouched
 from .turned import turn_operands
-from .window import build_window, sums_of_windows, windows_of
+from .window import Window, build_window, sums_of_windows, windows_of
 
 
 def default_schedule(tensors: Sequence[Tensor], target: TargetLike | None = None) -> Schedule:
@@ -124,6 +124,10 @@ def _product(_: StageNode, plan: Plan) -> str:
     return f"a contraction: {rows}, columns {names(found.column)}, summed over {names(*found.summed)}"
 
 
+def _windows(_: StageNode, window: Window) -> str:
+    return f"windows written out, in a loop over what else is summed: {_SHARED.replace('rows', 'channels') if window.sharing[1] else _SHARED}"
+
+
 _SHARED = "several rows of results share their loads"
 # The rules for sums of products and over windows, from the most special one on: each takes what those before it left untouched.
 RULES = (
@@ -131,7 +135,7 @@ RULES = (
     # Nothing else comes near an instruction that sums groups: where there is one, it sums what has windows, too.
     Rule(plans_by_dots, build_product, "a contraction by instructions that sum groups of small numbers", moves=True),
     Rule(windows_of, build_window, f"a window written out: {_SHARED}"),
-    Rule(sums_of_windows, build_window, f"windows written out, in a loop over what else is summed: {_SHARED}"),
+    Rule(sums_of_windows, build_window, _windows),
     Rule(convolutions_of, build_convolution, "a convolution: tiles of pixels by vectors of channels"),
     Rule(dot_tiles, build_dots, "tiles of dot products: a few rows, with terms of the sum in the lanes", moves=True, alternatives=False),
     Rule(plans_of, build_product, _product, moves=True),

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...dataclass import dataclass, replace
 from ...errors import DeclarationError
+from ...relax.regions import regions_of
 from ...relax.runtime.executable import Executable
 from ...relax.runtime.machine import VirtualMachine, shortened
 from ...relax.tensor_function import plain_tensors
@@ -161,20 +162,27 @@ class _Watch:
     def _compared(self, name: str, tensors: Sequence[Any], arrays: Sequence[NDArray]) -> Row:
         inputs = [one for one in tensors if not one.op.input_tensors and not hasattr(one.op, "body")]
         outputs = tensors[len(inputs) :]
-        given = {}
-        for n, (tensor, array) in enumerate(zip(inputs, arrays, strict=False)):
+        given, regions = {}, regions_of(self._functions[name])
+
+        def part(n: int, tensor: Any) -> Any:
+            """What the kernel reads or writes of an argument."""
+            _, begins = regions.get(n, ((), ()))
+            box = tuple(slice(first, first + int(extent)) for first, extent in zip(begins, tensor.shape, strict=False))
+            return arrays[n].numpy()[box]
+
+        for n, tensor in enumerate(inputs):
             layout = self._layouts.get(name, {}).get(n)
-            plain = array.numpy()
+            plain = part(n, tensor)
             if layout is not None:
                 plain = layout.unmap_ndarray(plain, [int(one) for one in tensor.shape])
             given[tensor] = plain
         expected = evaluate(outputs, given, _SECONDS)
         worst: Row | None = None
-        for tensor, array, wanted in zip(outputs, arrays[len(inputs) :], expected, strict=True):
+        for n, (tensor, wanted) in enumerate(zip(outputs, expected, strict=True), len(inputs)):
             bound = tolerance_of(tensor, float(np.max(np.abs(wanted), initial=0.0)))
             is_whole = parse_dtype(str(tensor.dtype)).is_int
             spared = 0.0 if is_whole or not is_rounded(tensor) else _SPARED
-            row = _row(name, array.numpy(), wanted, bound.rtol, 0.0 if is_whole else 1e-5, bound.atol if is_whole else 0.0, spared)
+            row = _row(name, part(n, tensor), wanted, bound.rtol, 0.0 if is_whole else 1e-5, bound.atol if is_whole else 0.0, spared)
             worst = row if worst is None or not row.is_equal else worst
         assert worst is not None  # a kernel has a result
         return worst

@@ -19,6 +19,7 @@ from ...tir.arithmetic import as_int
 from ...tir.function import GlobalVar, PrimFunc
 from ..expr import Call, Function, SeqExpr, Tuple, TupleGetItem, Var
 from ..ops.row import ROWS, Pattern
+from ..regions import regions_of
 from ..struct_info import TensorStructInfo, TupleStructInfo
 from ..tensor_function import plain_tensors
 from ..transform.annotate_pattern import pattern_of_function
@@ -65,6 +66,7 @@ def explained(
         lines += [f"{name}, {_times(count)}: {shapes}" for shapes, count in one.shapes.items()] or [f"{name}: no graph calls it"]
         lines += [f"    schedule: {line}" for line in _schedule_lines(kernels.get(name), origins[name], target)]
         lines += [f"    argument {n} is packed: {_readable(layout)}" for n, layout in layouts.get(name, {}).items()]
+        lines += [f"    {line}" for line in _region_lines(kernels.get(name))]
         lines += [f"    {reason}" for reason in one.reasons]
     return "\n".join(lines)
 
@@ -85,6 +87,12 @@ def _schedule_lines(func: PrimFunc | None, origin: str, target: Target) -> Seque
         return [origin]
     together = said[-1].split(": ")[0].split(", ") if _TOGETHER in said[-1] else []
     return [f"by rule, {line}" for line in said if _TOGETHER in line or line.split(":")[0] not in together]
+
+
+def _region_lines(func: PrimFunc | None) -> Iterator[str]:
+    """Which arguments are parts of larger tensors, one line each."""
+    for n, (whole, begins) in sorted(regions_of(func).items()) if func is not None else ():
+        yield f"argument {n} is the part of {whole} that begins at {begins}"
 
 
 def _times(count: int) -> str:

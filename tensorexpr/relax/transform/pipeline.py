@@ -34,6 +34,7 @@ from .decompose import DecomposeOpsForInference
 from .fake_quantization import FakeQuantizationToInteger
 from .fuse_ops import FuseOps
 from .fuse_tir import FuseTIR
+from .join_in_place import JoinInPlace
 from .legalize import LegalizeOps, has_known_shapes
 from .normalize import Normalize
 from .passes import graph_pass
@@ -116,6 +117,7 @@ PHASES: Mapping[int, Phase] = {
             AnnotateTIROpPattern(),  # before groups are made, which go by it
             FuseOps(bind_numbers=True),
             FuseTIR(),
+            JoinInPlace(),  # last: concatenations that are one kernel with what reads them copy nothing
         ),
         _operators_with_computations,
     ),
