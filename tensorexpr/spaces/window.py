@@ -47,6 +47,8 @@ _TILE_TERMS = 160
 _LEAST_ROWS = 4
 # Pixels of a tile with its window, one after the other.
 _PIXELS = 8
+# Vectors of pixels that channels share: more of them are fewer channels that do.
+_VECTORS = 4
 # Cycles until a line of the third level arrives, up to which tiles needn't be such that prefetchers follow: 46 on Zen 3; 70 on Ice Lake.
 _NEAR_WAIT = 50.0
 
@@ -189,18 +191,14 @@ def _tile_result(s: Schedule, result: Tensor, window: Window, target: Target) ->
     width = min(extents[-1], lanes * count)
     column, lane = stage.split(axes[-1], factor=decided(stage, axes[-1], width, registers(lanes, target)) if count > 1 else width)
     tiles: dict[int, tuple[IterVar, IterVar]] = {}
-    apart: list[IterVar] = []
     for place, size in sizes.items():
-        if place == window.sharing[0] and window.sharing[1] % size:  # a tile across two groups would read what both read
-            group, axes[place] = stage.split(axes[place], factor=window.sharing[1])
-            apart.append(group)
         # Of nearly equal sizes: a guard on the rows of a last, shorter tile would have some computed in vain.
         rows = decided(stage, axes[place], size, written_rows(target))
         tiles[place] = stage.split(axes[place], factor=rows, balanced=True)
     innermost = max(tiles)
     outer = [tiles[place][0] if place in tiles else axis for place, axis in enumerate(axes[:-1]) if place != innermost]
     inside = [inner for _, inner in tiles.values()]
-    in_vectors(stage, [*outer, *apart, tiles[innermost][0], column], inside, lane)
+    in_vectors(stage, [*outer, tiles[innermost][0], column], inside, lane)
     outermost = outer[0] if outer else tiles[innermost][0]
     if is_parallel(target, prod(extents_of((*op.axis, *op.reduce_axis)))):
         groups = prod([-(-extent // sizes.get(place, 1)) for place, extent in enumerate(extents[:-1]) if place != innermost])
@@ -229,10 +227,13 @@ def _tile(window: Window, extents: Sequence[int], lanes: int, target: Target) ->
     op, terms, moved = window.op, window.terms, set(window.moved.values())
     place, shared = window.sharing
     if shared:
-        # count vectors of pixels + count * channels accumulators + a weight and a vector on its way
-        count = min(2, -(-extents[-1] // lanes))
-        most = max(1, (target.vector_registers - 2) // count - 1)
-        return count, {place: -(-shared // -(-shared // most))}
+        # A quarter of the registers is for weights and pixels on their way.
+        budget, vectors = 3 * target.vector_registers // 4, -(-extents[-1] // lanes)
+        # A divisor: a tile across two groups would read what both read. Pixels, then rows, fill up what it leaves of the accumulators.
+        channels = next(size for size in range(min(budget // min(2, vectors), shared), 0, -1) if shared % size == 0)
+        count = _even(vectors, min(_VECTORS, budget // channels))
+        row, rows = len(extents) - 2, budget // (channels * count)
+        return count, {place: channels, **({row: _even(extents[row], rows)} if rows > 1 and row != place else {})}
     places = [number for number, axis in enumerate(op.axis[:-1]) if axis.var in moved] or [len(op.axis) - 2]
     columns = extents_of(window.first)
     # accumulators + terms * operands <= registers, or accumulators + a column's weights + 1; terms * accumulators <= _TILE_TERMS
