@@ -75,7 +75,9 @@ def _placed(func: PrimFunc, regions: Regions) -> tuple[tuple[Var, ...], dict[Var
         box = [Range.from_min_extent(IntImm(dtype, first), extent) for first, extent in zip(begins, part.shape, strict=True)]
         # The box gives these their values.
         strides, offset = [Var(f"{part.name}_s{axis}", dtype) for axis in range(part.ndim)], Var(f"{part.name}_offset", dtype)
-        views.append((part, decl_buffer(part.shape, part.dtype, f"{part.name}_part", None, strides, offset), BufferRegion(whole, tuple(box))))
+        views.append(
+            (part, decl_buffer(part.shape, part.dtype, f"{part.name}_part", None, strides, offset), BufferRegion(whole, tuple(box)))
+        )
         buffer_map[func.params[n]] = whole
 
     def wrap(body: Stmt) -> Stmt:
@@ -88,4 +90,3 @@ def _placed(func: PrimFunc, regions: Regions) -> tuple[tuple[Var, ...], dict[Var
         return body
 
     return func.params, buffer_map, wrap
-

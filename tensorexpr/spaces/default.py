@@ -125,7 +125,9 @@ def _product(_: StageNode, plan: Plan) -> str:
 
 
 def _windows(_: StageNode, window: Window) -> str:
-    return f"windows written out, in a loop over what else is summed: {_SHARED.replace('rows', 'channels') if window.sharing[1] else _SHARED}"
+    return (
+        f"windows written out, in a loop over what else is summed: {_SHARED.replace('rows', 'channels') if window.sharing[1] else _SHARED}"
+    )
 
 
 _SHARED = "several rows of results share their loads"

@@ -24,6 +24,7 @@ from ...tir.arithmetic import as_int
 from ...tir.dtype import parse_dtype
 from ...tir.expr import LT, PrimExpr, ProducerLoad
 from ...tir.expr import Call as IntrinsicCall
+from ...tir.expr import Var as Axis
 from ...tir.function import GlobalVar, IRModule, PrimFunc
 from ...tir.op_registry import Op
 from ..expr import Binding, BindingBlock, Call, DataflowBlock, DataflowVar, Function, Tuple, Var, VarBinding
@@ -45,38 +46,54 @@ def joined_parts(result: Tensor) -> tuple[int, list[tuple[Tensor, int]]] | None:
     Example:
         C[i, j] = if_then_else(j < 8, A[i, j], B[i, j - 8]), A of 8 columns; two reads of one tensor that continue each other are one.
     """
-    op = result.op
-    if not isinstance(op, ComputeOp) or op.num_outputs != 1 or op.reduce_axis or not isinstance(op.body[0], IntrinsicCall):
+    found = _choices(result)
+    if found is None:
         return None
-    reads, axis = list[tuple[ProducerLoad, int]](), -1
-    expr: PrimExpr = op.body[0]
-    variables = [one.var for one in op.axis]
-    while isinstance(expr, IntrinsicCall) and expr.op == "tir.if_then_else":
-        cond, first, expr = expr.args
-        end = as_int(cond.b) if isinstance(cond, LT) else None
-        if end is None or not isinstance(first, ProducerLoad) or cond.a not in variables or variables.index(cond.a) not in (axis, -1 if reads else variables.index(cond.a)):
-            return None
-        axis = variables.index(cond.a)
-        reads.append((first, end))
-    total = as_int(result.shape[axis])
-    if not isinstance(expr, ProducerLoad) or total is None:
-        return None
-    parts: list[tuple[Tensor, int, int]] = []  # with where the next one begins
+    axis, reads = found
+    variables = [one.var for one in result.op.axis]
+    parts: list[tuple[Tensor, int, int]] = []  # where each begins and ends
     begin = 0
-    for load, end in (*reads, (expr, total)):
-        others = [(a, b) for n, (a, b) in enumerate(zip(load.indices, variables, strict=False)) if n != axis]
-        if len(load.indices) != len(variables) or any(a is not b for a, b in others):
+    for load, end in reads:
+        tensor: Any = load.producer
+        goes_on = bool(parts) and parts[-1][0] is tensor
+        first = parts.pop()[1] if goes_on else begin
+        if len(load.indices) != len(variables) or as_int(Analyzer().simplify(load.indices[axis] - variables[axis])) != -first:
             return None
-        shift = as_int(Analyzer().simplify(load.indices[axis] - variables[axis]))
-        first = begin if not parts or parts[-1][0] is not load.producer else parts[-1][1]
-        if shift != -first:
+        if any(a is not b for n, (a, b) in enumerate(zip(load.indices, variables, strict=True)) if n != axis):
             return None
-        if first != begin:
-            parts.pop()
-        parts.append((load.producer, first, end))
+        parts.append((tensor, first, end))
         begin = end
-    whole = all(as_int(tensor.shape[axis]) == end - first for tensor, first, end in parts)
-    return (axis, [(tensor, first) for tensor, first, _ in parts]) if whole and len(parts) > 1 else None
+    shape = [as_int(extent) for extent in result.shape]
+    for tensor, first, end in parts:
+        if [as_int(extent) for extent in tensor.shape] != [*shape[:axis], end - first, *shape[axis + 1 :]]:
+            return None
+    return (axis, [(tensor, first) for tensor, first, _ in parts]) if len(parts) > 1 else None
+
+
+def _choices(result: Tensor) -> tuple[int, list[tuple[ProducerLoad, int]]] | None:
+    """The axis along which a computation chooses among loads, and these, each up to an index; None if it is anything else."""
+    op = result.op
+    if not isinstance(op, ComputeOp) or op.num_outputs != 1 or op.reduce_axis:
+        return None
+    places = {one.var: place for place, one in enumerate(op.axis)}
+    axes, reads = set[int](), list[tuple[Any, int | None]]()
+    expr: PrimExpr = op.body[0]
+    while isinstance(expr, IntrinsicCall) and expr.op == "tir.if_then_else":
+        cond, chosen, expr = expr.args
+        if not isinstance(cond, LT) or not isinstance(cond.a, Axis) or cond.a not in places:
+            return None
+        axes.add(places[cond.a])
+        reads.append((chosen, as_int(cond.b)))
+    if len(axes) != 1:
+        return None
+    (axis,) = axes
+    reads.append((expr, as_int(result.shape[axis])))
+    known = [(load, end) for load, end in reads if isinstance(load, ProducerLoad) and end is not None]
+    return (axis, known) if len(known) == len(reads) else None
+
+
+def _extents(tensor: Tensor) -> tuple[int, ...]:
+    return tuple(int(as_int(extent) or 0) for extent in tensor.shape)
 
 
 @dataclass
@@ -112,8 +129,9 @@ class _Kernels:
         self._made: dict[Any, GlobalVar] = {}
         self._tensors: dict[str, list[Tensor] | None] = {}
 
-    def tensors(self, call: Any) -> list[Tensor] | None:
-        """The tensors of what a binding's value computes with one result; None if loops aren't ours to place."""
+    def tensors(self, binding: Binding) -> list[Tensor] | None:
+        """The tensors of what a binding computes with one result; None if loops aren't ours to place."""
+        call: Any = binding.value if isinstance(binding, VarBinding) else None
         if not isinstance(call, Call) or call.op != "relax.call_tir" or len(call.args) != 2 or not isinstance(call.args[0], GlobalVar):
             return None
         name = call.args[0].name_hint
@@ -139,10 +157,14 @@ class _Kernels:
             self._made[key] = self.add(stated_regions(self.mod[callee], regions), callee.name_hint)
         return self._made[key]
 
+    def inputs(self, tensor: Tensor) -> list[Tensor]:
+        """The arguments of a kernel that a part of its concatenation is computed of."""
+        return [op.output(0) for op in post_dfs_order([tensor.op]) if isinstance(op, PlaceholderOp)]
+
     def part(self, tensor: Tensor) -> tuple[GlobalVar, list[Tensor]]:
         """The function that computes a part of a concatenation, or copies an argument of it, and what it is computed of."""
         is_given = isinstance(tensor.op, PlaceholderOp)
-        given = [op.output(0) for op in post_dfs_order([tensor.op]) if isinstance(op, PlaceholderOp)]
+        given = self.inputs(tensor)
         key: Any = (*map(as_int, tensor.shape), tensor.dtype) if is_given else tensor
         if key not in self._made:
             made = compute(tensor.shape, lambda *i: tensor[i], "copy") if is_given else tensor
@@ -181,35 +203,35 @@ class _Blocks(Mutator):
                 users.setdefault(node, []).append(n)
         taken: set[Var] = set()
         for n, binding in enumerate(block.bindings):
-            tensors = self._kernels.tensors(binding.value)
+            tensors = self._kernels.tensors(binding)
             found = None if tensors is None else joined_parts(tensors[-1])
             if tensors is None or found is None:
                 continue
             axis, parts = found
             args = dict(zip(tensors, binding.value.args[1].fields, strict=False))
-            extents = tuple(int(as_int(one) or 0) for one in tensors[-1].shape)
+            extents = _extents(tensors[-1])
             join = _Join(binding.var, n, n, extents, {}, [], args)
-            size = parse_dtype(tensors[-1].dtype).itemsize
+            moved, size = 0, parse_dtype(tensors[-1].dtype).itemsize
             for tensor, first in parts:
                 begins = tuple(first if place == axis else 0 for place in range(len(extents)))
-                shape = [int(as_int(one) or 0) for one in tensor.shape]
-                var = args.get(tensor)  # none of what is computed in the concatenation's kernel
+                var: Any = args.get(tensor)  # none of what is computed in the concatenation's kernel
                 may = isinstance(var, DataflowVar) and var not in taken | self._outside and var not in join.parts
-                may = may and prod(shape[axis:]) * size >= _LINE and self._moves(var, block, home, users)
+                may = may and prod(_extents(tensor)[axis:]) * size >= _LINE and self._moves(var, block, home, users)
                 # No kernel takes one array twice, to read a part of it and to write another.
                 if may and not any(home[a] in users.get(b, ()) for one in join.parts for a, b in ((one, var), (var, one))):
                     join.parts[var] = begins
+                    moved += prod(_extents(tensor))
                 else:
                     join.given.append((tensor, begins))
-            moved = sum(prod(map(int, var.struct_info.extents)) for var in join.parts)
-            if 2 * moved >= prod(extents):
+            read = {args[one] for tensor, _ in join.given for one in self._kernels.inputs(tensor)}
+            if 2 * moved >= prod(extents) and read.isdisjoint(join.parts):
                 taken |= {*join.parts, binding.var}
                 join.last = n if join.given else max(home[var] for var in join.parts)
                 yield join
 
     def _moves(self, var: Var, block: BindingBlock, home: Mapping[Var, int], users: Mapping[Var, Sequence[int]]) -> bool:
         """Whether a kernel of this block makes a value, and nothing but kernels reads it."""
-        return var in home and all(self._kernels.tensors(block.bindings[n].value) for n in (home[var], *users[var]))
+        return var in home and all(self._kernels.tensors(block.bindings[n]) for n in (home[var], *users[var]))
 
     def _rewritten(self, block: BindingBlock, joins: Sequence[_Join]) -> Iterator[Binding]:
         """The bindings with calls that read and write parts."""
@@ -219,7 +241,7 @@ class _Blocks(Mutator):
         def call(callee: GlobalVar, args: Sequence[Any], target: tuple[_Join, tuple[int, ...]] | None, info: Any) -> Call:
             """A call of a kernel on what its arguments are now, writing a part or a tensor of its own."""
             regions = {n: (home[0].extents, home[1]) for n, arg in enumerate(args) if (home := parts.get(arg)) is not None}
-            given = [parts[arg][0].current if n in regions else arg for n, arg in enumerate(args)]
+            given: Any = tuple(parts[arg][0].current if n in regions else arg for n, arg in enumerate(args))
             if target is None:
                 placed = self._kernels.placed(callee, regions) if regions else callee
                 return Call(_CALL, (placed, Tuple(given)), None, info)
@@ -229,7 +251,7 @@ class _Blocks(Mutator):
             if join.current is None:
                 return Call(_CALL, (placed, Tuple(given)), None, whole)
             # The whole stands where the result stood: behind the other arguments.
-            return call_tir_inplace(placed, Tuple([*given, join.current]), len(args), whole)
+            return call_tir_inplace(placed, Tuple((*given, join.current)), len(args), whole)
 
         def bound(join: _Join, n: int, value: Call) -> Binding:
             join.current = join.var if n == join.last and not waiting[join.binding] else DataflowVar("whole", value.struct_info)
@@ -247,7 +269,7 @@ class _Blocks(Mutator):
             elif binding.var in parts:
                 join, begins = parts[binding.var]
                 yield bound(join, n, call(value.args[0], value.args[1].fields, (join, begins), value.sinfo_args[0]))
-            elif self._kernels.tensors(value) is not None:
+            elif self._kernels.tensors(binding) is not None:
                 new = call(value.args[0], value.args[1].fields, None, value.sinfo_args[0])
                 yield binding if new.args[0] is value.args[0] else VarBinding(binding.var, new)
             else:

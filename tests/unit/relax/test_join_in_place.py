@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tensorexpr import relax, te, topi
+from tensorexpr import relax, te, tir, topi
 from tensorexpr.driver.tvmc.model import TVMCModel
 from tensorexpr.driver.tvmc.verifier import verify
 from tensorexpr.errors import DeclarationError
@@ -41,7 +41,7 @@ def module(make: Callable[..., Any], shape: Sequence[int] = (1, 8, 8, 16)) -> An
     with bb.function("main", [x]):
         with bb.dataflow():
             made = make(bb.emit, x)
-            out = bb.emit_output(relax.Tuple(made) if isinstance(made, list) else made)
+            out = bb.emit_output(relax.Tuple(tuple(made)) if isinstance(made, list) else made)
         bb.emit_func_output(out)
     return bb.get()
 
@@ -126,6 +126,7 @@ def test_what_stays() -> None:
         lambda e, x: [a := conv(e, x, 32), pool(e, e(op.concat([a, x], 3)))],
         lambda e, x: pool(e, e(op.concat([conv(e, x, 4), conv(e, x, 8)], 3))),
         lambda e, x: pool(e, e(op.concat([conv(e, x, 16), x, x], 3))),
+        lambda e, x: pool(e, e(op.concat([a := conv(e, x, 16), a], 3))),  # a copy would read one part and write another
     ):
         fused = check(module(make))
         assert any(name.startswith("concat") for name in names(fused))
@@ -199,6 +200,8 @@ def test_what_is_no_concatenation() -> None:
     assert joined_parts(a) is None
     # Of a tensor of which a part is missing nothing is written in place.
     assert joined_parts(te.compute((4, 12), lambda i, j: te.if_then_else(j < 4, a[i, j], b[i, j - 4]))) is None
+    long = te.placeholder((5, 8), name="long")
+    assert joined_parts(te.compute((4, 16), lambda i, j: te.if_then_else(j < 8, long[i, j], b[i, j - 8]))) is None
     # Two reads of one that continue each other are one.
     both = te.compute((4, 16), lambda i, j: te.if_then_else(j < 3, a[i, j], te.if_then_else(j < 8, a[i, j], b[i, j - 8])))
     assert joined_parts(both) == (1, [(a, 0), (b, 8)])
@@ -230,15 +233,8 @@ def test_functions_of_parts_leave_the_rest_alone(axes: list[tuple[int, int, int]
     np.testing.assert_allclose(by_schedule, wanted, rtol=1e-6)
 
 
-def test_a_function_of_several_computations_has_no_parts() -> None:
+def test_loops_that_somebody_scheduled_have_no_parts() -> None:
+    schedule = tir.Schedule(function_of_tensors([a := te.placeholder((4,), name="a")], [te.compute((4,), lambda i: a[i] + 1.0, name="b")]))
+    schedule.parallel(schedule.get_loops(schedule.get_block("b"))[0])
     with pytest.raises(DeclarationError, match="its loops were scheduled by hand"):
-        from tensorexpr.script import tir as T
-
-        @T.prim_func
-        def loops(a: T.Buffer((4,), "float32"), b: T.Buffer((4,), "float32")) -> None:
-            for i in T.parallel(4):
-                with T.block("b"):
-                    vi = T.axis.spatial(4, i)
-                    b[vi] = a[vi]
-
-        stated_regions(loops, {1: ((8,), (0,))})
+        stated_regions(schedule.mod["main"], {1: ((8,), (0,))})

@@ -80,7 +80,7 @@ def test_the_loop_over_channels_has_vectors_of_sums_in_registers() -> None:
 def test_channels_of_a_group_share_the_pixels_that_they_read(target: Target) -> None:
     """ShuffleNet's products within groups of 34 channels: vectors of pixels are loaded once for five or six channels.
 
-    With a vector of each of several rows, which share nothing, each multiply-add waited for a load of its own: 230 us instead of 65 (Zen 3).
+    With a vector of each of several rows, which share nothing, each multiply-add had a load of its own: 230 us instead of 65 (Zen 3).
     """
     tensors = grouped((1, 136, 28, 28), (136, 34, 1, 1), 4)
     assert "several channels of results share" in explain_default(tensors, target)
