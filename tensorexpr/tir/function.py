@@ -351,6 +351,10 @@ class IRModule(Object):
     def __setitem__(self, var: str | GlobalVar, func: PrimFunc) -> None:
         self.update_func(var, func)
 
+    def __delitem__(self, var: str | GlobalVar) -> None:
+        self[var]  # an error that names those that are there
+        self._functions.pop(_name(var), None)
+
     def __contains__(self, var: str | GlobalVar) -> bool:
         return _name(var) in self._functions
 

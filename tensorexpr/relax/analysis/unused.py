@@ -12,6 +12,7 @@ from ..expr import Binding, BindingBlock, Call, ExternFunc, Function, MatchCast,
 from ..ops.row import row_of
 from ..visitor import Mutator, operands, walk
 
+RESET = "vm.builtin.tuple_reset_item"
 _Pruned = TypeVar("_Pruned", Function, SeqExpr)
 
 
@@ -84,13 +85,18 @@ def _pruned(sequence: SeqExpr) -> SeqExpr:
     for block in reversed(sequence.blocks):
         kept: list[Binding] = []
         for binding in reversed(block.bindings):
-            if binding.var in used or isinstance(binding, MatchCast) or not is_pure(binding.value):
+            if binding.var in used or isinstance(binding, MatchCast) or not is_pure(binding.value) or _is_release(binding.value):
                 used.update(_variables(binding.value))
                 kept.append(binding)
         changed |= len(kept) != len(block.bindings)
         if kept:
             blocks.append(type(block)(tuple(reversed(kept))))
     return SeqExpr(tuple(reversed(blocks)), sequence.body) if changed else sequence
+
+
+def _is_release(value: Any) -> bool:
+    """Whether a call lets go of what isn't read any more: it changes no value, and memory is free by it."""
+    return isinstance(value, Call) and bool(value.args) and getattr(value.args[0], "global_symbol", "") == RESET
 
 
 def _variables(expr: Any) -> Sequence[Any]:

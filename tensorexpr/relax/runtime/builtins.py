@@ -50,6 +50,13 @@ def _invoke_debug_func(state: Any, name: str, place: str, *args: Any) -> Any:
     return state
 
 
+def _reset(values: Any, index: int) -> tuple[()]:
+    """Take an element out of a list, that of the caller; a tuple keeps it."""
+    if isinstance(values, list):
+        values[index] = None
+    return ()
+
+
 BUILTINS: Mapping[str, Callable[..., Any]] = {
     "vm.builtin.alloc_storage": _alloc_storage,
     "vm.builtin.attention_kv_cache_append": kv_cache.append,
@@ -68,6 +75,7 @@ BUILTINS: Mapping[str, Callable[..., Any]] = {
     "vm.builtin.shape_of": lambda value: tuple(value.shape),
     "vm.builtin.tensor_to_shape": _by_operator("tensor_to_shape"),
     "vm.builtin.tuple_getitem": lambda values, index: values[index],
+    "vm.builtin.tuple_reset_item": _reset,
 }
 # Programs ask for them by name, too, as for the caches that they hand to a graph.
 for _name, _function in BUILTINS.items():

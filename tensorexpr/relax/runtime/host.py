@@ -66,5 +66,7 @@ def converted(value: Any) -> Any:
             return value.astype(object)
         return value if _is_kept(value.dtype) else array(value)
     if isinstance(value, (list, tuple)):
-        return type(value)(map(converted, value))
+        made = type(value)(map(converted, value))
+        # The caller's own list if it can be: a transform that consumes its weights takes them out of it.
+        return value if all(a is b for a, b in zip(made, value, strict=True)) else made
     return int(value) if isinstance(value, np.integer) else value

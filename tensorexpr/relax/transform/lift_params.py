@@ -8,24 +8,42 @@ from typing import Any
 
 from ...dataclass import dataclass, replace
 from ...errors import DeclarationError
+from ...lower.context import PassContext
 from ...lower.passes import ModulePass
 from ...tir.attrs import FrozenMap
-from ...tir.expr import PrimExpr
+from ...tir.expr import IntImm, PrimExpr
 from ...tir.expr import Var as Symbol
 from ...tir.function import GlobalVar, IRModule
+from ...tir.op_registry import Op
 from ...tir.structural import structural_equal
 from ..analysis import definable_tir_vars_in_struct_info, free_symbolic_vars, is_pure, remove_all_unused
-from ..expr import Binding, BindingBlock, Call, DataflowBlock, DataflowVar, Function, If, SeqExpr, Tuple, Var, VarBinding
+from ..analysis.unused import RESET
+from ..expr import (
+    Binding,
+    BindingBlock,
+    Call,
+    DataflowBlock,
+    DataflowVar,
+    ExternFunc,
+    Function,
+    If,
+    PrimValue,
+    SeqExpr,
+    Tuple,
+    TupleGetItem,
+    Var,
+    VarBinding,
+)
 from ..relations import BaseCheckResult, bind_symbols, struct_info_base_check
-from ..struct_info import RelaxExpr, symbols_of, with_symbols
+from ..struct_info import RelaxExpr, ShapeExpr, ShapeStructInfo, TupleStructInfo, symbols_of, with_symbols
 from ..utils import copy_with_new_vars
 from ..visitor import Mutator, walk
 from .canonicalize import canonical
 from .dataflow import as_dataflow, without_dataflow
-from .parameters import bundled
 from .passes import graph_pass
 
 STOP = "relax.builtin.stop_lift_params"
+CONSUME = "relax.lift_transform_params.consume_params"
 
 
 def _variables(expr: Any) -> list[Var]:
@@ -63,10 +81,11 @@ def _symbols(binding: Binding) -> set[Any]:
 
 @dataclass(frozen=True)
 class _Lifting:
-    """A function, and which of its variables are the weights and the transformed ones of the first function that shares the transform."""
+    """A function, which of its variables and symbols are those of the first function that shares the transform."""
 
     func: Function
     same: Mapping[Var, Var]
+    symbols: Mapping[Symbol, PrimExpr]
 
     @property
     def count(self) -> int:
@@ -86,26 +105,39 @@ class _Lifting:
         """The function that takes inputs, and what is kept."""
         # Parameters are plain variables; what was computed may have been one of a dataflow block.
         params = {one: Var(one.name_hint, one.struct_info) for one in kept}
-        blocks = (type(block)(tuple(b for b in block.bindings if b.var not in self.same)) for block in self.func.body.blocks)
-        body = SeqExpr(tuple(map(_without_stops, (block for block in blocks if block.bindings))), self.func.body.body)
-        renamed = Mutator({own: params[shared] for own, shared in self.same.items() if shared in params})
-        made = renamed.function(replace(self.func, params=self.func.params[: self.count], body=body))
+        names: dict[Var, Any] = {own: params[shared] for own, shared in self.same.items() if shared in params}
+
+        def rest(block: BindingBlock) -> BindingBlock:
+            left = list[Binding]()
+            for binding in block.bindings:
+                value: Any = binding.value
+                if isinstance(value, Call) and value.op == STOP:
+                    value = value.args[0]
+                    # What ends with its block can't be read behind it by another name.
+                    if value in names or isinstance(binding.var, DataflowVar):
+                        names[binding.var] = names.get(value, value)
+                        continue
+                    binding = VarBinding(binding.var, value)
+                if binding.var not in self.same:
+                    left.append(binding)
+            return type(block)(tuple(left))
+
+        blocks = (block for block in map(rest, self.func.body.blocks) if block.bindings)
+        body = SeqExpr(tuple(blocks), self.func.body.body)
+        made = Mutator(names, self.symbols).function(replace(self.func, params=self.func.params[: self.count], body=body))
         return replace(made, params=(*made.params, *params.values()))
 
-
-def _without_stops(block: BindingBlock) -> BindingBlock:
-    def plain(binding: Binding) -> Binding:
-        value = binding.value
-        is_stop = isinstance(binding, VarBinding) and isinstance(value, Call) and value.op == STOP
-        return VarBinding(binding.var, value.args[0]) if is_stop else binding
-
-    return type(block)(tuple(map(plain, block.bindings)))
+    def with_sizes(self, left: Function, sizes: Sequence[Symbol]) -> Function:
+        """What is left, with a shape in front of its weights that tells sizes which its other parameters don't."""
+        told = (Var("sizes", ShapeStructInfo(tuple(sizes))),) if sizes else ()
+        return replace(left, params=(*left.params[: self.count], *told, *left.params[self.count :]))
 
 
 def lifted(functions: Mapping[str, Function]) -> tuple[dict[str, Function], Function]:
     """Functions that take transformed weights, and the one that transforms them for all, from a tuple to a tuple.
 
-    What all of them compute from weights alone is moved.
+    What all of them compute from weights alone is moved. Symbols that a function knew by a weight that it doesn't get any more are told
+    by a shape, the first result of the transform.
 
     Raises:
         DeclarationError: if shapes of weights have symbols that no weight determines, or functions that share a transform have other
@@ -121,42 +153,78 @@ def lifted(functions: Mapping[str, Function]) -> tuple[dict[str, Function], Func
             "bind these first (BindSymbolicVars)"
         )
     maps: list[dict[Var, Var]] = [{one: one for one in (*weights, *(binding.var for binding in moved))}]
+    sizes: list[dict[Symbol, PrimExpr]] = [{}]
     for other, func in others:
         own = func.params[int(func.attrs["num_input"]) :]
-        if len(own) != len(weights) or not all(structural_equal(a.struct_info, b.struct_info) for a, b in zip(own, weights, strict=True)):
+        # As tuples: a symbol that two weights of one have in common is one of the other, too.
+        stated, given = Tuple(tuple(own)).struct_info, Tuple(tuple(weights)).struct_info
+        if not structural_equal(stated, given, map_free_vars=True):
             raise DeclarationError(f"LiftTransformParams: {other} has other weights than {name}, with which it shares their transform")
-        same = dict(zip(own, weights, strict=True))
+        same, symbols = dict(zip(own, weights, strict=True)), dict[Symbol, PrimExpr]()
+        bind_symbols(stated, given, symbols)
         for binding in itertools.chain(*_liftable(func)):
-            value = Mutator(same).visit(binding.value)
+            value = Mutator(same, symbols).visit(binding.value)
             found = next((one.var for one in (*alone, *moved) if structural_equal(one.value, value)), None)
             if found is not None:
                 same[binding.var] = found
         moved = [one for one in moved if one.var in same.values()]
         maps.append(same)
+        sizes.append(symbols)
     common = {*weights, *(binding.var for binding in moved)}
     own_maps = ({own: one for own, one in same.items() if one in common} for same in maps)
-    parts = [_Lifting(func, same) for func, same in zip(functions.values(), own_maps, strict=True)]
+    parts = [_Lifting(*each) for each in zip(functions.values(), own_maps, sizes, strict=True)]
     read = set[Var]().union(*(part.reads() for part in parts))
     kept = [one for one in (*weights, *(binding.var for binding in moved)) if one in read]
-    made = {other: part.left(kept) for other, part in zip(functions, parts, strict=True)}
-    for other, func in made.items():
-        if lost := free_symbolic_vars(func):
-            raise DeclarationError(
-                f"LiftTransformParams: {other} would not know {lost[0]} of the weights that it got: bind it (BindSymbolicVars)"
-            )
+    left = [part.left(kept) for part in parts]
+    lost = [*dict.fromkeys(symbol for func in left for symbol in free_symbolic_vars(func))]
+    made = dict(zip(functions, (part.with_sizes(func, lost) for part, func in zip(parts, left, strict=True)), strict=True))
     # What depends on nothing stays where it is, and is computed for weights once more.
-    return made, _transform(weights, [*alone, *moved], kept)
+    return made, _transform(weights, [*alone, *moved], [*([ShapeExpr(tuple(lost))] if lost else []), *kept])
 
 
-def _transform(weights: Sequence[Var], moved: Sequence[Binding], kept: Sequence[Var]) -> Function:
-    """From a tuple of weights to one of what is kept."""
-    inner = {binding.var: DataflowVar(binding.var.name_hint, binding.var.struct_info) for binding in moved}
-    renamer = Mutator(inner)
-    bindings = [VarBinding(inner[binding.var], renamer.visit(binding.value)) for binding in moved]
-    result = Var("output_tuple", Tuple(tuple(kept)).struct_info)
-    whole = DataflowBlock((*bindings, VarBinding(result, renamer.visit(Tuple(tuple(kept))))))
-    made = bundled(Function(tuple(weights), SeqExpr((whole,), result), attrs=FrozenMap({"num_input": 0})), "model_params")
-    return as_dataflow(remove_all_unused(made), 1)
+def _transform(weights: Sequence[Var], computed: Sequence[Binding], results: Sequence[Any]) -> Function:
+    """From a tuple of weights to one of results, each weight being taken out of the tuple in front of the first binding that reads it."""
+    whole, bundle = Tuple(tuple(results)), Var("params", Tuple(tuple(weights)).struct_info)
+    attrs = FrozenMap({"num_input": 0})
+    if not results or tuple(results) == tuple(weights):
+        return Function((bundle,), SeqExpr((), bundle if results else whole), attrs=attrs)
+    needed = set(_variables(whole))
+    for binding in reversed(computed):
+        needed.update(_variables(binding.value) if binding.var in needed else ())
+    inner = {var: DataflowVar(var.name_hint, var.struct_info) for var in (*weights, *(binding.var for binding in computed))}
+    renamer, places, made = Mutator(inner), {weight: n for n, weight in enumerate(weights)}, list[Binding]()
+
+    def emit(var: Var, value: Any) -> None:
+        for weight in dict.fromkeys(_variables(value)):
+            if weight in places:
+                made.append(VarBinding(inner[weight], TupleGetItem(bundle, places.pop(weight))))
+        made.append(VarBinding(var, renamer.visit(value)))
+
+    for binding in computed:
+        if binding.var in needed:
+            emit(inner[binding.var], binding.value)
+    output = Var("output_tuple", whole.struct_info)
+    emit(output, whole)
+    return canonical(Function((bundle,), SeqExpr((DataflowBlock(tuple(made)),), output), attrs=attrs))
+
+
+def _consuming(transform: Function) -> Function:
+    """A transform that takes each weight out of the tuple for good, so that it can go when it is read for the last time."""
+    (bundle,) = transform.params
+    last = {(value.tuple_value, value.index): binding for binding in transform.body.bindings() if isinstance(value := binding.value, TupleGetItem)}
+    reset = {binding.var: index for (value, index), binding in last.items() if value is bundle}
+
+    def with_resets(block: BindingBlock) -> BindingBlock:
+        made = list[Binding]()
+        for binding in block.bindings:
+            made.append(binding)
+            if binding.var in reset:
+                args = ExternFunc(RESET), bundle, PrimValue(IntImm("int32", reset[binding.var]))
+                call = Call(Op.of("relax.call_pure_packed"), args, None, (TupleStructInfo(()),))
+                made.append(VarBinding((DataflowVar if isinstance(block, DataflowBlock) else Var)("_", call.struct_info), call))
+        return type(block)(tuple(made))
+
+    return replace(transform, body=SeqExpr(tuple(map(with_resets, transform.body.blocks)), transform.body.body))
 
 
 def _composed(first: Function, second: Function, name: str) -> Function:
@@ -186,14 +254,14 @@ def LiftTransformParams(shared_transform: bool | Sequence[str] = False) -> Modul
     """A pass: of functions with "num_input" what depends on weights alone goes into `<name>_transform_params`.
 
     That one takes the weights as a tuple, and returns those that the function takes now: used weights, then what was computed. What stands
-    behind `R.builtin.stop_lift_params` stays. The option "relax.lift_transform_params.consume_params" of a PassContext is accepted: a
-    weight is let go of when nobody has it any more.
+    behind `R.builtin.stop_lift_params` stays. With the option "relax.lift_transform_params.consume_params" of a PassContext a weight is
+    taken out of the list that a transform is called with when it is read, so that its memory is free before the last one is transformed.
 
     Where the module has that function already, its results are transformed further, so that it takes the weights that it took.
 
     Args:
-        shared_transform: one `transform_params` for all such functions, or those of these names, of what all of them compute; a weight or
-            result that one of them reads is passed to all.
+        shared_transform: one `transform_params` for all such functions, of what all of them compute; a weight or result that one of them
+            reads is passed to all. Of names: for these functions, and others stay as they are.
 
     Raises:
         DeclarationError: if functions that shall share a transform have other weights, or a transform that is there doesn't return them.
@@ -207,10 +275,10 @@ def LiftTransformParams(shared_transform: bool | Sequence[str] = False) -> Modul
         before = {name for name in graphs if name == "transform_params" or name.removesuffix("_transform_params") in graphs.keys() - {name}}
         found = {name: func for name, func in graphs.items() if name not in before}
         for name, func in found.items():
-            if shared_transform is True or (not isinstance(shared_transform, bool) and name in shared_transform):
-                shared[name] = func
-            else:
+            if shared_transform is False or shared_transform == []:
                 alone.append(name)
+            elif shared_transform is True or name in shared_transform:
+                shared[name] = func
         groups = [(f"{name}_transform_params", {name: found[name]}) for name in alone]
         groups += [("transform_params", shared)] if shared else []
         for transform_name, functions in groups:
@@ -219,6 +287,7 @@ def LiftTransformParams(shared_transform: bool | Sequence[str] = False) -> Modul
                 if all(len(func.params) == len(functions[name].params) for name, func in left.items()) and not _does_something(transform):
                     continue
                 transform = _composed(graphs[transform_name], transform, transform_name)
+            transform = _consuming(transform) if PassContext.current().config.get(CONSUME) else transform
             added: dict[str, Any] = {**left, transform_name: transform.with_attr("global_symbol", transform_name)}
             for name, one in added.items():
                 made.update_func(name, one)
