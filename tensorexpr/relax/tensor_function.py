@@ -287,15 +287,14 @@ def plain_arguments(func: PrimFunc) -> list[Argument]:
     known = _made.find(func)
     if known is not None:
         return known
-    from ..te.from_prim_func import tensors_of  # analyses of loops, which graphs without functions of their own don't need
+    from ..te.from_prim_func import arguments_of  # analyses of loops, which graphs without functions of their own don't need
 
     try:
-        tensors = tensors_of(func)
+        found = arguments_of(func)
     except TensorExprError as error:
         raise DeclarationError(f"it is no computation of tensors: {error}") from None
     if not _has_plain_loops(func):
         raise DeclarationError("its loops were scheduled by hand")
-    found: list[Argument] = [*tensors]
     _made.keep(func, found)
     return found
 

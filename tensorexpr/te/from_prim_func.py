@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..arith.iter_map import detect_iter_map
-from ..dataclass import dataclass, field, replace
+from ..dataclass import dataclass, replace
 from ..errors import DeclarationError
 from ..tir.arithmetic import as_int
 from ..tir.block import Block, BlockRealize
@@ -42,16 +42,26 @@ def tensors_of(func: PrimFunc) -> list[Tensor]:
     """The tensors of a function of blocks, one for each parameter in order: inputs and computed ones.
 
     Raises:
-        DeclarationError: if it is no computation of tensors; the message names the block and the reason.
+        DeclarationError: if it is no computation of tensors, or takes numbers; the message names the block and the reason.
     """
-    # parameters are known without a tensor: who reads one first makes it an input, who writes it first an output
-    reader = _Reader({buffer: None for buffer in func.buffer_map.values()})
-    if not isinstance(func.body, BlockRealize):
-        raise DeclarationError("the function has no blocks; only functions of blocks can be read as tensors")
     if any(param not in func.buffer_map for param in func.params):
         raise DeclarationError("a scalar parameter has no place among tensors; specialise the function for its value")
+    return [one for one in arguments_of(func) if isinstance(one, Tensor)]
+
+
+def arguments_of(func: PrimFunc) -> list[Tensor | Var]:
+    """The same for a function that takes numbers, too: these are variables in what is computed.
+
+    Raises:
+        DeclarationError: if it is no computation of tensors; the message names the block and the reason.
+    """
+    if not isinstance(func.body, BlockRealize):
+        raise DeclarationError("the function has no blocks; only functions of blocks can be read as tensors")
+    # parameters are known without a tensor: who reads one first makes it an input, who writes it first an output
+    numbers = frozenset(param for param in func.params if param not in func.buffer_map)
+    reader = _Reader({buffer: None for buffer in func.buffer_map.values()}, numbers)
     reader.statement(func.body.block.body, {})
-    return [reader.tensor(func.buffer_map[param]) for param in func.params]
+    return [param if param in numbers else reader.tensor(func.buffer_map[param]) for param in func.params]
 
 
 @dataclass(eq=False)
@@ -59,7 +69,7 @@ class _Reader:
     """The tensors of the buffers read and written so far; of a parameter not seen yet None."""
 
     tensors: dict[Buffer, Tensor | None]
-    _read: set[Buffer] = field(default_factory=set)
+    numbers: frozenset[Var]
 
     def tensor(self, buffer: Buffer) -> Tensor:
         """The tensor in a buffer; a parameter that nothing wrote before is an input."""
@@ -200,7 +210,7 @@ class _Computed:
         }
         mentioned = {axis.var for axis in self.block.iter_vars}
         alien = {n for n in walk(expr) if isinstance(n, Var) and n.dtype != "handle"} - mentioned
-        if any(not _is_size(var, self.reader.tensors) for var in alien):
+        if any(var not in self.reader.numbers and not _is_size(var, self.reader.tensors) for var in alien):
             raise DeclarationError(f"it uses {', '.join(sorted(var.name for var in alien))} from outside of the block")
         # an axis of one value that indexes no output becomes no axis of the operation, so its value takes its place
         unit_axes = {var: value for var, value in fixed.items() if var not in variables_of_store(self.block)}

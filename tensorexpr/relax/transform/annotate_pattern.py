@@ -15,7 +15,7 @@ from ...tir.expr import IterVar, PrimExpr, ProducerLoad, Var
 from ...tir.function import IRModule, PrimFunc
 from ...tir.rewriting import walk
 from ..ops.row import Pattern
-from ..tensor_function import plain_tensors
+from ..tensor_function import plain_arguments
 from .passes import graph_pass
 
 ATTRIBUTE = "op_pattern"
@@ -28,16 +28,18 @@ def pattern_of(tensors: Sequence[Tensor]) -> Pattern:
         tensors: its inputs and outputs.
 
     Without reductions it is that of the least regular read. A reduction of one tensor at the end is one; a sum of products, and a reduction
-    with anything behind it, takes elementwise operators behind it. Several results, and what is no `te.compute`, are opaque.
+    with anything behind it, takes elementwise operators behind it. Several results that are parts of a tensor, as those of a split, are injective; others, and
+    what is no `te.compute`, are opaque.
     """
     outputs = [tensor for tensor in tensors if not isinstance(tensor.op, PlaceholderOp)]
     stages = [op for op in post_dfs_order([tensor.op for tensor in outputs]) if not isinstance(op, PlaceholderOp)]
-    if len(outputs) != 1 or not all(type(op) is ComputeOp for op in stages):
-        return Pattern.OPAQUE
-    computes = [op for op in stages if isinstance(op, ComputeOp)]
+    computes = [op for op in stages if type(op) is ComputeOp]
     reducing = [op for op in computes if op.reduce_axis]
+    if len(computes) < len(stages) or (len(outputs) != 1 and (reducing or any(op.num_outputs > 1 for op in computes))):
+        return Pattern.OPAQUE
     if not reducing:
-        return max((_access(op) for op in computes), default=Pattern.ELEMENTWISE)
+        found = max((_access(op) for op in computes), default=Pattern.ELEMENTWISE)
+        return found if len(outputs) == 1 else max(found, Pattern.INJECTIVE)
     is_last = reducing == computes[-1:]
     return Pattern.REDUCTION if is_last and _reads_once(reducing[0]) else Pattern.OUT_FUSABLE
 
@@ -86,7 +88,7 @@ def pattern_of_function(func: PrimFunc) -> Pattern:
     if stated is not None:
         return Pattern(int(getattr(stated, "value", stated)))
     try:
-        return pattern_of(plain_tensors(func))
+        return pattern_of([one for one in plain_arguments(func) if isinstance(one, Tensor)])
     except DeclarationError:
         return Pattern.OPAQUE
 

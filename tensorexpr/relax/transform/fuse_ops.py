@@ -14,7 +14,7 @@ and what works row by row joins what reads its rows (`row_programs`), though oth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from ...dataclass import dataclass, field
@@ -25,7 +25,7 @@ from ...te.tensor import Tensor
 from ...tir.dtype import parse_dtype
 from ...tir.function import GlobalVar, IRModule, PrimFunc
 from ...tir.op_registry import Op
-from ..expr import Binding, Call, DataflowBlock, Function, Tuple, Var, VarBinding
+from ..expr import Binding, Call, DataflowBlock, Function, Tuple, TupleGetItem, Var, VarBinding
 from ..ops.row import Pattern, row_of
 from ..relations import same_extents
 from ..struct_info import TensorStructInfo
@@ -79,13 +79,19 @@ def pattern_of_binding(binding: Binding, mod: IRModule) -> Pattern:
         return Pattern.OPAQUE
     if call.op == "relax.call_tir":
         func: Any = mod[call.args[0]] if isinstance(call.args[0], GlobalVar) else None
-        return pattern_of_function(func) if isinstance(func, PrimFunc) and len(call.args) == 2 else Pattern.OPAQUE
+        is_told = len(call.args) == 2 or getattr(call.args[2].struct_info, "values", None) is not None
+        return pattern_of_function(func) if isinstance(func, PrimFunc) and is_told else Pattern.OPAQUE
     row = row_of(call)
     if call.op == VIEW:  # it costs nothing, but computed in a group it does
         return Pattern.OPAQUE
     if row is None or row.te is None or not isinstance(call.struct_info, TensorStructInfo) or not has_known_shapes(call):
         return Pattern.OPAQUE
     return row.pattern
+
+
+def _element_of(binding: Binding, numbers: Mapping[Any, int]) -> bool:
+    """Whether a binding takes an element of a tuple that is made in its block."""
+    return isinstance(binding, VarBinding) and isinstance(binding.value, TupleGetItem) and binding.value.tuple_value in numbers
 
 
 def variables_of(expr: Any) -> list[Var]:
@@ -122,6 +128,10 @@ class Partition:
         self.bindings, self._most = block.bindings, most
         self.patterns = [pattern_of_binding(binding, mod) for binding in self.bindings]
         numbers = {binding.var: number for number, binding in enumerate(self.bindings)}
+        self._wholes = {n: numbers[b.value.tuple_value] for n, b in enumerate(self.bindings) if _element_of(b, numbers)}
+        for number, whole in self._wholes.items():
+            # An element of what a kernel gives several of, as a split does; TVM's pattern for it.
+            self.patterns[number] = Pattern.INJECTIVE if self.patterns[whole] == Pattern.INJECTIVE else Pattern.OPAQUE
         self.readers: list[list[Edge]] = [[] for _ in self.bindings]
         for number, binding in enumerate(self.bindings):
             for var in variables_of(binding.value):
@@ -152,7 +162,12 @@ class Partition:
             for edge in edges:
                 # Last, as row programs are made of groups that are finished.
                 self._join_rows(number, edge.reader)
-        return [group.root() for group in self.groups]
+        found = [group.root() for group in self.groups]
+        for number, whole in self._wholes.items():
+            # What takes an element of a tuple from outside is no kernel's work.
+            if found[whole] is not found[number]:
+                found[number] = Group(Pattern.INJECTIVE, [number])
+        return found
 
     def _join_move(self, number: int, reader: int) -> None:
         """Join a move and the product that alone reads it, or a product and the move that alone reads its result."""
@@ -236,7 +251,8 @@ class Partition:
         if group.pattern == Pattern.OPAQUE or self._size(number, parent) > self._most:
             return
         if phase == 2:
-            if group.pattern <= Pattern.INJECTIVE and target.pattern == Pattern.TUPLE:
+            # A tuple that no kernel reads stays one of the graph: what it has of elsewhere would be copied.
+            if group.pattern <= Pattern.INJECTIVE and target.pattern == Pattern.TUPLE and target.size > 1:
                 self._join_if(number, parent, lambda kind, is_end: kind <= Pattern.INJECTIVE or is_end)
             return
         if group is target or target.pattern == Pattern.TUPLE:

@@ -12,9 +12,9 @@ from ...errors import DeclarationError
 from ...tir.attrs import FrozenMap
 from ...tir.expr import Var as Symbol
 from ...tir.function import GlobalVar, IRModule
-from ..expr import Binding, Call, Constant, DataflowBlock, DataflowVar, Function, SeqExpr, Tuple, TupleGetItem, Var, VarBinding
+from ..expr import Binding, Call, Constant, DataflowBlock, DataflowVar, Function, PrimValue, SeqExpr, Tuple, TupleGetItem, Var, VarBinding
 from ..ops.row import row_of
-from ..struct_info import ShapeExpr, ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo, symbols_of, with_symbols
+from ..struct_info import PrimStructInfo, ShapeExpr, ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo, symbols_of, with_symbols
 from ..visitor import Mutator, walk
 
 PRIMITIVE = "Primitive"
@@ -119,6 +119,8 @@ def _function(
     known = {extent for param in inputs.values() for extent in _extents(param.struct_info) if isinstance(extent, Symbol)}
     used = {symbol for binding in members for symbol in symbols_of(binding.var.struct_info)}
     used.update(symbol for param in inputs.values() for symbol in symbols_of(param.struct_info))
+    # Numbers that kernels are told, too.
+    used.update(symbol for binding in members for node in walk(binding.value) for symbol in _told(node))
     unsettled = sorted(used - known, key=lambda symbol: symbol.name)
     # What codes for others is called with tensors alone.
     if not outputs or (unsettled and group is not None) or (group is None and not all(map(_is_known, inputs.values()))):
@@ -155,7 +157,13 @@ def _is_known(param: Var) -> bool:
     return not isinstance(param.struct_info, TensorStructInfo) or param.struct_info.extents is not None
 
 
+def _told(node: Any) -> Iterable[Symbol]:
+    return symbols_of(node.struct_info) if isinstance(node, (ShapeExpr, PrimValue)) else ()
+
+
 def _extents(info: StructInfo) -> Sequence[Any]:
+    if isinstance(info, PrimStructInfo):
+        return () if info.value is None else (info.value,)
     return info.extents or () if isinstance(info, TensorStructInfo) else ()
 
 
