@@ -23,6 +23,7 @@ from .inline import InlinePrivateFunctions
 from .layout_free import AttachAttrLayoutFreeBuffers
 from .lazy import LazyGetInput, LazySetOutput, LazyTransformParams
 from .legalize import LegalizeOps
+from .inplace import DataflowUseInplaceCalls
 from .lift_params import LiftTransformParams
 from .memory import CallTIRRewrite, KillAfterLastUse, LowerAllocTensor, StaticPlanBlockMemory
 from .merge_composite import MergeCompositeFunctions
@@ -38,7 +39,7 @@ from .products import AdjustMatmulOrder, ExpandMatmulOfSum, ReorderTakeAfterMatm
 from .purity import RemovePurityChecking
 from .reshapes import RemoveRedundantReshape
 from .run_codegen import RunCodegen
-from .runtime_builtins import ComputePrimValue, DataflowUseInplaceCalls, LowerRuntimeBuiltin, VMBuiltinLower, VMShapeLower
+from .runtime_builtins import ComputePrimValue, LowerRuntimeBuiltin, VMBuiltinLower, VMShapeLower
 from .signatures import ExpandTupleArguments, RemoveUnusedOutputs, RemoveUnusedParameters
 from .simple import DeadCodeElimination, FoldConstant
 from .simplify import Simplify

@@ -124,6 +124,12 @@ def has_known_shapes(call: Call) -> bool:
     return True
 
 
+def legalized(call: Call) -> tuple[Any, IRModule]:
+    """A call as `LegalizeOps` makes it, and a module with its tensor function alone."""
+    scratch = IRModule()
+    return _Legalizer(BlockBuilder.over(scratch), {}).rewrite(call), scratch
+
+
 def LegalizeOps(customize_legalize_map: Mapping[str, Legalization] | None = None, enable_warning: bool = False) -> ModulePass:
     """A pass: each call of an operator becomes a call of a tensor function, and one with a derivative a call without.
 

@@ -37,6 +37,7 @@ from .fuse_tir import FuseTIR
 from .join_in_place import JoinInPlace
 from .legalize import LegalizeOps, has_known_shapes
 from .normalize import Normalize
+from .overwritten import KeepOverwritten, OutOfPlace
 from .passes import graph_pass
 from .patterns import RecognizePatterns
 from .simple import DeadCodeElimination, FoldConstant
@@ -80,6 +81,7 @@ PHASES: Mapping[int, Phase] = {
         (
             Normalize(),  # first: all that follows sees one call a binding
             CanonicalizeBindings(),
+            OutOfPlace(),  # before anything relies on what is overwritten, and so that it can be fused
             ConvertToDataflow(),  # before all that works on such blocks: branches, bodies of loops, functions without any
             FakeQuantizationToInteger(),  # before constants are folded: weights of integers would be floats
             FoldConstant(),  # shapes and weights that are computed are constants for all that follows
@@ -117,6 +119,7 @@ PHASES: Mapping[int, Phase] = {
             AnnotateTIROpPattern(),  # before groups are made, which go by it
             FuseOps(bind_numbers=True),
             FuseTIR(),
+            KeepOverwritten(),  # once nothing changes the order of calls
             JoinInPlace(),  # last: concatenations that are one kernel with what reads them copy nothing
         ),
         _operators_with_computations,

@@ -64,10 +64,3 @@ def VMShapeLower(*, emit_err_ctx: bool = True) -> ModulePass:
         emit_err_ctx: accepted; errors always name the function and the parameter.
     """
     return graph_pass("VMShapeLower", lambda mod: mod)
-
-
-def DataflowUseInplaceCalls() -> ModulePass:
-    """A pass that changes nothing: `relax.build` first fuses elementwise calls with what computes their operands, and its memory plan then
-    gives the memory of values that nothing reads any more to others. Calls in place that were written out before would be kernels of
-    their own. `R.call_tir_inplace` states one where it is wanted."""
-    return graph_pass("DataflowUseInplaceCalls", lambda mod: mod)
