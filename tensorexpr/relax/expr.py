@@ -73,6 +73,10 @@ class Var(RelaxExpr):
     def _derived(self) -> StructInfo:
         return self.struct_info_annotation or ObjectStructInfo()
 
+    def __bool__(self) -> bool:
+        # `if bias:` asks whether there is one; `if condition:` of a value that is a bool means the value, which isn't known.
+        return True if getattr(self.struct_info, "dtype", "") != "bool" else super().__bool__()
+
     @property
     def vid(self) -> Var:
         """What tells it from others of the same name: itself."""

@@ -6,9 +6,11 @@ A function under `@R.function` is read, not run. Types, constants and operators 
 
 from __future__ import annotations
 
+import importlib
 import inspect
 from typing import Any
 
+from ..script.ir_builder.builder import ACTIVE
 from ..script.read import graph_function, macro, module_of
 from . import printer, script_reader
 from . import script_entry as entry
@@ -45,7 +47,19 @@ def rewriter(rewriter_mod: Any) -> PatternMatchingRewriter:
     return PatternMatchingRewriter.from_module(module_of(rewriter_mod, around) if isinstance(rewriter_mod, type) else rewriter_mod)
 
 
-__getattr__ = RELAX.__getattr__
+# What a builder (`IRBuilder`) is told by calls, in the words that scripts have for it, too.
+_TOLD = frozenset({
+    "Else", "If", "Then", "arg", "dataflow", "emit", "emit_match_cast", "emit_var_binding", "func_attr", "func_name",
+    "func_ret_struct_info", "func_ret_value", "output",
+})  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name in _TOLD and ACTIVE.builders:
+        return getattr(importlib.import_module("tensorexpr.relax.ir_builder"), name)
+    return RELAX.__getattr__(name)
+
+
 __all__ = ["entry", "function", "macro", "printer", "rewriter", "script_reader"]
 
 

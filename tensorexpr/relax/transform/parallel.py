@@ -8,10 +8,12 @@ from typing import Any
 from ...dataclass import dataclass
 from ...lower.passes import ModulePass
 from ...tir.arithmetic import as_int
+from ...tir.expr import PrimExpr
 from ..expr import Binding, BindingBlock, Call, DataflowBlock, Function, Tuple, TupleGetItem, Var, VarBinding
 from ..ops.elementwise import add
 from ..ops.linear import matmul
 from ..ops.manipulate import concat, split
+from ..relations import same_extents
 from ..struct_info import TensorStructInfo
 from .passes import each_function
 from .rewriting import Rewriter
@@ -40,15 +42,15 @@ class Branch:
     activation: str = ""
 
 
-def _columns(branch: Branch) -> int | None:
-    """The columns of a branch whose factor is a matrix of known shape, and whose bias is a vector."""
+def _columns(branch: Branch) -> PrimExpr | None:
+    """The columns of a branch whose factor is of known shape, and whose bias is a vector."""
     info = branch.call.args[1].struct_info
-    if not isinstance(info, TensorStructInfo) or info.extents is None or info.ndim != 2:
+    if not isinstance(info, TensorStructInfo) or info.extents is None or info.ndim < 2:
         return None
-    count = as_int(info.extents[1])
+    count = info.extents[-1]
     if branch.bias is not None:
         own = branch.bias.struct_info
-        if own.ndim != 1 or own.extents is None or as_int(own.extents[0]) != count:
+        if own.ndim != 1 or own.extents is None or same_extents(own.extents[0], count) is not True:
             return None
     return count
 
@@ -66,7 +68,7 @@ class _Combiner(Rewriter):
         """A block, in a dataflow block with the products that are found in it."""
         if isinstance(block, DataflowBlock):
             for group in self._groups(block):
-                self._starts[block.bindings[group[0].place].var] = group
+                self._starts[block.bindings[min(branch.place for branch in group)].var] = group
         return super().block(block)
 
     def _groups(self, block: DataflowBlock) -> list[list[Branch]]:
@@ -78,7 +80,7 @@ class _Combiner(Rewriter):
                 branch = self._branch(block, places, place, call)
                 if _columns(branch) is not None and call.args[0].struct_info.ndim > 1:  # type: ignore[attr-defined]
                     # What one product can have only one of; biases and activations are in all branches or in none.
-                    key = call.args[0], call.attrs["out_dtype"], call.args[1].struct_info.extents[0], branch.bias is None, branch.activation
+                    key = call.args[0], call.attrs["out_dtype"], call.args[1].struct_info.extents[:-1], branch.bias is None, branch.activation
                     by_left.setdefault(key, []).append(branch)
         return [group for branches in by_left.values() for group in self._fitting(branches, places)]
 
@@ -104,7 +106,10 @@ class _Combiner(Rewriter):
         # The one product stands where the first stood, and reads the matrices of all; -1 for what comes from outside of the block.
         first = min(branch.place for branch in branches)
         group = [b for b in branches if all(places.get(one, -1) < first for one in (b.call.args[1], b.bias) if isinstance(one, Var))]
-        if len(group) < 2 or group[0].place != first:
+        # The columns of the last part need no number, of the others a split tells where they end.
+        known = [branch for branch in group if as_int(_columns(branch)) is not None]
+        group = [*known, *[branch for branch in group if branch not in known][:1]]
+        if len(group) < 2 or all(branch.place != first for branch in group):
             return []
         biases = [branch.bias for branch in group if branch.bias is not None]
         activations = {n: branch.activation for n, branch in enumerate(group) if branch.activation}
@@ -116,14 +121,16 @@ class _Combiner(Rewriter):
         group = self._starts.get(binding.var)
         if group is not None:
             rights = Tuple(tuple(self.visit(branch.call.args[1]) for branch in group))
-            made: Any = matmul(self.visit(group[0].call.args[0]), concat(rights, 1), group[0].call.attrs["out_dtype"])
+            result: Any = group[0].call.struct_info
+            side_by_side = concat(rights, rights.fields[0].struct_info.ndim - 1)
+            made: Any = matmul(self.visit(group[0].call.args[0]), side_by_side, group[0].call.attrs["out_dtype"] or result.dtype)
             if group[0].bias is not None:
                 made = add(made, concat(Tuple(tuple(self.visit(branch.bias) for branch in group)), 0))
             made = Call(group[0].call.op.of(group[0].activation), (made,)) if group[0].activation else made
             ends: list[int] = []
             for branch in group[:-1]:
-                ends.append((ends[-1] if ends else 0) + (_columns(branch) or 0))
-            parts = self.emit(split(self.emit(made), ends, -1))
+                ends.append((ends[-1] if ends else 0) + (as_int(_columns(branch)) or 0))
+            parts = self.emit(split(self.emit(made), ends, result.ndim - 1))
             self._ends.update((branch.last, (parts, n)) for n, branch in enumerate(group))
             self.changed = True
         if binding.var in self._ends:
