@@ -32,6 +32,11 @@ class LaterBody:
     def __init__(self, make: Callable[[], Stmt]) -> None:
         self._make: Callable[[], Stmt] | None = make
 
+    @property
+    def is_made(self) -> bool:
+        """Whether somebody has looked at it."""
+        return self._make is None
+
     def __call__(self) -> Stmt:
         """The body, the same one each time."""
         with _MAKING:
@@ -95,6 +100,11 @@ class PrimFunc(Built, Object):
     def body_identity(self) -> object:
         """An object that functions share which have one body: the body, or what makes it."""
         return self.body if self._later is None else self._later
+
+    @property
+    def has_later_body(self) -> bool:
+        """Whether nobody has looked at the body yet, which is made then."""
+        return self._later is not None and not self._later.is_made
 
     def with_attr(self, attr_key_or_dict: str | Mapping[str, Any], attr_value: Any = None) -> PrimFunc:
         """This function with one attribute, or all of a mapping, set."""

@@ -27,7 +27,7 @@ def InlinePrivateFunctions() -> Pass:
         kept = {var: func for var, func in results.items() if "global_symbol" in func.attrs}
         waiting = list(kept.values())
         while waiting:  # what is still called by what is seen from outside
-            for var in _calls(waiting.pop()):
+            for var in callees_of(waiting.pop()):
                 if var in results and var not in kept:
                     kept[var] = results[var]
                     waiting.append(results[var])
@@ -36,7 +36,10 @@ def InlinePrivateFunctions() -> Pass:
     return ModulePass("tir.InlinePrivateFunctions", unused, module_func=inline, by_user=False)
 
 
-def _calls(func: PrimFunc) -> set[GlobalVar]:
+def callees_of(func: PrimFunc) -> set[GlobalVar]:
+    """The functions of its module that a function calls."""
+    if func.has_later_body:  # made of tensors, which call none
+        return set()
     ops: list[object] = [node.op for node in walk(func.body) if isinstance(node, Call)]
     return {op for op in ops if isinstance(op, GlobalVar)}
 
@@ -51,7 +54,7 @@ class _Inliner:
         seen: set[GlobalVar] = set()
         waiting = [start]
         while waiting:
-            for var in _calls(self.functions[waiting.pop()]):
+            for var in callees_of(self.functions[waiting.pop()]):
                 if var == goal:
                     return True
                 if var in self.functions and var not in seen:

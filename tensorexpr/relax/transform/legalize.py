@@ -21,6 +21,7 @@ from .gradient_marks import plain_call
 from .passes import each_function
 
 _BY_SHAPE = ("relax.ones_like", "relax.zeros_like", "relax.full_like", "relax.flatten", "relax.collapse_sum_like")
+LEGALIZE = "FLegalize"  # the attribute of operators, by its name in TVM
 Legalization = Callable[[BlockBuilder, Call], Any]
 
 
@@ -38,7 +39,7 @@ class _Legalizer(Mutator):
         row = row_of(expr)
         if row is None:
             return expr
-        own = self._own.get(expr.op)
+        own = self._own.get(expr.op) or expr.op.get_attr(LEGALIZE)
         if own is not None:
             return self._builder.normalize(own(self._builder, expr))
         plain = plain_call(expr)  # nobody derives tensor functions any more
@@ -135,6 +136,7 @@ def LegalizeOps(customize_legalize_map: Mapping[str, Legalization] | None = None
 
     Args:
         customize_legalize_map: operators such as "relax.add" -> functions that take a BlockBuilder and the call, and return an expression.
+            Those that `legalize_ops.common.register_legalize` has registered hold for all such passes.
         enable_warning: accepted; calls whose shapes aren't known are left as they are, and the build names them.
     """
     own = dict(customize_legalize_map or {})

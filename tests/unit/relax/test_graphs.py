@@ -381,7 +381,8 @@ def test_struct_infos_are_values() -> None:
     with pytest.raises(DeclarationError, match="ndim=3 doesn't fit 2 extents"):
         TensorStructInfo((1, 2), ndim=3)
     with pytest.raises(TypeError, match="no condition of Python's"):
-        bool(Var("x", TensorStructInfo(())))
+        bool(Var("x", TensorStructInfo((), "bool")))
+    assert Var("bias", TensorStructInfo((4,)))  # `if bias:`, as programs ask whether there is one
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
