@@ -335,8 +335,17 @@ class GraphReader(ExpressionReader):
         for branch in (node.body, node.orelse):
             outer = self._builder.begin_scope()
             self._scope.push()
-            self._statements(branch[:-1] if is_effect else branch)
-            result = self._effect(branch[-1]) if is_effect else self._scope.find(ends[0] or "")[1]
+            last = branch[-1]
+            # Another name for a value of the branch is the value of the branch, and no binding in it.
+            is_name = isinstance(last, (ast.Assign, ast.AnnAssign)) and isinstance(last.value, ast.Name)
+            self._statements(branch[:-1] if is_effect or is_name else branch)
+            if is_name and not isinstance(self.value(last.value), Var):  # type: ignore[attr-defined]
+                self._statements([last])
+                is_name = False
+            if is_effect:
+                result = self._effect(last)
+            else:
+                result = self.value(last.value) if is_name else self._scope.find(ends[0] or "")[1]  # type: ignore[attr-defined]
             self._scope.pop()
             sequences.append(SeqExpr(self._builder.end_scope(outer), result))
         name = ends[0] or "_"  # which the branches have used up: the whole is what has it
@@ -374,6 +383,8 @@ def _last_name(nodes: Sequence[ast.stmt]) -> str | None:
     target = last.targets[0] if isinstance(last, ast.Assign) else last.target if isinstance(last, ast.AnnAssign) else None
     if isinstance(last, ast.If):
         return _last_name(last.body)
+    if isinstance(last, ast.With):  # a dataflow block: the last of its bindings that it gives out, before R.output
+        return _last_name(last.body[:-1])
     return target.id if isinstance(target, ast.Name) else None
 
 

@@ -92,4 +92,6 @@ def ConvertLayout(desired_layouts: Mapping[str, Sequence[str]]) -> ModulePass:
         raise DeclarationError(f"ConvertLayout: layouts of {', '.join(known)} can be asked for, not of {wrong[0]}")
     checked = {name: _checked(name, layouts) for name, layouts in desired_layouts.items()}
     asked: Rules = {name: [(_resized if name == _RESIZE else relaid)(layouts)] for name, layouts in checked.items()}
-    return rule_pass("ConvertLayout", asked, MOVES, RULES)
+    # What is to be in a layout isn't put into another one by what moves transposes.
+    others = [{name: rules for name, rules in table.items() if name != _RESIZE or name not in asked} for table in (MOVES, RULES)]
+    return rule_pass("ConvertLayout", asked, *others)

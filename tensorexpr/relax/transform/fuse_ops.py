@@ -381,7 +381,8 @@ def fused(
     """
     made = mod.clone()
     for var, func in mod.functions_items():
-        if isinstance(func, Function) and "Primitive" not in func.attrs and (names is None or var.name_hint in names):
+        is_whole = isinstance(func, Function) and not any(one in func.attrs for one in ("Primitive", "Composite", "Codegen"))
+        if is_whole and (names is None or var.name_hint in names):
             new: Any = _Fuser(made, partition, bind_numbers).function(Plain(barriers=True).function(func))
             if new is not func:
                 made.update_func(var, new)

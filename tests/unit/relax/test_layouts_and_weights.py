@@ -317,3 +317,10 @@ def test_functions_whose_layouts_cannot_be_taken_out_stay(given: str, other: str
 def test_a_function_that_others_may_call_stays_beside_its_parts() -> None:
     mod: Any = from_source(REWRITTEN.replace("@T.prim_func(private=True)", "@T.prim_func"))
     assert "f" in transform.SplitLayoutRewritePreproc()(mod)
+
+
+def test_images_are_resized_in_the_layout_that_is_asked_for() -> None:
+    """What moves transposes puts a resize in any layout; here that would go back and forth for ever."""
+    mod = graph(lambda x: op.nn.conv2d(op.image.resize2d(x, (12, 12)), weights(4, 3, 3, 3)), (1, 3, 6, 6))
+    made = checked(mod, transform.ConvertLayout({"relax.nn.conv2d": ["NHWC", "OHWI"], "relax.image.resize2d": ["NHWC"]}), 1e-4)
+    assert left(made) == "permute_dims image.resize2d permute_dims conv2d permute_dims"

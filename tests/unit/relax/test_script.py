@@ -330,3 +330,24 @@ class Module:
     assert structural_equal(mod["other"], relax.ExternFunc("o.x", mod["other"].stated)) and mod["plain"].global_symbol == "plain"
     with pytest.raises(ParseError, match="registered ones"):
         from_source(text.replace('R.ExternFunc("plain")', "R.prim_value(3)"))
+
+
+def test_branches_end_with_dataflow_blocks() -> None:
+    """What such a block gives out is the value of the branch, and another name for a value is no binding of its own."""
+    text = """
+@R.function
+def main(x: R.Tensor((4, 4), "float32"), w: R.Tensor((4, 4), "float32"), turned: R.Prim("bool")):
+    if turned:
+        with R.dataflow():
+            wt = R.permute_dims(w)
+            out = R.matmul(x, wt)
+            R.output(out)
+    else:
+        out = x
+    return out
+"""
+    func: Any = from_source(text)
+    choice = func.body.blocks[0].bindings[0].value
+    assert choice.false_branch.body is func.params[0] and not choice.false_branch.blocks
+    assert len(choice.true_branch.blocks) == 1 and isinstance(choice.true_branch.blocks[0], relax.expr.DataflowBlock)
+    assert structural_equal(from_source(func.script()), func)
