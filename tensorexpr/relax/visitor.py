@@ -48,8 +48,8 @@ def operands(expr: Any) -> tuple[Any, ...]:
     return ()
 
 
-def walk(expr: Any) -> Iterator[Any]:
-    """All expressions of a graph, operands before what is made of them."""
+def walk(expr: Any, parameters: bool = True) -> Iterator[Any]:
+    """All expressions of a graph, operands before what is made of them; `parameters` of functions with them, where these are declared."""
     # By a stack: nested generators would hand each node through all levels above it.
     stack: list[tuple[Any, bool]] = [(expr, False)]
     while stack:
@@ -58,12 +58,13 @@ def walk(expr: Any) -> Iterator[Any]:
             yield node
         else:
             stack.append((node, True))
-            stack.extend((operand, False) for operand in reversed(operands(node)))
+            inside = operands(node) if parameters or not isinstance(node, Function) else (node.body,)
+            stack.extend((operand, False) for operand in reversed(inside))
 
 
 def post_order_visit(expr: Any, fvisit: Callable[[Any], Any]) -> None:
-    """Call a function with each expression, operands before what is made of them."""
-    for node in walk(expr):
+    """Call a function with each expression, operands before what is made of them; parameters where they are used, not where declared."""
+    for node in walk(expr, parameters=False):
         fvisit(node)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from ...errors import DeclarationError
 from ...lower.passes import ModulePass
 from ..analysis import is_pure
-from ..expr import Binding, BindingBlock, Call, DataflowBlock, DataflowVar, Function, If, SeqExpr, Var
+from ..expr import Binding, BindingBlock, DataflowBlock, DataflowVar, Function, If, SeqExpr, Var
 from ..struct_info import StructInfo
 from ..visitor import Mutator
 from .canonicalize import used_outside
@@ -76,9 +76,8 @@ class _Converter(Mutator):
     def _blocks(self, sequence: SeqExpr) -> Iterable[BindingBlock]:
         plain: list[Binding] = []
         for run, was_dataflow in _runs(sequence):
-            calls = sum(isinstance(binding.value, Call) for binding in run)
-            # What was a dataflow block stays one, however few calls it has.
-            if was_dataflow or (run and _is_free(run[0]) and calls >= self._min_size):
+            # What was a dataflow block stays one, however short it is.
+            if was_dataflow or (run and _is_free(run[0]) and len(run) >= self._min_size):
                 if plain:
                     yield BindingBlock(tuple(plain))
                     plain = []
@@ -119,13 +118,13 @@ def ConvertToDataflow(min_size: int = 2) -> ModulePass:
     """A pass: runs of bindings without effects become dataflow blocks.
 
     Args:
-        min_size: calls that a run has at least.
+        min_size: bindings that a run has at least.
 
     Raises:
         DeclarationError: for a size below 1.
     """
     if min_size < 1:
-        raise DeclarationError(f"ConvertToDataflow: a block has at least 1 call, not {min_size}")
+        raise DeclarationError(f"ConvertToDataflow: a block has at least 1 binding, not {min_size}")
     return each_function("ConvertToDataflow", lambda func, mod: as_dataflow(func, min_size))
 
 

@@ -177,9 +177,11 @@ def lifted(functions: Mapping[str, Function]) -> tuple[dict[str, Function], Func
     kept = [one for one in (*weights, *(binding.var for binding in moved)) if one in read]
     left = [part.left(kept) for part in parts]
     lost = [*dict.fromkeys(symbol for func in left for symbol in free_symbolic_vars(func))]
-    made = dict(zip(functions, (part.with_sizes(func, lost) for part, func in zip(parts, left, strict=True)), strict=True))
+    made = {other: part.with_sizes(func, lost) for other, part, func in zip(functions, parts, left, strict=True)}
+    # They have symbols of the first one; each has its own.
+    made = {other: func if other == name else copy_with_new_vars(func) for other, func in made.items()}
     # What depends on nothing stays where it is, and is computed for weights once more.
-    return made, _transform(weights, [*alone, *moved], [*([ShapeExpr(tuple(lost))] if lost else []), *kept])
+    return made, copy_with_new_vars(_transform(weights, [*alone, *moved], [*([ShapeExpr(tuple(lost))] if lost else []), *kept]))
 
 
 def _transform(weights: Sequence[Var], computed: Sequence[Binding], results: Sequence[Any]) -> Function:

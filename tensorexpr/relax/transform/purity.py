@@ -19,11 +19,14 @@ class _Plain(Mutator):
         """The call itself in place of the one that says it is pure."""
         if isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op == "relax.call_pure_packed":
             return Call(expr.args[0], expr.args[1:], expr.attrs, expr.sinfo_args)
+        if isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op == "relax.invoke_pure_closure":
+            return Call(Op.of("relax.invoke_closure"), expr.args, expr.attrs, expr.sinfo_args)
         return expr
 
 
 def RemovePurityChecking() -> ModulePass:
-    """A pass: pure functions get the attribute "relax.force_pure", and calls of registered functions no longer say that they are pure.
+    """A pass: pure functions get the attribute "relax.force_pure", and calls of registered functions and of closures no longer say that they
+    are pure.
 
     Passes that remove or move calls without effects come before it.
     """

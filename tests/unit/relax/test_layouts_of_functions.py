@@ -38,7 +38,12 @@ def test_weights_may_have_any_layout() -> None:
             a = bb.emit(bb.call_te(topi.add, x, w, primfunc_name_hint="add"))
             out = bb.emit_output(bb.call_te(topi.add, w, a, primfunc_name_hint="add"))
         bb.emit_func_output(out)
-    assert "layout_free_buffers" not in transform.AttachAttrLayoutFreeBuffers()(bb.get())["add"].attrs
+    # Of calls with other weights each kind has a function of its own.
+    several: Any = transform.AttachAttrLayoutFreeBuffers()(bb.get())
+    found = {var.name_hint: list(func.attrs["layout_free_buffers"]) for var, func in several.functions_items() if var.name_hint != "main"}
+    assert found == {"add1": [1], "add2": [0]}
+    given, matrix = np.random.default_rng(0).standard_normal((4, 6)).astype("float32"), w.data.numpy()
+    np.testing.assert_allclose(Evaluator(several)("main", given), matrix + (given + matrix), rtol=1e-6)
 
 
 def test_functions_of_other_layouts() -> None:

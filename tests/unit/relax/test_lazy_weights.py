@@ -7,12 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tensorexpr as tvm
 from tensorexpr import relax
 from tensorexpr.errors import DeclarationError
 from tensorexpr.relax import BlockBuilder, Tuple, Var, const, op, transform
 from tensorexpr.relax.evaluator import Evaluator
 from tensorexpr.relax.struct_info import ObjectStructInfo, ShapeStructInfo, TensorStructInfo, TupleStructInfo
 from tensorexpr.script import from_source
+from tensorexpr.script import ir as I
+from tensorexpr.script import relax as R
+from tensorexpr.script import tir as T
 from tensorexpr.tir import Var as Symbol
 from tensorexpr.tir.structural import structural_equal
 
@@ -160,3 +164,89 @@ def test_a_transform_behind_another_one() -> None:
     assert structural_equal(transform.LiftTransformParams()(made), made)
     with pytest.raises(DeclarationError, match="main_transform_params, which the module has, returns"):
         transform.LiftTransformParams()(_network(True))
+
+
+@I.ir_module
+class Weights:
+    @R.function
+    def main(x: R.Tensor((2, 4), "float32"), w: R.Tensor((4, 5), "float32"), v: R.Tensor((4, 5), "float32"), b: R.Tensor((5,), "float32")):
+        R.func_attr({"num_input": 1})
+        with R.dataflow():
+            w2 = R.add(w, w)
+            v2 = R.multiply(v, R.const(2.0, "float32"))
+            y = R.add(R.matmul(x, w2), R.matmul(x, v2))
+            z = R.add(y, b)
+            R.output(z)
+        return z
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_weights_are_consumed(kind: Any) -> None:
+    """Each weight leaves the caller's list when it is read; a tuple, which can't change, keeps them."""
+    with tvm.transform.PassContext(config={"relax.lift_transform_params.consume_params": True}):
+        made: Any = transform.LiftTransformParams()(Weights)
+    assert relax.analysis.well_formed(made)
+    machine: Any = relax.VirtualMachine(relax.build(made, "llvm"), tvm.cpu())
+    x, *arrays = (np.random.default_rng(n).random(shape, "float32") for n, shape in enumerate([(2, 4), (4, 5), (4, 5), (5,)]))
+    given, left = kind(map(tvm.nd.array, arrays)), []
+    machine.set_instrument(lambda func, name, before, value, *args: left.append(sum(one is not None for one in given)) if before else None)
+    found = machine["main_transform_params"](given)
+    assert all(one is None for one in given) if kind is list else all(one is not None for one in given)
+    if kind is list:  # before the last one is transformed the first is gone
+        assert left[0] == 3 and sorted(left, reverse=True) == left and min(left) < 3
+    machine.set_instrument(lambda *_: None)
+    w, v, b = arrays
+    np.testing.assert_allclose(machine["main"](x, *found).numpy(), x @ (2 * w) + x @ (2 * v) + b, rtol=1e-5)
+
+
+def test_weights_are_read_where_they_are_needed() -> None:
+    made: Any = transform.LiftTransformParams()(Weights)
+    names = [binding.var.name_hint for binding in made["main_transform_params"].body.bindings()]
+    assert names == ["w", "w2", "v", "v2", "b", "output_tuple"]
+    assert [param.name_hint for param in made["main"].params] == ["x", "b", "w2", "v2"]
+
+
+@I.ir_module
+class Sizes:
+    """Its size is that of a weight which no other value of the function has."""
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32"), w: R.Tensor(("n",), "float32")):
+        n = T.int64()
+        R.func_attr({"num_input": 1})
+        with R.dataflow():
+            total = R.sum(w)
+            y = R.add(x, total)
+            z = R.zeros((n,), "float32")
+            R.output(y, z)
+        return y, z
+
+    @R.function
+    def again(x: R.Tensor((4,), "float32"), w: R.Tensor(("k",), "float32")):
+        k = T.int64()
+        R.func_attr({"num_input": 1})
+        with R.dataflow():
+            total = R.sum(w)
+            y = R.multiply(x, total)
+            z = R.ones((k + 1,), "float32")
+            R.output(y, z)
+        return y, z
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_sizes_that_only_weights_told_are_told(shared: bool) -> None:
+    made: Any = transform.LiftTransformParams(shared)(Sizes)
+    assert relax.analysis.well_formed(made) and structural_equal(transform.LiftTransformParams(shared)(made), made)
+    machine: Any = relax.VirtualMachine(relax.build(made, "llvm"), tvm.cpu())
+    x, w = np.arange(4, dtype="float32"), np.ones(5, "float32")
+    for name, wanted, length in (("main", x + 5, 5), ("again", x * 5, 6)):
+        shape, total = machine["transform_params" if shared else f"{name}_transform_params"]((w,))
+        assert tuple(shape) == (5,)
+        y, z = machine[name](x, shape, total)
+        np.testing.assert_allclose(y.numpy(), wanted)
+        assert z.shape == (length,)
+
+
+def test_others_than_those_that_are_named_stay() -> None:
+    made: Any = transform.LiftTransformParams(["main"])(Sizes)
+    assert structural_equal(made["again"], Sizes["again"]) and "transform_params" in made and "again_transform_params" not in made

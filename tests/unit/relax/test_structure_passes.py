@@ -16,6 +16,7 @@ from tensorexpr.script import from_source
 from tensorexpr.script import relax as R
 from tensorexpr.tir.expr import Var as Symbol
 from tensorexpr.tir.function import IRModule
+from tensorexpr.tir.structural import structural_equal
 
 from . import structure_programs
 
@@ -80,6 +81,35 @@ def test_what_is_nested_gets_variables() -> None:
         "relax.add",
     ]
     assert isinstance(made["main"].body.body, Var)
+
+
+def test_sequences_inside_of_sequences_are_flattened() -> None:
+    """Other names for values stay, blocks of one kind become one, and nothing as a value stands where it is used."""
+    x, cond = Var("x", TensorStructInfo((4,))), Var("cond", TensorStructInfo((), "bool"))
+    a, b, whole = (Var(name, TensorStructInfo((4,))) for name in ("a", "b", "whole"))
+    nothing = Var("nothing", relax.TupleStructInfo(()))
+
+    def nested() -> Any:
+        inner = Var("inner", TensorStructInfo((4,)))
+        return relax.SeqExpr((relax.DataflowBlock((relax.VarBinding(inner, op.exp(op.negative(x))),)),), inner)
+
+    choice = relax.If(relax.TupleGetItem(relax.Tuple((cond,)), 0), op.add(whole, x), nested())
+    blocks = (
+        relax.DataflowBlock((relax.VarBinding(a, x),)),
+        relax.DataflowBlock((relax.VarBinding(b, a),)),
+        relax.BindingBlock((relax.VarBinding(whole, nested()),)),
+        relax.BindingBlock((relax.VarBinding(nothing, op.print(whole)),)),
+    )
+    func = relax.Function((x, cond), relax.SeqExpr(blocks, relax.Tuple((choice, b, nothing))), is_pure=False)
+    made: Any = transform.Normalize()(IRModule({"main": func}))["main"]  # type: ignore[dict-item]
+    assert [type(block) for block in made.body.blocks] == [relax.DataflowBlock, relax.BindingBlock]
+    assert [len(block.bindings) for block in made.body.blocks] == [4, 4]
+    assert made.body.body.fields[2].fields == () and relax.analysis.well_formed(made)
+    assert structural_equal(transform.Normalize()(IRModule({"main": made}))["main"], made)  # type: ignore[dict-item]
+    values = np.arange(4, dtype="float32")
+    for which in (True, False):
+        found = Evaluator(IRModule({"main": made}))("main", values, np.array(which))[0]  # type: ignore[dict-item]
+        np.testing.assert_allclose(found, np.exp(-values) + values if which else np.exp(-values), rtol=1e-6)
 
 
 def test_names_of_functions() -> None:
@@ -182,7 +212,7 @@ def test_a_closure_that_calls_another_takes_what_that_one_uses() -> None:
     np.testing.assert_array_equal(Evaluator(before)("main", x, z), 2 * x * z)
 
 
-@pytest.mark.parametrize("name", ["ComputePrimValue", "DataflowUseInplaceCalls", "VMShapeLower"])
+@pytest.mark.parametrize("name", ["ComputePrimValue", "VMShapeLower"])
 def test_what_is_left_to_the_build(name: str) -> None:
     mod: Any = from_source(CLOSURES)
     assert getattr(transform, name)()(mod).script() == mod.script()
