@@ -337,15 +337,14 @@ class GraphReader(ExpressionReader):
             self._scope.push()
             last = branch[-1]
             # Another name for a value of the branch is the value of the branch, and no binding in it.
-            is_name = isinstance(last, (ast.Assign, ast.AnnAssign)) and isinstance(last.value, ast.Name)
-            self._statements(branch[:-1] if is_effect or is_name else branch)
-            if is_name and not isinstance(self.value(last.value), Var):  # type: ignore[attr-defined]
-                self._statements([last])
-                is_name = False
+            alias = last.value if isinstance(last, (ast.Assign, ast.AnnAssign)) and isinstance(last.value, ast.Name) else None
+            self._statements(branch[:-1] if is_effect or alias is not None else branch)
+            result = None if alias is None else self.value(alias)
             if is_effect:
                 result = self._effect(last)
-            else:
-                result = self.value(last.value) if is_name else self._scope.find(ends[0] or "")[1]  # type: ignore[attr-defined]
+            elif not isinstance(result, Var):
+                self._statements([] if alias is None else [last])
+                result = self._scope.find(ends[0] or "")[1]
             self._scope.pop()
             sequences.append(SeqExpr(self._builder.end_scope(outer), result))
         name = ends[0] or "_"  # which the branches have used up: the whole is what has it

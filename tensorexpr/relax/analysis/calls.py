@@ -19,10 +19,11 @@ from ...tir.expr import Var as TirVar
 from ...tir.function import GlobalVar, IRModule, PrimFunc
 from ...tir.rewriting import walk as walk_loops
 from ...tir.stmt import BufferStore, Evaluate
-from ..expr import Function, Var, VarBinding
+from ..expr import Function, MatchCast, Var
+from ..struct_info import RelaxExpr, symbols_of
 from ..visitor import bindings_of, walk
 from .unused import contains_impure_call
-from .variables import all_global_vars
+from .variables import all_global_vars, definable_tir_vars_in_struct_info
 
 _MOST_COUNTED = 1 << 22  # elements
 
@@ -55,14 +56,28 @@ def _reached(start: GlobalVar, calls: dict[GlobalVar, list[GlobalVar]]) -> set[G
 
 
 def computable_at_compile_time(func: Function) -> list[Var]:
-    """The parameters behind the first `num_input` ones, and the variables that depend on nothing else; none without that attribute."""
+    """The parameters behind the first `num_input` ones, and the variables that depend on nothing else; none without that attribute.
+
+    Symbols are known that these parameters, or casts of what is known, define.
+    """
     if "num_input" not in func.attrs:
         return []
     known = list(func.params[int(func.attrs["num_input"]) :])
+    inputs = func.params[: int(func.attrs["num_input"])]
+    told = {symbol for one in known for symbol in definable_tir_vars_in_struct_info(one.struct_info)}
+    of_inputs = {symbol for one in inputs for symbol in definable_tir_vars_in_struct_info(one.struct_info)} - told
     for binding in bindings_of(func.body):
-        used = [node for node in walk(binding.value) if isinstance(node, Var)]
-        if isinstance(binding, VarBinding) and all(var in known for var in used) and not contains_impure_call(binding.value):
+        nodes = list(walk(binding.value))
+        is_cast = isinstance(binding, MatchCast)
+        made = [node for node in nodes if isinstance(node, RelaxExpr) and not isinstance(node, Var)]
+        symbols = {symbol for one in (*made, binding.var) for symbol in symbols_of(one.struct_info)} - told
+        # A cast defines the symbols that nobody knows yet, and checks those of inputs.
+        is_told = not symbols & of_inputs if is_cast else not symbols
+        if is_told and all(var in known for var in nodes if isinstance(var, Var)) and not contains_impure_call(binding.value):
             known.append(binding.var)
+            told |= symbols
+        elif is_cast:
+            of_inputs |= symbols
     return known
 
 

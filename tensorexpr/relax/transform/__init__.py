@@ -20,10 +20,10 @@ from .fuse_tir import FuseTIR
 from .gradient import Gradient
 from .identities import SimplifyExpr
 from .inline import InlinePrivateFunctions
+from .inplace import DataflowUseInplaceCalls
 from .layout_free import AttachAttrLayoutFreeBuffers
 from .lazy import LazyGetInput, LazySetOutput, LazyTransformParams
 from .legalize import LegalizeOps
-from .inplace import DataflowUseInplaceCalls
 from .lift_params import LiftTransformParams
 from .memory import CallTIRRewrite, KillAfterLastUse, LowerAllocTensor, StaticPlanBlockMemory
 from .merge_composite import MergeCompositeFunctions

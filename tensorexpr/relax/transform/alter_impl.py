@@ -57,9 +57,7 @@ class _Altered(Rewriter):
         maps = [self._map(layout, info) for layout, info in zip(layouts, [*(arg.struct_info for arg in given), *infos], strict=True)]
         args = [arg if layout is None else self._changed(arg, layout) for arg, layout in zip(given, maps, strict=False)]
         outs = [self._info(info, layout) for info, layout in zip(infos, maps[len(given) :], strict=True)]
-        callee = self._builder.add_func(
-            self._functions[kind].with_attr(KIND, kind), f"{kind.replace('.', '_')}_replacement"
-        )
+        callee = self._builder.add_func(self._functions[kind].with_attr(KIND, kind), f"{kind.replace('.', '_')}_replacement")
         out = outs[0] if len(outs) == 1 else TupleStructInfo(tuple(outs))
         made = self.leaf(Call(expr.op, (callee, Tuple(tuple(args)), *expr.args[2:]), expr.attrs, out))
         values = [made] if len(outs) == 1 else [TupleGetItem(made, n) for n in range(len(outs))]
@@ -73,7 +71,9 @@ class _Altered(Rewriter):
         given, separators = layout if isinstance(layout, tuple) else (layout, ())
         if given is None:
             return None
-        return _Layout(given if isinstance(given, IndexMap) else IndexMap.from_func(given, ndim=info.ndim, index_dtype="int64"), tuple(separators))
+        return _Layout(
+            given if isinstance(given, IndexMap) else IndexMap.from_func(given, ndim=info.ndim, index_dtype="int64"), tuple(separators)
+        )
 
     def _info(self, info: Any, layout: _Layout | None) -> TensorStructInfo:
         return info if layout is None else TensorStructInfo(layout.map.map_shape(info.extents), info.dtype)

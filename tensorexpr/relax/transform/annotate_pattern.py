@@ -28,8 +28,8 @@ def pattern_of(tensors: Sequence[Tensor]) -> Pattern:
         tensors: its inputs and outputs.
 
     Without reductions it is that of the least regular read. A reduction of one tensor at the end is one; a sum of products, and a reduction
-    with anything behind it, takes elementwise operators behind it. Several results that are parts of a tensor, as those of a split, are injective; others, and
-    what is no `te.compute`, are opaque.
+    with anything behind it, takes elementwise operators behind it. Several results that are parts of a tensor, as those of a split, are
+    injective; others, and what is no `te.compute`, are opaque.
     """
     outputs = [tensor for tensor in tensors if not isinstance(tensor.op, PlaceholderOp)]
     stages = [op for op in post_dfs_order([tensor.op for tensor in outputs]) if not isinstance(op, PlaceholderOp)]

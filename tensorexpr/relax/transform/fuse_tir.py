@@ -88,7 +88,9 @@ def _applied(
     """The results of a computation for arguments, which come first among its own; `result` gives symbols values, and `sizes` the last."""
     infos = result.fields if isinstance(result, TupleStructInfo) else [result]
     if len(arguments) != len(args) + len(infos) + len(sizes):
-        raise DeclarationError(f"FuseTIR: {len(args)} arguments, {len(infos)} results and {len(sizes)} sizes for {len(arguments)} parameters")
+        raise DeclarationError(
+            f"FuseTIR: {len(args)} arguments, {len(infos)} results and {len(sizes)} sizes for {len(arguments)} parameters"
+        )
     given, outputs = arguments[: len(args)], arguments[len(args) : len(args) + len(infos)]
     symbols: dict[Symbol, PrimExpr] = {}
     tensors: dict[Tensor, Tensor | PrimExpr] = {}

@@ -14,7 +14,16 @@ from ...tir.expr import Var as Symbol
 from ...tir.function import GlobalVar, IRModule
 from ..expr import Binding, Call, Constant, DataflowBlock, DataflowVar, Function, PrimValue, SeqExpr, Tuple, TupleGetItem, Var, VarBinding
 from ..ops.row import row_of
-from ..struct_info import PrimStructInfo, ShapeExpr, ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo, symbols_of, with_symbols
+from ..struct_info import (
+    PrimStructInfo,
+    ShapeExpr,
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+    symbols_of,
+    with_symbols,
+)
 from ..visitor import Mutator, walk
 
 PRIMITIVE = "Primitive"

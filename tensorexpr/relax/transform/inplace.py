@@ -1,7 +1,7 @@
 """DataflowUseInplaceCalls: elementwise operators write into an operand that nothing reads any more.
 
-    z = R.add(x, y)                        z = R.add(x, y)
-    a = R.multiply(z, y)             ->    a = R.call_tir_inplace(cls.multiply_inplace, (z, y), inplace_indices=[0], ...)
+z = R.add(x, y)                        z = R.add(x, y)
+a = R.multiply(z, y)             ->    a = R.call_tir_inplace(cls.multiply_inplace, (z, y), inplace_indices=[0], ...)
 """
 
 from __future__ import annotations
@@ -57,7 +57,10 @@ def inplace_candidates(block: BindingBlock, inputs: Sequence[Var]) -> tuple[Cand
             own = {
                 place
                 for place, arg in enumerate(call.args)
-                if isinstance(arg, Var) and _is_like(arg, result, fits) and _is_dead(arg, n, memory, ranges) and _is_alone(arg, call, memory)
+                if isinstance(arg, Var)
+                and _is_like(arg, result, fits)
+                and _is_dead(arg, n, memory, ranges)
+                and _is_alone(arg, call, memory)
             }
             if own:
                 places.append((n, own))

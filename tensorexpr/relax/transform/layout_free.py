@@ -79,7 +79,13 @@ def AttachAttrLayoutFreeBuffers() -> ModulePass:
         attacher = _Attacher(made, kinds)
         for var, func in graphs:
             made.update_func(var, attacher.function(func))  # type: ignore[arg-type]
-        left = {node.name_hint for _, func in made.functions_items() if isinstance(func, Function) for node in walk(func.body) if isinstance(node, GlobalVar)}
+        left = {
+            node.name_hint
+            for _, func in made.functions_items()
+            if isinstance(func, Function)
+            for node in walk(func.body)
+            if isinstance(node, GlobalVar)
+        }
         for name, found in kinds.items():
             if len(found) > 1 and name not in left and "global_symbol" not in made[name].attrs:
                 del made[name]

@@ -213,7 +213,11 @@ def _transform(weights: Sequence[Var], computed: Sequence[Binding], results: Seq
 def _consuming(transform: Function) -> Function:
     """A transform that takes each weight out of the tuple for good, so that it can go when it is read for the last time."""
     (bundle,) = transform.params
-    last = {(value.tuple_value, value.index): binding for binding in transform.body.bindings() if isinstance(value := binding.value, TupleGetItem)}
+    last = {
+        (value.tuple_value, value.index): binding
+        for binding in transform.body.bindings()
+        if isinstance(value := binding.value, TupleGetItem)
+    }
     reset = {binding.var: index for (value, index), binding in last.items() if value is bundle}
 
     def with_resets(block: BindingBlock) -> BindingBlock:

@@ -28,7 +28,6 @@ from ..struct_info import RelaxExpr, TupleStructInfo
 from ..visitor import Mutator, bound_info
 from .passes import each_function, graph_pass
 
-
 _OWN = (Call, TupleGetItem, If, Function)  # what has a variable of its own
 
 

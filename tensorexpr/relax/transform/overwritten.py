@@ -155,4 +155,3 @@ def _with_copies(sequence: SeqExpr, kept: dict[int, list[tuple[Var, Var]]]) -> S
 def KeepOverwritten() -> ModulePass:
     """A pass: values that are read after a call in place has overwritten them are copied before."""
     return each_function("KeepOverwritten", lambda func, mod: _Keeper(func.params).function(func))
-

@@ -80,7 +80,13 @@ class _Combiner(Rewriter):
                 branch = self._branch(block, places, place, call)
                 if _columns(branch) is not None and call.args[0].struct_info.ndim > 1:  # type: ignore[attr-defined]
                     # What one product can have only one of; biases and activations are in all branches or in none.
-                    key = call.args[0], call.attrs["out_dtype"], call.args[1].struct_info.extents[:-1], branch.bias is None, branch.activation
+                    key = (
+                        call.args[0],
+                        call.attrs["out_dtype"],
+                        call.args[1].struct_info.extents[:-1],
+                        branch.bias is None,
+                        branch.activation,
+                    )
                     by_left.setdefault(key, []).append(branch)
         return [group for branches in by_left.values() for group in self._fitting(branches, places)]
 

@@ -25,7 +25,7 @@ class _Plain(Mutator):
 
 
 def RemovePurityChecking() -> ModulePass:
-    """A pass: pure functions get the attribute "relax.force_pure", and calls of registered functions and of closures no longer say that they
+    """A pass: pure functions get the attribute "relax.force_pure", and calls of registered functions and closures no longer say that they
     are pure.
 
     Passes that remove or move calls without effects come before it.

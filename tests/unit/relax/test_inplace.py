@@ -65,7 +65,9 @@ def test_dead_operands_are_overwritten() -> None:
 
 def test_calls_in_place_are_fused() -> None:
     """As those that overwrite nothing: writing them out costs no kernel."""
-    kernels = [len(relax.build(mod, "llvm").kernels.function_names) for mod in (Elementwise, transform.DataflowUseInplaceCalls()(Elementwise))]
+    kernels = [
+        len(relax.build(mod, "llvm").kernels.function_names) for mod in (Elementwise, transform.DataflowUseInplaceCalls()(Elementwise))
+    ]
     assert kernels[0] == kernels[1]
 
 
@@ -247,7 +249,9 @@ def test_kernels_that_take_numbers_join_groups(told: str) -> None:
             return c
 
     name = "main" if told == "shape" else "number"
-    grouped = tvm.transform.Sequential([transform.LegalizeOps(), transform.AnnotateTIROpPattern(), transform.FuseOps(), transform.FuseTIR()])(Shape)
+    grouped = tvm.transform.Sequential(
+        [transform.LegalizeOps(), transform.AnnotateTIROpPattern(), transform.FuseOps(), transform.FuseTIR()]
+    )(Shape)
     assert [len(grouped[one].body.blocks[0].bindings) for one in ("main", "number")] == [1, 1]
     for mod in (Shape, grouped):
         found = machine(mod)[name](X, (1,) if told == "shape" else 1)

@@ -346,7 +346,7 @@ def main(x: R.Tensor((4, 4), "float32"), w: R.Tensor((4, 4), "float32"), turned:
         out = x
     return out
 """
-    func: Any = from_source(text)
+    func = from_source(text)
     choice = func.body.blocks[0].bindings[0].value
     assert choice.false_branch.body is func.params[0] and not choice.false_branch.blocks
     assert len(choice.true_branch.blocks) == 1 and isinstance(choice.true_branch.blocks[0], relax.expr.DataflowBlock)
