@@ -85,7 +85,7 @@ class _Altered(Rewriter):
         """The result in its own layout, without what the other one padded it by."""
         assert info.extents is not None
         inverse, _ = layout.map.non_surjective_inverse(info.extents)
-        made = op.layout_transform(value, inverse, input_axis_separators=layout.separators or None)
+        made: Any = op.layout_transform(value, inverse, input_axis_separators=layout.separators or None)
         longer = [n for n, (a, b) in enumerate(zip(made.struct_info.extents, info.extents, strict=True)) if same_extents(a, b) is not True]
         if not longer:
             return made

@@ -52,15 +52,17 @@ def told(call: Call) -> Sequence[PrimExpr]:
     """
     if len(call.args) == 2:
         return ()
-    info = call.args[2].struct_info
+    info: Any = call.args[2].struct_info
     if not isinstance(info, ShapeStructInfo) or info.values is None:
         raise DeclarationError(f"FuseTIR: {call} tells {call.args[0]} sizes that aren't known")
-    return info.values
+    sizes: Sequence[PrimExpr] = info.values
+    return sizes
 
 
 def symbol_of(param: Var) -> Symbol:
     """The symbol that a parameter which is a number stands for in a tensor function."""
-    info: Any = param.struct_info
+    info = param.struct_info
+    assert isinstance(info, PrimStructInfo)
     return info.value if isinstance(info.value, Symbol) else Symbol(param.name_hint, info.dtype)
 
 

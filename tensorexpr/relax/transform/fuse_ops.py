@@ -381,8 +381,9 @@ def fused(
     """
     made = mod.clone()
     for var, func in mod.functions_items():
-        is_whole = isinstance(func, Function) and not any(one in func.attrs for one in ("Primitive", "Composite", "Codegen"))
-        if is_whole and (names is None or var.name_hint in names):
+        # What is a kernel already, ours or another code generator's, isn't taken apart.
+        is_kernel = any(one in getattr(func, "attrs", ()) for one in ("Primitive", "Composite", "Codegen"))
+        if isinstance(func, Function) and not is_kernel and (names is None or var.name_hint in names):
             new: Any = _Fuser(made, partition, bind_numbers).function(Plain(barriers=True).function(func))
             if new is not func:
                 made.update_func(var, new)

@@ -7,7 +7,7 @@ from typing import Any
 from ...lower.passes import ModulePass
 from ...tir.function import GlobalVar, IRModule, PrimFunc
 from ..block_builder import BlockBuilder
-from ..expr import Call, Constant, Function, Tuple, Var
+from ..expr import Call, Constant, Function, Tuple, Var, VarBinding
 from ..visitor import Mutator, walk
 from .passes import graph_pass
 
@@ -45,7 +45,7 @@ class _Attacher(Mutator):
 
     def binding(self, binding: Any) -> Any:
         """The binding, whose call is looked at with the operands that it had."""
-        func, call = _callee(binding.value, self._mod), binding.value
+        func, call = _callee(binding.value, self._mod) if isinstance(binding, VarBinding) else None, binding.value
         places = _places(call, self._free) if func is not None else ()
         made = super().binding(binding)
         if func is None or not places or len(self._kinds.get(call.args[0].name_hint, ())) < 2:
@@ -53,7 +53,7 @@ class _Attacher(Mutator):
         callee = self._builder.add_func(func.with_attr(LAYOUT_FREE, list(places)), call.args[0].name_hint)
         value = made[-1].value
         new = Call(value.op, (callee, *value.args[1:]), value.attrs, value.sinfo_args)
-        return [*made[:-1], type(made[-1])(made[-1].var, new)]
+        return [*made[:-1], VarBinding(made[-1].var, new)]
 
 
 def AttachAttrLayoutFreeBuffers() -> ModulePass:
@@ -64,7 +64,8 @@ def AttachAttrLayoutFreeBuffers() -> ModulePass:
     """
 
     def run(mod: IRModule) -> IRModule:
-        graphs = [(var, func) for var, func in mod.functions_items() if isinstance(func, Function)]
+        functions: list[tuple[GlobalVar, Any]] = list(mod.functions_items())
+        graphs = [(var, func) for var, func in functions if isinstance(func, Function)]
         kinds: dict[str, set[tuple[int, ...]]] = {}
         for _, func in graphs:
             weights = _weights(func)

@@ -144,8 +144,10 @@ def _with_copies(sequence: SeqExpr, kept: dict[int, list[tuple[Var, Var]]]) -> S
                 source, info = names.visit(var), (var.struct_info,)
                 made.append(VarBinding(copy, Call(Op.of("relax.call_pure_packed"), (ExternFunc("vm.builtin.copy"), source), None, info)))
             value = names.visit(binding.value)
-            is_cast = isinstance(binding, MatchCast)
-            made.append(MatchCast(binding.var, value, binding.struct_info) if is_cast else VarBinding(binding.var, value))
+            if isinstance(binding, MatchCast):
+                made.append(MatchCast(binding.var, value, binding.struct_info))
+            else:
+                made.append(VarBinding(binding.var, value))
             names = Mutator({**names._variables, **dict(pairs)}) if pairs else names
             n += 1
         blocks.append(type(block)(tuple(made)))

@@ -166,7 +166,8 @@ def _computed(call: Call, mod: IRModule, elements: int) -> Any:
     result = Var("y", call.struct_info)
     inner = Call(call.op, (call.args[0], Tuple(fields), *call.args[2:]), call.attrs, call.sinfo_args)
     main = Function(tuple(params.values()), SeqExpr((BindingBlock((VarBinding(result, inner),)),), result))
-    machine = VirtualMachine(build(IRModule({**functions, "main": main.with_attr("global_symbol", "main")}), "llvm"))
+    functions["main"] = main.with_attr("global_symbol", "main")
+    machine = VirtualMachine(build(IRModule(functions), "llvm"))
     found = machine["main"](*(one.data for one in params))
     return tuple(one.numpy() for one in found) if isinstance(call.struct_info, TupleStructInfo) else found.numpy()
 
