@@ -15,13 +15,14 @@ from typing import Any
 from ...dataclass import dataclass, field
 from ...errors import TensorExprError
 from ...target import Target
+from ...te.tensor import Tensor
 from ...tir.arithmetic import as_int
 from ...tir.function import GlobalVar, PrimFunc
 from ..expr import Call, Function, SeqExpr, Tuple, TupleGetItem, Var
 from ..ops.row import ROWS, Pattern
 from ..regions import regions_of
 from ..struct_info import TensorStructInfo, TupleStructInfo
-from ..tensor_function import plain_tensors
+from ..tensor_function import plain_arguments
 from ..transform.annotate_pattern import pattern_of_function
 from ..visitor import walk
 from .stretch import VIEWS, Stretch
@@ -82,7 +83,7 @@ def _schedule_lines(func: PrimFunc | None, origin: str, target: Target) -> Seque
     try:
         from ...spaces.explain import explain_default  # which makes schedules, and is asked for seldom
 
-        said = explain_default(plain_tensors(func), target).splitlines()
+        said = explain_default([one for one in plain_arguments(func) if isinstance(one, Tensor)], target).splitlines()
     except TensorExprError:
         return [origin]
     together = said[-1].split(": ")[0].split(", ") if _TOGETHER in said[-1] else []

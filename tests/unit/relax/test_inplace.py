@@ -258,6 +258,23 @@ def test_kernels_that_take_numbers_join_groups(told: str) -> None:
         np.testing.assert_allclose(found.numpy(), -np.exp(X[2:4]), rtol=1e-5)
 
 
+def test_numbers_among_the_arguments_of_kernels_join_groups() -> None:
+    bb = relax.BlockBuilder()
+    x, s, k = (relax.Var(name, info) for name, info in (("x", R.Tensor((8,), "float32")), ("s", R.Prim("float32")), ("k", R.Prim("int64"))))
+    with bb.function("main", [x, s, k]):
+        with bb.dataflow():
+            scaled = bb.emit_te(lambda x, s, k: tvm.te.compute(x.shape, lambda i: x[i] * s + k.astype("float32"), name="scaled"), x, s, k)
+            out = bb.emit_output(relax.op.exp(scaled))
+        bb.emit_func_output(out)
+    passes = [transform.LegalizeOps(), transform.AnnotateTIROpPattern(), transform.FuseOps(), transform.FuseTIR()]
+    grouped: Any = tvm.transform.Sequential(passes)(bb.get())
+    assert len(list(grouped["main"].body.bindings())) == 1
+    for mod in (bb.get(), grouped):
+        np.testing.assert_allclose(machine(mod)["main"](X[0], 0.5, 2).numpy(), np.exp(X[0] * 0.5 + 2), rtol=1e-5)
+    executable = relax.build(bb.get(), "llvm")
+    assert len(executable.kernels.function_names) == 1 and "in vectors" in executable.explain()
+
+
 def test_parts_of_a_split_join_what_reads_them() -> None:
     """Where one of them goes elsewhere the split is a kernel of its own."""
 
