@@ -80,7 +80,7 @@ class DFPattern(Relations):
         return AttrPattern(self, attrs)
 
     def has_struct_info(self, struct_info: StructInfo) -> DFPattern:
-        """This, of which as much is known; symbols of `struct_info` stand for any extents."""
+        """This, of which as much is known; symbols of `struct_info` stand for any extents, the same ones in all parts of a pattern."""
         return StructInfoPattern(self, struct_info)
 
     def has_type(self, ttype: Type | StructInfo) -> DFPattern:
@@ -398,15 +398,18 @@ class StructInfoPattern(_Around):
         super().__init__(pattern)
         self.struct_info = struct_info
 
-    def holds(self, expr: Any) -> bool:
-        """Whether as much is known."""
-        given = getattr(expr, "struct_info", None)
+    def matches(self, expr: Any, matcher: Matcher) -> bool:
+        """Whether as much is known. A symbol has the extent that it has met first, in whichever part of the whole pattern."""
+        given = getattr(matcher.value(expr), "struct_info", None)
         if given is None:
             return False
         values: dict[Any, Any] = {}
-        # A symbol takes the first extent that it meets, and has to fit where it stands again.
+        for pattern, found in matcher.found.items():
+            if isinstance(pattern, StructInfoPattern):
+                bind_symbols(pattern.struct_info, found.struct_info, values)
         bind_symbols(self.struct_info, given, values)
-        return struct_info_base_check(with_symbols(self.struct_info, values), given) == BaseCheckResult.PASS
+        fits = struct_info_base_check(with_symbols(self.struct_info, values), given) == BaseCheckResult.PASS
+        return fits and matcher.match(self.pattern, expr)
 
 
 class TypePattern(_Around):

@@ -362,3 +362,20 @@ def test_types_say_dimensions_and_dtypes() -> None:
     assert not wildcard().has_type(relax.DynTensorType(2, "float16")).match(x)
     assert wildcard().has_type(relax.TupleType((relax.DynTensorType(2, "float32"),))).match(relax.Tuple([x]))  # type: ignore[arg-type]
     assert wildcard().has_type(TensorStructInfo((4, 3), "float32")).match(x)
+
+
+def test_symbols_are_the_same_in_all_parts_of_a_pattern() -> None:
+    """A sum of tensors of one shape, and none that is broadcast."""
+    m, n = (tvm.tir.Var(name, "int64") for name in "mn")
+    left, right = (wildcard().has_struct_info(R.Tensor([m, n])) for _ in range(2))
+
+    @R.function
+    def before(a: R.Tensor((4, 8), "float32"), b: R.Tensor((4, 8), "float32"), row: R.Tensor((1, 8), "float32")):
+        with R.dataflow():
+            x = R.add(a, b)
+            y = R.add(x, row)
+            R.output(y)
+        return y
+
+    after = rewrite_call(is_op("relax.add")(left, right), lambda expr, found: relax.op.multiply(found[left], found[right]), before)
+    assert [str(binding.value.op) for binding in after.body.bindings()] == ["relax.multiply", "relax.add"]
