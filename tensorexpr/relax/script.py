@@ -10,7 +10,7 @@ import importlib
 import inspect
 from typing import Any
 
-from ..script.ir_builder.builder import ACTIVE
+from ..script.ir_builder.builder import IRBuilder
 from ..script.read import graph_function, macro, module_of
 from . import printer, script_reader
 from . import script_entry as entry
@@ -55,7 +55,7 @@ _TOLD = frozenset({
 
 
 def __getattr__(name: str) -> Any:
-    if name in _TOLD and ACTIVE.builders:
+    if name in _TOLD and IRBuilder.is_in_scope():
         return getattr(importlib.import_module("tensorexpr.relax.ir_builder"), name)
     return RELAX.__getattr__(name)
 

@@ -138,3 +138,20 @@ def test_functions_of_a_block_builder_may_be_made_inside_others() -> None:
         bb.emit_func_output(out)
     assert relax.analysis.well_formed(bb.get())
     np.testing.assert_allclose(Evaluator(bb.get())("main", np.ones(4, "float32")), np.exp(2) * np.ones(4), rtol=1e-6)
+
+
+def test_words_of_scripts_are_those_of_a_builder() -> None:
+    """R of scripts inside of a builder: programs import one of the two."""
+    from tensorexpr.script import relax as module
+
+    script: Any = module
+    with IRBuilder() as builder:
+        with R.function():
+            script.func_name("main")
+            x = script.arg("x", script.Tensor((4,), "float32"))
+            with script.dataflow() as block:
+                script.output(script.emit(script.add(x, x)))
+            script.func_ret_value(block.output_vars[0])
+    assert builder.get().attrs["global_symbol"] == "main"
+    with pytest.raises(AttributeError):
+        script.func_name("main")
