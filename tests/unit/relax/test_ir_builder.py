@@ -145,13 +145,12 @@ def test_words_of_scripts_are_those_of_a_builder() -> None:
     from tensorexpr.script import relax as module
 
     script: Any = module
-    with IRBuilder() as builder:
-        with R.function():
-            script.func_name("main")
-            x = script.arg("x", script.Tensor((4,), "float32"))
-            with script.dataflow() as block:
-                script.output(script.emit(script.add(x, x)))
-            script.func_ret_value(block.output_vars[0])
+    with IRBuilder() as builder, R.function():
+        script.func_name("main")
+        x = script.arg("x", script.Tensor((4,), "float32"))
+        with script.dataflow() as block:
+            script.output(script.emit(script.add(x, x)))
+        script.func_ret_value(block.output_vars[0])
     assert builder.get().attrs["global_symbol"] == "main"
     with pytest.raises(AttributeError):
         script.func_name("main")
