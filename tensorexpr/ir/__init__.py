@@ -72,8 +72,8 @@ __all__ = [
 ]
 
 _RELAY = {
-    "tensorexpr.relay.references": "RelayRefType=RefType TypeRelation",
+    "tensorexpr.relay.references": "RelayRefType=RefType",
     "tensorexpr.relay.adt": "Constructor GlobalTypeVar TypeCall TypeData TypeKind TypeVar",
-    "tensorexpr.relay.ty": "IncompleteType TensorType",
+    "tensorexpr.relay.ty": "IncompleteType TensorType TypeRelation",
 }
 __getattr__, __dir__ = later(__name__, _RELAY, submodules="instrument transform")

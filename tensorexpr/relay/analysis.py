@@ -24,6 +24,7 @@ from .fuse import FuseOps
 from .ops.row import ROWS
 from .to_graph import to_graph
 from .transform import SimplifyInference
+from .type_kinds import check_kind
 from .visitor import free_vars, operands, post_order_visit, walk
 
 
@@ -178,7 +179,7 @@ def extract_intermdeiate_expr(mod: IRModule, expr_id: int) -> IRModule:
 
 __all__ = [
     "AnnotatedRegion", "AnnotatedRegionSet", "CallGraph", "Feature",
-    "all_dtypes", "all_vars", "bound_vars", "check_basic_block_normal_form", "count_layers", "detect_feature",
+    "all_dtypes", "all_vars", "bound_vars", "check_basic_block_normal_form", "check_kind", "count_layers", "detect_feature",
     "extract_fused_functions", "extract_intermdeiate_expr", "free_vars", "get_calibration_data", "get_total_mac_number",
     "list_fake_quantized_op_freqs", "list_op_freqs", "post_order_visit", "unmatched_cases", "well_formed",
 ]  # fmt: skip

@@ -101,11 +101,19 @@ def _bound(mod: Any, params: Mapping[str, Any] | None) -> IRModule:
 
 
 def _chosen(target: Any, target_host: Any) -> Target:
-    """The target that is meant: one, of a list the first, of a mapping the only one."""
-    one = next(iter(target.values())) if isinstance(target, Mapping) and not {"kind"} & set(target) else target
-    one = one[0] if isinstance(one, (list, tuple)) else one
-    made = Target.target_or_current(one)
+    """The target that is meant: one, of several the first."""
+    made = Target.target_or_current(_listed(target)[0])
     return Target(made, target_host) if target_host is not None else made
+
+
+def _listed(target: Any) -> list[Any]:
+    """Targets one behind the other: those behind the first are for code generators of their kinds."""
+    given = target.values() if isinstance(target, Mapping) and not {"kind"} & set(target) else target
+    return list(given) if isinstance(given, (list, tuple)) or given is not target else [given]
+
+
+def _of_generators(target: Any) -> list[Target]:
+    return [Target(one) for one in _listed(target)[1:]]
 
 
 def build(
@@ -143,7 +151,7 @@ def build(
             kind(given)  # an unknown name is an error
     chosen = _chosen(target, target_host)
     with chosen:  # which strategies of operators ask for
-        graph = graph_with_external(_bound(ir_mod, params))
+        graph = graph_with_external(_bound(ir_mod, params), _of_generators(target))
     if "main" not in graph:
         raise DeclarationError(
             'a network is a function "main"; the module has ' + (", ".join(v.name_hint for v in graph.get_global_vars()) or "none")
@@ -221,7 +229,7 @@ class Interpreter:
         whole = reachable(whole, [name])
         chosen = _chosen(self.target, None)
         with chosen:
-            built = graph_with_external(_bound(whole, self.params))
+            built = graph_with_external(_bound(whole, self.params), _of_generators(self.target))
         machine = VirtualMachine(build_graph(built, chosen), self.device)
         if is_function:
             return self._caller(machine, name)

@@ -209,9 +209,9 @@ class Call(Expr, graph.Call):
     def _derived(self) -> StructInfo:
         if isinstance(self.op, Op):
             return graph.Call._derived(self)
-        if isinstance(self.op, GlobalVar):
+        if isinstance(self.op, GlobalVar) and self.op.type_annotation is None:
             return ObjectStructInfo()  # the module knows it: InferType, or building, looks there
-        info = self.op.struct_info
+        info = info_of(self.op.type_annotation) if isinstance(self.op, GlobalVar) else self.op.struct_info
         if isinstance(info, FuncStructInfo):
             given = [arg.struct_info for arg in self.args]
             return generics.returned(info, given) if generics.is_generic(info) else returned(info, given, "the function")

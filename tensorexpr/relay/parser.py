@@ -283,12 +283,12 @@ class _Reader(Tokens):
         return Match(data, tuple(self.listed("}", self.clause)[0]), complete)
 
     def clause(self) -> Clause:
-        """`Cons(%h, _) => value`."""
+        """`Cons(%h, _) => value`, maybe behind bindings, which need no braces here."""
         self.scopes.append({})
         pattern = self.pattern()
         self.need("=")
         self.need(">")
-        made = Clause(pattern, self.value())
+        made = Clause(pattern, self.sequence())
         self.scopes.pop()
         return made
 

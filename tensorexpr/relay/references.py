@@ -8,7 +8,7 @@ it becomes graphs with effects, whose calls keep their order.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar
 
 from ..errors import DeclarationError, TypeMismatchError
 from ..relax.relations import BaseCheckResult, struct_info_base_check
@@ -128,15 +128,4 @@ def check_write(ref: StructInfo, value: StructInfo) -> None:
         raise DeclarationError(f"a reference to {type_of(held)} can't hold {type_of(value)}")
 
 
-def TypeRelation(*args: Any, **kwargs: Any) -> NoReturn:
-    """Refused: what an operator returns follows from its row.
-
-    Raises:
-        DeclarationError: always.
-    """
-    raise DeclarationError(
-        "relay.TypeRelation isn't there: what an operator returns follows from its row; relay.op.get(name) finds it, checked_type asks it"
-    )
-
-
-__all__ = ["REFERENCES", "RefCreate", "RefRead", "RefType", "RefWrite", "Reference", "TypeRelation", "check_write", "held_by", "made_of"]
+__all__ = ["REFERENCES", "RefCreate", "RefRead", "RefType", "RefWrite", "Reference", "check_write", "held_by", "made_of"]

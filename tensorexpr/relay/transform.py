@@ -49,12 +49,14 @@ from .recast import recast
 from .split_args import split_concatenation
 from .text import module_text
 from .to_graph import reachable, to_graph
-from .ty import type_of
+from .ty import FuncType, type_of
 from .unused import acts, inlined, without_dead_values
 from .visitor import ExprMutator, SameTypes, free_vars, has_effects, substitute
 
 stand_for(__name__, "transform=.transform")
-__getattr__, __dir__ = later(__name__, {".flexible_shape": "ChangeBatch FlexibleShapeDispatch"})
+__getattr__, __dir__ = later(
+    __name__, {".flexible_shape": "ChangeBatch FlexibleShapeDispatch", ".defunctionalize": "Defunctionalization"}
+)
 Rewrite = Callable[[Any], Any]
 function_pass = pass_decorator("transform_function", lambda transform, called: transform, Function)
 function_pass.__doc__ = """A decorator that makes a pass of f(func, mod, ctx), or of a class with a method `transform_function` of these."""
@@ -108,7 +110,20 @@ def on_graph(name: str, opt_level: int, *passes: Any) -> ModulePass:
 
 
 class _Typed(SameTypes):
-    """States the types of variables that Lets bind: those of their values."""
+    """States the types of variables that Lets bind, those of their values, and of functions of the module.
+
+    Args:
+        functions: types by name.
+    """
+
+    def __init__(self, functions: Mapping[str, Any]) -> None:
+        super().__init__()
+        self._functions = functions
+
+    def visit_global_var(self, gvar: GlobalVar) -> GlobalVar:
+        """A function of the module, with its type."""
+        found = self._functions.get(gvar.name_hint)
+        return gvar if found is None or gvar.type_annotation == found else GlobalVar(gvar.name_hint, found)
 
     def visit_let(self, let: Let) -> Any:
         """The value first, whose own variables have types then; but a function that is bound may use the variable."""
@@ -126,6 +141,12 @@ def _returned(signatures: dict[str, Any], known: IRModule, name: str) -> Any:
     return stated if is_generic(stated) else info
 
 
+def _signature(func: Function) -> Any:
+    """The type of a function; None where parts of it aren't known."""
+    types = *(type_of(param.struct_info) for param in func.params), func.ret_type
+    return None if None in types else FuncType(types[:-1], types[-1], func.type_params)
+
+
 def InferType() -> ModulePass:
     """Types: of each function's result, and of variables. The text of the module shows those of all values, then.
 
@@ -137,10 +158,14 @@ def InferType() -> ModulePass:
         signatures: dict[str, Any] = {}
         made, known = mod.clone(), to_graph(mod, None, signatures)
         with deep_recursion:
+            functions: dict[str, Any] = {}
             for var, func in mod.functions_items():
                 if isinstance(func, Function):
-                    typed = _Typed().visit(with_parameter_types(func))
-                    made.update_func(var, replace(typed, ret_type=func.ret_type or type_of(_returned(signatures, known, var.name_hint))))
+                    returned = func.ret_type or type_of(_returned(signatures, known, var.name_hint))
+                    functions[var.name_hint] = replace(with_parameter_types(func), ret_type=returned)
+            typed = _Typed({name: _signature(func) for name, func in functions.items()})
+            for name, func in functions.items():
+                made.update_func(name, replace(typed.visit(func), ret_type=func.ret_type))
         return made
 
     return ModulePass("InferType", lambda func, ctx: func, 0, by_user=False, module_func=on_module)

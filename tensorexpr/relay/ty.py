@@ -19,7 +19,7 @@ from ..tir.arithmetic import as_int
 from ..tir.expr import Add, Cast, FloorDiv, FloorMod, FuncType, IntImm, Max, Min, Mul, PrimExpr, Sub, TupleType, Type
 from ..tir.expr import Var as Symbol
 from ..tir.rewriting import variables
-from .type_names import GlobalTypeVar, Named, RefType, TypeCall, TypeVar
+from .type_names import GlobalTypeVar, Named, RefType, TypeCall, TypeRelation, TypeVar
 
 _NUMBERS = count()
 # What has no sign in Relay's text, where // begins a comment and % a variable.
@@ -219,5 +219,5 @@ def type_of(info: StructInfo) -> AnyValue:
 
 
 __all__ = [
-    "Any", "FuncType", "IncompleteType", "RefType", "ShapeVar", "TensorType", "TupleType", "Type", "info_of", "scalar_type", "type_of",
+    "Any", "FuncType", "IncompleteType", "RefType", "ShapeVar", "TensorType", "TupleType", "Type", "TypeRelation", "info_of", "scalar_type", "type_of",
 ]  # fmt: skip

@@ -8,20 +8,22 @@ from typing import Any
 from ..tir.types import FuncType, TupleType
 from .adt import TypeData
 from .ty import IncompleteType, TensorType
-from .type_names import GlobalTypeVar, RefType, TypeCall, TypeVar
+from .type_names import GlobalTypeVar, RefType, TypeCall, TypeRelation, TypeVar
 
 _METHODS: dict[type, str] = {
     TypeVar: "visit_type_var", IncompleteType: "visit_incomplete_type", TensorType: "visit_tensor_type", FuncType: "visit_func_type",
     TupleType: "visit_tuple_type", RefType: "visit_ref_type", GlobalTypeVar: "visit_global_type_var", TypeCall: "visit_type_call",
-    TypeData: "visit_type_data",
+    TypeData: "visit_type_data", TypeRelation: "visit_type_relation",
 }  # fmt: skip
 
 
 def parts(typ: Any) -> tuple[Any, ...]:
     """The types that a type is made of."""
     match typ:
-        case FuncType(args, ret, params):
-            return (*args, ret, *params)
+        case FuncType(args, ret, params, constraints):
+            return (*args, ret, *params, *constraints)
+        case TypeRelation():
+            return typ.args
         case TupleType(fields):
             return fields
         case RefType():
@@ -52,7 +54,7 @@ class TypeFunctor:
         raise NotImplementedError(f"{type(self).__name__} has no method for {type(typ).__name__}")
 
     visit_type_var = visit_incomplete_type = visit_tensor_type = visit_func_type = visit_tuple_type = _unhandled
-    visit_ref_type = visit_global_type_var = visit_type_call = visit_type_data = _unhandled
+    visit_ref_type = visit_global_type_var = visit_type_call = visit_type_data = visit_type_relation = _unhandled
 
 
 class TypeVisitor(TypeFunctor):
@@ -63,7 +65,7 @@ class TypeVisitor(TypeFunctor):
             self.visit(one)
 
     visit_type_var = visit_incomplete_type = visit_tensor_type = visit_func_type = visit_tuple_type = _parts
-    visit_ref_type = visit_global_type_var = visit_type_call = visit_type_data = _parts
+    visit_ref_type = visit_global_type_var = visit_type_call = visit_type_data = visit_type_relation = _parts
 
 
 class TypeMutator(TypeFunctor):
@@ -79,15 +81,20 @@ class TypeMutator(TypeFunctor):
         return types if all(a is b for a, b in zip(made, types, strict=True)) else made
 
     def visit_func_type(self, typ: FuncType) -> Any:
-        """Of what it takes and returns, and its type parameters."""
-        made = self._each(typ.arg_types), self.visit(typ.ret_type), self._each(typ.type_params)
-        same = made[0] is typ.arg_types and made[1] is typ.ret_type and made[2] is typ.type_params
-        return typ if same else replace(typ, arg_types=made[0], ret_type=made[1], type_params=made[2])
+        """Of what it takes and returns, its type parameters, and what is asked of these."""
+        names = "arg_types", "type_params", "type_constraints"
+        made = {"ret_type": self.visit(typ.ret_type), **{name: self._each(getattr(typ, name)) for name in names}}
+        return typ if all(one is getattr(typ, name) for name, one in made.items()) else replace(typ, **made)
 
     def visit_tuple_type(self, typ: TupleType) -> Any:
         """Of its fields."""
         fields = self._each(typ.fields)
         return typ if fields is typ.fields else TupleType(fields)
+
+    def visit_type_relation(self, typ: TypeRelation) -> Any:
+        """Of other types."""
+        args = self._each(typ.args)
+        return typ if args is typ.args else replace(typ, args=args)
 
     def visit_ref_type(self, typ: RefType) -> Any:
         """Of what it holds."""

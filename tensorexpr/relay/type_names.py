@@ -1,4 +1,4 @@
-"""The names of types: parameters (`TypeVar`), algebraic types (`GlobalTypeVar`), and these at parameters (`TypeCall`)."""
+"""The names of types: parameters (`TypeVar`), algebraic types (`GlobalTypeVar`), these at parameters (`TypeCall`), and what is asked of them."""
 
 from __future__ import annotations
 
@@ -81,6 +81,26 @@ class TypeCall(Type):
 
     def __str__(self) -> str:
         return f"{self.func.name_hint}[{', '.join(map(str, self.args))}]" if self.args else self.func.name_hint
+
+
+@dataclass(frozen=True, eq=False)
+class TypeRelation(Type):
+    """What is asked of some types, stated in a `FuncType`. It is there to be read: operators' results follow from their rows.
+
+    Args:
+        func: says it, such as an `ir.EnvFunc`; nothing calls it.
+        args: the types, those of inputs first.
+        num_inputs: how many are inputs.
+        attrs: of a call.
+    """
+
+    func: Any
+    args: tuple[Any, ...]
+    num_inputs: int
+    attrs: Any = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "args", tuple(self.args))
 
 
 _REFERENCE = GlobalTypeVar("ref")

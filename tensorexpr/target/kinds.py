@@ -12,9 +12,9 @@ from typing import Any
 
 from ..dataclass import dataclass, field
 
-# What an option holds: a word, an integer from 0, a positive integer, a truth value, words, features with a sign, or a cache.
-WORD, NUMBER, POSITIVE, FLAG, WORDS, FEATURES, CACHE = (
-    *("str", "int", "positive int", "bool", "list of str", "list of +-str", "bytes/ways"),
+# What an option holds: a word, an integer from 0, a positive integer, a truth value, words, features with a sign, a cache, or any text.
+WORD, NUMBER, POSITIVE, FLAG, WORDS, FEATURES, CACHE, TEXT = (
+    *("str", "int", "positive int", "bool", "list of str", "list of +-str", "bytes/ways", "text"),
 )
 
 # Size and ways of the caches that one core sees, such as "32K/8".
@@ -133,7 +133,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "stackvm": Kind(1, ("cpu",)),
         "hybrid": Kind(1),
         "composite": Kind(1),
-        "ccompiler": Kind(1, (), {"header": WORD}),
+        "ccompiler": Kind(1, (), {"header": TEXT}),
     }
 )
 BUILT_KINDS = ("llvm",)

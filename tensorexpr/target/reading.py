@@ -69,6 +69,7 @@ _READERS: Mapping[str, Callable[[str, Any], Any]] = {
     kinds.WORDS: _words,
     kinds.FEATURES: _features,
     kinds.CACHE: _cache,
+    kinds.TEXT: lambda name, value: str(value),
 }
 _ANY_OPTION = {name for kind in kinds.KINDS.values() for name in kind.all_options()} | {"host"}
 

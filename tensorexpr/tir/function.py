@@ -158,12 +158,28 @@ class PrimFunc(Built, Object):
 
 
 class GlobalVar(Object):
-    """The name of a function in a module."""
+    """The name of a function in a module.
 
-    __slots__ = ("name_hint",)
+    Args:
+        name_hint: the name.
+        type_annot: the function's type, where a pass has looked it up; names are equal with and without.
+    """
+
+    __slots__ = ("name_hint", "type_annotation")
 
     def __init__(self, name_hint: str, type_annot: Any = None) -> None:
-        self.name_hint = name_hint  # the type is that of the module's function
+        self.name_hint, self.type_annotation = name_hint, type_annot
+
+    @property
+    def checked_type(self) -> Any:
+        """The type of the function.
+
+        Raises:
+            TypeMismatchError: if no pass has looked it up.
+        """
+        if self.type_annotation is None:
+            raise TypeMismatchError(f"the type of @{self.name_hint} isn't known: relay.transform.InferType() states those of a module")
+        return self.type_annotation
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, GlobalVar) and other.name_hint == self.name_hint
@@ -172,7 +188,7 @@ class GlobalVar(Object):
         return hash(self.name_hint)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return GlobalVar, (self.name_hint,)
+        return GlobalVar, (self.name_hint, self.type_annotation)
 
     def __call__(self, *args: Any) -> Any:
         """As `call_tir`; with values of a graph, its call of the function."""

@@ -24,6 +24,8 @@ from .late import LATE, LateConstants
 from .native import NativePlans
 from .stretch import Stretch, stretches
 
+SYSTEM_LIB = "TVMSystemLibEntryPoint"
+
 
 class Executable(LateConstants):
     """A built module of graphs.
@@ -254,9 +256,23 @@ class Executable(LateConstants):
         if name in LATE:
             found: Callable[..., Any] = getattr(self, name)
             return found
+        if name == SYSTEM_LIB:
+            return lambda: self
         if name not in ("default", "vm_load_executable"):
             raise MissingFunctionError(f'no {name!r} in a network; lib["default"](device) makes what runs it')
         return lambda *devices: VirtualMachine(self, list(devices) or None)
+
+    def get_function(self, name: str, query_imports: bool = False) -> Callable[..., Any]:
+        """As `[name]`; "TVMSystemLibEntryPoint", by which programs ask a library that is linked into another one for its module, is there too.
+
+        Args:
+            name: of the function.
+            query_imports: accepted: there is one module.
+
+        Raises:
+            MissingFunctionError: for another name.
+        """
+        return self[name]
 
     def export_library(self, file_name: str | os.PathLike[str], fcompile: Callable[..., Any] | None = None, **kwargs: Any) -> None:
         """Write one shared library with all in it: kernels, functions of the graph, weights; `runtime.load_module` reads it.

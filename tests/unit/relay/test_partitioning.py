@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from tensorexpr.relay import dataflow_pattern as dp
 from tensorexpr.relay import transform
 from tensorexpr.relay.dataflow_pattern import is_op, wildcard
 from tensorexpr.tir.op_registry import Op
+from tests.c_compiler import needs_compiler
 from tests.effort import share_of
 
 TARGETS = ("one", "two")
@@ -302,3 +304,48 @@ def test_generators_that_are_missing_or_make_too_little(tmp_path: Any) -> None:
     register_func("relay.ext.one", lambda func: {}, override=True)
     with pytest.raises(DeclarationError, match="'one' made no function 'tvmgen_default_one_main_0'"):
         relay.build(cut, "llvm")
+
+
+def _in_place(func: Any, symbol: str) -> Any:
+    return func.with_attr("Primitive", 1).with_attr("Compiler", "ccompiler").with_attr("global_symbol", symbol)
+
+
+@needs_compiler
+def test_functions_of_c(tmp_path: Path) -> None:
+    """The generator "ccompiler": functions that stand where they are called, with constants and several results, also in a library."""
+    x, a, b = relay.var("x", shape=SHAPE), relay.var("a", shape=SHAPE), relay.var("b", shape=SHAPE)
+    weights = np.arange(6, dtype="float32").reshape(SHAPE)
+    one = _in_place(relay.Function((a,), relay.Tuple([a * relay.const(weights) + relay.const(2.0), relay.sum(a, axis=1)])), "products")
+    two = _in_place(relay.Function((b,), relay.nn.softmax(b)), "rows")
+    pair = relay.TupleWrapper(relay.Call(one, [x]), 2)
+    mod = tvm.IRModule.from_expr(relay.Function((x,), relay.Tuple([relay.Call(two, [pair[0]]), pair[1]])))
+    value = np.linspace(-1, 1, 6, dtype="float32").reshape(SHAPE)
+    built = relay.build(mod, ["llvm", {"kind": "ccompiler", "header": "// of ours"}])
+    assert sorted(name for one in built.module.external for name in one.function_names) == ["products", "rows"]
+    assert all("// of ours" in one.get_source() for one in built.module.external)
+    built.export_library(tmp_path / "net.so")
+    for lib in built, tvm.runtime.load_module(tmp_path / "net.so"):
+        net = graph_executor.GraphModule(lib["default"](tvm.cpu()))
+        net.run(x=value)
+        rows = np.exp(value * weights + 2)
+        np.testing.assert_allclose(net.get_output(0).numpy(), rows / rows.sum(1, keepdims=True), rtol=1e-6)
+        np.testing.assert_allclose(net.get_output(1).numpy(), value.sum(1), rtol=1e-6, atol=1e-7)
+
+
+@needs_compiler
+def test_what_c_refuses() -> None:
+    x, a = relay.var("x", shape=SHAPE), relay.var("a", shape=SHAPE)
+    func = _in_place(relay.Function((a,), relay.tanh(a)), "one")
+    mod = tvm.IRModule.from_expr(relay.Function((x,), relay.Call(func, [x])))
+    with pytest.raises(TensorExprError, match="no C"):
+        net = graph_executor.GraphModule(relay.build(mod, ["llvm", {"kind": "ccompiler", "header": "no C"}])["default"](tvm.cpu()))
+        net.run(x=np.zeros(SHAPE, "float32"))
+    other = _in_place(relay.Function((a,), relay.exp(a)), "one")
+    mod = tvm.IRModule.from_expr(relay.Function((x,), relay.Call(other, [relay.Call(func, [x])])))
+    with pytest.raises(DeclarationError, match="two functions have the \"global_symbol\" 'one'"):
+        relay.build(mod, "llvm")
+    unknown = relay.var("a", shape=(relay.Any(), 3))
+    func = _in_place(relay.Function((unknown,), relay.tanh(unknown)), "one")
+    y = relay.var("x", shape=(relay.Any(), 3))
+    with pytest.raises(DeclarationError, match="shapes are known|known shapes"):
+        relay.build(tvm.IRModule.from_expr(relay.Function((y,), relay.Call(func, [y]))), "llvm")

@@ -76,3 +76,36 @@ def test_a_network_as_a_module(kind: str) -> None:
 def test_what_pytorch_can_not_export() -> None:
     with pytest.raises(tvm.TVMError, match=r"PyTorch .* can't export function"):
         contrib.optimize_torch(lambda one: one.nothing, torch.zeros(2))
+
+
+def test_a_network_in_a_folder(tmp_path: Path) -> None:
+    """`compile` writes library, graph and parameters, which can be loaded alone."""
+    net = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.ReLU()).eval()
+    x = torch.linspace(-1, 1, 6).reshape(2, 3)
+    traced, folder = torch.jit.trace(net, x), str(tmp_path / "net")
+    options = {"input_infos": [("x", (2, 3))], "tuning_n_trials": 0, "export_dir": folder}
+    made = contrib.compile(traced, options)
+    torch.testing.assert_close(made(x), net(x).detach())
+    assert sorted(one.name for one in (tmp_path / "net").iterdir()) == sorted(contrib.TVM_ASSETS)
+    loaded = contrib.PyTorchTVMModule()
+    loaded.load_tvm(folder)
+    torch.testing.assert_close(loaded.build_pytorch_module(1, 1)(x), net(x).detach())
+    for wrong, message in (
+        ({"trials": 3, **options}, "no option 'trials'; there are input_infos"), ({}, 'the option "input_infos" is missing'),
+        ({**options, "num_outputs": 2}, "1 inputs and 1 outputs, not 1 and 2"),
+    ):  # fmt: skip
+        with pytest.raises(tvm.TVMError, match=message):
+            contrib.compile(traced, wrong)
+    for call, message in (
+        (lambda one: one.build_tvm(folder), "there is no network yet"), (lambda one: one.load_tvm(str(tmp_path)), "has no mod.so, graph.json"),
+        (lambda one: one.build_pytorch_module(1, 1), "nothing is built"),
+    ):  # fmt: skip
+        with pytest.raises(tvm.TVMError, match=message):
+            call(contrib.PyTorchTVMModule())
+
+
+def test_a_network_follows_a_log(tmp_path: Path) -> None:
+    net, x = torch.nn.Linear(64, 32).eval(), torch.ones(16, 64)
+    options = {"input_infos": [("x", (16, 64))], "tuning_n_trials": 1, "tuning_log_file": str(tmp_path / "log"), "export_dir": str(tmp_path)}
+    torch.testing.assert_close(contrib.compile(torch.jit.trace(net, x), options)(x), net(x).detach())
+    assert (tmp_path / "log").read_text().count("\n") == 1
