@@ -10,6 +10,7 @@ builder/           programs to files;  runner/: files to seconds
 database/          what is known of programs
 measure_callback/  what is done with every round's results
 task_scheduler/    which task to work on next
+integration        ApplyHistoryBest, and other names of releases of 2022
 arg_info           what the arguments of a function are
 default_config     the parts that are taken where nothing else is said
 profiler           where the time goes
@@ -20,7 +21,7 @@ utils              derived_object, and what all parts share
 
 from __future__ import annotations
 
-from ..later import later
+from ..later import later, stand_for
 from . import (
     arg_info,
     builder,
@@ -28,6 +29,7 @@ from . import (
     database,
     default_config,
     feature_extractor,
+    integration,
     measure_callback,
     mutator,
     postproc,
@@ -93,6 +95,7 @@ __all__ = [
     "default_config",
     "derived_object",
     "feature_extractor",
+    "integration",
     "measure_callback",
     "mutator",
     "postproc",
@@ -114,7 +117,9 @@ _ELSEWHERE = {
     ".search_strategy": "EvolutionarySearch ReplayTrace",
     ".tune_config": "EvolutionarySearchConfig ReplayFuncConfig ReplayTraceConfig",
     ".tir_integration": "tune_te",
-    ".relax_integration": "tune_extracted_tasks",
-    ".relay_integration": "extract_task_from_relay=extract_tasks tune_relay",
+    ".relax_integration": "compile_relax tune_extracted_tasks tune_relax",
+    ".relay_integration": "compile_relay extract_task_from_relay=extract_tasks tune_relay",
+    ".integration": "ApplyHistoryBest is_meta_schedule_enabled",
 }
 __getattr__, __dir__ = later(__name__, _ELSEWHERE)
+stand_for(__name__, "apply_history_best=.integration extracted_task=.relax_integration")

@@ -15,6 +15,8 @@ from ..lower.context import PassContext
 from ..target import Target, TargetLike
 from . import relax_integration
 from .database.database import Database
+from .integration import is_meta_schedule_dispatch_enabled as is_meta_schedule_dispatch_enabled
+from .integration import is_meta_schedule_enabled as is_meta_schedule_enabled
 from .relax_integration import ExtractedTask
 from .tune_config import TuneConfig
 from .tune_context import TuneContext

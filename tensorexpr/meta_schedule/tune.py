@@ -25,6 +25,7 @@ COST_MODEL_FILE = "cost_model.xgb"
 __getattr__, __dir__ = later(
     __name__,
     {
+        ".default_config": "Parse",
         ".tune_config": "EvolutionarySearchConfig ReplayFuncConfig ReplayTraceConfig TuneConfig",
         ".tir_integration": "tune_te tune_tir",
         ".relax_integration": "tune_extracted_tasks",

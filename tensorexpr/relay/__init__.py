@@ -56,8 +56,8 @@ from .ty import Any, FuncType, IncompleteType, ShapeVar, TensorType, TupleType, 
 from .visitor import ExprFunctor, ExprMutator, ExprVisitor
 
 _LATER = {
-    ".prelude": "Prelude", ".references": "RefCreate RefRead RefType RefWrite", ".type_names": "TypeRelation", "..ir.source": "SourceName Span",
-    ".loops": "while_loop", "..tir.function": "Module=IRModule",
+    ".prelude": "Prelude", ".references": "RefCreate RefRead RefType RefWrite", ".type_names": "TypeRelation",
+    "..ir.source": "SourceName Span", ".loops": "while_loop", "..tir.function": "Module=IRModule",
     ".graph_executor": "graph_executor=.", ".parser": "fromtext parse parse_expr", ".scope_builder": "ScopeBuilder",
     ".visitor": "expr_functor=.", ".type_functor": "TypeFunctor TypeMutator TypeVisitor type_functor=.",
     ".expr": "function=.",

@@ -16,6 +16,7 @@ from ..relax.relations import BaseCheckResult, struct_info_base_check
 from ..relax.runtime.machine import VirtualMachine
 from ..relax.struct_info import TensorStructInfo, TupleStructInfo
 from ..relax.transform.bind import BindParams
+from ..runtime.ndarray import NDArray
 from ..target import Target, TargetLike
 from ..tir.dtype import to_numpy
 from ..tir.function import GlobalVar, IRModule
@@ -73,10 +74,16 @@ def bind_params_by_name(func: Any, params: Mapping[str, Any]) -> Any:
 
 
 def _given(param: Any, value: Any) -> Any:
-    """An array of NumPy in the dtype of a parameter, where it is one of floats or loses nothing."""
+    """An array in the dtype of a parameter, where it is one of floats or loses nothing."""
     info = param.struct_info_annotation
-    is_known = isinstance(value, np.ndarray) and isinstance(info, TensorStructInfo) and info.dtype
-    return _fitting(value, info.dtype) if is_known else value
+    if (
+        not isinstance(value, (np.ndarray, NDArray))
+        or not isinstance(info, TensorStructInfo)
+        or not info.dtype
+        or value.dtype == info.dtype
+    ):
+        return value
+    return _fitting(value if isinstance(value, np.ndarray) else value.numpy(), info.dtype)
 
 
 def bound_graph(mod: Any, params: Mapping[str, Any] | None) -> IRModule:

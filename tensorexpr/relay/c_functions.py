@@ -14,6 +14,7 @@ from ..runtime.build import build
 from ..runtime.module import Module
 from ..runtime.registry import register_func
 from ..target import Target
+from ..tir.arithmetic import as_int
 from ..tir.attrs import IMPORT_C
 from ..tir.expr import StringImm
 from ..tir.function import IRModule
@@ -41,7 +42,7 @@ def in_c(func: Function) -> Module:
     main: Any = graph["main"]
     results = getattr(main.ret_struct_info, "fields", (main.ret_struct_info,))
     for info in (*(param.struct_info for param in main.params), *results):
-        if not isinstance(info, TensorStructInfo) or info.extents is None:
+        if not isinstance(info, TensorStructInfo) or any(as_int(one) is None for one in info.extents or (None,)):
             raise DeclarationError(f"{CCOMPILER}: {symbol} takes and returns tensors of known shapes, not {info}")
     inputs, outputs = composed(main, graph)
     target = Target("c")

@@ -112,7 +112,9 @@ class _Defunctionalizer:
         typ = type_of(info)
         key = str(typ)
         if _has_parameters(typ):
-            raise DeclarationError(f"Defunctionalization: nothing says which types {key} has where it is a value; a function around it does")
+            raise DeclarationError(
+                f"Defunctionalization: nothing says which types {key} has where it is a value; a function around it does"
+            )
         if key not in self._types:
             number = len(self._types)
             header, apply = GlobalTypeVar(f"Function{number}"), GlobalVar(f"apply{number}")
@@ -140,7 +142,7 @@ class _Defunctionalizer:
         key = gvar.name_hint, ", ".join(str(type_of(one)) for one in infos)
         if key not in self._copies:
             if len(self._copies) == _MOST:
-                raise DeclarationError(f"Defunctionalization: @{gvar.name_hint} is called with more than {_MOST} types; the last are {key[1]}")
+                raise DeclarationError(f"Defunctionalization: @{gvar.name_hint} is called with ever more types, at last with {key[1]}")
             number, name = 0, f"{gvar.name_hint}_first_order"
             while name in self._mod:
                 number += 1
@@ -206,7 +208,9 @@ class _Defunctionalizer:
         """An operator, a constructor or a function of the module as a value."""
         if isinstance(callee, Op):
             if not isinstance(expected, FuncStructInfo):
-                raise DeclarationError(f"Defunctionalization: nothing says which types the operator {callee} has here; a function around it does")
+                raise DeclarationError(
+                    f"Defunctionalization: nothing says which types the operator {callee} has here; a function around it does"
+                )
             info = expected
         else:
             values: Values = {}
@@ -274,7 +278,9 @@ class _Defunctionalizer:
         for var, value in bound:
             if isinstance(value, Function):
                 if var in free_vars(value):
-                    raise DeclarationError(f"Defunctionalization: %{var.name_hint} calls itself; LambdaLift makes a function of the module of it")
+                    raise DeclarationError(
+                        f"Defunctionalization: %{var.name_hint} calls itself; LambdaLift makes a function of the module of it"
+                    )
                 scope.variables[var] = value
                 continue
             found, info = self._visit(value, scope, var.struct_info)
@@ -361,7 +367,9 @@ class _Defunctionalizer:
                 signature, values = self._signature(constructor), Values()
                 bind(signature.ret, info, values)
                 fields = [instance(one, values) for one in signature.params or ()]
-                return PatternConstructor(constructor, tuple(self._pattern(one, f, scope) for one, f in zip(patterns, fields, strict=False)))
+                return PatternConstructor(
+                    constructor, tuple(self._pattern(one, f, scope) for one, f in zip(patterns, fields, strict=False))
+                )
             case PatternTuple(patterns):
                 elements = info.fields if isinstance(info, TupleStructInfo) else [_UNKNOWN] * len(patterns)
                 return PatternTuple(tuple(self._pattern(one, element, scope) for one, element in zip(patterns, elements, strict=True)))

@@ -178,6 +178,11 @@ class If(Expr, graph.If):
         graph.If.__init__(self, *map(as_expr, (cond, true_branch, false_branch)))
         placed(self, span)
 
+    def _derived(self) -> StructInfo:
+        # Values of algebraic types are more than the objects that graphs know.
+        infos = self.true_branch.struct_info, self.false_branch.struct_info
+        return generics.joined(*infos) if any(map(generics.is_generic, infos)) else graph.If._derived(self)
+
 
 class Call(Expr, graph.Call):
     """A call of an operator, a function of the module or a value that is a function.

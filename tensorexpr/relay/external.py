@@ -12,8 +12,8 @@ from ..relax.expr import Constant
 from ..relax.external import EXTERNAL, code_generator, external_functions
 from ..target import Target
 from ..tir.function import GlobalVar, IRModule
-from ..tir.structural_digest import structural_hash
 from ..tir.structural import structural_equal
+from ..tir.structural_digest import structural_hash
 from .expr import Call, Function, Var
 from .to_graph import to_graph
 from .visitor import ExprMutator

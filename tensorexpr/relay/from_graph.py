@@ -30,7 +30,16 @@ Attributes = Callable[[Mapping[str, Any]], "dict[str, Any] | None"]
 
 
 def _conv(attrs: Mapping[str, Any]) -> dict[str, Any]:
-    return {**attrs, "out_layout": attrs["out_layout"] or "", "out_dtype": attrs["out_dtype"] or "", "channels": None, "kernel_size": None}
+    return {**attrs, "out_layout": attrs["out_layout"] or "", "out_dtype": attrs["out_dtype"] or ""}
+
+
+def _of_weights(call: Any, transposed: bool) -> dict[str, Any]:
+    """Channels and windows of a convolution, as programs state them; nothing where extents of its weights aren't known."""
+    layout, extents = call.attrs["kernel_layout"], [as_int(one) for one in call.args[1].struct_info.extents or ()]
+    if not layout.isalpha() or not layout.isupper() or len(extents) != len(layout) or None in extents:
+        return {"channels": None, "kernel_size": None}
+    channels = extents[layout.index("O")] * (call.attrs["groups"] if transposed else 1)  # type: ignore[operator]
+    return {"channels": channels, "kernel_size": tuple(extents[n] for n, one in enumerate(layout) if one in "DHW")}
 
 
 def _pool(attrs: Mapping[str, Any]) -> dict[str, Any]:
@@ -91,6 +100,8 @@ def _twin(call: Any) -> tuple[str, dict[str, Any]] | None:
         return None
     name, attributes = _TWINS[call.op]
     made = attributes(call.attrs)
+    if made is not None and name.startswith("nn.conv"):
+        made.update(_of_weights(call, name.endswith("_transpose")))
     return None if made is None else (name, made)
 
 

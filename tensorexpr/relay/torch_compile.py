@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..errors import ArgumentError, DeclarationError
+from ..errors import ArgumentError
 from ..runtime import load_module
 from ..runtime.device import cpu
 from ..runtime.params import save_param_dict
@@ -169,4 +169,4 @@ def compile(script_module: Any, option: Mapping[str, Any]) -> GraphExecutorFacto
     return made.build_pytorch_module(len(made.input_infos), given["num_outputs"])
 
 
-__all__ = ["PyTorchTVMModule", "TVM_ASSETS", "compile"]
+__all__ = ["TVM_ASSETS", "PyTorchTVMModule", "compile"]

@@ -54,9 +54,7 @@ from .unused import acts, inlined, without_dead_values
 from .visitor import ExprMutator, SameTypes, free_vars, has_effects, substitute
 
 stand_for(__name__, "transform=.transform")
-__getattr__, __dir__ = later(
-    __name__, {".flexible_shape": "ChangeBatch FlexibleShapeDispatch", ".defunctionalize": "Defunctionalization"}
-)
+__getattr__, __dir__ = later(__name__, {".flexible_shape": "ChangeBatch FlexibleShapeDispatch", ".defunctionalize": "Defunctionalization"})
 Rewrite = Callable[[Any], Any]
 function_pass = pass_decorator("transform_function", lambda transform, called: transform, Function)
 function_pass.__doc__ = """A decorator that makes a pass of f(func, mod, ctx), or of a class with a method `transform_function` of these."""

@@ -219,5 +219,6 @@ def type_of(info: StructInfo) -> AnyValue:
 
 
 __all__ = [
-    "Any", "FuncType", "IncompleteType", "RefType", "ShapeVar", "TensorType", "TupleType", "Type", "TypeRelation", "info_of", "scalar_type", "type_of",
+    "Any", "FuncType", "IncompleteType", "RefType", "ShapeVar", "TensorType", "TupleType", "Type", "TypeRelation", "info_of", "scalar_type",
+    "type_of",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""The names of types: parameters (`TypeVar`), algebraic types (`GlobalTypeVar`), these at parameters (`TypeCall`), and what is asked of them."""
+"""The names of types: parameters (`TypeVar`), algebraic types (`GlobalTypeVar`), and these at parameters (`TypeCall`); `TypeRelation`."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ replay, evolutionary_search     the strategies: options of that loop
 
 from __future__ import annotations
 
+from ...later import later
 from ..tune_context import MeasureCandidate
 from .evolutionary_search import EvolutionarySearch
 from .replay import ReplayFunc, ReplayTrace
@@ -23,3 +24,6 @@ __all__ = [
     "SearchStrategy",
     "create",
 ]
+
+# Where releases of 2022 have them.
+__getattr__, __dir__ = later(__name__, {"..tune_config": "EvolutionarySearchConfig ReplayFuncConfig ReplayTraceConfig"})

@@ -263,7 +263,7 @@ class Executable(LateConstants):
         return lambda *devices: VirtualMachine(self, list(devices) or None)
 
     def get_function(self, name: str, query_imports: bool = False) -> Callable[..., Any]:
-        """As `[name]`; "TVMSystemLibEntryPoint", by which programs ask a library that is linked into another one for its module, is there too.
+        """As `[name]`; also "TVMSystemLibEntryPoint", by which programs ask a library for what is linked into it: the executable.
 
         Args:
             name: of the function.

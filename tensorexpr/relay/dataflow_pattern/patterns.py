@@ -17,7 +17,7 @@ from ...tir.op_registry import Op
 from ..expr import Function, If, Let
 from ..kinds import ATTRIBUTE as KIND
 from ..kinds import kind_of
-from ..ty import info_of
+from ..ty import TensorType, info_of
 
 # Operators whose operands may stand in either order.
 _COMMUTATIVE = ("add", "multiply")
@@ -187,6 +187,10 @@ class DataTypePattern(_OfKnown, dpl.DataTypePattern):
 
 class ShapePattern(_OfKnown, dpl.ShapePattern):
     """A pattern, and the shape of a tensor."""
+
+    def __init__(self, pattern: DFPattern, shape: Sequence[Any]) -> None:
+        super().__init__(pattern, shape)
+        self.shape = TensorType(tuple(shape)).shape  # extents as Relay's types have them: numbers are int32
 
 
 class TypePattern(_OfKnown, dpl.StructInfoPattern):

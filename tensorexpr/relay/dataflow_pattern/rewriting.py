@@ -17,6 +17,7 @@ from . import patterns as dp
 
 # A rewrite that makes what it matches again would never end.
 _MOST_ROUNDS = 100
+_ORIGIN = "PartitionedFromPattern"
 _INNER = (
     dp.CallPattern,
     dp.TuplePattern,
@@ -128,9 +129,20 @@ def _users(root: Any) -> dict[int, list[int]]:
 
 
 def _is_closed(match: Match, users: Mapping[int, Sequence[int]]) -> bool:
-    """Whether nothing outside uses what is inside of a match; constants may be used anywhere."""
-    inside = (one for one in match.inner.values() if one is not match.root and not isinstance(one, graph.Constant))
-    return all(user in match.inner for one in inside for user in users.get(id(one), ()))
+    """Whether what is inside of a match is used outside only by what the match alone uses; constants may be used anywhere.
+
+    Of multiply(add, sigmoid(add)) with the sigmoid outside, both compute the sum.
+    """
+    waiting = [id(one) for one in match.inner.values() if one is not match.root and not isinstance(one, graph.Constant)]
+    seen = {*match.inner}
+    while waiting:
+        for user in users.get(waiting.pop(), ()):
+            if user not in seen:
+                if not users.get(user):  # a result
+                    return False
+                seen.add(user)
+                waiting.append(user)
+    return True
 
 
 def matches_in(pattern: Any, root: Any, check: Callable[[Any], bool] = lambda one: True) -> list[Match]:
@@ -141,7 +153,7 @@ def matches_in(pattern: Any, root: Any, check: Callable[[Any], bool] = lambda on
         root: of the expressions that are looked at.
         check: a predicate of what matched.
     """
-    users, taken, found = _users(root), set[int](), list[Match]()
+    users, taken, found = _users(root), _partitioned(root), list[Match]()
     for node in reversed(list(walk(root))):
         match = match_of(pattern, node) if id(node) not in taken else None
         if match is None or not taken.isdisjoint(match.inner) or not _is_closed(match, users) or not check(match.root):
@@ -149,6 +161,12 @@ def matches_in(pattern: Any, root: Any, check: Callable[[Any], bool] = lambda on
         taken.update(key for key, one in match.inner.items() if not isinstance(one, graph.Constant))
         found.append(match)
     return found
+
+
+def _partitioned(root: Any) -> set[int]:
+    """By `id`: what functions of former partitions are made of, which stay as they are."""
+    functions = (node for node in walk(root) if isinstance(node, Function) and _ORIGIN in node.attrs)
+    return {id(one) for func in functions for one in walk(func.body)}
 
 
 class _Replacing(ExprMutator):
@@ -220,7 +238,7 @@ def _function(match: Match, attrs: Mapping[str, Any]) -> tuple[Function, tuple[A
     outside = set(map(id, match.inputs))
     inside = walk(match.root, lambda one: () if id(one) in outside else operands(one))
     names = "".join(_word(one) for one in inside if id(one) not in outside)
-    made = Function(tuple(order), body, None, (), Attrs({"PartitionedFromPattern": names, **attrs}))
+    made = Function(tuple(order), body, None, (), Attrs({_ORIGIN: names, **attrs}))
     return made, tuple(given[one] for one in order)
 
 

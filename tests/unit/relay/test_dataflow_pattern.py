@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tensorexpr as tvm
 from tensorexpr import relay
 from tensorexpr.errors import DeclarationError, TypeMismatchError
 from tensorexpr.relax import dpl
@@ -250,3 +251,44 @@ def test_sums_in_either_order_are_calls() -> None:
     assert isinstance(pattern, dp.CallPattern) and len(pattern.args) == 2
     summed = relay.add(relay.nn.relu(X), relay.const(1.0))
     assert pattern.match(summed) and pattern.match(relay.add(*summed.args[::-1])) and not pattern.match(relay.add(X, relay.const(1.0)))
+
+
+def test_shapes_are_those_of_types() -> None:
+    """Numbers count in int32 there, as in Relay's types."""
+    found = dp.has_shape((10, tvm.tir.IntImm("int32", 4)))
+    assert [one.dtype for one in found.shape] == ["int32", "int32"]
+    assert found.match(relay.var("x", shape=(10, 4)))
+    assert not found.match(relay.var("x", shape=(10, 5)))
+    n = tvm.tir.Var("n", "int32")
+    assert dp.has_shape((n, 4)).match(relay.var("x", shape=(n, 4)))
+
+
+def test_what_a_match_alone_uses_may_use_its_inside() -> None:
+    """The sigmoid of a sum is computed outside of its product with the sum, of a sum of its own."""
+    x, y = relay.var("x", shape=(2, 3)), relay.var("y", shape=(2, 3))
+    total = x + y
+    body = relay.nn.relu(total * relay.sigmoid(total))
+    pattern = is_op("multiply")(is_op("add")(wildcard(), wildcard()), wildcard())
+    made = pattern.partition(body)
+    func = made.args[0].op
+    assert func.attrs["PartitionedFromPattern"] == "add_multiply_" and len(func.params) == 3
+    values = [np.linspace(-2, 2, 6, dtype="float32").reshape(2, 3), np.ones((2, 3), "float32")]
+    wanted, found = (
+        relay.create_executor("graph", mod=tvm.IRModule.from_expr(relay.Function([x, y], one))).evaluate()(*values).numpy()
+        for one in (body, made)
+    )
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    # Something else reads the sum, too.
+    assert pattern.partition(relay.Tuple([body, total])).fields[0].args[0].op == "multiply"
+
+
+def test_partitions_of_partitions_stay_as_they_are() -> None:
+    x, w, b = relay.var("x", shape=(1, 4, 5, 5)), relay.var("w", shape=(4, 4, 1, 1)), relay.var("b", shape=(4,))
+    conv = is_op("nn.bias_add")(is_op("nn.conv2d")(wildcard(), wildcard()), wildcard())
+    first = relay.nn.relu(relay.nn.bias_add(relay.nn.conv2d(x, w), b))
+    made = relay.nn.bias_add(relay.nn.conv2d(first, w), b)
+    for pattern, name in ((is_op("nn.relu")(conv), "with_relu"), (conv, "alone")):
+        made = pattern.partition(made, {"Composite": name})
+    assert made.op.attrs["Composite"] == "alone"
+    inner = made.args[0].op
+    assert inner.attrs["Composite"] == "with_relu" and inner.body.args[0].op == "nn.bias_add"

