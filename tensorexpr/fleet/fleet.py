@@ -125,6 +125,11 @@ class Fleet:
         deadline = time.monotonic() + timeout_s
         while True:
             try:
+                # Before there is a client: one that was made for no address waits for its scheduler when it is deleted.
+                scheme, place = distributed.comm.parse_address(self.address)
+                distributed.comm.registry.get_backend(scheme)
+                if scheme in ("tcp", "tls"):
+                    distributed.comm.parse_host_port(place)
                 return distributed.Client(self.address, security=self._security, timeout=max(1.0, timeout_s / 2), set_as_default=False)
             except TypeError as error:  # Dask's for an encrypted connection without files
                 raise TuningError(

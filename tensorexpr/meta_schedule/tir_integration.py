@@ -87,7 +87,8 @@ def tune_tir(
     if config is not None:
         max_trials_global, num_trials_per_iter, max_trials_per_task, task_scheduler, strategy = config.options().values()
     if not isinstance(max_trials_global, int):
-        raise TuningError("tune_tir needs to know how much to search: pass max_trials_global=, or config=ms.TuneConfig(...)")
+        given = "" if max_trials_global is None else f", and {max_trials_global!r} is no number of programs"
+        raise TuningError(f"tune_tir needs to know how much to search: pass max_trials_global=, or config=ms.TuneConfig(...){given}")
     tasks = _tasks(normalize_mod(mod), target, space, strategy, num_tuning_cores, seed, special_space or {}, task_name)
     adapt(tasks, sch_rules, postprocs, mutator_probs)
     found = tune_tasks(

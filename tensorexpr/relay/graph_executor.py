@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError
+from ..log import once
 from ..relax.runtime.executable import Executable
 from ..relax.runtime.host import converted
 from ..relax.runtime.machine import GRAPH_EXECUTOR, Report, VirtualMachine
@@ -24,6 +26,7 @@ from ..tir.dtype import to_numpy
 from .backend.executor_factory import ExecutorFactoryModule
 
 _MAIN = "main"
+_logger = logging.getLogger(__name__)
 _FUNCTIONS = (
     "get_input", "get_input_index", "get_input_info", "get_num_inputs", "get_num_outputs", "get_output", "get_output_index", "load_params",
     "run", "set_input", "set_input_zero_copy", "set_output_zero_copy", "share_params",
@@ -89,6 +92,7 @@ class GraphModule:
         self._inputs: dict[int, NDArray] = {}
         self._outputs: list[Any] | None = None
         self._targets: dict[int, NDArray] = {}  # arrays that results are written to
+        self._strange: list[str] = []  # names that were set and that are no inputs
         # Programs call `module.module["run"]()`, and time it by `module.module.time_evaluator("run", dev)`. Weakly, as a cycle would keep
         # the network's weights until Python looks for cycles.
         own = weakref.ref(self)
@@ -139,6 +143,8 @@ class GraphModule:
             place = self._place(name)
             if place is not None:
                 self._inputs[place] = self._checked(place, given, copied)
+            elif name not in self._strange:
+                self._strange.append(name)
 
     def set_output_zero_copy(self, key: Any, value: NDArray) -> None:
         """Let each run write a result to an array as well, which `get_output` returns.
@@ -225,6 +231,10 @@ class GraphModule:
             self._outputs[place] = value
 
     def _arguments(self) -> list[NDArray]:
+        unset = [name for n, name in enumerate(self._names) if n not in self._inputs]
+        if unset and self._strange:  # parameters that are constants may be set; a name that is misspelt looks the same
+            message = f"no inputs {', '.join(self._strange)}, which were set; {', '.join(unset)} were not, and are zeros"
+            once(_logger, f"{message}. The network has {', '.join(self._names)}")
         return [self._inputs[n] if n in self._inputs else self._zeros(n) for n in range(len(self._names))]
 
     def _result(self) -> Sequence[Any]:

@@ -11,6 +11,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from ...errors import RecordError
 from ...tune.records.log import append_lines
 from ..database import Database
 from ..logs import encode
@@ -31,15 +32,21 @@ def log_to_file(file_out: str | os.PathLike[str] | IO[str], protocol: str = "jso
         protocol: "json".
 
     Raises:
-        RecordError: for another protocol; when called, for what a log can't hold.
+        RecordError: for another protocol, and a path where no file can be; when called, for what a log can't hold, or can't be written.
     """
     if protocol != "json":
         encode(None, None, protocol)  # type: ignore[arg-type]  # refuses it, with the reason
+    if isinstance(file_out, (str, os.PathLike)) and (Path(file_out).is_dir() or not Path(file_out).absolute().parent.is_dir()):
+        why = "it is a folder" if Path(file_out).is_dir() else f"there is no folder {Path(file_out).parent}"
+        raise RecordError(f"the log {file_out} can't be written: {why}")
 
     def log(tuner: Any, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
         lines = [encode(made, result, protocol) for made, result in zip(inputs, results, strict=True) if made.config._entity_map]
         if isinstance(file_out, (str, os.PathLike)):
-            append_lines(Path(file_out), lines)
+            try:
+                append_lines(Path(file_out), lines)
+            except OSError as error:
+                raise RecordError(f"the log {file_out} can't be written: {error.strerror or error}") from error
             return
         file_out.write("".join(f"{line}\n" for line in lines))
         file_out.flush()

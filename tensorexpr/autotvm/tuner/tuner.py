@@ -125,6 +125,8 @@ class Tuner:
             TuningError: if nothing can be measured: no builder and runner are given, no worker starts, or the template makes no program.
         """
         format_si_prefix(0, si_prefix)
+        if not hasattr(n_trial, "__index__"):
+            raise TuningError(f"tune takes the number of trials, n_trial=64, not {n_trial!r}")
         self.n_trial, self.early_stopping, self._done = n_trial, early_stopping, 0
         if not isinstance(measure_option, Mapping) or not {"builder", "runner"} <= set(measure_option):
             raise TuningError(f"tune takes measure_option=autotvm.measure_option(builder=..., runner=...), not {measure_option!r:.100}")

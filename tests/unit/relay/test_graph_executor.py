@@ -56,3 +56,16 @@ def test_values_that_a_function_is_shown(kind: str, capsys: pytest.CaptureFixtur
     assert "6" in capsys.readouterr().out
     with pytest.raises(tvm.TVMError, match="debug shows values of known types"):
         relay.op.debug(relay.var("y"))
+
+
+def test_a_misspelt_input_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    """Names of parameters that are constants are let go; where an input is zeros, as nobody set it, that is said."""
+    x = relay.var("x", shape=(2,))
+    lib = relay.build(tvm.IRModule.from_expr(relay.Function((x,), x + relay.const(1.0))), "llvm")
+    made = graph_executor.GraphModule(lib["default"](tvm.cpu()))
+    made.run(x=np.ones(2, "float32"), w=np.ones(2, "float32"))
+    assert not caplog.text
+    made = graph_executor.GraphModule(lib["default"](tvm.cpu()))
+    made.run(data=np.ones(2, "float32"))
+    assert made.get_output(0).numpy().tolist() == [1, 1]
+    assert "no inputs data, which were set; x were not, and are zeros. The network has x" in caplog.text
