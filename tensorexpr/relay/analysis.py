@@ -13,7 +13,7 @@ from ..relax.visitor import walk as walk_graph
 from ..tir.function import IRModule
 from ..tir.op_registry import Op
 from ..tir.structural_digest import structural_hash
-from .adt import Match, Pattern, pattern_vars, unmatched
+from .adt import Match, Pattern, TypeData, pattern_vars, unmatched
 from .annotated_regions import AnnotatedRegion, AnnotatedRegionSet
 from .blocks import check_basic_block_normal_form
 from .calibration import get_calibration_data
@@ -24,7 +24,10 @@ from .fuse import FuseOps
 from .ops.row import ROWS
 from .to_graph import to_graph
 from .transform import SimplifyInference
+from .ty import FuncType, Type, type_of
+from .type_functor import parts
 from .type_kinds import check_kind
+from .type_names import TypeVar
 from .visitor import free_vars, operands, post_order_visit, walk
 
 
@@ -39,6 +42,53 @@ def bound_vars(expr: Any) -> list[Any]:
     for node in walk(expr):
         found.update(dict.fromkeys(_bound_by(node)))
     return list(found)
+
+
+def all_type_vars(expr: Any, mod: IRModule | None = None) -> list[Any]:
+    """The type parameters in an expression or a type, in the order of their first uses.
+
+    Args:
+        expr: it.
+        mod: accepted.
+    """
+    found = dict.fromkeys(one for typ in _types(expr) for one in _all_parts(typ) if isinstance(one, TypeVar))
+    return list(found)
+
+
+def bound_type_vars(expr: Any, mod: IRModule | None = None) -> list[Any]:
+    """The type parameters that functions of an expression have, or types in it; see `all_type_vars`."""
+    scopes = [part for typ in _types(expr) for part in _all_parts(typ) if isinstance(part, (FuncType, TypeData))]
+    own = [one for node in _nodes(expr) if isinstance(node, Function) for one in node.type_params]
+    return list(
+        dict.fromkeys([*own, *(one for typ in scopes for one in getattr(typ, "type_params", None) or getattr(typ, "type_vars", ()))])
+    )
+
+
+def free_type_vars(expr: Any, mod: IRModule | None = None) -> list[Any]:
+    """The type parameters of an expression or a type that nothing in it has; see `all_type_vars`."""
+    bound = set(bound_type_vars(expr))
+    return [one for one in all_type_vars(expr) if one not in bound]
+
+
+def _nodes(expr: Any) -> Iterator[Any]:
+    return iter(()) if isinstance(expr, Type) else walk(expr)
+
+
+def _types(expr: Any) -> Iterator[Any]:
+    """The types that an expression states, or a type itself."""
+    if isinstance(expr, Type):
+        yield expr
+    for node in _nodes(expr):
+        if isinstance(node, Function):
+            yield from (*node.type_params, node.ret_type)
+        elif isinstance(node, graph.Var) and node.struct_info_annotation is not None:
+            yield type_of(node.struct_info_annotation)
+
+
+def _all_parts(typ: Any) -> Iterator[Any]:
+    yield typ
+    for one in parts(typ):
+        yield from _all_parts(one)
 
 
 def _calls(expr: Any) -> Iterator[Any]:
@@ -163,7 +213,8 @@ def _macs(call: Any) -> int:
 
 
 def count_layers(expr: Any, valid_ops: Collection[str]) -> int:
-    """The most calls of some operators that follow each other."""
+    """The most calls of some operators that follow each other, in an expression, or in "main" of a module."""
+    expr = expr["main"] if isinstance(expr, IRModule) else expr
     depth: dict[Any, int] = {}
     for node in walk(expr):
         own = int(isinstance(node, graph.Call) and isinstance(node.op, Op) and str(node.op) in valid_ops)
@@ -179,7 +230,8 @@ def extract_intermdeiate_expr(mod: IRModule, expr_id: int) -> IRModule:
 
 __all__ = [
     "AnnotatedRegion", "AnnotatedRegionSet", "CallGraph", "Feature",
-    "all_dtypes", "all_vars", "bound_vars", "check_basic_block_normal_form", "check_kind", "count_layers", "detect_feature",
-    "extract_fused_functions", "extract_intermdeiate_expr", "free_vars", "get_calibration_data", "get_total_mac_number",
-    "list_fake_quantized_op_freqs", "list_op_freqs", "post_order_visit", "unmatched_cases", "well_formed",
+    "all_dtypes", "all_type_vars", "all_vars", "bound_type_vars", "bound_vars", "check_basic_block_normal_form", "check_kind",
+    "count_layers", "detect_feature", "extract_fused_functions", "extract_intermdeiate_expr", "free_type_vars", "free_vars",
+    "get_calibration_data", "get_total_mac_number", "list_fake_quantized_op_freqs", "list_op_freqs", "post_order_visit",
+    "unmatched_cases", "well_formed",
 ]  # fmt: skip

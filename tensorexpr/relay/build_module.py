@@ -27,6 +27,7 @@ from .backend.executor_factory import ExecutorFactoryModule
 from .constants import with_known_shapes
 from .expr import Constant, Function, as_expr, bind, const
 from .external import graph_with_external
+from .parameter_types import with_parameter_types
 from .to_graph import reachable, to_graph
 from .ty import type_of
 from .values import result
@@ -59,6 +60,8 @@ def bind_params_by_name(func: Any, params: Mapping[str, Any]) -> Any:
         names = {param.name_hint for param in func.params}
         whole: Any = BindParams("main", {key: value for key, value in params.items() if key in names})(IRModule({"main": func}))
         return whole["main"]
+    if any(param.name_hint in params and param.struct_info_annotation is None for param in func.params):
+        func = with_parameter_types(func)  # float64, as NumPy makes weights, is rounded to what a convolution asks for
     named: dict[str, list[Any]] = {}
     for param in func.params:
         named.setdefault(param.name_hint, []).append(param)
@@ -74,16 +77,15 @@ def bind_params_by_name(func: Any, params: Mapping[str, Any]) -> Any:
 
 
 def _given(param: Any, value: Any) -> Any:
-    """An array in the dtype of a parameter, where it is one of floats or loses nothing."""
+    """An array or a number in the dtype of a parameter, where that is one of floats or loses nothing."""
     info = param.struct_info_annotation
-    if (
-        not isinstance(value, (np.ndarray, NDArray))
-        or not isinstance(info, TensorStructInfo)
-        or not info.dtype
-        or value.dtype == info.dtype
-    ):
+    if not isinstance(info, TensorStructInfo) or not info.dtype or not isinstance(value, (np.ndarray, np.generic, NDArray, int, float)):
         return value
-    return _fitting(value if isinstance(value, np.ndarray) else value.numpy(), info.dtype)
+    return (
+        value
+        if getattr(value, "dtype", None) == info.dtype
+        else _fitting(np.asarray(value.numpy() if isinstance(value, NDArray) else value), info.dtype)
+    )
 
 
 def bound_graph(mod: Any, params: Mapping[str, Any] | None) -> IRModule:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from ...dataclass import dataclass, field
 from ...errors import DeclarationError
-from ...later import later
+from ...later import later, stand_for
 from . import executor_factory
 
 _SHARED = {"link-params": "runtime.BoxBool"}
@@ -129,5 +129,6 @@ class Runtime:
 
 # Which build modules, and so ask for this package.
 __getattr__, __dir__ = later(__name__, {}, "graph_executor_codegen interpreter te_compiler vm")
+stand_for(__name__, f"executor={__name__} runtime={__name__}")
 
 __all__ = ["Executor", "Runtime", "executor_factory"]
