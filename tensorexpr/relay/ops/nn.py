@@ -30,7 +30,13 @@ def _last_two(data: Any, swap: bool) -> Any:
 def dense(data: Expr, weight: Expr, units: int | None = None, out_dtype: str = "") -> Meaning:
     """Rows times the rows of weights: `data @ weight.T`."""
     _counted("units", units, shape(weight)[0])
-    return graph_op.matmul(data, _last_two(weight, True), out_dtype or None)
+    return graph_op.matmul(data, _last_two(_rounded(weight, data), True), out_dtype or None)
+
+
+def _rounded(weight: Any, data: Any) -> Any:
+    """Weights in the floats of the data: NumPy makes float64, and TVM's products take the data's type for both."""
+    kinds = dtype(weight), dtype(data)
+    return graph_op.astype(weight, kinds[1]) if kinds[0] != kinds[1] and all(one.startswith("float") for one in kinds) else weight
 
 
 def _counted(what: str, stated: Any, found: Any) -> None:
@@ -79,7 +85,7 @@ def _conv(rank: int, planes: str) -> Callable[..., Any]:
         out_layout: str = "", out_dtype: str = "",
     ) -> Meaning:  # fmt: skip
         _checked(weight, kernel_layout, kernel_size, planes)
-        rows = by_channel(data, weight, groups, data_layout, kernel_layout)
+        rows = by_channel(data, _rounded(weight, data), groups, data_layout, kernel_layout)
         made = getattr(R, f"conv{rank}d")(
             data, rows, _list(strides), _list(padding), _list(dilation), groups, data_layout, kernel_layout, out_layout or None,
             out_dtype or None,

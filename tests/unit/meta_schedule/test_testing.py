@@ -56,3 +56,29 @@ def test_times_have_a_value_and_parts_their_names() -> None:
     assert str(DummyMutator()).startswith("meta_schedule.DummyMutator(0x")
     assert DummyBuilder().build([None])[0].artifact_path == "test_path"  # type: ignore[list-item]
     assert DummyRunner().run([None])[0].result().is_success  # type: ignore[list-item]
+
+
+def test_names_of_the_releases_of_2022() -> None:
+    """They are names of what is there: databases, tasks, rules."""
+    from tensorexpr.meta_schedule.apply_history_best import ApplyHistoryBest
+    from tensorexpr.meta_schedule.extracted_task import ExtractedTask
+    from tensorexpr.meta_schedule.integration import extract_task_from_relay
+    from tensorexpr.meta_schedule.testing import relay_workload, schedule_rule
+    from tensorexpr.meta_schedule.tune import Parse
+
+    database = ms.database.MemoryDatabase()
+    assert ApplyHistoryBest(database) is ms.ApplyHistoryBest(database, te_filter_func=None) is database
+    with ApplyHistoryBest(database):
+        assert ms.database.Database.current() is database
+    assert ExtractedTask is ms.ExtractedTask and extract_task_from_relay is ms.relay_integration.extract_tasks
+    assert ms.search_strategy.EvolutionarySearchConfig(8, 16) == ms.EvolutionarySearchConfig(num_trials_per_iter=8, num_trials_total=16)
+    assert isinstance(schedule_rule.multi_level_tiling("llvm"), ms.schedule_rule.MultiLevelTiling)
+    assert len(schedule_rule.get_rules("llvm", (ms.schedule_rule.AddRFactor, ms.schedule_rule.AutoInline))) == 2
+    with pytest.raises(TuningError, match="the default rules for 'llvm' have no AutoBind"):
+        schedule_rule.auto_bind("llvm")
+    assert str(Parse._target("llvm -num-cores 2").attrs["num-cores"]) == "2" and Parse._database(database, "", "") is database
+    with pytest.raises(WorkloadError, match="no network 'resnet'; there are resnet_18"):
+        relay_workload.get_network("resnet", [1, 3, 8, 8])
+    assert not ms.is_meta_schedule_enabled()
+    with tvm.transform.PassContext(config={"relay.backend.use_meta_schedule": True}):
+        assert ms.is_meta_schedule_enabled() and not ms.relay_integration.is_meta_schedule_dispatch_enabled()

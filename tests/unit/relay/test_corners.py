@@ -267,3 +267,22 @@ def test_names_in_other_modules() -> None:
     module = importlib.import_module("tensorexpr.relay.transform.transform")
     assert module.DynamicToStatic is relay.transform.DynamicToStatic
     assert tvm.ir.TypeCall is relay.TypeCall and tvm.ir.RelayRefType is relay.RefType
+
+
+def test_weights_of_numpys_floats() -> None:
+    """np.random makes float64; products and convolutions take them in the floats of the data, as do parameters without types."""
+    rng = np.random.default_rng(0)
+    x, image = relay.var("x", shape=(2, 3)), relay.var("image", shape=(1, 3, 4, 4))
+    weights, window = rng.standard_normal((5, 3)), rng.standard_normal((2, 3, 3, 3))
+    body = relay.Tuple([relay.nn.dense(x, relay.const(weights)), relay.nn.conv2d(image, relay.const(window))])
+    given = rng.standard_normal((2, 3)).astype("float32"), rng.standard_normal((1, 3, 4, 4)).astype("float32")
+    rows, planes = (
+        one.numpy()
+        for one in relay.create_executor("graph", mod=tvm.IRModule.from_expr(relay.Function([x, image], body))).evaluate()(*given)
+    )
+    assert rows.dtype == planes.dtype == "float32"
+    np.testing.assert_allclose(rows, given[0] @ weights.T, rtol=1e-4, atol=1e-5)
+    free = relay.Function([image, w := relay.var("w")], relay.nn.conv2d(image, w, channels=2, kernel_size=(3, 3)))
+    bound = relay.build_module.bind_params_by_name(free, {"w": window})
+    found = relay.create_executor("graph", mod=tvm.IRModule.from_expr(bound)).evaluate()(given[1]).numpy()
+    np.testing.assert_allclose(found, planes, rtol=1e-5, atol=1e-6)
