@@ -20,6 +20,7 @@ from ..relax.runtime.machine import VirtualMachine
 from ..runtime import load_module
 from ..runtime.device import Device, cpu, device
 from ..runtime.ndarray import NDArray
+from ..runtime.params import save_param_dict
 from .build_module import build as build_network
 from .graph_executor import GraphModule
 from .pipeline_config import PipelineConfig
@@ -68,17 +69,21 @@ def _planned(config: PipelineConfig) -> Plan:
 def build(pipe_configs: PipelineConfig) -> PipelineExecutorFactoryModule:
     """Build the networks of a pipeline, each as its part of the configuration has it (`relay.build` for "llvm" by default).
 
+    Parameters of a network become constants of it; where a group of parameters is connected to it, they stay inputs, which are set to them.
+
     Raises:
         DeclarationError: if no result of the pipeline is connected, or their numbers have gaps.
     """
     plan = _planned(pipe_configs)
-    libraries = []
-    for part in pipe_configs.parts:
+    libraries, params = [], []
+    is_open = {number for _, number in plan.params}
+    for number, part in enumerate(pipe_configs.parts):
         make = part.build_func or build_network
+        params.append(dict(part.params or {}) if number in is_open else {})
         target = "llvm" if part.target is None else part.target
-        made = make(part.mod, target, target_host=part.target_host, params=part.params, mod_name=part.name)
+        made = make(part.mod, target, target_host=part.target_host, params=None if params[-1] else part.params, mod_name=part.name)
         libraries.append((made, part.name, part.dev or cpu(0), part.fcompile))
-    return PipelineExecutorFactoryModule(plan, libraries)
+    return PipelineExecutorFactoryModule(plan, libraries, params)
 
 
 class PipelineExecutorFactoryModule:
@@ -87,10 +92,13 @@ class PipelineExecutorFactoryModule:
     Args:
         plan: how they are connected.
         libraries: of each what was built, its name, its device, and what links it into a file.
+        params: of each values of inputs that are set to them at first.
     """
 
-    def __init__(self, plan: Plan, libraries: Sequence[tuple[Any, str, Device, Callable[..., Any] | None]]) -> None:
-        self.plan, self.libraries = plan, tuple(libraries)
+    def __init__(
+        self, plan: Plan, libraries: Sequence[tuple[Any, str, Device, Callable[..., Any] | None]], params: Sequence[Mapping[str, Any]]
+    ) -> None:
+        self.plan, self.libraries, self.params = plan, tuple(libraries), tuple(params)
 
     def get_pipeline_executor_module(self) -> PipelineModule:
         """What runs them."""
@@ -98,7 +106,10 @@ class PipelineExecutorFactoryModule:
 
     def machines(self) -> list[GraphModule]:
         """A machine for each network."""
-        return [GraphModule(library[name](where)) for library, name, where, _ in self.libraries]
+        made = [GraphModule(library[name](where)) for library, name, where, _ in self.libraries]
+        for machine, params in zip(made, self.params, strict=True):
+            machine.set_input(**params)
+        return made
 
     def export_library(self, directory_path: str | os.PathLike[str]) -> str:
         """Write the networks as libraries, and a description that `PipelineModule.load_library` reads, whose path is returned.
@@ -114,6 +125,9 @@ class PipelineExecutorFactoryModule:
             file = f"mod{number}.so"
             library.export_library(folder / file, link)
             modules.append({"library": file, "device": [where.device_type, where.device_id]})
+            if self.params[number]:
+                modules[-1]["params"] = f"mod{number}.params"
+                (folder / f"mod{number}.params").write_bytes(save_param_dict(self.params[number]))
         path = folder / _CONFIG
         path.write_text(json.dumps({"modules": modules, **asdict(self.plan)}))
         return str(path)
@@ -195,10 +209,15 @@ class PipelineModule:
             said = json.loads(path.read_text())
             plan = Plan(*(tuple(tuple(one) for one in said[key]) for key in Plan.__dataclass_fields__))
             modules = [(path.parent / one["library"], device(*one["device"])) for one in said["modules"]]
+            params = [(path.parent / one["params"]).read_bytes() if "params" in one else None for one in said["modules"]]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise ArgumentError(f"{path} is no description of a pipeline, as export_library returns it: {error}") from None
         made = PipelineModule.__new__(PipelineModule)
-        made._start(plan, [GraphModule(VirtualMachine(load_module(library), [where])) for library, where in modules])
+        machines = [GraphModule(VirtualMachine(load_module(library), [where])) for library, where in modules]
+        for machine, values in zip(machines, params, strict=True):
+            if values is not None:
+                machine.load_params(values)
+        made._start(plan, machines)
         return made
 
     def get_input_pipeline_map(self, name: str) -> list[str]:
@@ -246,11 +265,10 @@ class PipelineModule:
         return self._given[key]
 
     def set_params(self, params_group_name: str, params_data: Mapping[str, Any]) -> None:
-        """Set inputs of the network that a group of parameters belongs to, for the runs to come.
+        """Set inputs of the network that a group of parameters belongs to, for the runs to come, in place of those that a build was given.
 
         Raises:
-            ArgumentError: for another group, no parameters, or some that aren't inputs of the network (those that a build was given are
-                constants of it).
+            ArgumentError: for another group, no parameters, or some that aren't inputs of the network.
         """
         number = self.get_params_group_pipeline_map(params_group_name)
         if not params_data:

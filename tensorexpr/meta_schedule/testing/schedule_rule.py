@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from ...errors import TuningError
 from ...target import Target, TargetLike
 from .. import schedule_rule as rules
 from ..space_generator.space_generator import FROM_TARGET, resolved
-
-
-def get_rules(kind: str, types: type | tuple[type, ...]) -> Sequence[rules.ScheduleRule]:
-    """Those of the default rules that are of some classes.
-
-    Args:
-        kind: of target, such as "llvm" or "cuda", or the name of a list, such as "cuda-tensorcore".
-        types: the classes.
-
-    Raises:
-        TuningError: for a name without rules.
-    """
-    return [one for one in rules.ScheduleRule.create(kind) if isinstance(one, types)]
+from .space_generation import get_rules
 
 
 def _only(kind: type, which: int = 0) -> Callable[[TargetLike], Any]:

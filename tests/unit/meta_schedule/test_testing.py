@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+import tensorexpr as tvm
 from tensorexpr import meta_schedule as ms
-from tensorexpr.errors import WorkloadError
+from tensorexpr.errors import TuningError, WorkloadError
 from tensorexpr.meta_schedule.runner import EvaluatorConfig, RPCConfig, RPCRunner, RunnerResult
 from tensorexpr.meta_schedule.testing.dummy_object import DummyBuilder, DummyMutator, DummyRunner
 from tensorexpr.meta_schedule.testing.space_generation import check_sketches, generate_design_space, get_rules, program_of
@@ -62,6 +63,7 @@ def test_names_of_the_releases_of_2022() -> None:
     """They are names of what is there: databases, tasks, rules."""
     from tensorexpr.meta_schedule.apply_history_best import ApplyHistoryBest
     from tensorexpr.meta_schedule.extracted_task import ExtractedTask
+
     from tensorexpr.meta_schedule.integration import extract_task_from_relay
     from tensorexpr.meta_schedule.testing import relay_workload, schedule_rule
     from tensorexpr.meta_schedule.tune import Parse

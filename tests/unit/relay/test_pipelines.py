@@ -169,3 +169,22 @@ def test_wrong_inputs_and_parameters(factory: Any, tmp_path: Path) -> None:
             PipelineModule.load_library(tmp_path / name)
     with pytest.raises(ArgumentError, match="there is no folder"):
         factory.export_library(tmp_path / "none")
+
+
+def test_parameters_that_a_build_was_given_can_be_others_later(tmp_path: Path) -> None:
+    """Those of a network that a group is connected to: they are what the build was given until the group is set."""
+    _, second, _ = networks()
+    made: PipelineConfig = pipeline_executor_build.PipelineConfig()
+    made[second]["output"][0].connect(made["output"]["0"])
+    made["input"]["data"].connect(made[second]["input"]["a"])
+    made["param_group"]["weights"].connect(made[second]["param"])
+    made[second].params = {"w": tvm.nd.array(W)}
+    factory = pipeline_executor_build.build(made)
+    x = np.ones((2, 3), "float32")
+    for pipeline in PipelineModule(factory), PipelineModule.load_library(factory.export_library(tmp_path)):
+        for weights in W, W + 1:
+            if weights is not W:
+                pipeline.set_params("weights", {"w": weights})
+            pipeline.set_input("data", x)
+            pipeline.run()
+            np.testing.assert_array_equal(pipeline.get_output()[0].numpy(), x * weights)
