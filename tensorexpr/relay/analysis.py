@@ -60,7 +60,7 @@ def bound_type_vars(expr: Any, mod: IRModule | None = None) -> list[Any]:
     scopes = [part for typ in _types(expr) for part in _all_parts(typ) if isinstance(part, (FuncType, TypeData))]
     own = [one for node in _nodes(expr) if isinstance(node, Function) for one in node.type_params]
     return list(
-        dict.fromkeys([*own, *(one for typ in scopes for one in getattr(typ, "type_params", None) or getattr(typ, "type_vars", ()))])
+        dict.fromkeys([*own, *(one for typ in scopes for one in (typ.type_params if isinstance(typ, FuncType) else typ.type_vars))])
     )
 
 

@@ -92,7 +92,8 @@ class _Defunctionalizer:
             self._mod.update_func(one.header, TypeData(one.header, (), tuple(makers)))  # type: ignore[arg-type]
             value = Var("f", one.header())
             body = Match(value, tuple(one.clauses), bool(makers))  # of no functions there are no calls that run
-            self._mod.update_func(one.apply, Function((value, *one.params), body, self._type(one.info.ret)))
+            applied: Any = Function((value, *one.params), body, self._type(one.info.ret))
+            self._mod.update_func(one.apply, applied)
         return made
 
     # Types
@@ -103,7 +104,7 @@ class _Defunctionalizer:
             case FuncStructInfo():
                 return self._functions(info).header()
             case TupleStructInfo(fields):
-                return TupleType(tuple(map(self._type, fields)))  # type: ignore[arg-type]
+                return TupleType(tuple(map(self._type, fields)))
             case Named() if isinstance(info.type, TypeCall):
                 return called(info.type.func, tuple(self._type(info_of(one) or _UNKNOWN) for one in info.type.args))
         return type_of(info)
@@ -136,9 +137,10 @@ class _Defunctionalizer:
 
     def _specialised(self, gvar: GlobalVar, infos: Sequence[StructInfo], ret: StructInfo) -> GlobalVar:
         """The copy of a function of the module for types of arguments."""
-        func: Any = self._mod[gvar]
-        if not isinstance(func, Function):
+        given: Any = self._mod[gvar]
+        if not isinstance(given, Function):
             return gvar
+        func: Any = given
         key = gvar.name_hint, ", ".join(str(type_of(one)) for one in infos)
         if key not in self._copies:
             if len(self._copies) == _MOST:
@@ -149,7 +151,8 @@ class _Defunctionalizer:
                 name = f"{gvar.name_hint}_first_order{number}"
             self._copies[key] = GlobalVar(name)
             self._mod.update_func(name, func)  # the name is taken from here on
-            self._mod.update_func(name, self._copy(func, infos, ret))
+            made: Any = self._copy(func, infos, ret)
+            self._mod.update_func(name, made)
         return self._copies[key]
 
     def _value(self, what: Any, info: FuncStructInfo, fields: Sequence[Valued], call: Callable[[Any, _Functions], Any]) -> Call:

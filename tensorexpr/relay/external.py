@@ -38,20 +38,20 @@ class _Lifted(ExprMutator):
 
 
 class _Outlined(ExprMutator):
-    """Puts functions of the module in place of functions for generators that stand where they are called."""
+    """Puts functions of the module in place of functions for generators, or for one of them, that stand where they are called."""
 
-    def __init__(self, mod: IRModule) -> None:
+    def __init__(self, mod: IRModule, generator: str) -> None:
         super().__init__()
-        self._mod = mod
+        self._mod, self._generator = mod, generator
 
     def visit_function(self, fn: Function) -> Any:
         """A function, or the name of one that a generator gets."""
-        if "Compiler" not in fn.attrs:
+        if "Compiler" not in fn.attrs or self._generator not in ("", str(fn.attrs["Compiler"])):
             return super().visit_function(fn)
         name = str(fn.attrs.get("global_symbol", f"{fn.attrs['Compiler']}_{structural_hash(fn):016x}"))
         if name in self._mod and not structural_equal(self._mod[name], fn):
             raise DeclarationError(f'two functions have the "global_symbol" {name!r}; each needs one of its own')
-        self._mod.update_func(name, fn)
+        self._mod.update_func(name, fn)  # type: ignore[arg-type]
         return self._mod.get_global_var(name)
 
 
@@ -82,13 +82,14 @@ def _with_lifted(mod: IRModule, names: Sequence[str]) -> IRModule:
     calls = _Calls(given)
     for var, func in made.functions_items():
         if given and isinstance(func, Function):
-            made.update_func(var, replace(func, body=calls.visit(func.body)))
+            made.update_func(var, replace(func, body=calls.visit(func.body)))  # type: ignore[arg-type]
     return made
 
 
-def _outlined(mod: IRModule) -> IRModule:
+def outlined(mod: IRModule, generator: str = "") -> IRModule:
+    """A module whose functions for code generators are functions of it, by their "global_symbol"; `generator` for those of one alone."""
     made = mod.clone()
-    outlining = _Outlined(made)
+    outlining = _Outlined(made, generator)
     for var, func in mod.functions_items():
         if isinstance(func, Function) and "Compiler" not in func.attrs:
             body = outlining.visit(func.body)
@@ -111,7 +112,7 @@ def graph_with_external(mod: IRModule, targets: Sequence[Target] = ()) -> IRModu
     Raises:
         DeclarationError: for a generator that there isn't, or that makes no function of the symbol.
     """
-    mod = _outlined(mod)
+    mod = outlined(mod)
     by: dict[str, str] = {
         v.name_hint: str(f.attrs["Compiler"]) for v, f in mod.functions_items() if isinstance(f, Function) and "Compiler" in f.attrs
     }

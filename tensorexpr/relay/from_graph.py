@@ -38,7 +38,7 @@ def _of_weights(call: Any, transposed: bool) -> dict[str, Any]:
     layout, extents = call.attrs["kernel_layout"], [as_int(one) for one in call.args[1].struct_info.extents or ()]
     if not layout.isalpha() or not layout.isupper() or len(extents) != len(layout) or None in extents:
         return {"channels": None, "kernel_size": None}
-    channels = extents[layout.index("O")] * (call.attrs["groups"] if transposed else 1)  # type: ignore[operator]
+    channels = extents[layout.index("O")] * (call.attrs["groups"] if transposed else 1)
     return {"channels": channels, "kernel_size": tuple(extents[n] for n, one in enumerate(layout) if one in "DHW")}
 
 

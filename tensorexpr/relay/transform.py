@@ -31,6 +31,7 @@ from .closures import EtaExpand, LambdaLift
 from .constants import chosen, folded, static
 from .cps import to_cps, un_cps
 from .expr import Call, Function, If, Let, Tuple, Var, const
+from .external import outlined
 from .from_graph import from_graph
 from .fuse import FuseOps
 from .generics import is_generic
@@ -343,6 +344,26 @@ def ToANormalForm() -> ModulePass:
     return _each("ToANormalForm", lambda func, mod: replace(func, body=_named(func.body)), 1)
 
 
+def ToANormalFormExpr(e: Any) -> Any:
+    """An expression with a Let for each value; see `ToANormalForm`."""
+    with deep_recursion:
+        return _named(e)
+
+
+def OutlineCompilerFunctionsWithExistingGlobalSymbols(compiler_filter: str = "") -> ModulePass:
+    """Functions for code generators that stand where they are called as functions of the module; builds do that, too.
+
+    Args:
+        compiler_filter: the name of a generator; all without.
+    """
+
+    def on_module(mod: IRModule, ctx: Any) -> IRModule:
+        return outlined(mod, compiler_filter)
+
+    name = "OutlineCompilerFunctionsWithExistingGlobalSymbols"
+    return ModulePass(name, lambda func, ctx: func, 0, by_user=False, module_func=on_module)
+
+
 def ToBasicBlockNormalForm() -> ModulePass:
     """Names, in the innermost block around them, for values that several blocks use; others stay where they are used."""
     return _each("ToBasicBlockNormalForm", lambda func, mod: with_basic_blocks(func), 1)
@@ -487,12 +508,60 @@ def FakeQuantizationToInteger(hard_fail: bool = False, use_qat: bool = False, op
 
 
 __all__ = [
-    "AlterOpLayout", "AnnotateSpans", "AnnotateTarget", "BackwardFoldScaleAxis", "CanonicalizeOps", "CombineParallelBatchMatmul",
-    "CombineParallelConv2D", "CombineParallelDense", "ConvertLayout", "DeadCodeElimination", "DefuseOps", "DivToMul", "DynamicToStatic",
-    "EliminateCommonSubexpr", "EtaExpand", "FakeQuantizationToInteger", "FastMath", "FirstOrderGradient", "FlattenAtrousConv",
-    "FoldConstant", "FoldConstantExpr", "FoldExplicitPadding", "FoldScaleAxis", "ForwardFoldScaleAxis", "FuseOps",
-    "InferType", "InferTypeLocal", "Inline", "LambdaLift", "LazyGradientInit", "Legalize", "ManifestLifetimes", "MergeCompilerRegions",
-    "MergeComposite", "PartialEvaluate", "PartitionGraph", "PassContext", "PassInstrument", "RemoveUnusedFunctions", "Sequential",
-    "SimplifyExpr", "SimplifyInference", "SplitArgs", "ToANormalForm", "ToBasicBlockNormalForm", "ToGraphNormalForm", "ToMixedPrecision",
-    "build_config", "function_pass", "gradient", "module_pass", "recast", "to_cps", "un_cps",
+    "AlterOpLayout",
+    "AnnotateSpans",
+    "AnnotateTarget",
+    "BackwardFoldScaleAxis",
+    "CanonicalizeOps",
+    "CombineParallelBatchMatmul",
+    "CombineParallelConv2D",
+    "CombineParallelDense",
+    "ConvertLayout",
+    "DeadCodeElimination",
+    "DefuseOps",
+    "DivToMul",
+    "DynamicToStatic",
+    "EliminateCommonSubexpr",
+    "EtaExpand",
+    "FakeQuantizationToInteger",
+    "FastMath",
+    "FirstOrderGradient",
+    "FlattenAtrousConv",
+    "FoldConstant",
+    "FoldConstantExpr",
+    "FoldExplicitPadding",
+    "FoldScaleAxis",
+    "ForwardFoldScaleAxis",
+    "FuseOps",
+    "InferType",
+    "InferTypeLocal",
+    "Inline",
+    "LambdaLift",
+    "LazyGradientInit",
+    "Legalize",
+    "ManifestLifetimes",
+    "MergeCompilerRegions",
+    "MergeComposite",
+    "OutlineCompilerFunctionsWithExistingGlobalSymbols",
+    "PartialEvaluate",
+    "PartitionGraph",
+    "PassContext",
+    "PassInstrument",
+    "RemoveUnusedFunctions",
+    "Sequential",
+    "SimplifyExpr",
+    "SimplifyInference",
+    "SplitArgs",
+    "ToANormalForm",
+    "ToANormalFormExpr",
+    "ToBasicBlockNormalForm",
+    "ToGraphNormalForm",
+    "ToMixedPrecision",
+    "build_config",
+    "function_pass",
+    "gradient",
+    "module_pass",
+    "recast",
+    "to_cps",
+    "un_cps",
 ]  # fmt: skip

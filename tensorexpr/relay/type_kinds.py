@@ -70,8 +70,8 @@ def _defined(header: GlobalTypeVar, mod: IRModule) -> TypeData:
     if header not in mod.type_definitions:
         known = ", ".join(var.name_hint for var in mod.get_global_type_vars()) or "none"
         raise TypeMismatchError(f"the module doesn't define {header}; its types are {known}")
-    found: Any = mod[header]
-    return found  # type: ignore[no-any-return]
+    found: TypeData = mod.type_definitions[header]
+    return found
 
 
 __all__ = ["check_kind"]

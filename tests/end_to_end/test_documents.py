@@ -101,3 +101,8 @@ def test_the_table_of_the_readme_is_that_of_the_results() -> None:
 def test_the_guide_for_those_who_come_from_tvm_runs() -> None:
     printed, _ = run_blocks((ROOT / "docs/guides/coming_from_tvm.md").read_text())
     assert printed == "True\n"
+
+
+def test_the_guide_to_relay_runs() -> None:
+    printed, _ = run_blocks((ROOT / "docs/guides/relay.md").read_text())
+    assert printed == "nd.array([[16., 16., 16., 16., 16., 16., 16., 16.]], dtype='float32')\n"

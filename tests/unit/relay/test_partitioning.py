@@ -349,3 +349,15 @@ def test_what_c_refuses() -> None:
     y = relay.var("x", shape=(relay.Any(), 3))
     with pytest.raises(DeclarationError, match="one takes and returns tensors of known shapes, not"):
         relay.build(tvm.IRModule.from_expr(relay.Function((y,), relay.Call(func, [y]))), "llvm")
+
+
+def test_functions_in_place_become_functions_of_the_module() -> None:
+    """Of one generator, or of all."""
+    x, a = relay.var("x", shape=SHAPE), relay.var("a", shape=SHAPE)
+    func = _in_place(relay.Function((a,), relay.tanh(a)), "one")
+    other = func.with_attr("Compiler", "two").with_attr("global_symbol", "two")
+    mod = tvm.IRModule.from_expr(relay.Function((x,), relay.Call(other, [relay.Call(func, [relay.Call(func, [x])])])))
+    for name, found in (("two", ["main", "two"]), ("", ["main", "one", "two"]), ("nobody", ["main"])):
+        made = transform.OutlineCompilerFunctionsWithExistingGlobalSymbols(name)(mod)
+        assert sorted(var.name_hint for var in made.get_global_vars()) == found
+    assert isinstance(transform.ToANormalFormExpr(mod["main"].body), relay.Let)
