@@ -82,6 +82,14 @@ def test_the_pickle_protocol_is_refused_with_the_reason() -> None:
         encode(*record(0, 1.0), protocol="xml")
 
 
+def test_a_log_that_can_not_be_there_is_said_before_anything_is_measured(tmp_path: Path) -> None:
+    for place, why in ((tmp_path / "no" / "log.json", "there is no folder"), (tmp_path, "it is a folder")):
+        with pytest.raises(RecordError, match=f"can't be written: {why}"):
+            autotvm.callback.log_to_file(place)
+    autotvm.callback.log_to_file(tmp_path / "log.json")
+    assert not any(tmp_path.iterdir())
+
+
 def test_the_best_of_a_log_is_applied(tmp_path: Path) -> None:
     log = tmp_path / "log.json"
     for index, seconds in ((3, 0.2), (7, 0.1), (9, 0.3)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from tensorexpr.meta_schedule.policy import BlocksPolicy
 from tensorexpr.relax import op
 from tensorexpr.relax.evaluator import Evaluator
 from tensorexpr.relax.network_tasks import fused_graph, tasks_of_graph
+from tensorexpr.relax.tuning import progress
 from tensorexpr.relax.tuning.progress import Watch
 from tensorexpr.relax.tuning.searching import Chosen, search
 from tensorexpr.relax.tuning.styles import STYLES, policies_by
@@ -169,6 +171,23 @@ def test_the_learned_model_leaves_programs_of_blocks_out() -> None:
     result = auto_scheduler.MeasureResult((1e-6,), auto_scheduler.MeasureErrorNo.NO_ERROR, "", 0.1, 0.0)
     model.update([auto_scheduler.MeasureInput(task, trace)], [result])
     assert not model._tasks
+
+
+def test_what_a_log_has_is_compared_by_times_of_one_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first program was timed again with the best ones: that time is compared, and nothing is slower than the first."""
+
+    def record(trace: str, seconds: float, again: bool) -> Any:
+        return SimpleNamespace(workload_key="a", is_timed_again=again, is_success=True, trace=trace, median=seconds)
+
+    for again, best, expected in (
+        ([("rule", 4.0), ("other", 3.0)], 3.0, 4.0), ([("rule", 4.0)], 4.0, 4.0), ([("other", 3.5)], 3.5, 3.5), ([], 2.5, 3.0),
+    ):  # fmt: skip
+        records = [record("rule", 3.0, False), record("other", 2.5, False), *(record(*one, True) for one in again)]
+        chosen = next(one for one in reversed(records) if one.median == best)
+        monkeypatch.setattr(progress, "choose_best", lambda known, found=chosen: (found, ""))
+        watch = Watch(False, 60.0, 10e-3, {"a": 4e-3})
+        watch.recall(records)
+        assert (watch.first["a"], watch.best["a"], watch.counts["a"]) == (expected, best, 2)
 
 
 def test_the_network_scheduler_takes_a_policy_for_each_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
