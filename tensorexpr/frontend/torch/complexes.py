@@ -221,6 +221,45 @@ def _of_parts(name: str, joined: str) -> Converter:
     return truth
 
 
+def _tan(c: Context, x: Complex) -> Any:
+    """-i tanh(ix)"""
+    found = _tanh(c, Complex(c.op("negative", x.imag), x.real))
+    return Complex(found.imag, c.op("negative", found.real))
+
+
+def _product_along(c: Context, x: Complex, *rest: Any) -> Any:
+    """All elements, or those along an axis, multiplied in pairs until one is left."""
+    by_axis = [one for one in rest if isinstance(one, int)][:1]
+    parts: Any = x.parts if by_axis else [c.op("flatten", part) for part in x.parts]
+    axis = c.axis(parts[0], by_axis[0]) if by_axis else 0
+    while (length := c.shape_of(parts[0])[axis]) > 1:
+        half = length // 2
+        left, right, rest_of = (
+            Complex(*(c.op("strided_slice", part, [axis], [begin], [end]) for part in parts))
+            for begin, end in ((0, half), (half, 2 * half), (2 * half, length))
+        )
+        (w, x_), (y, z) = left.parts, right.parts
+        made = (_plus(c, _times(c, w, y), _times(c, x_, z), "subtract"), _plus(c, _times(c, w, z), _times(c, x_, y)))
+        parts = [c.op("concat", [one, two], axis=axis) for one, two in zip(made, rest_of.parts, strict=True)] if length % 2 else made
+    return Complex(*(c.reshape(part, c.sizes) for part in parts))
+
+
+def _convolution(c: Context, x: Any, weight: Any, bias: Any = None, *rest: Any) -> Any:
+    """As a product: four convolutions of real tensors."""
+    (w, x_), (y, z) = _pair(x), _pair(weight)
+    work = CONVERTERS[f"conv{c.rank(y) - 2}d"]
+
+    def one(left: Any, right: Any) -> Any:
+        return 0.0 if _is_zero(left) or _is_zero(right) else work(c, left, right, None, *rest)
+
+    real, imag = _plus(c, one(w, y), one(x_, z), "subtract"), _plus(c, one(w, z), one(x_, y))
+    made = Complex(real, c.op("zeros_like", real) if _is_zero(imag) else imag)
+    if bias is None:
+        return made
+    channels = [1, c.shape_of(_pair(bias)[0])[0], *[1] * (c.rank(y) - 2)][-c.rank(made.real) :]
+    return _sum("add")(c, made, Complex(*(part if _is_zero(part) else c.reshape(part, channels) for part in _pair(bias))))
+
+
 def _product(c: Context, a: Any, b: Any) -> Any:
     (w, x), (y, z) = _pair(a), _pair(b)
 
@@ -315,12 +354,16 @@ _ON_PAIRS: dict[str, Converter] = {
     **{"isinf": _of_parts("isinf", "logical_or"), "logical_not": lambda c, x: _of_parts("equal", "logical_and")(c, x, 0.0)},
     **{"linalg_inv_ex": _inverse, "linalg_inv": _inverse, "inverse": _inverse, "_linalg_solve_ex": _solve, "linalg_solve": _solve},
     **{"where": _choose, "masked_fill": _fill, "constant_pad_nd": _pad, "pad": _pad},
+    **{"tan": _tan, "prod": _product_along, "conv1d": _convolution, "conv2d": _convolution, "conv3d": _convolution},
     "square": lambda c, x: _multiply(c, x, x),
+    "rsqrt": lambda c, x: _divide(c, 1.0, _square_root(c, x)),
     "reciprocal": lambda c, x: _divide(c, 1.0, x),
     "abs": lambda c, x: _absolute(c, x),
     "linalg_vector_norm": lambda c, x, *rest: CONVERTERS["linalg_vector_norm"](c, _sizes(c, x), *rest),
-    "ones_like": lambda c, x, *rest: _made(c, 1.0, 0.0),
-    "zeros_like": lambda c, x, *rest: _made(c, 0.0, 0.0),
+    **{name: lambda c, *rest: _made(c, 1.0, 0.0) for name in ("ones", "ones_like", "new_ones")},
+    **{name: lambda c, *rest: _made(c, 0.0, 0.0) for name in ("zeros", "zeros_like", "new_zeros", "empty", "empty_like", "new_empty")},
+    **{name: lambda c, size, value, *rest: _made(c, *_pair(value)) for name in ("full", "full_like")},
+    **{name: lambda c, value, *rest: _made(c, *_pair(value)) for name in ("scalar_tensor", "fill")},
 }
 
 

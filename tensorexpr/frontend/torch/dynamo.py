@@ -1,22 +1,28 @@
 """A backend of `torch.compile`: `torch.compile(module, backend="tensorexpr")`.
 
 Each graph that PyTorch hands over is built when it is first called with tensors of a shape, with weights as constants; weights that
-change afterwards are noticed by PyTorch's count of changes, and the graph is built again.
+change afterwards are noticed by PyTorch's count of changes, and the graph is built again. Sizes and integers that PyTorch leaves open, as
+it does with `dynamic=True` or for a second shape, are symbols: such a graph is built once for all calls that what it does is the same for.
 """
 
 from __future__ import annotations
 
 import copy
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ... import relax
-from ...errors import TensorExprError, TypeMismatchError
+from ...dataclass import dataclass
+from ...errors import DeclarationError, TensorExprError, TypeMismatchError
 from ...runtime.ndarray import NDArray, array, from_dlpack
 from ...target import Target
 from ...tir.function import IRModule
 from . import complexes
 from .importer import from_exported_program
+from .open_sizes import Guards, OpenInputs
+
+_LOG = logging.getLogger(__name__)
 
 Pipeline = Callable[[IRModule], IRModule]
 
@@ -50,32 +56,69 @@ def _with_numbers(graph_module: Any, args: Sequence[Any]) -> Any:
     return made
 
 
-def _exported(graph_module: Any, args: Sequence[Any], weights: set[int]) -> tuple[Any, list[int]]:
-    """The graph as an exported program whose weights are constants, and the places of the other tensors."""
+def _exported(graph_module: Any, args: Sequence[Any], weights: set[int], open_inputs: OpenInputs | None = None) -> tuple[Any, list[int]]:
+    """The graph as an exported program whose weights are constants, and the places of its inputs among all of the graph's.
+
+    Args:
+        open_inputs: what is open in the program; None: nothing.
+    """
     import torch
 
     whole, numbers = _with_numbers(graph_module, args), _number_places(graph_module)
+    extents = open_inputs.extents if open_inputs else {}
+    integers = open_inputs.numbers if open_inputs else set()
 
     class Bound(torch.nn.Module):  # type: ignore[misc]
-        def forward(self, *given: Any) -> Any:
-            rest = iter(given)
-            return whole(*(fixed[n] if n in fixed else next(rest) for n in range(len(args))))
+        def forward(self, *inputs: Any) -> Any:
+            all_args = dict(fixed) | dict(zip(given, inputs, strict=True))
+            all_args |= {n: all_args[tensor].shape[axis] for n, (tensor, axis) in extents.items()}
+            return whole(*(all_args[n] for n in range(len(args))))
 
     # Numbers are fixed as weights are; their values are part of the key that a build is found by.
-    fixed: dict[int, Any] = {n: one for n, one in enumerate(args) if n in weights or n in numbers or not isinstance(one, torch.Tensor)}
-    given = [n for n in range(len(args)) if n not in fixed]
+    given = [
+        n for n, one in enumerate(args) if n in integers or (isinstance(one, torch.Tensor) and n not in weights and n not in numbers)
+    ]
+    fixed: dict[int, Any] = {n: one for n, one in enumerate(args) if n not in given and n not in extents}
+    shapes: Any = None
+    if open_inputs:
+        # Where the trace finds that it needs an extent to be what it is, it isn't open: `Guards` has those.
+        auto = torch.export.Dim.AUTO
+        shapes = (tuple(auto if n in integers else dict.fromkeys(open_inputs.axes.get(n, ()), auto) for n in given),)
     with torch.no_grad():
-        return torch.export.export(Bound(), tuple(args[n] for n in given), strict=False), given
+        return torch.export.export(Bound(), tuple(args[n] for n in given), dynamic_shapes=shapes, strict=False), given
+
+
+@dataclass(frozen=True)
+class _Built:
+    """A function that is built.
+
+    Attributes:
+        function: of a virtual machine.
+        asked: which inputs of the graph the guards are about.
+        places: which of them it takes: all but the numbers that turned out to be fixed.
+        is_complex: which results are complex.
+        draws: it takes a seed behind its inputs.
+        guards: what it asks of inputs.
+    """
+
+    function: Callable[..., Any]
+    asked: list[int]
+    places: list[int]
+    is_complex: set[int]
+    draws: bool
+    guards: Guards
 
 
 class _Compiled:
-    """A graph of PyTorch, built for each combination of shapes that it meets."""
+    """A graph of PyTorch, built for each combination of sizes that aren't open."""
 
     def __init__(self, graph_module: Any, pipeline: Pipeline | None, target: Target | None) -> None:
         self._graph_module, self._pipeline, self._target = graph_module, pipeline, target
         self._weights = _static_places(graph_module)
         self._numbers = _number_places(graph_module).keys() - self._weights
-        self._built: dict[Any, tuple[Callable[..., Any], list[int], set[int], bool]] = {}
+        self._open: OpenInputs | None = OpenInputs(graph_module, self._weights)
+        self._built: dict[Any, _Built] = {}  # by all sizes of a call
+        self._several: dict[Any, list[_Built]] = {}  # by those that aren't open
         self._held: list[tuple[Any, int]] = []  # the weights that are constants of what is built, and how often each had changed
 
     def __call__(self, *args: Any) -> Any:
@@ -88,12 +131,29 @@ class _Compiled:
         key = tuple(one.item() if n in self._numbers else _kind(one) for n, one in enumerate(args) if n not in self._weights)
         found = self._built.get(key)
         if found is None:
-            found = self._built[key] = self._build(args)
-        function, places, is_complex, draws = found
+            found = self._built[key] = self._found(args, key)
         # A new seed of PyTorch's generator for each call: `torch.manual_seed` makes the numbers of all calls behind it the same.
-        seed = [_shared(torch.randint(2**63 - 1, ()))] if draws else []
-        result = function(*(_shared(args[n]) for n in places), *seed)
-        return [torch.view_as_complex(_tensor(one)) if n in is_complex else _tensor(one) for n, one in enumerate(result)]
+        seed = [_shared(torch.randint(2**63 - 1, ()))] if found.draws else []
+        result = found.function(*(_shared(args[n]) for n in found.places), *seed)
+        return [torch.view_as_complex(_tensor(one)) if n in found.is_complex else _tensor(one) for n, one in enumerate(result)]
+
+    def _found(self, args: Sequence[Any], key: Any) -> _Built:
+        """What is built for other sizes, where it is for these, too; else a new build."""
+        if self._open:
+            kept = [n for n in range(len(args)) if n not in self._weights]
+            general = tuple(one if n in self._numbers else self._open.kind(n, args[n]) for n, one in zip(kept, key, strict=True))
+            known = self._several.setdefault(general, [])
+            for one in known:
+                if one.guards.fit([args[n] for n in one.asked]):
+                    return one
+            try:
+                known.append(self._build(args, self._open))
+            except TensorExprError as error:
+                _LOG.info("a graph isn't built for open sizes, but for those of each call: %s", error)
+                self._open = None
+            else:
+                return known[-1]
+        return self._build(args, None)
 
     def _notice_changes(self, weights: Sequence[Any]) -> None:
         """Forget what is built if a weight is another tensor or was written to since.
@@ -105,19 +165,31 @@ class _Compiled:
         )
         if not same:
             self._built.clear()
+            self._several.clear()
             self._held = [(one, one._version) for one in weights]
 
-    def _build(self, args: Sequence[Any]) -> tuple[Callable[..., Any], list[int], set[int], bool]:
-        """The function, which arguments it takes, which results are complex, and whether it takes a seed behind them."""
-        program, places = _exported(self._graph_module, args, self._weights)
+    def _build(self, args: Sequence[Any], open_inputs: OpenInputs | None) -> _Built:
+        """A build for the sizes of a call, in which what `open_inputs` says is open.
+
+        Raises:
+            TensorExprError: if the graph can't be read or built.
+        """
+        try:
+            program, places = _exported(self._graph_module, args, self._weights, open_inputs)
+        except Exception as error:  # PyTorch's, of many classes: what needs sizes to be known says so there
+            if open_inputs is None:
+                raise
+            raise DeclarationError(f"PyTorch doesn't export it with open sizes: {error}") from error
         mod = from_exported_program(program)
         results = next(node for node in program.graph.nodes if node.op == "output").args[0]
         is_complex = {n for n, node in enumerate(results) if complexes.is_complex(getattr(node, "meta", {}).get("val"))}
-        main: Any = mod["main"]
-        draws = len(main.params) > len(places)
+        guards, main = Guards(program), mod["main"]
+        taken = [n for n, is_taken in zip(places, guards.are_taken, strict=True) if is_taken]
+        draws = len(main.params) > len(taken)
         if self._pipeline is not None:
             mod = self._pipeline(mod)
-        return relax.VirtualMachine(relax.build(mod, self._target))["main"], places, is_complex, draws
+        function = relax.VirtualMachine(relax.build(mod, self._target))["main"]
+        return _Built(function, places, taken, is_complex, draws, guards)
 
 
 def _kind(value: Any) -> Any:
@@ -125,10 +197,12 @@ def _kind(value: Any) -> Any:
     return (tuple(value.shape), value.dtype) if hasattr(value, "shape") else value
 
 
-def _shared(tensor: Any) -> NDArray:
-    """A tensor of PyTorch as an array on the same memory, where it is contiguous."""
+def _shared(tensor: Any) -> Any:
+    """A tensor of PyTorch as an array on the same memory, where it is contiguous; a number is itself."""
     import torch
 
+    if not isinstance(tensor, torch.Tensor):
+        return int(tensor)
     value = tensor.detach().contiguous()
     if value.is_complex():
         value = torch.view_as_real(value.resolve_conj())

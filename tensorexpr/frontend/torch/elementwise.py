@@ -182,6 +182,14 @@ def _scaled_log(factor: float) -> Callable[..., Any]:
     return lambda c, input: c.op("multiply", c.op("log", c.cast(input, c.dtype)), relax.const(factor, c.dtype))
 
 
+@aten("round.decimals")
+def _round(c: Context, input: Any, decimals: int = 0) -> Any:
+    """To so many digits behind the point, or in front of it."""
+    scale = relax.const(10.0 ** abs(decimals), c.dtype)
+    there, back = ("multiply", "divide") if decimals >= 0 else ("divide", "multiply")
+    return c.op(back, c.op("round", c.op(there, input, scale)), scale)
+
+
 CONVERTERS.update({"log2": _scaled_log(1 / math.log(2)), "log10": _scaled_log(1 / math.log(10))})
 
 

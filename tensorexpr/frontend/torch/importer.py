@@ -91,7 +91,10 @@ def from_exported_program(
     """A module of graphs with the function "main" of what `torch.export.export` made.
 
     A complex tensor that goes in or out is one of floats with its two parts along a last axis, as `torch.view_as_real` has it. A program
-    that draws random numbers has a last input "seed", an int64 of rank 0, of which its numbers are a function.
+    that draws random numbers has a last input "seed", an int64 of rank 0, of which its numbers are a function. Buffers that a program
+    writes to, such as a cache of keys, are inputs behind the others, with the values that they begin with as the function's attribute
+    "states"; what they and inputs that are written to become are results behind the others, and the numbers of their parameters the
+    attribute "writes".
 
     Args:
         exported_program: a `torch.export.ExportedProgram`.
@@ -101,10 +104,12 @@ def from_exported_program(
         custom_convert_map: names of operators such as "relu" or "relu.default" -> converters, as of `frontend.torch.table`.
 
     Raises:
-        DeclarationError: for operators without a converter, all of them by name; for a program that changes its weights or inputs.
+        DeclarationError: for operators without a converter, all of them by name; for norms of batches in training.
         TypeMismatchError: for inputs that are no tensors, or dtypes that there aren't here.
     """
     own = {str(name).removeprefix("aten."): work for name, work in (custom_convert_map or {}).items()}
+    if any(_is_training(node) for node in _calls(exported_program)):
+        raise DeclarationError("a norm of batches takes statistics of each batch in training; export it in evaluation mode, with module.eval()")
     program = _simplified(exported_program, own)
     made = _Importer(program, own, keep_params_as_input).function(unwrap_unit_return_tuple, no_bind_return_tuple)
     return made
@@ -121,6 +126,14 @@ def _calls(program: Any) -> list[Any]:
     """All calls, those in functions that operators take among them."""
     graphs = [part.graph for part in program.graph_module.modules() if hasattr(part, "graph")]
     return [node for graph in graphs for node in graph.nodes if node.op == "call_function"]
+
+
+def _is_training(node: Any) -> bool:
+    """Whether a norm of batches changes its statistics; without any it is a norm of each batch."""
+    name = str(node.target)
+    if name == "aten.batch_norm.default":
+        return node.args[3] is not None and bool(node.args[5])
+    return "batch_norm_legit_functional" in name or name == "aten._native_batch_norm_legit.default"
 
 
 def _is_on_sizes(node: Any) -> bool:
@@ -183,16 +196,27 @@ class _Importer:
         self._params: list[relax.Var] = []
         self._kept: list[tuple[relax.Var, NDArray]] = []
         self._pairs: list[Any] = []  # complex inputs
+        self._states: list[tuple[relax.Var, NDArray]] = []
+        mutations = ("BUFFER_MUTATION", "USER_INPUT_MUTATION", "PARAMETER_MUTATION")
+        self._written = [spec.target for spec in program.graph_signature.output_specs if spec.kind.name in mutations]
 
     def function(self, unwraps: bool, is_unbound: bool) -> IRModule:
         """The module with the function."""
         self._inputs()
+        self._params += [var for var, _ in self._states]
         if any(random.draws(node) for node in _calls(self._program)):
             self._context.seed = relax.Var("seed", relax.TensorStructInfo((), "int64"))
             self._params.append(self._context.seed)
         attrs: dict[str, Any] = {}
         if self._keeps_params:
             attrs = {"num_input": len(self._params), "params": [value for _, value in self._kept]}
+        if self._states:
+            attrs["states"] = [value for _, value in self._states]
+        if self._written:
+            places = {node.name: node for node in self._program.graph.nodes if node.op == "placeholder"}
+            of_target = {spec.target: places[spec.arg.name] for spec in self._program.graph_signature.input_specs if spec.target}
+            nodes = [of_target.get(target) or places[target] for target in self._written]
+            attrs["writes"] = [self._params.index(self._values[node]) for node in nodes]
         # A dataflow block holds no branches.
         has_functions = any(isinstance(node.target, _torch()._ops.HigherOrderOperator) for node in _calls(self._program))
         with self._builder.function("main", [*self._params, *(var for var, _ in self._kept)], attrs):
@@ -243,9 +267,9 @@ class _Importer:
                     self._values[node] = _constant(held[spec.target])
                     continue
                 value = ndarray_of(held[spec.target])
-                if self._keeps_params:
+                if self._keeps_params or spec.target in self._written:
                     self._values[node] = relax.Var(node.name, relax.TensorStructInfo(value.shape, str(value.dtype)))
-                    self._kept.append((self._values[node], value))
+                    (self._states if spec.target in self._written else self._kept).append((self._values[node], value))
                 else:
                     self._values[node] = relax.const(value)
             else:
@@ -256,8 +280,13 @@ class _Importer:
         value = node.meta.get("val")
         if value is None or isinstance(value, (bool, int, float, str)):
             return value
+        if isinstance(value, _torch().SymInt):  # a number that the export leaves open
+            size = self.size(value)
+            if isinstance(size, Symbol):
+                self._params.append(relax.Var(node.name, relax.PrimStructInfo(size)))
+            return size
         if not hasattr(value, "shape"):
-            raise TypeMismatchError(f"input {node.name} is {type(value).__name__}; inputs are tensors, or numbers that the export fixes")
+            raise TypeMismatchError(f"input {node.name} is {type(value).__name__}; inputs are tensors, integers, or numbers that the export fixes")
         shape = [self.size(one) for one in value.shape]
         if complexes.is_complex(value):
             self._pairs.append(node)
@@ -336,11 +365,10 @@ class _Importer:
         kinds = torch.export.graph_signature.OutputKind
         (output,) = [node for node in self._program.graph.nodes if node.op == "output"]
         results: list[Any] = []
+        written: list[Any] = []
         for node, spec in zip(output.args[0], self._program.graph_signature.output_specs, strict=True):
             if spec.kind == kinds.TOKEN:
                 continue
-            if spec.kind != kinds.USER_OUTPUT:
-                raise DeclarationError(f"the program changes {spec.target} while it runs; export it in evaluation mode, with module.eval()")
             value = self._value(node)
             if isinstance(value, Complex):
                 value = complexes.joined(self._context, value)
@@ -348,7 +376,8 @@ class _Importer:
                 value = relax.PrimValue(value)  # type: ignore[arg-type]
             elif value is None:
                 value = relax.Tuple(())
-            results.append(value)
+            (results if spec.kind == kinds.USER_OUTPUT else written).append(value)
+        results += written
         return results[0] if len(results) == 1 and unwraps else relax.Tuple(tuple(results))
 
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ... import relax
-from ...errors import DeclarationError
 from ...tir.arithmetic import as_int
 from ...tir.expr import PrimExpr
+from ...tir.expr import Var as Symbol
 from ...tir.intrin import max_value, min_value
 from .table import Context, aten
 
@@ -86,13 +86,47 @@ def _masked_select(c: Context, input: Any, mask: Any) -> Any:
     return c.op("gather_nd", _spread(c, input, shape), where)
 
 
+@aten("where.default")
+def _places_of_truth(c: Context, condition: Any) -> list[Any]:
+    return _numbers(c, condition, c.sizes_of(c.result[0])[0])
+
+
+def _numbers(c: Context, mask: Any, count: Any) -> list[Any]:
+    """The places of what is true by their numbers along each axis; there are `count` of them."""
+    rank = c.rank(mask)
+    found = c.builder.match_cast(c.op("nonzero", mask), relax.TensorStructInfo([rank, count], "int64"))
+    return [c.op("take", found, relax.const(n, "int64"), axis=0) for n in range(rank)]
+
+
+def _is_mask(c: Context, index: Any) -> bool:
+    return index is not None and c.dtype_of(index) in _MASKS
+
+
+def _without_masks(c: Context, indices: Sequence[Any], shape: Sequence[Any]) -> list[Any]:
+    """Indices with the numbers of what is true instead of masks; of as many axes as a mask has.
+
+    Args:
+        shape: of the parts that are indexed, which says how many of them there are.
+    """
+    used = [n for n, one in enumerate(indices) if one is not None]
+    others = [c.rank(indices[n]) for n in used if not _is_mask(c, indices[n])]
+    first = used[0] if used == list(range(used[0], used[-1] + 1)) else 0
+    place = first + max([1, *others]) - 1  # what is true stands along the last axis of the indices
+    count = shape[place] if place < len(shape) and not (isinstance(shape[place], int) and shape[place] == 1) else Symbol("count", "int64")
+    found: list[Any] = []
+    for one in indices:
+        found += _numbers(c, c.cast(one, "bool"), count) if _is_mask(c, one) else [one]
+    return found
+
+
 @aten("index", "index.Tensor", "_unsafe_index")
 def _index(c: Context, input: Any, indices: Sequence[Any]) -> Any:
     used = [n for n, one in enumerate(indices) if one is not None]
-    if any(c.dtype_of(indices[n]) in _MASKS for n in used):
-        if used != [0]:
-            raise DeclarationError("a mask indexes the first axes, and no other index beside it; use torch.where")
+    if used == [0] and _is_mask(c, indices[0]):
         return c.op("gather_nd", input, _nonzero(c, indices[0]))
+    if any(_is_mask(c, one) for one in indices):
+        indices = _without_masks(c, indices, c.sizes)
+        used = [n for n, one in enumerate(indices) if one is not None]
     if len(used) == 1:
         return _index_select(c, input, used[0], indices[used[0]])
     places = _Places(c, input, indices)
@@ -101,8 +135,10 @@ def _index(c: Context, input: Any, indices: Sequence[Any]) -> Any:
 
 @aten("index_put", "_unsafe_index_put")
 def _index_put(c: Context, input: Any, indices: Sequence[Any], values: Any, accumulate: bool = False, *rest: Any) -> Any:
-    if any(one is not None and c.dtype_of(one) in _MASKS for one in indices):
-        return _put_by_mask(c, input, indices, values, accumulate)
+    if any(_is_mask(c, one) for one in indices):
+        if (made := _put_by_mask(c, input, indices, values, accumulate)) is not None:
+            return made
+        indices = _without_masks(c, indices, c.shape_of(values))
     places = _Places(c, input, indices)
     wanted = [places.parts[n] for n in places.result]
     new = _ordered(c, _spread(c, values, wanted), _inverse(places.result))
@@ -116,12 +152,13 @@ def put_along(c: Context, input: Any, axis: int, places: Any, new: Any) -> Any:
 
 
 def _put_by_mask(c: Context, input: Any, indices: Sequence[Any], values: Any, accumulate: bool) -> Any:
+    """One value or part written wherever a mask of the first axes says; None for others, whose number only a run knows."""
     mask, rank = indices[0], c.rank(input)
-    masked = 0 if mask is None else c.rank(mask)
-    # Of several values the mask's elements take one each, by an order that only a run knows.
-    repeated = c.rank(values) <= rank - masked or c.shape_of(values)[0] == 1
-    if mask is None or len([one for one in indices if one is not None]) > 1 or not repeated:
-        raise DeclarationError("where a mask says, one value is written, or the same part of a tensor; use torch.where for others")
+    if not _is_mask(c, mask) or len([one for one in indices if one is not None]) > 1:
+        return None
+    masked = c.rank(mask)
+    if c.rank(values) > rank - masked and c.shape_of(values)[0] != 1:
+        return None
     whole = c.reshape(c.cast(mask, "bool"), [*c.shape_of(mask), *[1] * (rank - masked)])
     if c.rank(values) > rank - masked:
         values = c.op("squeeze", values, axis=[0])

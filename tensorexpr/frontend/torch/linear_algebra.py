@@ -124,6 +124,11 @@ def _svd(c: Context, a: Any, full_matrices: bool = False, *rest: Any) -> Any:
     return _elements(c, c.op("linalg.svd", a, full_matrices), 3)
 
 
+@aten("linalg_svdvals")
+def _svdvals(c: Context, a: Any, *rest: Any) -> Any:
+    return _svd(c, a)[1]
+
+
 @aten("linalg_qr")
 def _qr(c: Context, a: Any, mode: str = "reduced") -> Any:
     q, r = _elements(c, c.op("linalg.qr", a, mode == "complete"), 2)

@@ -24,8 +24,8 @@ _TO_THE_END = sys.maxsize
 
 @aten("view", "reshape", "_unsafe_view", "view_copy", "_reshape_alias")
 def _view(c: Context, input: Any, size: Any, *rest: Any) -> Any:
-    if isinstance(size, str):  # view.dtype
-        raise DeclarationError("a tensor's bits can't be viewed as those of another dtype")
+    if isinstance(size, str):  # view.dtype: the bits as those of another
+        return c.op("memory.view", input, relax.ShapeExpr(tuple(c.sizes)), size)
     return c.reshape(input, c.sizes)
 
 
@@ -239,6 +239,17 @@ def _unfold(c: Context, input: Any, dimension: int, size: int, step: int) -> Any
 
 @aten("as_strided", "as_strided_copy")
 def _as_strided(c: Context, input: Any, size: Sequence[Any], stride: Sequence[Any], storage_offset: Any = None) -> Any:
+    return c.op("take", c.op("flatten", input), relax.const(_in_memory(c, size, stride, storage_offset), "int64"), axis=0)
+
+
+@aten("as_strided_scatter", "prims.as_strided_scatter")
+def _as_strided_scatter(c: Context, input: Any, src: Any, size: Sequence[Any], stride: Sequence[Any], storage_offset: Any = None) -> Any:
+    places = _in_memory(c, size, stride, storage_offset)
+    return c.reshape(put_along(c, c.op("flatten", input), 0, relax.const(places, "int64"), src), c.shape_of(input))
+
+
+def _in_memory(c: Context, size: Sequence[Any], stride: Sequence[Any], storage_offset: Any) -> Any:
+    """Which elements of an operand in order lie at places in memory."""
     steps, extents = tuple(c.operand.stride()), tuple(c.operand.shape)
     if not all(isinstance(one, int) for one in (*size, *stride, *steps, *extents)):
         raise DeclarationError("as_strided is taken of tensors of known extents; export with fixed sizes")
@@ -254,7 +265,7 @@ def _as_strided(c: Context, input: Any, size: Sequence[Any], stride: Sequence[An
         places += index * int(np.prod(extents[axis + 1 :]))
     if left.any():
         raise DeclarationError("as_strided reaches elements of the memory that aren't its tensor's")
-    return c.op("take", c.op("flatten", input), relax.const(places, "int64"), axis=0)
+    return places
 
 
 @aten("select_scatter")

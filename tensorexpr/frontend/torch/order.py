@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
+
+import numpy as np
 
 from ... import relax, te
 from ...errors import DeclarationError
 from ...te.tensor import Tensor
 from ...tir.expr import PrimExpr
 from ...topi.scan import scanop
+from .elementwise import promoted
 from .manipulation import selected, sliced
 from .table import CONVERTERS, Context, aten
 
@@ -134,6 +137,27 @@ def _histogram(c: Context, input: Any, bins: int = 100, min: float = 0, max: flo
     return c.op("sum", c.cast(c.op("logical_and", hits, c.op("expand_dims", inside, axis=-1)), dtype), axis=[0])
 
 
+@aten("histogram.bin_ct")
+def _weighed_histogram(
+    c: Context, input: Any, bins: int, range: Sequence[float] | None = None, weight: Any = None, density: bool = False
+) -> list[Any]:
+    """What stands in each of so many parts of a range, and where these end."""
+    x, dtype = c.op("flatten", input), c.dtype_of(input)
+    low, high = (relax.const(one, dtype) for one in range) if range else (c.op("min", x), c.op("max", x))
+    if not range:  # of equal elements the range is one around them
+        half = c.op("where", c.op("equal", low, high), relax.const(0.5, dtype), relax.const(0, dtype))
+        low, high = c.op("subtract", low, half), c.op("add", high, half)
+    width = c.op("divide", c.op("subtract", high, low), relax.const(bins, dtype))
+    ends = c.op("add", c.op("multiply", relax.const(np.arange(bins + 1), dtype), width), low)
+    place = c.op("floor", c.op("divide", c.op("subtract", x, low), width))
+    place = c.op("where", c.op("equal", x, high), relax.const(bins - 1, dtype), place)  # the last part has both ends
+    hits = c.cast(c.op("equal", c.op("expand_dims", place, axis=-1), relax.const(np.arange(bins), dtype)), dtype)
+    if weight is not None:
+        hits = c.op("multiply", hits, c.op("expand_dims", c.op("flatten", weight), axis=-1))
+    found = c.op("sum", hits, axis=[0])
+    return [c.op("divide", found, c.op("multiply", c.op("sum", found), width)) if density else found, ends]
+
+
 @aten("kthvalue")
 def _kth(c: Context, input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     values, order = _sort(c, input, dim)
@@ -221,10 +245,17 @@ def _unique_runs(c: Context, input: Any, return_inverse: bool = False, return_co
     return [found, inverse, _as_long_as(c, c.op("bincount", number), often) if return_counts else None]
 
 
-@aten("searchsorted", "searchsorted.Tensor")
-def _searchsorted(c: Context, sequence: Any, value: Any, out_int32: bool = False, right: bool = False, *rest: Any) -> Any:
+@aten("searchsorted", "searchsorted.Tensor", "searchsorted.Scalar")
+def _searchsorted(
+    c: Context, sequence: Any, value: Any, out_int32: bool = False, right: bool = False, side: str | None = None, sorter: Any = None
+) -> Any:
     """How many of the sorted elements lie before a value."""
-    below = c.op("less_equal" if right else "less", _before(c, sequence, value), c.op("expand_dims", value, axis=c.rank(value)))
+    dtype = promoted(c, sequence, value)
+    sequence, value = c.cast(sequence, dtype), c.cast(value, dtype)
+    if sorter is not None:
+        sequence = c.op("gather_elements", sequence, sorter, axis=c.rank(sequence) - 1)
+    is_right = right or side == "right"
+    below = c.op("less_equal" if is_right else "less", _before(c, sequence, value), c.op("expand_dims", value, axis=c.rank(value)))
     return c.op("sum", c.cast(below, c.dtype), axis=[-1])
 
 
@@ -233,6 +264,6 @@ def _before(c: Context, sequence: Any, value: Any) -> Any:
     return sequence if c.rank(sequence) == 1 else c.op("expand_dims", sequence, axis=c.rank(value) - 1)
 
 
-@aten("bucketize.Tensor")
+@aten("bucketize.Tensor", "bucketize.Scalar")
 def _bucketize(c: Context, input: Any, boundaries: Any, out_int32: bool = False, right: bool = False) -> Any:
     return _searchsorted(c, boundaries, input, out_int32, right)

@@ -69,8 +69,6 @@ class Frame:
 
     def check(self, info: StructInfo, what: str) -> Callable[[Slots, Any], None]:
         """What looks whether a value is what it is stated to be, and gives symbols their values."""
-        if isinstance(info, TensorStructInfo) and info.extents is not None and info.dtype:
-            return self._tensor_check(info, info.extents, what)
         own = [(symbol, self.slot(symbol)) for symbol in symbols_of(info)]
 
         def match(slots: Slots, value: Any) -> None:
@@ -80,7 +78,14 @@ class Frame:
             for symbol, slot in own:
                 slots[slot] = known.get(symbol)
 
-        return match
+        if not isinstance(info, TensorStructInfo) or info.extents is None or not info.dtype:
+            return match
+        quick, alone = self._tensor_check(info, info.extents, what), {one for one in info.extents if isinstance(one, Symbol)}
+        others = [slot for symbol, slot in own if symbol not in alone]
+        if not others:
+            return quick
+        # The slow check finds what n is where n * 4 is known.
+        return lambda slots, value: (match if any(slots[slot] is None for slot in others) else quick)(slots, value)
 
     def _tensor_check(self, info: StructInfo, extents: Sequence[PrimExpr], what: str) -> Callable[[Slots, Any], None]:
         """The same for a tensor of known dtype and rank, in as few steps as can be."""
