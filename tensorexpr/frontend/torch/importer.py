@@ -27,6 +27,7 @@ from . import (
     elementwise,
     images,
     linear_algebra,
+    losses,
     manipulation,
     nn,
     order,
@@ -40,8 +41,11 @@ from .table import CONVERTERS, Context, Converter, bound, dtype_name
 
 # They fill the table.
 _FAMILIES = (
-    complexes, control, creation, elementwise, images, linear_algebra, manipulation, nn, order, quantized, random, recurrent, special,
+    complexes, control, creation, elementwise, images, linear_algebra, losses, manipulation, nn, order, quantized, random, recurrent,
+    special,
 )  # fmt: skip
+# Reads one element as a number.
+_READS = ("aten.item.default", "aten._local_scalar_dense.default")
 # Arithmetic on sizes, which stays outside of tensors.
 _ON_SIZES: Mapping[Any, Callable[..., Any]] = {
     operator.add: lambda a, b: a + b,
@@ -51,6 +55,11 @@ _ON_SIZES: Mapping[Any, Callable[..., Any]] = {
     operator.mod: lambda a, b: a % b,
     operator.neg: lambda a: -a,
 }
+
+_ON_FLOATS: Mapping[Any, str] = {
+    operator.add: "add", operator.sub: "subtract", operator.mul: "multiply", operator.truediv: "divide", operator.pow: "power",
+    operator.neg: "negative",
+}  # fmt: skip
 
 
 def ndarray_of(tensor: Any) -> NDArray:
@@ -140,13 +149,22 @@ def _is_on_sizes(node: Any) -> bool:
     return node.target in _ON_SIZES or node.target is operator.getitem or "sym_size" in str(node.target)
 
 
+def _is_fixed(node: Any) -> bool:
+    """Whether an operator makes a tensor of numbers alone, as windows are made: PyTorch says what is in it."""
+    given = [*node.args, *node.kwargs.values()]
+    seeded = any(str(tag).endswith("nondeterministic_seeded") for tag in getattr(node.target, "tags", ()))
+    found = node.meta.get("val")
+    return isinstance(found, _torch().Tensor) and not node.all_input_nodes and bool(given) and not seeded
+
+
 def _unknown(program: Any, own: Mapping[str, Converter]) -> list[Any]:
     """The operators without a converter."""
     torch = _torch()
     # They give no value, and the export has made sure of what they check.
     checks = {f"aten.{name}" for name in ("_assert_tensor_metadata.default", "sym_constrain_range_for_size.default",
                                           "_assert_scalar.default", "_assert_async.msg", "_assert_async.default")}  # fmt: skip
-    found = {node.target: None for node in _calls(program) if not _is_on_sizes(node) and converter_of(node.target, own) is None}
+    known = [node for node in _calls(program) if _is_on_sizes(node) or str(node.target) in _READS or _is_fixed(node)]
+    found = {node.target: None for node in _calls(program) if node not in known and converter_of(node.target, own) is None}
     on_tensors = (torch._ops.OpOverload, torch._ops.HigherOrderOperator)  # the latter take functions, as torch.cond does
     sizes = {one for one in found if not isinstance(one, on_tensors)}  # such as comparisons of sizes, which only checks use
     return [one for one in found if one not in sizes and str(one) not in checks]
@@ -340,10 +358,22 @@ class _Importer:
             if any(isinstance(user.target, _torch()._ops.HigherOrderOperator) for user in node.users):
                 self._values[node] = control.of_relation(self._context, found.node.expr, self._of_sympy)
             return
-        if is_size or isinstance(found, int):
+        if isinstance(found, _torch().SymInt) and str(node.target) in _READS:
+            # Its value is one of the symbol that the export has for it.
+            value = self._context.reshape(self._context.cast(self._value(node.args[0]), "int64"), [1])
+            shape = self._builder.emit(relax.op.tensor_to_shape(value))
+            self._builder.match_cast(shape, relax.ShapeStructInfo([self.size(found)]))
+        if is_size and not isinstance(found, _torch().SymFloat) or isinstance(found, int):
             self._values[node] = self.size(found)
             return
+        if isinstance(found, _torch().SymFloat):
+            self._values[node] = self._number(node)
+            return
         work = converter_of(node.target, self._own)
+        if work is None and _is_fixed(node):
+            with _torch()._subclasses.fake_tensor.unset_fake_temporarily():
+                self._values[node] = _constant(node.target(*node.args, **node.kwargs))
+            return
         if work is None:  # a check of sizes, which the export has made already
             return
         picked = {user.args[1] for user in node.users if user.target is operator.getitem}
@@ -354,10 +384,28 @@ class _Importer:
             # Operators that take functions have no schema.
             given = args if isinstance(node.target, _torch()._ops.HigherOrderOperator) else bound(node.target, args, named)
             pairs = complexes.is_complex(found) or complexes.has_complex(given)
-            self._values[node] = complexes.convert(self._context, node.target, work, given) if pairs else work(self._context, *given)
+            made = complexes.convert(self._context, node.target, work, given) if pairs else work(self._context, *given)
+            self._values[node] = self._of_known_shape(made, found)
         except (TypeMismatchError, DeclarationError) as error:
             where = (node.meta.get("stack_trace") or "").strip().rpartition("File ")[2].replace("\n", " ")
             raise type(error)(f"node {node.name} ({node.target}): {error}{f'; made at {where}' if where else ''}") from None
+
+    def _of_known_shape(self, made: Any, described: Any) -> Any:
+        """A tensor with the extents that the export knows where an operator leaves them open."""
+        info = getattr(made, "struct_info", None)
+        if not isinstance(info, relax.TensorStructInfo) or info.extents is not None or not hasattr(described, "shape"):
+            return made
+        return self._builder.match_cast(made, relax.TensorStructInfo(self._context.sizes_of(described), info.dtype))
+
+    def _number(self, node: Any) -> Any:
+        """A float that only a run knows, as a tensor of rank 0."""
+        c, args = self._context, [self._value(one) for one in node.args]
+        if str(node.target) in _READS:
+            return c.cast(c.reshape(args[0], []), "float64")
+        name = _ON_FLOATS.get(node.target)
+        if name is None:
+            raise DeclarationError(f"node {node.name}: {node.target} of a float that only a run knows has no counterpart; compute with tensors")
+        return c.op(name, *(c.cast(one, "float64") for one in args))
 
     def _result(self, unwraps: bool) -> Any:
         """What the function returns."""

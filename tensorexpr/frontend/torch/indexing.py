@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ... import relax
+from ...errors import DeclarationError
 from ...tir.arithmetic import as_int
 from ...tir.expr import PrimExpr
 from ...tir.expr import Var as Symbol
@@ -253,6 +254,28 @@ def _embedding_bag(
     else:
         found = c.op("where", c.op("greater", count, relax.const(0, dtype)), found, relax.const(0, dtype))
     return [found, None, None, None]
+
+
+@aten("segment_reduce")
+def _segment_reduce(
+    c: Context, data: Any, reduce: str, lengths: Any = None, indices: Any = None, offsets: Any = None, axis: int = 0, unsafe: bool = False,
+    initial: Any = None,
+) -> Any:  # fmt: skip
+    """Sums, means, products or extrema of rows that follow each other; a segment has a number of rows, or ends at an offset."""
+    if axis or indices is not None or c.rank(lengths if lengths is not None else offsets) != 1:
+        raise DeclarationError("segments are of rows, along the first axis, by one vector of lengths or offsets; use scatter_reduce for others")
+    dtype, (segments, *rest) = c.dtype_of(data), c.sizes
+    if lengths is None:
+        whole = c.shape_of(offsets)[0]
+        lengths = c.op("subtract", *(c.op("strided_slice", offsets, [0], [begin], [end]) for begin, end in ((1, whole), (0, whole - 1))))
+    ends = c.op("cumsum", c.cast(lengths, "int64"), axis=0)
+    place = c.op("arange", 0, c.shape_of(data)[0], 1, dtype="int64")
+    over = c.op("less_equal", c.op("expand_dims", ends, axis=0), c.op("expand_dims", place, axis=1))
+    segment = c.op("sum", c.cast(over, "int64"), axis=[1], keepdims=True)
+    how = {"sum": "add", "mean": "add", "max": "max", "min": "min", "prod": "mul"}[reduce]
+    first = relax.const(_NEUTRAL[how] if initial is None else initial, dtype)
+    found = c.op("scatter_nd", c.op("full", relax.ShapeExpr((segments, *rest)), first, dtype=dtype), segment, data, reduction=how)
+    return c.op("divide", found, c.reshape(c.cast(lengths, dtype), [segments, *[1] * len(rest)])) if reduce == "mean" else found
 
 
 @aten("put")

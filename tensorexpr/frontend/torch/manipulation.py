@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -184,7 +185,11 @@ def _narrow(c: Context, input: Any, dim: int, start: Any, length: Any) -> Any:
 @aten("select", "select.int", "select_copy")
 def selected(c: Context, input: Any, dim: int, index: Any) -> Any:
     axis = c.axis(input, dim)
-    place = _inside(index, c.shape_of(input)[axis]) if isinstance(index, int) else index
+    if isinstance(index, PrimExpr):  # which may count from the end
+        place = c.cast(index, "int64")
+        end = c.op("add", place, c.cast(c.shape_of(input)[axis], "int64"))
+        return c.op("take", input, c.op("where", c.op("less", place, relax.const(0, "int64")), end, place), axis=axis)
+    place = _inside(index, c.shape_of(input)[axis])
     return c.op("squeeze", sliced(c, input, axis, place, place + 1), axis=[axis])
 
 
@@ -197,7 +202,10 @@ def _split(c: Context, input: Any, split_size: Any, dim: int = 0) -> Any:
 
 @aten("split_with_sizes", "split.sizes", "split_with_sizes_copy")
 def _split_with_sizes(c: Context, input: Any, split_sizes: Sequence[int], dim: int = 0) -> Any:
-    return _parts(c, input, c.axis(input, dim), [int(one) for one in np.cumsum(split_sizes)[:-1]])
+    axis, ends = c.axis(input, dim), list(accumulate(split_sizes))
+    if all(isinstance(one, int) for one in ends):
+        return _parts(c, input, axis, ends[:-1])
+    return [sliced(c, input, axis, begin, end) for begin, end in zip([0, *ends], ends, strict=False)]
 
 
 @aten("chunk")

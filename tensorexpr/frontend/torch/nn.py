@@ -293,4 +293,10 @@ def _attention(
     weights = c.op("nn.softmax", scores, axis=-1)
     if dropout:
         weights = dropped(c, weights, dropout, c.shape_of(weights))[0]
-    return c.op("matmul", weights, value)
+    found = c.op("matmul", weights, value)
+    if mask is None or is_causal:
+        return found
+    # Of a query that sees no key the result is 0 there, where softmax alone is NaN.
+    seen = c.op("max", c.cast(mask, "int8") if c.dtype_of(mask) == "bool" else mask, axis=[-1], keepdims=True)
+    none = relax.const(0, "int8") if c.dtype_of(mask) == "bool" else relax.const(-math.inf, c.dtype_of(mask))
+    return c.op("where", c.op("equal", seen, none), relax.const(0, dtype), found)
