@@ -6,9 +6,11 @@ path (two). Equal states give equal numbers, on every machine and bit for bit th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..arith.analyzer import Analyzer
 from ..errors import DeclarationError
 from ..te.declare import placeholder
 from ..te.tensor import Tensor
@@ -20,7 +22,7 @@ from ..tir.ir_builder import BufferVar, IRBuilder
 from .rows import in_loops, product
 from .scan import cumsum
 from .transform import injective, reshape
-from .utils import extent_value, need_rank
+from .utils import equal_const_int, extent_value, need_rank
 
 _WORD = "uint64"
 _LARGEST = 2**64 - 1
@@ -88,15 +90,16 @@ def _new_key(ib: IRBuilder, gen: BufferVar, out: BufferVar, place: int) -> None:
     out[8], out[9] = _word(place), _word(0)
 
 
-def _with_room(ib: IRBuilder, gen: BufferVar, out: BufferVar, size: int) -> None:
+def _with_room(ib: IRBuilder, gen: BufferVar, out: BufferVar, size: Any) -> None:
     """The state itself if its counter can count `size` more, else a new one on the path to its right."""
-    with ib.if_scope(gen[7] < _word(_LARGEST - size)):
+    end = _word(_LARGEST) - cast(size, _WORD)
+    with ib.if_scope(gen[7] < end):
         for n in range(10):
             out[n] = gen[n]
     # The path has no place left: path and counter become the next key.
     with ib.else_scope(), ib.if_scope(gen[8] == _word(0)):
         _new_key(ib, gen, out, _TOP)
-    with ib.if_scope(arithmetic.all(gen[7] >= _word(_LARGEST - size), gen[8] != _word(0))):
+    with ib.if_scope(arithmetic.all(gen[7] >= end, gen[8] != _word(0))):
         for n in range(4):
             out[n] = gen[n]
         out[4], out[5] = bitwise.bitwise_or(gen[4], gen[8]), bitwise.bitwise_or(gen[5], gen[9])
@@ -115,22 +118,22 @@ def threefry_generate(gen: Tensor, out_shape: Sequence[int]) -> tuple[Tensor, Te
 
     Args:
         gen: uint64 [10], a state; not to be used again.
-        out_shape: constant extents.
+        out_shape: extents; if they are no constants there are as many words as a multiple of four, n * 4 or (n, 4).
 
     Returns:
         The next state, uint64 [10], and words uint64 of `out_shape`, uniform over all 2^64 values.
 
     Raises:
-        DeclarationError: for another state, or extents that are no constants.
+        DeclarationError: for another state, or a number of words of which it isn't known that four divide it.
     """
     _checked("threefry_generate", gen)
     shape = tuple(extent_value(extent) for extent in out_shape)
-    if not all(isinstance(extent, int) for extent in shape):
-        raise DeclarationError(f"threefry_generate: out_shape is {shape}; the extents are constants")
-    size = 1
-    for extent in shape:
-        size *= extent
-    whole = size // 4
+    size, rest = math.prod(shape), 0
+    if isinstance(size, int):
+        rest = size % 4
+    elif not equal_const_int(Analyzer().simplify(arithmetic.floormod(size, 4)), 0):
+        raise DeclarationError(f"threefry_generate: out_shape is {shape}; the extents are constants, or four divide their product")
+    whole = arithmetic.floordiv(size, 4)
 
     def body(ib: IRBuilder, ins: list[Buffer], outs: list[Buffer]) -> None:
         given, state, words = (ib.buffer_ptr(buffer) for buffer in (*ins, *outs))
@@ -143,13 +146,13 @@ def threefry_generate(gen: Tensor, out_shape: Sequence[int]) -> tuple[Tensor, Te
 
             return store
 
-        if whole:
+        if extent_value(whole) != 0:
             with ib.for_range(0, whole, "i", kind="parallel") as i:
                 counted = [state[4 + n] + cast(i, _WORD) for n in range(4)]
                 _mix(ib, lambda n: state[n], counted, put(i * 4, 4))
-            state[7] = state[7] + _word(4 * whole)
-        if size % 4:
-            _mix(ib, lambda n: state[n], [state[4 + n] for n in range(4)], put(4 * whole, size % 4))
+            state[7] = state[7] + cast(whole * 4, _WORD)
+        if rest:
+            _mix(ib, lambda n: state[n], [state[4 + n] for n in range(4)], put(4 * whole, rest))
             state[7] = state[7] + _word(4)
         state[6] = _word(0)
 

@@ -80,13 +80,16 @@ class Turns:
         self.states = [relax.Var(c.builder.get_unique_name("state"), one.struct_info) for one in states]
         # Constants stand in the body as they are, and numbers aren't values of graphs.
         self.captured = [one for one in others if isinstance(one, relax.Expr) and not isinstance(one, relax.Constant)]
+        # What random numbers depend on: each turn draws others.
+        self._outer = [] if c.seed is None else [c.seed, *c.turns]
+        self.captured += self._outer
         self._inside = [relax.Var(c.builder.get_unique_name("captured"), one.struct_info) for one in self.captured]
 
     @property
     def others(self) -> list[Any]:
         """What stays, as the body sees it."""
         inside = iter(self._inside)
-        return [next(inside) if any(one is known for known in self.captured) else one for one in self._others]
+        return [next(inside) if isinstance(one, relax.Expr) and not isinstance(one, relax.Constant) else one for one in self._others]
 
     def taken(self, initial: Sequence[Any], make: Callable[[], Sequence[Any]], wanted: Sequence[Any], **limits: Any) -> list[Any]:
         """The values of the loop: the last states, and results of all turns stacked.
@@ -95,9 +98,12 @@ class Turns:
             TypeMismatchError: for a state that is something else after a turn.
         """
         c = self._c
-        seed, c.seed = c.seed, None
+        around = c.seed, c.turns
+        if self._outer:
+            c.seed, *turns = self._inside[-len(self._outer) :]
+            c.turns = [*turns, self.number]
         body = relax.Function((self.number, *self.states, *self._inside), _sequence(c, make))
-        c.seed = seed
+        c.seed, c.turns = around
         returned: Any = body.ret_struct_info
         after = returned.fields[1:]
         for state, info in zip(self.states, after, strict=False):

@@ -9,14 +9,11 @@ from typing import Any
 import numpy as np
 
 from ... import relax
-from ...errors import TypeMismatchError
 from .table import Context, aten
 
 
 def _filled(c: Context, shape: Sequence[Any], value: Any) -> Any:
-    if isinstance(value, relax.Expr):
-        raise TypeMismatchError("a tensor is filled with a number, not with a tensor")
-    return c.op("full", relax.ShapeExpr(tuple(shape)), relax.const(value, c.dtype), dtype=c.dtype)
+    return c.op("full", relax.ShapeExpr(tuple(shape)), c.cast(value, c.dtype), dtype=c.dtype)
 
 
 @aten("full", "new_full")
@@ -88,11 +85,10 @@ def _arange(c: Context, start: Any, end: Any, step: Any) -> Any:
     return c.op("arange", start, end, step, dtype=c.dtype)
 
 
-@aten("eye.default", "eye")
-def _eye(c: Context, n: int, *rest: Any) -> Any:
-    return relax.const(np.eye(n), c.dtype)
-
-
-@aten("eye.m")
-def _eye_of(c: Context, n: int, m: int, *rest: Any) -> Any:
-    return relax.const(np.eye(n, m), c.dtype)
+@aten("eye", "eye.m")
+def _eye(c: Context, *rest: Any) -> Any:
+    n, m = c.sizes
+    if isinstance(n, int) and isinstance(m, int):
+        return relax.const(np.eye(n, m), c.dtype)
+    rows, columns = (c.op("arange", 0, one, 1, dtype="int64") for one in (n, m))
+    return c.cast(c.op("equal", c.op("expand_dims", rows, axis=1), columns), c.dtype)

@@ -24,6 +24,8 @@ from .open_sizes import Guards, OpenInputs
 
 _LOG = logging.getLogger(__name__)
 
+_HELD = "held_"  # a weight's name, before the number of its input
+
 Pipeline = Callable[[IRModule], IRModule]
 
 
@@ -69,8 +71,13 @@ def _exported(graph_module: Any, args: Sequence[Any], weights: set[int], open_in
     integers = open_inputs.numbers if open_inputs else set()
 
     class Bound(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            for n in held:  # by their numbers: what a graph writes to is found by its name
+                self.register_buffer(f"{_HELD}{n}", fixed[n].detach())
+
         def forward(self, *inputs: Any) -> Any:
-            all_args = dict(fixed) | dict(zip(given, inputs, strict=True))
+            all_args = dict(fixed) | dict(zip(given, inputs, strict=True)) | {n: getattr(self, f"{_HELD}{n}") for n in held}
             all_args |= {n: all_args[tensor].shape[axis] for n, (tensor, axis) in extents.items()}
             return whole(*(all_args[n] for n in range(len(args))))
 
@@ -79,6 +86,7 @@ def _exported(graph_module: Any, args: Sequence[Any], weights: set[int], open_in
         n for n, one in enumerate(args) if n in integers or (isinstance(one, torch.Tensor) and n not in weights and n not in numbers)
     ]
     fixed: dict[int, Any] = {n: one for n, one in enumerate(args) if n not in given and n not in extents}
+    held = [n for n, one in fixed.items() if isinstance(one, torch.Tensor) and n in weights]
     shapes: Any = None
     if open_inputs:
         # Where the trace finds that it needs an extent to be what it is, it isn't open: `Guards` has those.
@@ -98,6 +106,7 @@ class _Built:
         places: which of them it takes: all but the numbers that turned out to be fixed.
         is_complex: which results are complex.
         draws: it takes a seed behind its inputs.
+        writes: inputs of the graph that results behind the others are new values of.
         guards: what it asks of inputs.
     """
 
@@ -106,6 +115,7 @@ class _Built:
     places: list[int]
     is_complex: set[int]
     draws: bool
+    writes: list[int]
     guards: Guards
 
 
@@ -134,7 +144,10 @@ class _Compiled:
             found = self._built[key] = self._found(args, key)
         # A new seed of PyTorch's generator for each call: `torch.manual_seed` makes the numbers of all calls behind it the same.
         seed = [_shared(torch.randint(2**63 - 1, ()))] if found.draws else []
-        result = found.function(*(_shared(args[n]) for n in found.places), *seed)
+        result = list(found.function(*(_shared(args[n]) for n in found.places), *seed))
+        for n in reversed(found.writes):
+            value = _tensor(result.pop())
+            args[n].copy_(torch.view_as_complex(value) if args[n].is_complex() else value)
         return [torch.view_as_complex(_tensor(one)) if n in found.is_complex else _tensor(one) for n, one in enumerate(result)]
 
     def _found(self, args: Sequence[Any], key: Any) -> _Built:
@@ -185,11 +198,18 @@ class _Compiled:
         is_complex = {n for n, node in enumerate(results) if complexes.is_complex(getattr(node, "meta", {}).get("val"))}
         guards, main = Guards(program), mod["main"]
         taken = [n for n, is_taken in zip(places, guards.are_taken, strict=True) if is_taken]
+        written = [main.params[n].name_hint for n in main.attrs.get("writes", ())]
+        if states := {int(name.rpartition(_HELD)[2]) for name in written if _HELD in name}:
+            # What a graph writes to is an input, and no constant.
+            self._weights -= states
+            return self._build(args, open_inputs)
+        names = [one.name_hint for one in main.params]
+        writes = [taken[names.index(name)] for name in written]
         draws = len(main.params) > len(taken)
         if self._pipeline is not None:
             mod = self._pipeline(mod)
         function = relax.VirtualMachine(relax.build(mod, self._target))["main"]
-        return _Built(function, places, taken, is_complex, draws, guards)
+        return _Built(function, places, taken, is_complex, draws, writes, guards)
 
 
 def _kind(value: Any) -> Any:

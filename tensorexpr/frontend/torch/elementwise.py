@@ -379,7 +379,10 @@ def _spread(c: Context, input: Any, dim: Any, correction: Any, keepdim: bool) ->
     count = math.prod(extents[one] for one in axes)
     found = c.op("variance", input, axis=axes, keepdims=bool(keepdim))
     taken = 1 if correction is None else correction
-    if taken:
+    if not isinstance(count, int):
+        both = c.op("subtract", c.cast(count, c.dtype_of(input)), relax.const(taken, c.dtype_of(input)))
+        found = c.op("multiply", found, c.op("divide", c.cast(count, c.dtype_of(input)), both))
+    elif taken:
         # Of one element the variance is 0 / 0: 0 * inf is the NaN that PyTorch gives.
         found = c.op("multiply", found, relax.const(count / (count - taken) if count != taken else math.inf, c.dtype_of(input)))
     return found, c.op("mean", input, axis=axes, keepdims=bool(keepdim))

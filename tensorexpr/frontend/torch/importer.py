@@ -25,6 +25,7 @@ from . import (
     control,
     creation,
     elementwise,
+    fast_paths,
     images,
     linear_algebra,
     losses,
@@ -41,8 +42,8 @@ from .table import CONVERTERS, Context, Converter, bound, dtype_name
 
 # They fill the table.
 _FAMILIES = (
-    complexes, control, creation, elementwise, images, linear_algebra, losses, manipulation, nn, order, quantized, random, recurrent,
-    special,
+    complexes, control, creation, elementwise, fast_paths, images, linear_algebra, losses, manipulation, nn, order, quantized, random,
+    recurrent, special,
 )  # fmt: skip
 # Reads one element as a number.
 _READS = ("aten.item.default", "aten._local_scalar_dense.default")
@@ -403,6 +404,8 @@ class _Importer:
         if str(node.target) in _READS:
             return c.cast(c.reshape(args[0], []), "float64")
         name = _ON_FLOATS.get(node.target)
+        if node.target is _torch().sym_float:
+            return c.cast(args[0], "float64")
         if name is None:
             raise DeclarationError(f"node {node.name}: {node.target} of a float that only a run knows has no counterpart; compute with tensors")
         return c.op(name, *(c.cast(one, "float64") for one in args))

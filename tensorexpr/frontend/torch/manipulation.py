@@ -154,7 +154,13 @@ def _stack(c: Context, tensors: Sequence[Any], dim: int = 0) -> Any:
 
 
 def sliced(c: Context, input: Any, axis: int, begin: Any, end: Any, step: int = 1) -> Any:
-    return c.op("strided_slice", input, [axis], [begin], [end], [step])
+    found = c.op("strided_slice", input, [axis], [begin], [end], [step])
+    if found.struct_info.extents is not None:
+        return found
+    # Where the ends are sizes that only a run knows, so is what lies between them.
+    shape = c.shape_of(input)
+    shape[axis] = -(-(end - begin) // step)
+    return c.builder.match_cast(found, relax.TensorStructInfo(shape, c.dtype_of(input)))
 
 
 @aten("slice", "slice.Tensor", "slice_copy")
@@ -237,11 +243,9 @@ def _unfold(c: Context, input: Any, dimension: int, size: int, step: int) -> Any
     if not c.rank(input):
         return c.reshape(input, [1])
     axis = c.axis(input, dimension)
-    extent = c.shape_of(input)[axis]
-    if not isinstance(extent, int):
-        raise DeclarationError("windows are taken along axes of a known extent; export with a fixed size")
-    places = np.arange(0, extent - size + 1, step)[:, None] + np.arange(size)
-    found = c.op("take", input, relax.const(places, "int64"), axis=axis)
+    begins = c.op("multiply", c.op("arange", 0, c.sizes[axis], 1, dtype="int64"), relax.const(step, "int64"))
+    places = c.op("add", c.op("expand_dims", begins, axis=1), relax.const(np.arange(size), "int64"))
+    found = c.op("take", input, places, axis=axis)
     return c.op("permute_dims", found, axes=[*(n for n in range(c.rank(found)) if n != axis + 1), axis + 1])
 
 
@@ -287,14 +291,15 @@ def _select_scatter(c: Context, input: Any, src: Any, dim: int, index: int) -> A
 def _slice_scatter(c: Context, input: Any, src: Any, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Any:
     axis = c.axis(input, dim)
     extent = c.shape_of(input)[axis]
-    if isinstance(extent, PrimExpr):
-        raise DeclarationError("parts of tensors are replaced along axes of a fixed size")
+    begin = _inside(0 if start is None else start, extent)
+    stop = extent if end is None or (isinstance(end, int) and end >= _TO_THE_END) else _inside(end, extent)
+    src = _expand(c, src, [*c.shape_of(input)[:axis], c.shape_of(src)[axis], *c.shape_of(input)[axis + 1 :]])
     if step != 1:
-        places = np.arange(extent)[slice(start, end, step)]
-        return put_along(c, input, axis, relax.const(places, "int64"), src)
-    begin, stop = _inside(start or 0, extent), _inside(_TO_THE_END if end is None else end, extent)
-    parts = [sliced(c, input, axis, 0, begin), src, sliced(c, input, axis, stop, extent)]
-    kept = [one for one in parts if c.shape_of(one)[axis] != 0]
+        places = c.op("multiply", c.op("arange", 0, c.shape_of(src)[axis], 1, dtype="int64"), relax.const(step, "int64"))
+        return put_along(c, input, axis, c.op("add", places, c.cast(begin, "int64")), src)
+    ends = [(0, begin), None, (stop, extent)]
+    parts = [src if pair is None else sliced(c, input, axis, *pair) for pair in ends if pair is None or pair[0] is not pair[1]]
+    kept = [one for one in parts if not (isinstance(c.shape_of(one)[axis], int) and c.shape_of(one)[axis] == 0)]
     return c.op("concat", kept, axis=axis) if len(kept) > 1 else kept[0]
 
 

@@ -281,7 +281,7 @@ def _attention(
         key, value = (c.op("repeat", one, heads, axis=rank - 3) if heads > 1 else one for one in (key, value))
     factor = scale if scale is not None else 1 / math.sqrt(c.shape_of(query)[-1])
     turned = c.op("permute_dims", key, axes=[*range(rank - 2), rank - 1, rank - 2])
-    scores = c.op("multiply", c.op("matmul", query, turned), relax.const(factor, dtype))
+    scores = c.op("multiply", c.op("matmul", query, turned), c.cast(factor, dtype))
     if is_causal:
         rows, columns = (c.op("arange", 0, c.shape_of(one)[-2], 1, dtype="int64") for one in (query, key))
         # Query i sees keys 0 to i, counted from the first of both also where there are more keys.

@@ -17,6 +17,7 @@ import numpy as np
 from ... import relax
 from ...errors import DeclarationError
 from ...te.tensor import Tensor
+from ...tir import arithmetic
 from ...tir.arithmetic import cast, const
 from ...topi import random
 from ...topi.transform import injective
@@ -41,32 +42,39 @@ def draws(node: Any) -> bool:
     return name not in ("lstm", "gru", "rnn_tanh", "rnn_relu") or (node.args[4] > 1 and node.args[5] != 0 and bool(node.args[6]))
 
 
+_LOOPS = 2
+
+
 def _state(c: Context) -> Any:
-    """A state of Threefry that no other draw has: its key is the seed and the number of the draw."""
-    seed, number = c.drawn()
-    words = [c.reshape(c.op("astype", seed, dtype="uint64"), [1]), relax.const(np.array([number, *[0] * 6, 2**63, 0], "uint64"))]
-    return c.op("concat", words, axis=0)
+    """A state of Threefry that no other draw has: its key is the seed, the number of the draw, and those of the turns of loops around."""
+    if len(c.turns) > _LOOPS:
+        raise DeclarationError(f"random numbers are drawn in up to {_LOOPS} loops around each other; draw those of all turns before them")
+    known = [0] * (_LOOPS - len(c.turns))
+    words = [c.reshape(c.op("astype", one, dtype="uint64"), [1]) for one in (c.seed, *c.turns)]
+    words.insert(1, relax.const(np.array([c.drawn()], "uint64")))
+    return c.op("concat", [*words, relax.const(np.array([*known, *[0] * 4, 2**63, 0], "uint64"))], axis=0)
 
 
-def _fixed(c: Context, shape: Sequence[Any]) -> list[Any]:
-    if not all(isinstance(one, int) for one in shape):
-        raise DeclarationError(f"random numbers are drawn for a known shape, not {list(shape)}; export with fixed sizes")
-    return [int(one) for one in shape]
+def _of_open_size(c: Context, draw: Callable[..., Tensor], shape: Sequence[Any], name: str) -> Any:
+    """What `draw` makes of a state and a shape: of a shape that only a run knows in whole blocks of four, of which the rest isn't used."""
+    if all(isinstance(one, int) for one in shape):
+        return c.reshape(c.builder.emit_te(partial(draw, shape=list(shape) or [1]), _state(c), primfunc_name_hint=name), shape)
+    count: Any = math.prod(shape)
+    found = c.builder.emit_te(partial(draw, shape=[arithmetic.floordiv(count + 3, 4) * 4]), _state(c), primfunc_name_hint=name)
+    return c.reshape(c.op("strided_slice", found, [0], [0], [count]), shape)
 
 
-def _te_law(gen: Tensor, law: Callable[..., Any], shape: Sequence[int], dtype: str) -> Tensor:
+def _te_law(gen: Tensor, law: Callable[..., Any], shape: Sequence[Any], dtype: str) -> Tensor:
     made: Tensor = law(gen, 0.0, 1.0, shape, dtype)[1]
     return made
 
 
 def _drawn(c: Context, law: Callable[..., Any], shape: Sequence[Any], dtype: str) -> Any:
     """Numbers of a law with the parameters 0 and 1."""
-    fixed = _fixed(c, shape)
-    if 0 in fixed:
-        return c.op("zeros", relax.ShapeExpr(tuple(fixed)), dtype)
+    if any(isinstance(one, int) and one == 0 for one in shape):
+        return c.op("zeros", relax.ShapeExpr(tuple(shape)), dtype)
     wide = dtype if dtype in ("float32", "float64") else "float32"
-    found = c.builder.emit_te(partial(_te_law, law=law, shape=fixed or [1], dtype=wide), _state(c), primfunc_name_hint=law.__name__)
-    return c.cast(found if fixed else c.reshape(found, []), dtype)
+    return c.cast(_of_open_size(c, partial(_te_law, law=law, dtype=wide), shape, law.__name__), dtype)
 
 
 def uniform(c: Context, shape: Sequence[Any], dtype: str) -> Any:
@@ -137,19 +145,17 @@ def _cauchy(c: Context, input: Any, median: float = 0.0, sigma: float = 1.0, *re
     return _scaled(c, c.op("tan", turned), sigma, median)
 
 
-def _te_whole(gen: Tensor, shape: Sequence[int], low: int, high: int) -> Tensor:
+def _te_whole(gen: Tensor, shape: Sequence[Any], low: Any, high: Any) -> Tensor:
     """Integers from low on and below high; of 64 random bits the remainder's part beyond an even share is below 2**-32."""
     words = random.threefry_generate(gen, shape)[1]
-    return injective(words.shape, lambda *i: cast(words(*i) % const(high - low, "uint64"), "int64") + const(low, "int64"), "randint")
+    count, least = cast(high - low, "uint64"), cast(low, "int64")
+    return injective(words.shape, lambda *i: cast(words(*i) % count, "int64") + least, "randint")
 
 
-def _integers(c: Context, low: int, high: int) -> Any:
-    if not 0 < high - low < 2**32:
+def _integers(c: Context, low: Any, high: Any) -> Any:
+    if isinstance(high - low, int) and not 0 < high - low < 2**32:
         raise DeclarationError(f"random integers come from a range of 1 to 2**32 - 1 numbers, not from {low} to {high}")
-    shape = _fixed(c, c.sizes)
-    made = partial(_te_whole, shape=shape or [1], low=int(low), high=int(high))
-    found = c.builder.emit_te(made, _state(c), primfunc_name_hint="randint")
-    return c.cast(c.reshape(found, shape), c.dtype)
+    return c.cast(_of_open_size(c, partial(_te_whole, low=low, high=high), c.sizes, "randint"), c.dtype)
 
 
 @aten("randint", "randint.default")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ... import relax
-from ...errors import DeclarationError, TypeMismatchError
+from ...errors import TypeMismatchError
 from ...relax.ops.row import ROWS
 from ...tir.expr import PrimExpr
 
@@ -62,6 +62,7 @@ class Context:
         picked: of an operator of several results, the numbers of those that are used.
         inlined: makes the nodes of a graph that an operator takes, for a list of operands; a list of its results.
         seed: of random numbers; None where there are none.
+        turns: the numbers of the turns of the loops around, the outermost first.
     """
 
     def __init__(self, builder: relax.BlockBuilder, size: Callable[[Any], Any], inlined: Callable[[Any, Sequence[Any]], list[Any]]) -> None:
@@ -70,19 +71,14 @@ class Context:
         self.operand: Any = None
         self.picked: set[int] = set()
         self.seed: Any = None
+        self.turns: list[Any] = []
         self._draws = 0
         self._size, self.inlined = size, inlined
 
-    def drawn(self) -> tuple[Any, int]:
-        """The seed, and the number of one more draw of the program.
-
-        Raises:
-            DeclarationError: in the body of a loop, whose turns would all have the same numbers.
-        """
-        if self.seed is None:
-            raise DeclarationError("random numbers are drawn outside of loops; draw those of all turns before it, as a tensor")
+    def drawn(self) -> int:
+        """The number of one more draw of the program."""
         self._draws += 1
-        return self.seed, self._draws
+        return self._draws
 
     def op(self, name: str, *args: Any, **attrs: Any) -> Any:
         """A variable for a call of the operator `relax.<name>`.
