@@ -14,7 +14,7 @@ from typing import Any
 
 from ... import relax
 from ...dataclass import dataclass
-from ...errors import DeclarationError, TensorExprError, TypeMismatchError
+from ...errors import TensorExprError, TypeMismatchError
 from ...runtime.ndarray import NDArray, array, from_dlpack
 from ...target import Target
 from ...tir.function import IRModule
@@ -137,11 +137,12 @@ class _Compiled:
         if torch.is_grad_enabled() and any(isinstance(one, torch.Tensor) and one.requires_grad for one in args):
             raise TypeMismatchError('backend "tensorexpr" computes no gradients: call the module in `with torch.no_grad():`')
         self._notice_changes([args[n] for n in sorted(self._weights)])
-        # Without the weights: what was built for others is forgotten by now.
-        key = tuple(one.item() if n in self._numbers else _kind(one) for n, one in enumerate(args) if n not in self._weights)
-        found = self._built.get(key)
-        if found is None:
-            found = self._built[key] = self._found(args, key)
+        found = None
+        while found is None:  # until no weight turns out to be written to
+            # Without the weights: what was built for others is forgotten by now.
+            key = tuple(one.item() if n in self._numbers else _kind(one) for n, one in enumerate(args) if n not in self._weights)
+            found = self._built.get(key) or self._found(args, key)
+        self._built[key] = found
         # A new seed of PyTorch's generator for each call: `torch.manual_seed` makes the numbers of all calls behind it the same.
         seed = [_shared(torch.randint(2**63 - 1, ()))] if found.draws else []
         result = list(found.function(*(_shared(args[n]) for n in found.places), *seed))
@@ -150,8 +151,8 @@ class _Compiled:
             args[n].copy_(torch.view_as_complex(value) if args[n].is_complex() else value)
         return [torch.view_as_complex(_tensor(one)) if n in found.is_complex else _tensor(one) for n, one in enumerate(result)]
 
-    def _found(self, args: Sequence[Any], key: Any) -> _Built:
-        """What is built for other sizes, where it is for these, too; else a new build."""
+    def _found(self, args: Sequence[Any], key: Any) -> _Built | None:
+        """What is built for other sizes, where it is for these, too; else a new build. None if a weight is an input from now on."""
         if self._open:
             kept = [n for n in range(len(args)) if n not in self._weights]
             general = tuple(one if n in self._numbers else self._open.kind(n, args[n]) for n, one in zip(kept, key, strict=True))
@@ -160,12 +161,13 @@ class _Compiled:
                 if one.guards.fit([args[n] for n in one.asked]):
                     return one
             try:
-                known.append(self._build(args, self._open))
-            except TensorExprError as error:
+                made = self._build(args, self._open)
+            except Exception as error:  # whatever it is, a build for known sizes says what is wrong with the graph
                 _LOG.info("a graph isn't built for open sizes, but for those of each call: %s", error)
                 self._open = None
             else:
-                return known[-1]
+                known += [made] if made is not None else []
+                return made
         return self._build(args, None)
 
     def _notice_changes(self, weights: Sequence[Any]) -> None:
@@ -181,18 +183,13 @@ class _Compiled:
             self._several.clear()
             self._held = [(one, one._version) for one in weights]
 
-    def _build(self, args: Sequence[Any], open_inputs: OpenInputs | None) -> _Built:
-        """A build for the sizes of a call, in which what `open_inputs` says is open.
+    def _build(self, args: Sequence[Any], open_inputs: OpenInputs | None) -> _Built | None:
+        """A build for the sizes of a call, in which what `open_inputs` says is open; None if a weight is an input from now on.
 
         Raises:
             TensorExprError: if the graph can't be read or built.
         """
-        try:
-            program, places = _exported(self._graph_module, args, self._weights, open_inputs)
-        except Exception as error:  # PyTorch's, of many classes: what needs sizes to be known says so there
-            if open_inputs is None:
-                raise
-            raise DeclarationError(f"PyTorch doesn't export it with open sizes: {error}") from error
+        program, places = _exported(self._graph_module, args, self._weights, open_inputs)
         mod = from_exported_program(program)
         results = next(node for node in program.graph.nodes if node.op == "output").args[0]
         is_complex = {n for n, node in enumerate(results) if complexes.is_complex(getattr(node, "meta", {}).get("val"))}
@@ -202,7 +199,8 @@ class _Compiled:
         if states := {int(name.rpartition(_HELD)[2]) for name in written if _HELD in name}:
             # What a graph writes to is an input, and no constant.
             self._weights -= states
-            return self._build(args, open_inputs)
+            self._held = [(args[n], args[n]._version) for n in sorted(self._weights)]
+            return None
         names = [one.name_hint for one in main.params]
         writes = [taken[names.index(name)] for name in written]
         draws = len(main.params) > len(taken)

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from ... import relax
+from .nn import root_of_width
 from .table import Context, aten
 
 _OF_KEYS = 1  # what a mask is of; else of scores, of all heads or of each
@@ -33,8 +34,8 @@ def _heads(
         parts = [_product(c, x, *(c.builder.emit(relax.TupleGetItem(one, n)) for one in by_part)) for n, x in enumerate(inputs)]
     query, key, value = (c.op("permute_dims", c.reshape(x, _cut(c, x, heads)), axes=[0, 2, 1, 3]) for x in parts)
     turned = c.op("permute_dims", key, axes=[0, 1, 3, 2])
-    dtype, width = c.dtype_of(query), c.shape_of(query)[-1]
-    scores = c.op("multiply", c.op("matmul", query, turned), c.cast(1 / math.sqrt(width), dtype))
+    dtype = c.dtype_of(query)
+    scores = c.op("multiply", c.op("matmul", query, turned), c.cast(root_of_width(c, query), dtype))
     if mask is not None:
         hidden = c.cast(mask, "bool")
         if mask_type == _OF_KEYS:

@@ -269,6 +269,12 @@ def _prelu(c: Context, input: Any, weight: Any) -> Any:
     return c.op("where", c.op("greater", input, relax.const(0, c.dtype)), input, c.op("multiply", input, slope))
 
 
+def root_of_width(c: Context, query: Any) -> Any:
+    """1 / sqrt(d) of queries with d elements."""
+    width = c.shape_of(query)[-1]
+    return 1 / math.sqrt(width) if isinstance(width, int) else c.op("rsqrt", c.cast(width, c.dtype_of(query)))
+
+
 @aten("scaled_dot_product_attention")
 def _attention(
     c: Context, query: Any, key: Any, value: Any, mask: Any = None, dropout: float = 0.0, is_causal: bool = False, scale: Any = None,
@@ -279,7 +285,7 @@ def _attention(
     if enable_gqa:  # groups of heads share keys
         heads = c.shape_of(query)[-3] // c.shape_of(key)[-3]
         key, value = (c.op("repeat", one, heads, axis=rank - 3) if heads > 1 else one for one in (key, value))
-    factor = scale if scale is not None else 1 / math.sqrt(c.shape_of(query)[-1])
+    factor = scale if scale is not None else root_of_width(c, query)
     turned = c.op("permute_dims", key, axes=[*range(rank - 2), rank - 1, rank - 2])
     scores = c.op("multiply", c.op("matmul", query, turned), c.cast(factor, dtype))
     if is_causal:
