@@ -3,6 +3,8 @@
 Each graph that PyTorch hands over is built when it is first called with tensors of a shape, with weights as constants; weights that
 change afterwards are noticed by PyTorch's count of changes, and the graph is built again. Sizes and integers that PyTorch leaves open, as
 it does with `dynamic=True` or for a second shape, are symbols: such a graph is built once for all calls that what it does is the same for.
+Gradients are PyTorch's: the graph's results are ours, and what is differentiated is computed there once more. Graphs that draw numbers or
+write to their inputs are left to PyTorch where gradients are wanted.
 """
 
 from __future__ import annotations
@@ -14,11 +16,12 @@ from typing import Any
 
 from ... import relax
 from ...dataclass import dataclass
-from ...errors import TensorExprError, TypeMismatchError
+from ...errors import TensorExprError
 from ...runtime.ndarray import NDArray, array, from_dlpack
 from ...target import Target
 from ...tir.function import IRModule
 from . import complexes
+from .gradients import with_gradients
 from .importer import from_exported_program
 from .open_sizes import Guards, OpenInputs
 
@@ -120,22 +123,41 @@ class _Built:
 
 
 class _Compiled:
-    """A graph of PyTorch, built for each combination of sizes that aren't open."""
+    """A graph of PyTorch, built for each combination of sizes that aren't open.
 
-    def __init__(self, graph_module: Any, pipeline: Pipeline | None, target: Target | None) -> None:
+    Args:
+        weights: which inputs are constants; those that PyTorch marks by default.
+    """
+
+    def __init__(self, graph_module: Any, pipeline: Pipeline | None, target: Target | None, weights: set[int] | None = None) -> None:
         self._graph_module, self._pipeline, self._target = graph_module, pipeline, target
-        self._weights = _static_places(graph_module)
+        self._weights = _static_places(graph_module) if weights is None else weights
         self._numbers = _number_places(graph_module).keys() - self._weights
         self._open: OpenInputs | None = OpenInputs(graph_module, self._weights)
         self._built: dict[Any, _Built] = {}  # by all sizes of a call
         self._several: dict[Any, list[_Built]] = {}  # by those that aren't open
+        self._trained: _Compiled | None = None
         self._held: list[tuple[Any, int]] = []  # the weights that are constants of what is built, and how often each had changed
 
     def __call__(self, *args: Any) -> Any:
         import torch
 
-        if torch.is_grad_enabled() and any(isinstance(one, torch.Tensor) and one.requires_grad for one in args):
-            raise TypeMismatchError('backend "tensorexpr" computes no gradients: call the module in `with torch.no_grad():`')
+        if not torch.is_grad_enabled() or not any(isinstance(one, torch.Tensor) and one.requires_grad for one in args):
+            return self._run(*args)
+        if self._trained is None:  # weights that are trained change with each step: they are no constants
+            self._trained = _Compiled(self._graph_module, self._pipeline, self._target, set())
+        try:
+            with torch.no_grad():
+                found = self._trained._for(args)
+        except TensorExprError as error:
+            _LOG.warning("a graph whose gradients are wanted is left to PyTorch: %s", error)
+            return self._graph_module(*args)
+        # Computed once more it would draw other numbers, and write once more.
+        is_twice_the_same = not found.draws and not found.writes
+        return with_gradients(self._trained._run, self._graph_module, args) if is_twice_the_same else self._graph_module(*args)
+
+    def _for(self, args: Sequence[Any]) -> _Built:
+        """What is built for a call."""
         self._notice_changes([args[n] for n in sorted(self._weights)])
         found = None
         while found is None:  # until no weight turns out to be written to
@@ -143,6 +165,12 @@ class _Compiled:
             key = tuple(one.item() if n in self._numbers else _kind(one) for n, one in enumerate(args) if n not in self._weights)
             found = self._built.get(key) or self._found(args, key)
         self._built[key] = found
+        return found
+
+    def _run(self, *args: Any) -> list[Any]:
+        import torch
+
+        found = self._for(args)
         # A new seed of PyTorch's generator for each call: `torch.manual_seed` makes the numbers of all calls behind it the same.
         seed = [_shared(torch.randint(2**63 - 1, ()))] if found.draws else []
         result = list(found.function(*(_shared(args[n]) for n in found.places), *seed))

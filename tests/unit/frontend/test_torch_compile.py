@@ -17,8 +17,8 @@ from tensorexpr.frontend.torch.open_sizes import Guards  # noqa: E402
 from .test_torch import F, numbers  # noqa: E402  # which asks for PyTorch, too
 
 
-def builds_of(function: Any, calls: Sequence[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch, **options: Any) -> list[bool]:
-    """Checks a function against PyTorch, and says of each build whether its sizes were open."""
+def counted_builds(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """A list that says of each build from now on whether its sizes were open."""
     made: list[bool] = []
     build = dynamo._Compiled._build
 
@@ -29,6 +29,12 @@ def builds_of(function: Any, calls: Sequence[tuple[Any, ...]], monkeypatch: pyte
         return found
 
     monkeypatch.setattr(dynamo._Compiled, "_build", counted)
+    return made
+
+
+def builds_of(function: Any, calls: Sequence[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch, **options: Any) -> list[bool]:
+    """Checks a function against PyTorch, and says of each build whether its sizes were open."""
+    made = counted_builds(monkeypatch)
     torch._dynamo.reset()
     compiled = torch.compile(function, backend=relax_dynamo(), **options)
     with torch.no_grad():
@@ -157,3 +163,45 @@ def test_graphs_around_a_break(monkeypatch: pytest.MonkeyPatch) -> None:
     assert builds_of(broken, [(numbers(3, 4).abs(),), (-numbers(3, 4).abs(),)], monkeypatch) == [False] * 3
 
 
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_gradients_are_those_of_pytorch(dynamic: bool) -> None:
+    module = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.GELU(), torch.nn.LayerNorm(8), torch.nn.Linear(8, 2))
+    torch._dynamo.reset()
+    compiled = torch.compile(module, backend=relax_dynamo(), dynamic=dynamic)
+    for rows in (3, 5):
+        x = numbers(rows, 4).requires_grad_()
+        found = torch.autograd.grad(compiled(x).square().sum(), [x, *module.parameters()])
+        torch.testing.assert_close(found, torch.autograd.grad(module(x).square().sum(), [x, *module.parameters()]), rtol=1e-3, atol=1e-4)
+
+
+def test_a_step_of_training_changes_what_is_computed_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    builds = counted_builds(monkeypatch)
+    module = torch.nn.Linear(4, 2)
+    torch._dynamo.reset()
+    compiled, x = torch.compile(module, backend=relax_dynamo()), numbers(3, 4)
+    steps = torch.optim.SGD(module.parameters(), 0.1)
+    for _ in range(2):
+        steps.zero_grad()
+        compiled(x).square().sum().backward()
+        steps.step()
+    assert len(builds) == 1  # weights that are trained are no constants
+    torch.testing.assert_close(compiled(x), module(x), rtol=1e-4, atol=1e-5)
+
+
+def test_training_that_draws_or_counts_is_pytorchs() -> None:
+    module = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.BatchNorm1d(4), torch.nn.Dropout(0.5)).train()
+    torch._dynamo.reset()
+    compiled, x = torch.compile(module, backend=relax_dynamo()), numbers(6, 4)
+    result = compiled(x)
+    result.sum().backward()
+    assert module[0].weight.grad is not None and module[1].num_batches_tracked == 1
+
+
+def test_places_have_no_gradients() -> None:
+    torch._dynamo.reset()
+    compiled, x = torch.compile(lambda x: (x.sort(1)), backend=relax_dynamo()), numbers(3, 4).requires_grad_()
+    values, places = compiled(x)
+    values[:, 0].sum().backward()
+    assert not places.requires_grad and torch.equal(x.grad.argmax(1), x.detach().argmin(1))
