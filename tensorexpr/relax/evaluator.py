@@ -17,7 +17,7 @@ from ..tir.dtype import from_numpy, to_numpy
 from ..tir.expr import FloatImm, IntImm, PrimExpr
 from ..tir.expr import Var as Symbol
 from ..tir.function import GlobalVar, IRModule, PrimFunc
-from ..tir.rewriting import substitute, variables
+from ..tir.rewriting import substitute
 from .expr import (
     Call,
     Constant,
@@ -125,22 +125,8 @@ def _match_extents(found: Sequence[int], stated: Sequence[PrimExpr], info: Struc
         if isinstance(extent, Symbol):
             symbols.setdefault(extent, int(number))
     for number, extent in zip(found, stated, strict=True):
-        _solve(extent, int(number), symbols)
         if number_of(extent, symbols) != number:
             raise ArgumentError(f"{what} has shape {tuple(found)}, where {info} is expected: {_wish(extent, symbols)}, not {number}")
-
-
-def _solve(extent: PrimExpr, number: int, symbols: dict[Symbol, int]) -> None:
-    """Give the one symbol of an extent that has no value the one that fits: n is 3 where n * 4 + 1 is 13."""
-    from ..arith.deduce import detect_linear_equation
-
-    unknown = [symbol for symbol in variables(extent) if symbol not in symbols]
-    if len(unknown) != 1:
-        return
-    known = substitute(extent, {var: IntImm(var.dtype, value) for var, value in symbols.items()})
-    factor, rest = (as_int(one) for one in detect_linear_equation(known, unknown) or (None, None))
-    if factor and rest is not None:
-        symbols[unknown[0]] = (number - rest) // factor  # where that leaves a remainder the extent is found to differ
 
 
 class Evaluator:

@@ -362,8 +362,8 @@ _ON_PAIRS: dict[str, Converter] = {
     "linalg_vector_norm": lambda c, x, *rest: CONVERTERS["linalg_vector_norm"](c, _sizes(c, x), *rest),
     **{name: lambda c, *rest: _made(c, 1.0, 0.0) for name in ("ones", "ones_like", "new_ones")},
     **{name: lambda c, *rest: _made(c, 0.0, 0.0) for name in ("zeros", "zeros_like", "new_zeros", "empty", "empty_like", "new_empty")},
-    **{name: lambda c, size, value, *rest: _made(c, *_pair(value)) for name in ("full", "full_like")},
-    **{name: lambda c, value, *rest: _made(c, *_pair(value)) for name in ("scalar_tensor", "fill")},
+    **{name: lambda c, size, value, *rest: _made(c, *_pair(value)) for name in ("full", "full_like", "fill")},
+    "scalar_tensor": lambda c, value, *rest: _made(c, *_pair(value)),
 }
 
 

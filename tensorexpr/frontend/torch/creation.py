@@ -22,7 +22,7 @@ def _full(c: Context, *args: Any) -> Any:
     return _filled(c, size, value)
 
 
-@aten("full_like")
+@aten("full_like", "fill", "fill.Scalar", "fill.Tensor")
 def _full_like(c: Context, input: Any, value: Any, *rest: Any) -> Any:
     return _filled(c, c.shape_of(input), value)
 

@@ -85,9 +85,7 @@ def _exported(graph_module: Any, args: Sequence[Any], weights: set[int], open_in
             return whole(*(all_args[n] for n in range(len(args))))
 
     # Numbers are fixed as weights are; their values are part of the key that a build is found by.
-    given = [
-        n for n, one in enumerate(args) if n in integers or (isinstance(one, torch.Tensor) and n not in weights and n not in numbers)
-    ]
+    given = [n for n, one in enumerate(args) if n in integers or (isinstance(one, torch.Tensor) and n not in weights and n not in numbers)]
     fixed: dict[int, Any] = {n: one for n, one in enumerate(args) if n not in given and n not in extents}
     held = [n for n, one in fixed.items() if isinstance(one, torch.Tensor) and n in weights]
     shapes: Any = None

@@ -34,7 +34,9 @@ def _function() -> Any:
                 if isinstance(one, torch.Tensor) and one.requires_grad and slope is not None
             ]  # fmt: skip
             wanted = [n for n, one in enumerate(tensors) if one is not None and one.requires_grad]
-            found = torch.autograd.grad([one for one, _ in pairs], [tensors[n] for n in wanted], [one for _, one in pairs], allow_unused=True)
+            found = torch.autograd.grad(
+                [one for one, _ in pairs], [tensors[n] for n in wanted], [one for _, one in pairs], allow_unused=True
+            )
             by_place = dict(zip(wanted, found, strict=True))
             return None, None, *(by_place.get(n) for n in range(len(args)))
 

@@ -14,12 +14,15 @@ from typing import Any
 import numpy as np
 
 from ... import relax
+from ...arith.deduce import detect_linear_equation
 from ...arith.sympy_bridge import Translation
 from ...errors import DeclarationError, TypeMismatchError
 from ...runtime.ndarray import NDArray, array
+from ...tir.arithmetic import floordiv
 from ...tir.expr import IntImm, PrimExpr
 from ...tir.expr import Var as Symbol
 from ...tir.function import IRModule
+from ...tir.rewriting import variables
 from . import (
     complexes,
     control,
@@ -119,7 +122,9 @@ def from_exported_program(
     """
     own = {str(name).removeprefix("aten."): work for name, work in (custom_convert_map or {}).items()}
     if any(_is_training(node) for node in _calls(exported_program)):
-        raise DeclarationError("a norm of batches takes statistics of each batch in training; export it in evaluation mode, with module.eval()")
+        raise DeclarationError(
+            "a norm of batches takes statistics of each batch in training; export it in evaluation mode, with module.eval()"
+        )
     program = _simplified(exported_program, own)
     made = _Importer(program, own, keep_params_as_input).function(unwrap_unit_return_tuple, no_bind_return_tuple)
     return made
@@ -215,6 +220,8 @@ class _Importer:
         self._params: list[relax.Var] = []
         self._kept: list[tuple[relax.Var, NDArray]] = []
         self._pairs: list[Any] = []  # complex inputs
+        self._multiples: list[tuple[Any, list[Any], list[Any]]] = []  # inputs, and what PyTorch and we say of their extents
+        self._alone: set[Symbol] = set()  # symbols that are extents of inputs
         self._states: list[tuple[relax.Var, NDArray]] = []
         mutations = ("BUFFER_MUTATION", "USER_INPUT_MUTATION", "PARAMETER_MUTATION")
         self._written = [spec.target for spec in program.graph_signature.output_specs if spec.kind.name in mutations]
@@ -240,6 +247,8 @@ class _Importer:
         has_functions = any(isinstance(node.target, _torch()._ops.HigherOrderOperator) for node in _calls(self._program))
         with self._builder.function("main", [*self._params, *(var for var, _ in self._kept)], attrs):
             with nullcontext() if has_functions else self._builder.dataflow():
+                for node, stated, shape in self._multiples:
+                    self._values[node] = self._matched(self._values[node], stated, shape)
                 for node in self._pairs:
                     self._values[node] = complexes.parted(self._context, self._values[node])
                 self._nodes(self._program.graph_module)
@@ -275,6 +284,8 @@ class _Importer:
         torch = _torch()
         kinds = torch.export.graph_signature.InputKind
         places = [node for node in self._program.graph.nodes if node.op == "placeholder"]
+        extents = [one for node in places for one in getattr(node.meta.get("val"), "shape", ())]
+        self._alone = {one for one in map(self.size, extents) if isinstance(one, Symbol)}
         for node, spec in zip(places, self._program.graph_signature.input_specs, strict=True):
             if spec.kind == kinds.USER_INPUT:
                 self._values[node] = self._input(node)
@@ -305,14 +316,37 @@ class _Importer:
                 self._params.append(relax.Var(node.name, relax.PrimStructInfo(size)))
             return size
         if not hasattr(value, "shape"):
-            raise TypeMismatchError(f"input {node.name} is {type(value).__name__}; inputs are tensors, integers, or numbers that the export fixes")
-        shape = [self.size(one) for one in value.shape]
+            raise TypeMismatchError(
+                f"input {node.name} is {type(value).__name__}; inputs are tensors, integers, or numbers that the export fixes"
+            )
+        stated: list[Any] = [self.size(one) for one in value.shape]
+        # Of a multiple such as n * 4 the extent says what n is, unless n is an extent itself.
+        hidden = {n for n, one in enumerate(stated) if not isinstance(one, (int, Symbol)) and not variables(one) <= self._alone}
+        shape = [Symbol(f"{node.name}_{n}", "int64") if n in hidden else one for n, one in enumerate(stated)]
+        if hidden:
+            self._multiples.append((node, stated, shape))
         if complexes.is_complex(value):
             self._pairs.append(node)
             shape.append(2)
         var = relax.Var(node.name, relax.TensorStructInfo(shape, dtype_name(value.dtype.to_real())))
         self._params.append(var)
         return var
+
+    def _matched(self, value: Any, stated: Sequence[Any], shape: Sequence[Any]) -> Any:
+        """An input whose extents are multiples of symbols, which get their values: n is m // 4 where m is n * 4."""
+        for extent, found in zip(stated, shape, strict=False):
+            unknown = [] if extent is found else [one for one in variables(extent) if one not in self._alone]
+            if len(unknown) > 1 or (unknown and not detect_linear_equation(extent, unknown)):
+                raise DeclarationError(
+                    f"the extent {extent} of an input doesn't say what {unknown[0]} is; export with a size that is a symbol"
+                )
+            if unknown:
+                factor, rest = detect_linear_equation(extent, unknown)
+                known = relax.ShapeExpr((floordiv(found - rest, factor),))
+                self._builder.match_cast(self._builder.emit(known), relax.ShapeStructInfo(unknown))
+                self._alone.update(unknown)
+        whole = [*stated, *shape[len(stated) :]]  # a complex input has an axis more
+        return self._builder.match_cast(value, relax.TensorStructInfo(whole, value.struct_info.dtype))
 
     def size(self, value: Any) -> Any:
         """A size of PyTorch as an integer or an expression of symbols."""
@@ -407,7 +441,9 @@ class _Importer:
         if node.target is _torch().sym_float:
             return c.cast(args[0], "float64")
         if name is None:
-            raise DeclarationError(f"node {node.name}: {node.target} of a float that only a run knows has no counterpart; compute with tensors")
+            raise DeclarationError(
+                f"node {node.name}: {node.target} of a float that only a run knows has no counterpart; compute with tensors"
+            )
         return c.op(name, *(c.cast(one, "float64") for one in args))
 
     def _result(self, unwraps: bool) -> Any:

@@ -263,7 +263,9 @@ def _segment_reduce(
 ) -> Any:  # fmt: skip
     """Sums, means, products or extrema of rows that follow each other; a segment has a number of rows, or ends at an offset."""
     if axis or indices is not None or c.rank(lengths if lengths is not None else offsets) != 1:
-        raise DeclarationError("segments are of rows, along the first axis, by one vector of lengths or offsets; use scatter_reduce for others")
+        raise DeclarationError(
+            "segments are of rows, along the first axis, by one vector of lengths or offsets; use scatter_reduce for others"
+        )
     dtype, (segments, *rest) = c.dtype_of(data), c.sizes
     if lengths is None:
         whole = c.shape_of(offsets)[0]

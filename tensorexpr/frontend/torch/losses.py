@@ -18,9 +18,7 @@ def _reduced(c: Context, loss: Any, weights: Any, reduction: int) -> Any:
     return c.op("divide", total, c.op("sum", weights)) if reduction == _MEAN else total
 
 
-def _likelihoods(
-    c: Context, logs: Any, target: Any, weight: Any, reduction: int, ignored: int, smoothing: float = 0.0
-) -> Any:
+def _likelihoods(c: Context, logs: Any, target: Any, weight: Any, reduction: int, ignored: int, smoothing: float = 0.0) -> Any:
     """-log(p) of each element's class by its weight; those of an ignored class have none."""
     axis = 1 if c.rank(logs) > 1 else 0
     dtype, zero = c.dtype_of(logs), relax.const(0, c.dtype_of(target))
@@ -61,7 +59,9 @@ def _cross_entropy(
     # Shares of each class.
     dtype, classes = c.dtype_of(logs), c.shape_of(logs)[axis]
     if label_smoothing:
-        target = c.op("add", c.op("multiply", target, relax.const(1 - label_smoothing, dtype)), relax.const(label_smoothing / classes, dtype))
+        target = c.op(
+            "add", c.op("multiply", target, relax.const(1 - label_smoothing, dtype)), relax.const(label_smoothing / classes, dtype)
+        )
     if weight is not None:
         logs = c.op("multiply", logs, _along(c, weight, axis, c.rank(logs)))
     loss = c.op("negative", c.op("sum", c.op("multiply", logs, target), axis=[axis]))

@@ -69,6 +69,8 @@ class Frame:
 
     def check(self, info: StructInfo, what: str) -> Callable[[Slots, Any], None]:
         """What looks whether a value is what it is stated to be, and gives symbols their values."""
+        if isinstance(info, TensorStructInfo) and info.extents is not None and info.dtype:
+            return self._tensor_check(info, info.extents, what)
         own = [(symbol, self.slot(symbol)) for symbol in symbols_of(info)]
 
         def match(slots: Slots, value: Any) -> None:
@@ -78,14 +80,7 @@ class Frame:
             for symbol, slot in own:
                 slots[slot] = known.get(symbol)
 
-        if not isinstance(info, TensorStructInfo) or info.extents is None or not info.dtype:
-            return match
-        quick, alone = self._tensor_check(info, info.extents, what), {one for one in info.extents if isinstance(one, Symbol)}
-        others = [slot for symbol, slot in own if symbol not in alone]
-        if not others:
-            return quick
-        # The slow check finds what n is where n * 4 is known.
-        return lambda slots, value: (match if any(slots[slot] is None for slot in others) else quick)(slots, value)
+        return match
 
     def _tensor_check(self, info: StructInfo, extents: Sequence[PrimExpr], what: str) -> Callable[[Slots, Any], None]:
         """The same for a tensor of known dtype and rank, in as few steps as can be."""
@@ -103,6 +98,7 @@ class Frame:
         symbols = [(n, one, self.slot(one)) for n, one in enumerate(extents) if isinstance(one, Symbol)]
         computed = [(n, one) for n, one in enumerate(extents) if as_int(one) is None and not isinstance(one, Symbol)]
         numbers = [(n, self.number(one)) for n, one in computed]
+        every = [(symbol, self.slot(symbol)) for symbol in symbols_of(info)]  # for messages
 
         def check(slots: Slots, value: Any) -> None:
             found = getattr(value, "shape", ())
@@ -115,7 +111,7 @@ class Frame:
                     fits = fits and slots[slot] == found[n]
             # Computed extents last: they need the symbols' numbers.
             if not fits or not all([number(slots) == found[n] for n, number in numbers]):
-                matched(value, info, {symbol: slots[slot] for _, symbol, slot in symbols if slots[slot] is not None}, what)
+                matched(value, info, {symbol: slots[slot] for symbol, slot in every if slots[slot] is not None}, what)
 
         return check
 

@@ -163,8 +163,6 @@ def test_graphs_around_a_break(monkeypatch: pytest.MonkeyPatch) -> None:
     assert builds_of(broken, [(numbers(3, 4).abs(),), (-numbers(3, 4).abs(),)], monkeypatch) == [False] * 3
 
 
-
-
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_gradients_are_those_of_pytorch(dynamic: bool) -> None:
     module = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.GELU(), torch.nn.LayerNorm(8), torch.nn.Linear(8, 2))
@@ -201,7 +199,7 @@ def test_training_that_draws_or_counts_is_pytorchs() -> None:
 
 def test_places_have_no_gradients() -> None:
     torch._dynamo.reset()
-    compiled, x = torch.compile(lambda x: (x.sort(1)), backend=relax_dynamo()), numbers(3, 4).requires_grad_()
+    compiled, x = torch.compile(lambda x: x.sort(1), backend=relax_dynamo()), numbers(3, 4).requires_grad_()
     values, places = compiled(x)
     values[:, 0].sum().backward()
     assert not places.requires_grad and torch.equal(x.grad.argmax(1), x.detach().argmin(1))
