@@ -1,9 +1,10 @@
 """PyTorch's programs as graphs.
 
 table         what becomes of an operator, by name
+simplified    programs of operators that have converters
 importer      exported programs
 fx            traced modules
-dynamo        a backend of torch.compile
+dynamo        a backend of torch.compile; open_sizes, gradients: what its graphs leave open, and their derivatives
 elementwise, manipulation, nn, creation, ...   the converters
 complexes     complex tensors as pairs
 random        random numbers by a seed

@@ -6,7 +6,7 @@ ExportedProgram -> functional operators (PyTorch's own pass) -> those without a 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from operator import attrgetter
 from typing import Any
@@ -41,25 +41,14 @@ from . import (
     special,
 )
 from .complexes import Complex
-from .table import CONVERTERS, Context, Converter, bound, dtype_name
+from .simplified import READS, calls_of, converter_of, is_fixed, is_training, simplified, torch_module
+from .table import Context, Converter, bound, dtype_name
 
 # They fill the table.
 _FAMILIES = (
     complexes, control, creation, elementwise, fast_paths, images, linear_algebra, losses, manipulation, nn, order, quantized, random,
     recurrent, special,
 )  # fmt: skip
-# Reads one element as a number.
-_READS = ("aten.item.default", "aten._local_scalar_dense.default")
-# Arithmetic on sizes, which stays outside of tensors.
-_ON_SIZES: Mapping[Any, Callable[..., Any]] = {
-    operator.add: lambda a, b: a + b,
-    operator.sub: lambda a, b: a - b,
-    operator.mul: lambda a, b: a * b,
-    operator.floordiv: lambda a, b: a // b,
-    operator.mod: lambda a, b: a % b,
-    operator.neg: lambda a: -a,
-}
-
 _ON_FLOATS: Mapping[Any, str] = {
     operator.add: "add", operator.sub: "subtract", operator.mul: "multiply", operator.truediv: "divide", operator.pow: "power",
     operator.neg: "negative",
@@ -73,7 +62,7 @@ def ndarray_of(tensor: Any) -> NDArray:
         import ml_dtypes
 
         # NumPy has no bfloat16, so PyTorch exports none: the bits go across as integers.
-        return array(value.view(_torch().int16).numpy().view(ml_dtypes.bfloat16))
+        return array(value.view(torch_module().int16).numpy().view(ml_dtypes.bfloat16))
     return array(value.numpy())
 
 
@@ -83,14 +72,6 @@ def _constant(tensor: Any) -> Any:
         whole = tensor.resolve_conj()
         return Complex(*(relax.const(ndarray_of(part)) for part in (whole.real, whole.imag)))
     return relax.const(ndarray_of(tensor))
-
-
-def _torch() -> Any:
-    try:
-        import torch
-    except ImportError as error:
-        raise DeclarationError("programs of PyTorch are read by PyTorch: `pip install torch`") from error
-    return torch
 
 
 def from_exported_program(
@@ -121,91 +102,13 @@ def from_exported_program(
         TypeMismatchError: for inputs that are no tensors, or dtypes that there aren't here.
     """
     own = {str(name).removeprefix("aten."): work for name, work in (custom_convert_map or {}).items()}
-    if any(_is_training(node) for node in _calls(exported_program)):
+    if any(is_training(node) for node in calls_of(exported_program)):
         raise DeclarationError(
             "a norm of batches takes statistics of each batch in training; export it in evaluation mode, with module.eval()"
         )
-    program = _simplified(exported_program, own)
+    program = simplified(exported_program, own)
     made = _Importer(program, own, keep_params_as_input).function(unwrap_unit_return_tuple, no_bind_return_tuple)
     return made
-
-
-def converter_of(target: Any, own: Mapping[str, Converter]) -> Converter | None:
-    """The converter of an operator of PyTorch, or None."""
-    name = str(target).removeprefix("aten.")
-    plain_name = name.rpartition(".")[0]  # "add" of "add.Tensor", "prims.expm1" of "prims.expm1.default"
-    return own.get(name) or own.get(plain_name) or CONVERTERS.get(name) or CONVERTERS.get(plain_name)
-
-
-def _calls(program: Any) -> list[Any]:
-    """All calls, those in functions that operators take among them."""
-    graphs = [part.graph for part in program.graph_module.modules() if hasattr(part, "graph")]
-    return [node for graph in graphs for node in graph.nodes if node.op == "call_function"]
-
-
-def _is_training(node: Any) -> bool:
-    """Whether a norm of batches changes its statistics; without any it is a norm of each batch."""
-    name = str(node.target)
-    if name == "aten.batch_norm.default":
-        return node.args[3] is not None and bool(node.args[5])
-    return "batch_norm_legit_functional" in name or name == "aten._native_batch_norm_legit.default"
-
-
-def _is_on_sizes(node: Any) -> bool:
-    return node.target in _ON_SIZES or node.target is operator.getitem or "sym_size" in str(node.target)
-
-
-def _is_fixed(node: Any) -> bool:
-    """Whether an operator makes a tensor of numbers alone, as windows are made: PyTorch says what is in it."""
-    given = [*node.args, *node.kwargs.values()]
-    seeded = any(str(tag).endswith("nondeterministic_seeded") for tag in getattr(node.target, "tags", ()))
-    found = node.meta.get("val")
-    return isinstance(found, _torch().Tensor) and not node.all_input_nodes and bool(given) and not seeded
-
-
-def _unknown(program: Any, own: Mapping[str, Converter]) -> list[Any]:
-    """The operators without a converter."""
-    torch = _torch()
-    # They give no value, and the export has made sure of what they check.
-    checks = {f"aten.{name}" for name in ("_assert_tensor_metadata.default", "sym_constrain_range_for_size.default",
-                                          "_assert_scalar.default", "_assert_async.msg", "_assert_async.default")}  # fmt: skip
-    known = [node for node in _calls(program) if _is_on_sizes(node) or str(node.target) in _READS or _is_fixed(node)]
-    found = {node.target: None for node in _calls(program) if node not in known and converter_of(node.target, own) is None}
-    on_tensors = (torch._ops.OpOverload, torch._ops.HigherOrderOperator)  # the latter take functions, as torch.cond does
-    sizes = {one for one in found if not isinstance(one, on_tensors)}  # such as comparisons of sizes, which only checks use
-    return [one for one in found if one not in sizes and str(one) not in checks]
-
-
-def _simplified(program: Any, own: Mapping[str, Converter]) -> Any:
-    """A program of functional operators, with PyTorch's own decompositions of those that have no converter.
-
-    Raises:
-        DeclarationError: naming all that are left.
-    """
-    torch = _torch()
-    # An empty table makes operators functional and takes none of them apart.
-    program = program.run_decompositions({})
-    seen: set[Any] = set()
-    while unknown := set(_unknown(program, own)) - seen:
-        # A decomposition may leave an operator as it is; what was tried isn't tried again, so the loop ends.
-        seen |= unknown
-        table = torch._decomp.core_aten_decompositions()
-        simpler = {one: table[one] for one in unknown if one in table}
-        # The core set leaves some operators whole that the full table takes apart.
-        simpler.update({one: torch._decomp.decomposition_table[one] for one in unknown if one in torch._decomp.decomposition_table})
-        if not simpler:
-            break
-        try:
-            program = program.run_decompositions(simpler)
-        except RuntimeError:  # some are of PyTorch's own primitives, which its exports don't take
-            break
-    if left := _unknown(program, own):
-        names = ", ".join(sorted(map(str, left)))
-        raise DeclarationError(
-            f"operators of PyTorch without a converter: {names}; give them by custom_convert_map={{'name': converter}}, "
-            "or write the network with others"
-        )
-    return program
 
 
 class _Importer:
@@ -230,7 +133,7 @@ class _Importer:
         """The module with the function."""
         self._inputs()
         self._params += [var for var, _ in self._states]
-        if any(random.draws(node) for node in _calls(self._program)):
+        if any(random.draws(node) for node in calls_of(self._program)):
             self._context.seed = relax.Var("seed", relax.TensorStructInfo((), "int64"))
             self._params.append(self._context.seed)
         attrs: dict[str, Any] = {}
@@ -244,7 +147,7 @@ class _Importer:
             nodes = [of_target.get(target) or places[target] for target in self._written]
             attrs["writes"] = [self._params.index(self._values[node]) for node in nodes]
         # A dataflow block holds no branches.
-        has_functions = any(isinstance(node.target, _torch()._ops.HigherOrderOperator) for node in _calls(self._program))
+        has_functions = any(isinstance(node.target, torch_module()._ops.HigherOrderOperator) for node in calls_of(self._program))
         with self._builder.function("main", [*self._params, *(var for var, _ in self._kept)], attrs):
             with nullcontext() if has_functions else self._builder.dataflow():
                 for node, stated, shape in self._multiples:
@@ -266,7 +169,7 @@ class _Importer:
         for node in graph_module.graph.nodes:
             if node.op == "get_attr":
                 held = attrgetter(node.target)(graph_module)
-                self._values[node] = _constant(held) if isinstance(held, _torch().Tensor) else held
+                self._values[node] = _constant(held) if isinstance(held, torch_module().Tensor) else held
             elif node.op == "call_function":
                 self._node(node)
 
@@ -281,7 +184,7 @@ class _Importer:
 
     def _inputs(self) -> None:
         """Parameters for inputs, constants for weights."""
-        torch = _torch()
+        torch = torch_module()
         kinds = torch.export.graph_signature.InputKind
         places = [node for node in self._program.graph.nodes if node.op == "placeholder"]
         extents = [one for node in places for one in getattr(node.meta.get("val"), "shape", ())]
@@ -310,7 +213,7 @@ class _Importer:
         value = node.meta.get("val")
         if value is None or isinstance(value, (bool, int, float, str)):
             return value
-        if isinstance(value, _torch().SymInt):  # a number that the export leaves open
+        if isinstance(value, torch_module().SymInt):  # a number that the export leaves open
             size = self.size(value)
             if isinstance(size, Symbol):
                 self._params.append(relax.Var(node.name, relax.PrimStructInfo(size)))
@@ -369,7 +272,7 @@ class _Importer:
 
     def _value(self, arg: Any) -> Any:
         """An argument: what was made of a node, a dtype's name, or itself."""
-        torch = _torch()
+        torch = torch_module()
         if isinstance(arg, torch.fx.Node):
             return self._values[arg]
         if isinstance(arg, (list, tuple)):
@@ -388,25 +291,25 @@ class _Importer:
         found = node.meta.get("val")
         is_size = hasattr(found, "node") and not hasattr(found, "shape")
         # Sizes are taken from what the export knows of them, whatever operators they came by.
-        if isinstance(found, _torch().SymBool):
+        if isinstance(found, torch_module().SymBool):
             # Most are checks, which the export has made; a branch takes the others.
-            if any(isinstance(user.target, _torch()._ops.HigherOrderOperator) for user in node.users):
+            if any(isinstance(user.target, torch_module()._ops.HigherOrderOperator) for user in node.users):
                 self._values[node] = control.of_relation(self._context, found.node.expr, self._of_sympy)
             return
-        if isinstance(found, _torch().SymInt) and str(node.target) in _READS:
+        if isinstance(found, torch_module().SymInt) and str(node.target) in READS:
             # Its value is one of the symbol that the export has for it.
             value = self._context.reshape(self._context.cast(self._value(node.args[0]), "int64"), [1])
             shape = self._builder.emit(relax.op.tensor_to_shape(value))
             self._builder.match_cast(shape, relax.ShapeStructInfo([self.size(found)]))
-        if is_size and not isinstance(found, _torch().SymFloat) or isinstance(found, int):
+        if is_size or isinstance(found, int):
             self._values[node] = self.size(found)
             return
-        if isinstance(found, _torch().SymFloat):
+        if isinstance(found, torch_module().SymFloat):
             self._values[node] = self._number(node)
             return
         work = converter_of(node.target, self._own)
-        if work is None and _is_fixed(node):
-            with _torch()._subclasses.fake_tensor.unset_fake_temporarily():
+        if work is None and is_fixed(node):
+            with torch_module()._subclasses.fake_tensor.unset_fake_temporarily():
                 self._values[node] = _constant(node.target(*node.args, **node.kwargs))
             return
         if work is None:  # a check of sizes, which the export has made already
@@ -417,7 +320,7 @@ class _Importer:
         try:
             args, named = [self._value(one) for one in node.args], {key: self._value(one) for key, one in node.kwargs.items()}
             # Operators that take functions have no schema.
-            given = args if isinstance(node.target, _torch()._ops.HigherOrderOperator) else bound(node.target, args, named)
+            given = args if isinstance(node.target, torch_module()._ops.HigherOrderOperator) else bound(node.target, args, named)
             pairs = complexes.is_complex(found) or complexes.has_complex(given)
             made = complexes.convert(self._context, node.target, work, given) if pairs else work(self._context, *given)
             self._values[node] = self._of_known_shape(made, found)
@@ -435,10 +338,10 @@ class _Importer:
     def _number(self, node: Any) -> Any:
         """A float that only a run knows, as a tensor of rank 0."""
         c, args = self._context, [self._value(one) for one in node.args]
-        if str(node.target) in _READS:
+        if str(node.target) in READS:
             return c.cast(c.reshape(args[0], []), "float64")
         name = _ON_FLOATS.get(node.target)
-        if node.target is _torch().sym_float:
+        if node.target is torch_module().sym_float:
             return c.cast(args[0], "float64")
         if name is None:
             raise DeclarationError(
@@ -448,7 +351,7 @@ class _Importer:
 
     def _result(self, unwraps: bool) -> Any:
         """What the function returns."""
-        torch = _torch()
+        torch = torch_module()
         kinds = torch.export.graph_signature.OutputKind
         (output,) = [node for node in self._program.graph.nodes if node.op == "output"]
         results: list[Any] = []
@@ -470,5 +373,5 @@ class _Importer:
 
 def example(shape: Any, dtype: str) -> Any:
     """A tensor of PyTorch of zeros."""
-    torch = _torch()
+    torch = torch_module()
     return torch.zeros([int(one) for one in shape], dtype=getattr(torch, np.dtype(dtype).name if dtype != "bfloat16" else dtype))

@@ -18,7 +18,7 @@ from ... import relax
 from ...errors import DeclarationError
 from ...te.tensor import Tensor
 from ...tir import arithmetic
-from ...tir.arithmetic import cast, const
+from ...tir.arithmetic import cast
 from ...topi import random
 from ...topi.transform import injective
 from .table import Context, aten

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tensorexpr import relax
-from tensorexpr.errors import DeclarationError, TypeMismatchError
+from tensorexpr.errors import DeclarationError
 from tensorexpr.frontend.torch import dynamo_capture_subgraphs, from_exported_program, from_fx, relax_dynamo
 from tensorexpr.relax.evaluator import Evaluator
 

@@ -1,4 +1,4 @@
-"""Programs of PyTorch as people write them: masks, numbers that are read, states, open sizes, losses. The graph means what PyTorch computes."""
+"""Programs of PyTorch as people write them: masks, numbers that are read, states, open sizes, losses; graphs mean what PyTorch computes."""
 
 from __future__ import annotations
 
