@@ -219,3 +219,8 @@ def test_random_numbers_in_loops() -> None:
 def test_norms_of_batches_in_training_are_refused() -> None:
     with pytest.raises(DeclarationError, match=r"norm of batches takes statistics.*module\.eval"):
         from_exported_program(torch.export.export(torch.nn.BatchNorm1d(4).train(), (X,)))
+
+
+def test_what_pytorch_takes_apart_wrongly_is_refused() -> None:
+    with pytest.raises(DeclarationError, match="multilabel_margin_loss"):
+        from_exported_program(exported(Wrapped(lambda x, y: F.multilabel_margin_loss(x, y)), X, torch.tensor([[3, 0, -1, 1]] * 3)))
