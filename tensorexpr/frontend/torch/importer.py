@@ -216,7 +216,7 @@ class _Importer:
         if isinstance(value, torch_module().SymInt):  # a number that the export leaves open
             size = self.size(value)
             if isinstance(size, Symbol):
-                self._params.append(relax.Var(node.name, relax.PrimStructInfo(size)))
+                self._params.append(relax.Var(node.name, relax.PrimStructInfo("int64", size)))
             return size
         if not hasattr(value, "shape"):
             raise TypeMismatchError(
@@ -296,6 +296,9 @@ class _Importer:
             if any(isinstance(user.target, torch_module()._ops.HigherOrderOperator) for user in node.users):
                 self._values[node] = control.of_relation(self._context, found.node.expr, self._of_sympy)
             return
+        if isinstance(found, torch_module().SymFloat):
+            self._values[node] = self._number(node)
+            return
         if isinstance(found, torch_module().SymInt) and str(node.target) in READS:
             # Its value is one of the symbol that the export has for it.
             value = self._context.reshape(self._context.cast(self._value(node.args[0]), "int64"), [1])
@@ -303,9 +306,6 @@ class _Importer:
             self._builder.match_cast(shape, relax.ShapeStructInfo([self.size(found)]))
         if is_size or isinstance(found, int):
             self._values[node] = self.size(found)
-            return
-        if isinstance(found, torch_module().SymFloat):
-            self._values[node] = self._number(node)
             return
         work = converter_of(node.target, self._own)
         if work is None and is_fixed(node):
