@@ -154,6 +154,7 @@ def _stack(c: Context, tensors: Sequence[Any], dim: int = 0) -> Any:
 
 
 def sliced(c: Context, input: Any, axis: int, begin: Any, end: Any, step: int = 1) -> Any:
+    """A part of a tensor along an axis, whose extent is known in symbols where its ends are."""
     found = c.op("strided_slice", input, [axis], [begin], [end], [step])
     if found.struct_info.extents is not None:
         return found
@@ -190,6 +191,7 @@ def _narrow(c: Context, input: Any, dim: int, start: Any, length: Any) -> Any:
 
 @aten("select", "select.int", "select_copy")
 def selected(c: Context, input: Any, dim: int, index: Any) -> Any:
+    """The part of a tensor at a place of an axis, without that axis."""
     axis = c.axis(input, dim)
     if isinstance(index, PrimExpr):  # which may count from the end
         place = c.cast(index, "int64")
