@@ -1,5 +1,7 @@
 """Patterns of values: rewrites of what they match."""
 
+# mypy: disable-error-code="valid-type, no-untyped-def, untyped-decorator"
+
 from __future__ import annotations
 
 from typing import Any
@@ -237,16 +239,16 @@ class Rewrite:
 
 
 def test_patterns_of_a_context_have_values_of_their_own() -> None:
-    @R.function  # type: ignore[untyped-decorator]
-    def forked(x: R.Tensor((4,))):  # type: ignore[no-untyped-def, valid-type]
+    @R.function
+    def forked(x: R.Tensor((4,))):
         with R.dataflow():
             a = R.nn.relu(x)
             b = R.add(a, a)
             R.output(b)
         return b
 
-    @R.function  # type: ignore[untyped-decorator]
-    def apart(x: R.Tensor((4,))):  # type: ignore[no-untyped-def, valid-type]
+    @R.function
+    def apart(x: R.Tensor((4,))):
         with R.dataflow():
             a = R.nn.relu(x)
             c = R.nn.relu(x)
@@ -290,8 +292,8 @@ def test_what_a_rule_leaves_is_tried_by_the_next_alternative() -> None:
         assert matched[either] is expr
         return expr if any_sum in matched else matched[kept]
 
-    @R.function  # type: ignore[untyped-decorator]
-    def before(x: R.Tensor((4,))):  # type: ignore[no-untyped-def, valid-type]
+    @R.function
+    def before(x: R.Tensor((4,))):
         with R.dataflow():
             a = R.exp(x)
             b = R.zeros((4,), "float32")

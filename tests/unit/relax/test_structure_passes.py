@@ -105,10 +105,10 @@ def test_sequences_inside_of_sequences_are_flattened() -> None:
     assert [type(block) for block in made.body.blocks] == [relax.DataflowBlock, relax.BindingBlock]
     assert [len(block.bindings) for block in made.body.blocks] == [4, 4]
     assert made.body.body.fields[2].fields == () and relax.analysis.well_formed(made)
-    assert structural_equal(transform.Normalize()(IRModule({"main": made}))["main"], made)  # type: ignore[dict-item]
+    assert structural_equal(transform.Normalize()(IRModule({"main": made}))["main"], made)
     values = np.arange(4, dtype="float32")
     for which in (True, False):
-        found = Evaluator(IRModule({"main": made}))("main", values, np.array(which))[0]  # type: ignore[dict-item]
+        found = Evaluator(IRModule({"main": made}))("main", values, np.array(which))[0]
         np.testing.assert_allclose(found, np.exp(-values) + values if which else np.exp(-values), rtol=1e-6)
 
 

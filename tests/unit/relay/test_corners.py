@@ -278,11 +278,11 @@ def test_weights_of_numpys_floats() -> None:
     given = rng.standard_normal((2, 3)).astype("float32"), rng.standard_normal((1, 3, 4, 4)).astype("float32")
     rows, planes = (
         one.numpy()
-        for one in relay.create_executor("graph", mod=tvm.IRModule.from_expr(relay.Function([x, image], body))).evaluate()(*given)
+        for one in relay.create_executor("graph", mod=tvm.IRModule.from_expr(relay.Function((x, image), body))).evaluate()(*given)
     )
     assert rows.dtype == planes.dtype == "float32"
     np.testing.assert_allclose(rows, given[0] @ weights.T, rtol=1e-4, atol=1e-5)
-    free = relay.Function([image, w := relay.var("w")], relay.nn.conv2d(image, w, channels=2, kernel_size=(3, 3)))
+    free = relay.Function((image, w := relay.var("w")), relay.nn.conv2d(image, w, channels=2, kernel_size=(3, 3)))
     bound = relay.build_module.bind_params_by_name(free, {"w": window})
     found = relay.create_executor("graph", mod=tvm.IRModule.from_expr(bound)).evaluate()(given[1]).numpy()
     np.testing.assert_allclose(found, planes, rtol=1e-5, atol=1e-6)

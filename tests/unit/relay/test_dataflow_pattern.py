@@ -274,7 +274,7 @@ def test_what_a_match_alone_uses_may_use_its_inside() -> None:
     assert func.attrs["PartitionedFromPattern"] == "add_multiply_" and len(func.params) == 3
     values = [np.linspace(-2, 2, 6, dtype="float32").reshape(2, 3), np.ones((2, 3), "float32")]
     wanted, found = (
-        relay.create_executor("graph", mod=tvm.IRModule.from_expr(relay.Function([x, y], one))).evaluate()(*values).numpy()
+        relay.create_executor("graph", mod=tvm.IRModule.from_expr(relay.Function((x, y), one))).evaluate()(*values).numpy()
         for one in (body, made)
     )
     np.testing.assert_allclose(found, wanted, rtol=1e-6)

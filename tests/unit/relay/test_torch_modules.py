@@ -102,7 +102,7 @@ def test_a_network_in_a_folder(tmp_path: Path) -> None:
         (lambda one: one.build_pytorch_module(1, 1), "nothing is built"),
     ):  # fmt: skip
         with pytest.raises(tvm.TVMError, match=message):
-            call(contrib.PyTorchTVMModule())
+            call(contrib.PyTorchTVMModule())  # type: ignore[no-untyped-call]
 
 
 def test_a_network_follows_a_log(tmp_path: Path) -> None:
