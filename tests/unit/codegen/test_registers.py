@@ -259,7 +259,7 @@ def test_a_register_tile_multiplies_matrices_without_spills() -> None:
     np.testing.assert_allclose(result, left @ right, rtol=1e-5, atol=1e-5)
     from tensorexpr.target import Target
 
-    avx512 = Target("llvm -mcpu=znver4")
+    avx512 = Target("llvm -mcpu=x86-64-v4")
     from tensorexpr.codegen.emit import emit_module
 
     small, large = (

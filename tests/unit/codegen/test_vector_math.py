@@ -245,7 +245,7 @@ def test_the_widest_registers_are_used() -> None:
 
     from .harness import assembly, elementwise
 
-    target = Target("llvm -mcpu=znver4")
+    target = Target("llvm -mcpu=x86-64-v4")
     text = emit_module({"f": elementwise(intrin.exp, ["float32"], "float32", 16)}, target).text
     assert '"prefer-vector-width"="512"' in text
     machine_code = assembly(text, target)

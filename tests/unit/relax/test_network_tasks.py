@@ -92,7 +92,7 @@ def test_workers_take_the_programs_of_records() -> None:
     service, steps = KernelService(), tiled(task, 4)[0].trace.to_json()
     service.target(Frame({"type": "target", "target": TARGET.resolved().export(), "context": context_to_json(PassContext())}))
     computation = json.dumps(dag_to_json(task.compute_dag.tensors)).encode()
-    header = {"type": "kernel", "symbol": "f", "constants": [1]}
+    header = {"type": "kernel", "symbol": "f", "constants": [1], "regions": []}
     found = [service.kernel(Frame({**header, "recorded": one}, (computation,))).header["kernel"]["origin"] for one in (steps, None)]
     assert found == ["record", "rule"]
 
