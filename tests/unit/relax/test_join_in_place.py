@@ -47,9 +47,9 @@ def module(make: Callable[..., Any], shape: Sequence[int] = (1, 8, 8, 16)) -> An
 
 
 def conv(emit: Any, x: Any, channels: int) -> Any:
-    """A 3x3 convolution, channels last, with a ReLU."""
-    w = weight(3, 3, int(x.struct_info.shape.values[3].value), channels)
-    return emit(op.nn.relu(emit(op.nn.conv2d(x, w, padding=1, data_layout="NHWC", kernel_layout="HWIO"))))
+    """A 1x1 convolution, channels last, with a ReLU."""
+    w = weight(1, 1, int(x.struct_info.shape.values[3].value), channels)
+    return emit(op.nn.relu(emit(op.nn.conv2d(x, w, data_layout="NHWC", kernel_layout="HWIO"))))
 
 
 def pool(emit: Any, x: Any) -> Any:
@@ -163,7 +163,7 @@ def test_as_it_is_printed_it_reads_back() -> None:
 
     func = next(func for var, func in mod.functions_items() if var.name_hint in names(mod) and regions_of(func))
     again = from_source(func.script())
-    a, w, out = (RNG.uniform(-1, 1, shape).astype("float32") for shape in ((1, 8, 8, 16), (3, 3, 16, 24), (1, 8, 8, 64)))
+    a, w, out = (RNG.uniform(-1, 1, shape).astype("float32") for shape in ((1, 8, 8, 16), (1, 1, 16, 24), (1, 8, 8, 64)))
     results = [out.copy(), out.copy()]
     for one, result in zip((func, again), results, strict=True):
         interpret(one, [a, w, result])

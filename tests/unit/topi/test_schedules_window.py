@@ -47,7 +47,7 @@ def grouped(data: tuple[int, ...], weights: tuple[int, ...], groups: int) -> lis
         grouped((1, 18, 3, 17), (18, 9, 3, 3), 2),  # groups that are no whole vectors of either target
         grouped((1, 18, 3, 17), (18, 9, 1, 1), 2),  # one element of the plane: channels of a group share it
         grouped((2, 20, 4, 8), (28, 5, 1, 1), 4),
-        grouped((1, 272, 7, 9), (280, 68, 1, 1), 4),  # few rows, which groups and their tiles share the cores with
+        grouped((1, 40, 7, 9), (40, 10, 1, 1), 4),  # few rows, which groups and their tiles share the cores with
         grouped((1, 12, 9, 30), (12, 6, 1, 1), 2),  # tiles of six and six channels
     ],
 )
