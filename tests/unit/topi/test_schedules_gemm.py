@@ -394,9 +394,7 @@ def test_shares_are_equal(batch: int, rows: int, columns: int) -> None:
 
 
 # Of a named CPU: how LLVM orders loads, and so what it moves to the stack, depends on the CPU that it tunes for.
-@pytest.mark.parametrize(
-    "target", [DOTS, Target("llvm -mcpu=znver3 -vector-width=128 -num-cores=2")], ids=["32_registers", "16_registers"]
-)
+@pytest.mark.parametrize("target", [DOTS, Target("llvm -mcpu=znver3 -vector-width=128 -num-cores=2")], ids=["32_registers", "16_registers"])
 @pytest.mark.parametrize(
     "tensors",
     [matmul(64, 64, 64), matmul(96, 100, 40, b_transposed=True), matmul(200, 1030, 100), batched(32, 64, 32), matmul(40, 47, 33)],
