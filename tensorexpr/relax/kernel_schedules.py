@@ -111,7 +111,8 @@ def _lowered(
     ask_ahead(s, target)
     with target:
         # Where elements lie is no choice of a schedule: the loops of the parts, in terms of the larger tensors.
-        loops: Any = in_regions(schedule_to_func(s, args, name), regions) if regions else s
+        # Whether arguments may overlap is said by the context, as for a schedule.
+        loops: Any = in_regions(schedule_to_func(s, args, name).without_attr("tir.noalias"), regions) if regions else s
         return Kernel(lower(loops, None if regions else args, name)[name], origin, layouts)
 
 

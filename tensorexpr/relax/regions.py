@@ -59,8 +59,6 @@ def stated_regions(func: PrimFunc, regions: Regions) -> PrimFunc:
 
 def in_regions(func: PrimFunc, regions: Regions) -> PrimFunc:
     """The loops of a function with the larger tensors for arguments."""
-    if not regions:
-        return func
     params, buffer_map, wrap = _placed(func, regions)
     return replace(func, params=params, body=wrap(func.body), buffer_map=buffer_map)
 

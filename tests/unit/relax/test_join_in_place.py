@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+import tensorexpr as tvm
 from tensorexpr import relax, te, tir, topi
 from tensorexpr.driver.tvmc.model import TVMCModel
 from tensorexpr.driver.tvmc.verifier import verify
@@ -231,6 +232,15 @@ def test_functions_of_parts_leave_the_rest_alone(axes: list[tuple[int, int, int]
     kernel(x, by_schedule)
     np.testing.assert_allclose(by_blocks, wanted, rtol=1e-6)
     np.testing.assert_allclose(by_schedule, wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize("promised", [True, False])
+def test_the_context_says_whether_arguments_may_overlap(promised: bool) -> None:
+    """As it does for kernels without parts; a function of its own would promise that they don't."""
+    func = function_of_tensors([a := te.placeholder((4,), name="a")], [te.compute((4,), lambda i: a[i] + 1.0, name="b")])
+    with tvm.transform.PassContext(config={"tir.noalias": promised}):
+        made = [kernel_of(one, "f", Target("llvm")).func for one in (func, stated_regions(func, {1: ((8,), (2,))}))]
+    assert [bool(one.attrs["tir.noalias"]) for one in made] == [promised, promised]
 
 
 def test_loops_that_somebody_scheduled_have_no_parts() -> None:
