@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..tir.dtype import DataType, int_limits, parse_dtype, with_lanes
-from ..tir.expr import Broadcast, Cast, FloatImm, Max, Min, PrimExpr
+from ..tir.expr import Broadcast, Call, Cast, FloatImm, Max, Min, PrimExpr
 from .context import FunctionContext
 from .lanes import Lanes
 from .low_precision import from_single, round_to_odd, to_single
@@ -39,6 +39,10 @@ def emit_cast(ctx: FunctionContext, node: PrimExpr) -> str:
     assert isinstance(node, Cast)
     have, want = parse_dtype(node.value.dtype), parse_dtype(node.dtype)
     is_one_instruction = have.is_float and have.bits == 32 and want.is_int and want.bits <= 32
+    if is_one_instruction and isinstance(node.value, Call) and node.value.op == "tir.nearbyint":
+        (inner,) = node.value.args
+        if is_between(inner, want):
+            return _rounded(ctx, have, want, ctx.value(inner))
     if is_one_instruction and is_between(node.value, want):
         return _truncated(ctx, have, want, ctx.value(node.value))
     return convert(ctx, node.value.dtype, node.dtype, ctx.value(node.value))
@@ -69,6 +73,17 @@ def _truncated(ctx: FunctionContext, have: DataType, want: DataType, value: str)
     """A float32 within the limits of an integer as that, by way of int32: vectors have no conversion to fewer bits."""
     single, word = VALUE_TYPE[str(have)], replace(want, code="int", bits=32)
     return convert(ctx, str(word), str(want), ctx.text.value(f"fptosi {single} {value} to {VALUE_TYPE[str(word)]}"))
+
+
+def _rounded(ctx: FunctionContext, have: DataType, want: DataType, value: str) -> str:
+    """The nearest integer of a float32 within the limits of an integer, halves to even numbers: the conversion itself rounds.
+
+    Example:
+        cast(int32, nearbyint(min(max(x, -255.0), 255.0))): cvtps2dq, without roundps before it.
+    """
+    single, word = VALUE_TYPE[str(have)], replace(want, code="int", bits=32)
+    to = VALUE_TYPE[str(word)]
+    return convert(ctx, str(word), str(want), ctx.text.value(f"call {to} @llvm.lrint.{suffix(to)}.{suffix(single)}({single} {value})"))
 
 
 def convert(ctx: FunctionContext, source: str, wanted: str, value: str) -> str:

@@ -71,16 +71,24 @@ def _te_quantize(data: Any, scale: Any, zero_point: Any, axis: int, out_dtype: s
     wide = "float64" if data.dtype == "float64" else _WIDE
 
     def element(*i: Any) -> Any:
-        scaled, zero = cast(data(*i), wide) / cast(scale(*at(i)), wide), cast(zero_point(*zero_at(i)), wide)
-        return cast(scaled + zero, out_dtype) if limits is None else _whole(scaled, zero, limits, wide, out_dtype)
+        scaled, zero = cast(data(*i), wide) / cast(scale(*at(i)), wide), zero_point(*zero_at(i))
+        return cast(scaled + cast(zero, wide), out_dtype) if limits is None else _whole(scaled, zero, limits, wide, out_dtype)
 
     return compute(data.shape, element, "quantized", tag="elemwise")
 
 
 def _whole(value: Any, zero: Any, limits: tuple[int, int], wide: str, dtype: str) -> Any:
-    """A number as an integer: the zero is added to what is rounded, so that halves go to the even number on either side of it."""
+    """A number as an integer: the zero is added to what is rounded, so that halves go to the even number on either side of it.
+
+    Integers of eight bits are made by the conversion that rounds, of numbers cut where any zero leaves them outside: sums and ends
+    are integers then, of which vectors hold more.
+    """
+    if zero.dtype == dtype and dtype in ("int8", "uint8"):
+        span = const(limits[1] - limits[0], wide)
+        near = cast(intrin.nearbyint(minimum(maximum(value, -span), span)), "int32") + cast(zero, "int32")
+        return cast(minimum(maximum(near, const(limits[0], "int32")), const(limits[1], "int32")), dtype)
     low, high = (const(limit, wide) for limit in limits)
-    return cast(minimum(maximum(intrin.nearbyint(value) + zero, low), high), dtype)
+    return cast(minimum(maximum(intrin.nearbyint(value) + cast(zero, wide), low), high), dtype)
 
 
 def _te_requantize(data: Any, scale: Any, zero_point: Any, axis: int, out_dtype: str) -> Any:
@@ -88,7 +96,7 @@ def _te_requantize(data: Any, scale: Any, zero_point: Any, axis: int, out_dtype:
     assert limits is not None
 
     def element(*i: Any) -> Any:
-        return _whole(cast(data(*i), _WIDE) * scale(*at(i)), cast(zero_point(*zero_at(i)), _WIDE), limits, _WIDE, out_dtype)
+        return _whole(cast(data(*i), _WIDE) * scale(*at(i)), zero_point(*zero_at(i)), limits, _WIDE, out_dtype)
 
     return compute(data.shape, element, "requantized", tag="elemwise")
 

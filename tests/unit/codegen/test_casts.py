@@ -114,6 +114,22 @@ def test_floats_between_limits_need_no_others(wanted: str, largest_first: bool, 
     assert apply(lambda x: _cast(inside(x), wanted), wanted, a, lanes=lanes).tolist() == expected
 
 
+@pytest.mark.parametrize("lanes", (1, 7, 16))
+@pytest.mark.parametrize("wanted", ("int8", "uint8", "int16", "int32"))
+@pytest.mark.parametrize("cpu", CPUS)
+def test_the_conversion_itself_rounds(wanted: str, lanes: int, cpu: str) -> None:
+    """Halves go to the even number, and nothing is rounded in a step of its own."""
+    a = np.array([0.5, -0.5, 1.5, 2.5, -2.5, 0.49999997, 99.5, 100.5, -100.9, 1e3, -1e3, 3e9, -3e9, np.inf, -np.inf, np.nan], "float32")
+    low, high = (0, 200) if wanted == "uint8" else (-100, 90)
+
+    def nearest(x: PrimExpr) -> PrimExpr:
+        inside = ops.minimum(ops.maximum(x, ops.const(float(low), x.dtype)), ops.const(float(high), x.dtype))
+        return _cast(intrin.nearbyint(inside), wanted)
+
+    expected = [low if np.isnan(v) else int(np.rint(min(max(float(v), low), high))) for v in a]
+    assert apply(nearest, wanted, a, lanes=lanes, target=Target(cpu)).tolist() == expected
+
+
 @pytest.mark.parametrize("limit", (400.0, np.inf))
 def test_limits_that_the_integer_has_not_are_its_own(limit: float) -> None:
     a = np.array([300.0, -300.0, 5e9], "float32")

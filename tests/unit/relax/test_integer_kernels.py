@@ -289,3 +289,19 @@ def test_halves_go_to_even_numbers_and_ends_saturate() -> None:
     expected = [-1, 1, 1, 3, 3, 127, -128]
     assert Evaluator(mod)("main", x).tolist() == expected
     assert relax.VirtualMachine(relax.build(mod, "llvm"), tvm.cpu())["main"](x).numpy().tolist() == expected
+
+
+@pytest.mark.parametrize(("dtype", "zeros"), [("int8", (-128, 0, 5, 127)), ("uint8", (0, 7, 255)), ("int16", (-32768, 9, 32767))])
+def test_ends_and_halves_whatever_stands_for_zero(dtype: str, zeros: Sequence[int]) -> None:
+    """Numbers far outside, and those next to both ends, of sums and of floats."""
+    sums = np.array([*range(-9, 10), *(sign * (span + n) for sign in (-1, 1) for span in (510, 131070) for n in range(-3, 4))], "int32")
+    sums = np.concatenate([sums, np.array([2**31 - 1, -(2**31)], "int32")])
+    floats = np.concatenate([sums * np.float32(0.5), np.array([np.inf, -np.inf, 1e30, -1e30], "float32")]).astype("float32")
+    for zero in zeros:
+        for x, make in ((sums, op.requantize), (floats, op.quantize)):
+            scale = 0.5 if x is sums else 1.0
+            mod = module(lambda a, z=zero, m=make, s=scale: m(a, scalar(s, "float32"), scalar(z, dtype), 0, dtype), (x.shape, x.dtype.name))
+            limits = np.iinfo(dtype)
+            expected = np.clip(np.rint(x.astype("float64") * scale) + zero, limits.min, limits.max).tolist()
+            assert Evaluator(mod)("main", x).tolist() == expected
+            assert relax.VirtualMachine(relax.build(mod, "llvm"), tvm.cpu())["main"](x).numpy().tolist() == expected
