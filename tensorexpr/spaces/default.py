@@ -31,6 +31,7 @@ from .rows import common_rows, has_known_rows, schedule_rows
 from .stages import constant_extents, untouched
 from .turned import turn_operands
 from .window import Window, build_window, sums_of_windows, windows_of
+from .winograd import build_filtering, filterings_of
 
 
 def default_schedule(tensors: Sequence[Tensor], target: TargetLike | None = None) -> Schedule:
@@ -134,6 +135,7 @@ _SHARED = "several rows of results share their loads"
 # The rules for sums of products and over windows, from the most special one on: each takes what those before it left untouched.
 RULES = (
     Rule(rows_of_pairs, build_pairs, _pairs),
+    Rule(filterings_of, build_filtering, "a convolution by minimal filtering: products of tiles of pixels by channels"),
     # Nothing else comes near an instruction that sums groups: where there is one, it sums what has windows, too.
     Rule(plans_by_dots, build_product, "a contraction by instructions that sum groups of small numbers", moves=True),
     Rule(windows_of, build_window, f"a window written out: {_SHARED}"),

@@ -36,6 +36,7 @@ from .fuse_ops import FuseOps
 from .fuse_tir import FuseTIR
 from .join_in_place import JoinInPlace
 from .legalize import LegalizeOps, has_known_shapes
+from .minimal_filtering import MinimalFiltering
 from .normalize import Normalize
 from .overwritten import KeepOverwritten, OutOfPlace
 from .passes import graph_pass
@@ -114,6 +115,7 @@ PHASES: Mapping[int, Phase] = {
         "fuse",
         "no call of an operator that has a tensor computation and known shapes is left, views aside; each tensor function is used",
         (
+            MinimalFiltering(),  # once layouts are what they stay, and before operators are tensor functions
             LegalizeOps(),
             RewriteDataflowReshape(),  # before groups are made: a view costs nothing, but computed in a group it does
             AnnotateTIROpPattern(),  # before groups are made, which go by it

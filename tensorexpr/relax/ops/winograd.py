@@ -1,0 +1,71 @@
+"""Convolutions of 3 x 3 taps with weights for Winograd's minimal filtering: `topi.nn.winograd_tiles`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...errors import DeclarationError, TypeMismatchError
+from ...tir.arithmetic import as_int
+from ...topi.nn.winograd_tiles import ALPHA, TAPS, conv2d_winograd_tiles
+from ..relations import same_extents
+from ..struct_info import StructInfo
+from .conv import _np_conv
+from .row import Expr, Pattern, operator, tensor
+from .window import paddings, positions, settled
+
+_BYTES = ("int8", "uint8")
+_WHERE = "relax.op.nn.conv2d_winograd"
+
+
+def _four(padding: Any) -> list[Any]:
+    front, back = paddings(padding, 2)
+    return [*front, *back]
+
+
+def taps_of(weight: Any) -> Any:
+    """The weights [3, 3, I, O] of those of tiles: along each axis U = (-g0, (g0 + g1 + g2) / 2, (g0 - g1 + g2) / 2, g2), twice of integers."""
+    whole = weight.dtype.kind == "i"
+    found = weight.astype(np.int32) if whole else weight
+    for axis in (0, 1):
+        first, added, taken, last = np.moveaxis(found, axis, 0)
+        middle = (added - taken) // 2 if whole else added - taken
+        found = np.stack([-first // 2, middle, last // 2] if whole else [-first, middle, last], axis)
+    return found
+
+
+def _np_winograd(data: Any, weight: Any, padding: Any) -> Any:
+    """By the definition of a convolution, on the weights that these were made of."""
+    attrs = {"strides": 1, "dilation": 1, "groups": 1, "data_layout": "NHWC", "kernel_layout": "HWIO", "out_layout": None}
+    out = "int32" if weight.dtype == np.int16 else None
+    return _np_conv("nn.conv2d_winograd", 2, data, taps_of(weight), padding=padding, out_dtype=out, **attrs)
+
+
+def _te_winograd(data: Any, weight: Any, padding: Any) -> Any:
+    return conv2d_winograd_tiles(data, weight, padding)
+
+
+@operator("nn.conv2d_winograd", Pattern.OUT_FUSABLE, te=_te_winograd, numpy=_np_winograd, settled=settled(2))
+def conv2d_winograd(data: Expr, weight: Expr, padding: int | Sequence[int] = 0) -> StructInfo:
+    """A convolution of [N, H, W, I] with 3 x 3 taps, strides 1, by weights [4, 4, I, O] of `topi.nn.winograd_tiles.weights_of_tiles`.
+
+    Data of bytes have weights of int16 and a result of int32, which is exact where four times it fits; others are floats of one dtype.
+    """
+    x, w = tensor(data, "data"), tensor(weight, "weight")
+    for one in (x, w):
+        if one.ndim not in (-1, 4):
+            raise DeclarationError(f"{_WHERE}: {one.name} has 4 axes, not {one.info}")
+    whole = x.dtype in _BYTES
+    if x.dtype and w.dtype and w.dtype != ("int16" if whole else x.dtype):
+        raise TypeMismatchError(f"{_WHERE}: data of {x.dtype} with weights of {w.dtype}; of bytes they are int16, else the data's floats")
+    dtype = "int32" if whole else x.dtype
+    if x.extents is None or w.extents is None:
+        return x.like(None, dtype, 4)
+    sizes = [as_int(extent) for extent in w.extents[:2]]
+    if sizes != [ALPHA, ALPHA] or same_extents(x.extents[3], w.extents[2]) is False:
+        raise DeclarationError(f"{_WHERE}: weights [{ALPHA}, {ALPHA}, I, O] for data [N, H, W, I]; not {w.info} for {x.info}")
+    top, left, bottom, right = _four(padding)
+    plane = [positions(x.extents[1], TAPS, 1, 1, top, bottom), positions(x.extents[2], TAPS, 1, 1, left, right)]
+    return x.like([x.extents[0], *plane, w.extents[3]], dtype, 4)
