@@ -46,7 +46,8 @@ from ..ops.winograd import conv2d_winograd
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d",
     "adaptive_max_pool3d", "attention", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm", "celu", "conv1d", "conv1d_transpose",
-    "conv2d", "conv2d_transpose", "conv2d_winograd", "conv3d", "conv3d_transpose", "cross_entropy_with_logits", "deform_conv2d", "dense", "dropout", "elu",
+    "conv2d", "conv2d_transpose", "conv2d_winograd", "conv3d", "conv3d_transpose", "cross_entropy_with_logits", "deform_conv2d", "dense",
+    "dropout", "elu",
     "gelu", "gelu_tanh", "group_norm", "gru", "gru_steps", "hard_sigmoid", "hard_swish", "instance_norm", "layer_norm", "leakyrelu",
     "log_softmax", "lp_pool1d", "lp_pool2d", "lp_pool3d", "lrn", "lstm", "lstm_steps", "lstm_steps_of_bytes",
     "max_pool1d", "max_pool2d", "max_pool3d",

@@ -26,7 +26,7 @@ def _four(padding: Any) -> list[Any]:
 
 
 def taps_of(weight: Any) -> Any:
-    """The weights [3, 3, I, O] of those of tiles: along each axis U = (-g0, (g0 + g1 + g2) / 2, (g0 - g1 + g2) / 2, g2), twice of integers."""
+    """Weights [3, 3, I, O] from those of tiles: along an axis (-g0, (g0 + g1 + g2) / 2, (g0 - g1 + g2) / 2, g2), of integers twice that."""
     whole = weight.dtype.kind == "i"
     found = weight.astype(np.int32) if whole else weight
     for axis in (0, 1):

@@ -27,6 +27,7 @@ from .legalize import LegalizeOps
 from .lift_params import LiftTransformParams
 from .memory import CallTIRRewrite, KillAfterLastUse, LowerAllocTensor, StaticPlanBlockMemory
 from .merge_composite import MergeCompositeFunctions
+from .minimal_filtering import MinimalFiltering
 from .mixed_precision import ToMixedPrecision
 from .normalize import AttachGlobalSymbol, Normalize, NormalizeGlobalVar
 from .order import TopologicalSort
@@ -63,7 +64,8 @@ __all__ = [
     "FoldScaleAxis", "FuseOps", "FuseOpsByPattern", "FuseTIR", "FuseTransposeMatmul", "FusionPattern", "Gradient",
     "InlinePrivateFunctions", "KillAfterLastUse", "LambdaLift", "LazyGetInput", "LazySetOutput", "LazyTransformParams", "LegalizeOps",
     "LiftTransformParams", "LowerAllocTensor", "LowerRuntimeBuiltin", "MergeCompositeFunctions", "MetaScheduleApplyDatabase",
-    "MetaScheduleTuneIRMod", "MetaScheduleTuneTIR", "Normalize", "NormalizeGlobalVar", "OptimizeLayoutTransform", "PatternCheckContext",
+    "MetaScheduleTuneIRMod", "MetaScheduleTuneTIR", "MinimalFiltering", "Normalize", "NormalizeGlobalVar", "OptimizeLayoutTransform",
+    "PatternCheckContext",
     "RealizeVDevice", "RecognizePatterns", "RemovePurityChecking", "RemoveRedundantReshape", "RemoveUnusedOutputs",
     "RemoveUnusedParameters", "ReorderPermuteDimsAfterConcat", "ReorderTakeAfterMatmul", "RewriteDataflowReshape", "RunCodegen",
     "Simplify", "SimplifyExpr", "SplitLayoutRewritePreproc", "StaticPlanBlockMemory", "StaticQuantization", "ToMixedPrecision",

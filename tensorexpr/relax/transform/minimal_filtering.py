@@ -31,7 +31,7 @@ _LEFT = 0.75
 _CHANNELS = 10
 # Of floats, places that vectors of channels have, of those that are filled (57 x 57 of 12 to 24 channels by eights 0.81 times as fast).
 _FILLED = 1.15
-# Weights grow, and come from memory each time in a network that is more than the caches: multiply-adds in whose time a byte of them arrives.
+# Weights grow, and come from memory in a network that is more than the caches: multiply-adds in whose time a byte of them arrives.
 _OF_A_BYTE = 10
 
 
