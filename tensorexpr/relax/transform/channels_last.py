@@ -31,8 +31,8 @@ _LAST = {"relax.nn.conv2d": ("NHWC", "HWIO")}
 _GROUP = 16
 _INTEGERS = ("int8", "int16")
 # Of the time that a convolution's multiply-adds take, what is saved: most save twice that. Where each channel has its own group, there is
-# no sum over channels, and planes are better: windows of 3 x 3 take 1.2 times as long on the mean (MobileNetV2), of 5 x 5 up to 3 times (the
-# detector of PP-OCRv4, with few of either, takes 9.0 ms channels first and 6.5 last, MobileNetV2 5.3 and 6.0; two cores of Zen 4).
+# no sum over channels, and planes are better: windows of 3 x 3 take 1.2 times as long on the mean (MobileNetV2: 5.3 ms channels first,
+# 6.0 last), of 5 x 5 up to 3 times (PP-OCRv4's detector has few of either: 9.0 ms channels first, 6.5 last; two cores of Zen 4).
 _SAVED = 0.1
 _LOST = 1.5
 _LOST_3X3 = 1.0
