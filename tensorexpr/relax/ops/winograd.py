@@ -9,10 +9,10 @@ import numpy as np
 
 from ...errors import DeclarationError, TypeMismatchError
 from ...tir.arithmetic import as_int
-from ...topi.nn.winograd_tiles import ALPHA, TAPS, conv2d_winograd_tiles
+from ...topi.nn.winograd import winograd_matrices
+from ...topi.nn.winograd_tiles import ALPHA, TAPS, TILE, conv2d_winograd_tiles
 from ..relations import same_extents
 from ..struct_info import StructInfo
-from .conv import _np_conv
 from .row import Expr, Pattern, operator, tensor
 from .window import paddings, positions, settled
 
@@ -25,22 +25,22 @@ def _four(padding: Any) -> list[Any]:
     return [*front, *back]
 
 
-def taps_of(weight: Any) -> Any:
-    """Weights [3, 3, I, O] from those of tiles: along an axis (-g0, (g0 + g1 + g2) / 2, (g0 - g1 + g2) / 2, g2), of integers twice that."""
-    whole = weight.dtype.kind == "i"
-    found = weight.astype(np.int32) if whole else weight
-    for axis in (0, 1):
-        first, added, taken, last = np.moveaxis(found, axis, 0)
-        middle = (added - taken) // 2 if whole else added - taken
-        found = np.stack([-first // 2, middle, last // 2] if whole else [-first, middle, last], axis)
-    return found
-
-
 def _np_winograd(data: Any, weight: Any, padding: Any) -> Any:
-    """By the definition of a convolution, on the weights that these were made of."""
-    attrs = {"strides": 1, "dilation": 1, "groups": 1, "data_layout": "NHWC", "kernel_layout": "HWIO", "out_layout": None}
-    out = "int32" if weight.dtype == np.int16 else None
-    return _np_conv("nn.conv2d_winograd", 2, data, taps_of(weight), padding=padding, out_dtype=out, **attrs)
+    """Tile by tile, whatever the weights were made of."""
+    top, left, bottom, right = _four(padding)
+    _, height, width, _ = data.shape
+    whole = data.dtype.kind in "iu"
+    wide = np.dtype(np.int64) if whole else data.dtype
+    rows, columns = height + top + bottom - TAPS + 1, width + left + right - TAPS + 1
+    tall, broad = -(-rows // TILE), -(-columns // TILE)
+    border = (0, 0), (top, TILE * tall + TAPS - 1 - height - top), (left, TILE * broad + TAPS - 1 - width - left), (0, 0)
+    padded = np.pad(data.astype(wide), border)
+    a, b, _ = (matrix.astype(wide) for matrix in winograd_matrices(TILE, TAPS))
+    # [N, tall, broad, I, 4, 4], every second window of four pixels along both axes
+    tiles = np.lib.stride_tricks.sliding_window_view(padded, (ALPHA, ALPHA), (1, 2))[:, ::TILE, ::TILE]
+    products = np.einsum("ntxief,efio->ntxoef", b.T @ tiles @ b, weight.astype(wide))
+    found = (a.T @ products @ a).transpose(0, 1, 4, 2, 5, 3).reshape(n, TILE * tall, TILE * broad, -1)[:, :rows, :columns]
+    return (found >> 2).astype(np.int32) if whole else np.ascontiguousarray(found)
 
 
 def _te_winograd(data: Any, weight: Any, padding: Any) -> Any:

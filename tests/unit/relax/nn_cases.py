@@ -166,6 +166,8 @@ CASES: dict[str, Case] = {
         lambda x, r: op.image.roi_pool(x, op.concat([op.zeros((3, 1), F), r * 6.0], 1), (2, 3), 0.75),
         (((1, 2, 5, 6), F), ((3, 4), F)),
     ),
+    "conv2d_winograd": (lambda x, w: nn.conv2d_winograd(x, w, (1, 0, 2, 1)), (((2, 7, 6, 4), F), ((4, 4, 4, 5), F))),
+    "conv2d_winograd_bytes": (lambda x, w: nn.conv2d_winograd(x, w), (((1, 5, 8, 6), "uint8"), ((4, 4, 6, 9), "int16"))),
     "deform_conv2d": (
         lambda x, o, w, m: nn.deform_conv2d(x, o * 4.0 - 2.0, w, m, 2, (1, 0), groups=2, offset_groups=2),
         (((1, 4, 6, 5), F), ((1, 24, 3, 2), F), ((6, 2, 3, 2), F), ((1, 12, 3, 2), F)),

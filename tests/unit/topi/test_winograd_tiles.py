@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 import tensorexpr as tvm
 from tensorexpr import te, topi
 from tensorexpr.errors import DeclarationError
-from tensorexpr.relax.ops.winograd import taps_of
 from tensorexpr.topi.nn.winograd_tiles import conv2d_winograd_tiles, weights_of_tiles
 from tests.effort import share_of
 
@@ -79,13 +78,6 @@ def test_results_are_those_of_the_definition(
 def test_sums_of_extremes_are_exact(pixel: int, tap: int) -> None:
     data, weight = np.full((1, 6, 6, 64), pixel, "uint8"), np.full((3, 3, 64, 16), tap, "int8")
     assert (_found(data, weight, (1, 1, 1, 1)) == _expected(data, weight, (1, 1, 1, 1))).all()
-
-
-@pytest.mark.parametrize("dtype", ("int8", "float32"))
-def test_taps_can_be_had_back(dtype: str) -> None:
-    weight = _weights(dtype, 3, 5, np.random.default_rng(1))
-    found = taps_of(weights_of_tiles(weight))
-    assert np.abs(found - weight).max() <= (1e-6 if dtype == "float32" else 0)
 
 
 def test_what_does_not_fit_is_refused() -> None:
