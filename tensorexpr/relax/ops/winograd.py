@@ -28,7 +28,7 @@ def _four(padding: Any) -> list[Any]:
 def _np_winograd(data: Any, weight: Any, padding: Any) -> Any:
     """Tile by tile, whatever the weights were made of."""
     top, left, bottom, right = _four(padding)
-    _, height, width, _ = data.shape
+    n, height, width = data.shape[:3]
     whole = data.dtype.kind in "iu"
     wide = np.dtype(np.int64) if whole else data.dtype
     rows, columns = height + top + bottom - TAPS + 1, width + left + right - TAPS + 1
