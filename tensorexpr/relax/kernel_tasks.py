@@ -78,9 +78,14 @@ def _searched(tensors: Sequence[Tensor], weights: Sequence[int], target: Target)
     return asked(target, None, dag) if found is None and weights else found
 
 
-def _by_template(tensors: Sequence[Tensor], weights: Sequence[int], target: Target) -> Trace | None:
+def has_templates() -> bool:
+    """Whether a context of AutoTVM is in scope, whose records are of operators by their definitions."""
     contexts: Any = sys.modules.get(_TEMPLATES)
-    if contexts is None or isinstance(contexts.DispatchContext.current, contexts.FallbackContext):
+    return contexts is not None and not isinstance(contexts.DispatchContext.current, contexts.FallbackContext)
+
+
+def _by_template(tensors: Sequence[Tensor], weights: Sequence[int], target: Target) -> Trace | None:
+    if not has_templates():
         return None
     from .template_records import program_by_template  # templates and their spaces, for builds in a context of AutoTVM alone
 

@@ -18,6 +18,7 @@ from ...tir.arithmetic import as_int
 from ...tir.function import IRModule
 from ...topi.nn.winograd_tiles import ALPHA, TAPS, TILE, weights_of_tiles
 from ..expr import Call, Constant, Function, const
+from ..kernel_tasks import has_templates
 from ..ops.winograd import conv2d_winograd
 from .passes import each_function
 from .rewriting import Rewriter, rewritten
@@ -101,7 +102,9 @@ def _filtered(graph: Rewriter, call: Call) -> Any:
 
 
 def _chosen(func: Function, mod: IRModule) -> Function:
-    return func if Target.target_or_current(None).kind.name != "llvm" else rewritten(func, {_CONVOLUTION: [_filtered]})
+    # Records of AutoTVM, where there are any, are of convolutions.
+    is_left = Target.target_or_current(None).kind.name != "llvm" or has_templates()
+    return func if is_left else rewritten(func, {_CONVOLUTION: [_filtered]})
 
 
 def MinimalFiltering() -> ModulePass:
