@@ -6,14 +6,19 @@ from typing import Any
 
 from ..errors import DeclarationError
 from ..relax import expr as graph
+from ..relax.struct_info import StructInfo, TupleStructInfo
 from ..tir.arithmetic import as_int
 from .expr import Call, Tuple
+from .lets import known_info
 from .ops.annotation import stop_fusion
 
 
-def _arguments(value: Any) -> int:
-    """How many arguments a tensor is: itself and, where its shape isn't known before it runs, its unknown extents and its strides."""
-    extents = value.checked_type.shape
+def arguments_of(value: Any) -> int:
+    """How many arguments a value is: a tensor itself and, where its shape isn't known yet, its unknown extents and its strides."""
+    info = value if isinstance(value, StructInfo) else known_info(value)
+    if isinstance(info, TupleStructInfo):
+        return sum(map(arguments_of, info.fields))
+    extents = getattr(info, "extents", None) or ()
     unknown = sum(as_int(one) is None for one in extents)
     return 1 + (unknown + len(extents) if unknown else 0)
 
@@ -34,9 +39,9 @@ def split_concatenation(call: Any, most: int) -> Any:
     unknown = any(as_int(one) is None for one in result.shape)
     room = most - 1 - (len(result.shape) if unknown else 0)
     fields = call.args[0].fields
-    if sum(map(_arguments, fields)) <= room:
+    if sum(map(arguments_of, fields)) <= room:
         return None
-    if 2 * max(map(_arguments, fields)) > room:
+    if 2 * max(map(arguments_of, fields)) > room:
         raise DeclarationError(f"SplitArgs: two operands and the result of {call.op} are more than {most} arguments")
 
     def joined(parts: list[Any]) -> Any:
@@ -45,7 +50,7 @@ def split_concatenation(call: Any, most: int) -> Any:
     parts: list[Any] = []
     used = 0
     for one in fields:
-        own = _arguments(one)
+        own = arguments_of(one)
         if used + own > room and parts:
             parts = [joined(parts)]
             used = own
@@ -54,4 +59,4 @@ def split_concatenation(call: Any, most: int) -> Any:
     return joined(parts)
 
 
-__all__ = ["split_concatenation"]
+__all__ = ["arguments_of", "split_concatenation"]

@@ -1,13 +1,6 @@
 """FuseOps: bindings that one kernel can compute become a function of their own, with the attribute "Primitive".
 
-Groups are made as TVM's relax makes them, so that programs that look for `fused_matmul_add_relu` find it: in three phases a value joins
-the first one that everything made of it passes (its post-dominator), if the way there is regular enough:
-
-    0   sums of products, windows, and reductions with something behind them take what is elementwise behind them, with the operands that
-        this has beside them; elementwise and broadcast operators join what is injective, or a reduction, behind them
-    1   injective operators join injective ones
-    2   injective operators join a tuple of such ones
-
+Groups are made as TVM's relax makes them (`grouping`), so that programs that look for `fused_matmul_add_relu` find it.
 Then transposes join products that can read or write their elements where they are (`moves`), so that attention's heads are never moved;
 and what works row by row joins what reads its rows (`row_programs`), though others read them, too: such a group has several results.
 """
@@ -17,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from ...dataclass import dataclass, field
 from ...errors import DeclarationError
 from ...lower.context import PassContext
 from ...lower.passes import ModulePass
@@ -27,44 +19,19 @@ from ...tir.function import GlobalVar, IRModule, PrimFunc
 from ...tir.op_registry import Op
 from ..expr import Binding, Call, DataflowBlock, Function, Tuple, TupleGetItem, Var, VarBinding
 from ..ops.row import Pattern, row_of
-from ..relations import same_extents
 from ..struct_info import TensorStructInfo
 from ..tensor_function import plain_tensors
 from ..visitor import Mutator, walk
 from .annotate_pattern import pattern_of_function
 from .fused_functions import grouped
 from .gradient_marks import Plain
+from .grouping import Group, Grouping, edge_pattern, join, most_nodes, same_shape
 from .legalize import has_known_shapes
 from .moves import can_read_through, can_write_through, is_window_of_channels
 from .passes import graph_pass
-from .post_dominators import Dominator, Edge, post_dominators
+from .post_dominators import Edge
 from .row_programs import Rows, rows_of, rows_read
 from .views import VIEW
-
-_MOST_NODES = 256
-_ENDS = (Pattern.REDUCTION, Pattern.OUT_FUSABLE)
-_MAX_DEPTH = ("relax.FuseOps.max_depth", "relay.FuseOps.max_depth")
-
-
-@dataclass(eq=False)
-class Group:
-    """Nodes that become one function; of joined groups `joined` is the one that all are."""
-
-    pattern: Pattern
-    members: list[int]
-    joined: Group | None = field(default=None, repr=False)
-
-    @property
-    def size(self) -> int:
-        """How many nodes it has."""
-        return len(self.members)
-
-    def root(self) -> Group:
-        """The group that this one is by now."""
-        found = self
-        while found.joined is not None:
-            found = found.joined
-        return found
 
 
 def pattern_of_binding(binding: Binding, mod: IRModule) -> Pattern:
@@ -99,22 +66,7 @@ def variables_of(expr: Any) -> list[Var]:
     return list(dict.fromkeys(node for node in walk(expr) if isinstance(node, Var)))
 
 
-def _edge_pattern(pattern: Pattern, read: Var, result: Var) -> Pattern:
-    """How a node reads one operand: a broadcast of a tensor that has the shape already is elementwise."""
-    a, b = read.struct_info, result.struct_info
-    if pattern != Pattern.BROADCAST or not isinstance(a, TensorStructInfo) or not isinstance(b, TensorStructInfo):
-        return pattern
-    return Pattern.ELEMENTWISE if same_shape(a, b) else pattern
-
-
-def same_shape(a: TensorStructInfo, b: TensorStructInfo) -> bool:
-    """Whether two tensors are known to have the same extents."""
-    if a.extents is None or b.extents is None or len(a.extents) != len(b.extents):
-        return False
-    return all(same_extents(x, y) is True for x, y in zip(a.extents, b.extents, strict=True))
-
-
-class Partition:
+class Partition(Grouping):
     """The groups of a dataflow block.
 
     Args:
@@ -125,32 +77,26 @@ class Partition:
     """
 
     def __init__(self, block: DataflowBlock, mod: IRModule, leaves: set[Var], most: int) -> None:
-        self.bindings, self._most = block.bindings, most
-        self.patterns = [pattern_of_binding(binding, mod) for binding in self.bindings]
+        self.bindings = block.bindings
+        patterns = [pattern_of_binding(binding, mod) for binding in self.bindings]
         numbers = {binding.var: number for number, binding in enumerate(self.bindings)}
         self._wholes = {n: numbers[b.value.tuple_value] for n, b in enumerate(self.bindings) if _element_of(b, numbers)}
         for number, whole in self._wholes.items():
             # An element of what a kernel gives several of, as a split does; TVM's pattern for it.
-            self.patterns[number] = Pattern.INJECTIVE if self.patterns[whole] == Pattern.INJECTIVE else Pattern.OPAQUE
-        self.readers: list[list[Edge]] = [[] for _ in self.bindings]
+            patterns[number] = Pattern.INJECTIVE if patterns[whole] == Pattern.INJECTIVE else Pattern.OPAQUE
+        readers: list[list[Edge]] = [[] for _ in self.bindings]
         for number, binding in enumerate(self.bindings):
             for var in variables_of(binding.value):
                 if var in numbers:
-                    self.readers[numbers[var]].append(Edge(number, _edge_pattern(self.patterns[number], var, binding.var)))
-        self.groups = [Group(pattern, [number]) for number, pattern in enumerate(self.patterns)]
-        self._leaves = [binding.var in leaves for binding in self.bindings]
-        self._tree = post_dominators(self.readers, self._leaves)
+                    readers[numbers[var]].append(Edge(number, edge_pattern(patterns[number], var.struct_info, binding.var.struct_info)))
+        super().__init__(patterns, readers, [binding.var in leaves for binding in self.bindings], most)
         self._mod = mod
         self._computations: dict[str, list[Tensor]] = {}
         self._found_rows: dict[str, Rows | None] = {}
 
     def run(self) -> list[Group]:
         """Join groups; returns that of each binding."""
-        # Products with what is elementwise, then what moves elements, then tuples: no transpose takes the place of an epilogue.
-        for phase in range(3):
-            for number, dominator in enumerate(self._tree):
-                if dominator.parent is not None:
-                    self._visit(phase, number, dominator, dominator.parent)
+        self.by_phases()
         for number, edges in enumerate(self.readers):
             if self._is_of_reader(number) and self._size(number, edges[0].reader) <= self._most:
                 join(self.groups[number], self.groups[edges[0].reader])
@@ -246,27 +192,6 @@ class Partition:
                 self._computations[name] = []
         return self._computations[name]
 
-    def _visit(self, phase: int, number: int, dominator: Dominator, parent: int) -> None:
-        group, target = self.groups[number].root(), self.groups[parent].root()
-        if group.pattern == Pattern.OPAQUE or self._size(number, parent) > self._most:
-            return
-        if phase == 2:
-            # A tuple that no kernel reads stays one of the graph: what it has of elsewhere would be copied.
-            if group.pattern <= Pattern.INJECTIVE and target.pattern == Pattern.TUPLE and target.size > 1:
-                self._join_if(number, parent, lambda kind, is_end: kind <= Pattern.INJECTIVE or is_end)
-            return
-        if group is target or target.pattern == Pattern.TUPLE:
-            return
-        if group.pattern == Pattern.OUT_FUSABLE:
-            # Any other way to the parent takes its elements in another order, or more than once.
-            if phase == 0 and dominator.pattern == Pattern.ELEMENTWISE and not self._is_of_reader(parent):
-                self._join_if(number, parent, lambda kind, is_end: kind <= Pattern.BROADCAST)
-        elif group.pattern <= Pattern.BROADCAST:
-            if dominator.pattern <= Pattern.INJECTIVE or dominator.pattern == Pattern.REDUCTION:
-                self._join_if(number, parent, lambda kind, is_end: kind <= Pattern.INJECTIVE or (is_end and kind in _ENDS))
-        elif group.pattern in (Pattern.INJECTIVE, Pattern.TUPLE) and phase == 1:
-            self._join_if(number, parent, lambda kind, is_end: kind <= Pattern.INJECTIVE)
-
     def _is_of_reader(self, number: int) -> bool:
         """Whether a value is bytes as floats, which its only reader, in another kernel than the product that made them, may as well widen.
 
@@ -286,31 +211,6 @@ class Partition:
         call, var = self.bindings[reader].value, self.bindings[number].var
         places = [n for n, arg in enumerate(_operands(call)) if arg is var]
         return self.patterns[reader] == Pattern.OUT_FUSABLE and places == [0] and is_window_of_channels(self._computation(reader))
-
-    def _between(self, number: int, parent: int) -> list[int] | None:
-        """The nodes on the paths from a node to its post-dominator, without these two."""
-        found: dict[int, None] = {}
-        waiting = [edge.reader for edge in self.readers[number]]
-        while waiting:
-            node = waiting.pop()
-            # Every way comes to the parent, which post-dominates: the walk ends there.
-            if node != parent and node not in found:
-                found[node] = None
-                waiting += [edge.reader for edge in self.readers[node]]
-        return list(found)
-
-    def _join_if(self, number: int, parent: int, fits: Callable[[Pattern, bool], bool]) -> None:
-        """Join a node, and what is between, with its post-dominator, if the patterns of all their groups fit."""
-        # All or nothing: a node between that stays outside would read the kernel's value and be read by it.
-        between = self._between(number, parent) or []
-        if all(fits(self.groups[node].root().pattern, False) for node in between) and fits(self.groups[parent].root().pattern, True):
-            for node in (number, *between):
-                join(self.groups[node], self.groups[parent])
-
-    def _size(self, number: int, parent: int) -> int:
-        """How many nodes a group would have."""
-        roots = {self.groups[node].root() for node in (number, parent, *(self._between(number, parent) or []))}
-        return sum(root.size for root in roots)
 
 
 def _whole_operands(binding: Binding) -> list[TensorStructInfo]:
@@ -335,15 +235,6 @@ def _operands(call: Any) -> Sequence[Any]:
     return call.args[1].fields if is_call and isinstance(call.args[1], Tuple) else ()
 
 
-def join(one: Group, other: Group) -> None:
-    """Make two groups one, whose pattern is the less regular one."""
-    a, b = one.root(), other.root()
-    if a is not b:
-        a.joined = b
-        b.members = sorted({*a.members, *b.members})
-        b.pattern = max(a.pattern, b.pattern)
-
-
 def FuseOps(fuse_opt_level: int = -1, bind_numbers: bool = False) -> ModulePass:
     """A pass: values that one kernel can compute become private functions with the attribute "Primitive".
 
@@ -359,7 +250,7 @@ def FuseOps(fuse_opt_level: int = -1, bind_numbers: bool = False) -> ModulePass:
         level = context.opt_level if fuse_opt_level == -1 else fuse_opt_level
         if level == 0:
             return mod
-        most = next((int(context.config[name]) for name in _MAX_DEPTH if name in context.config), _MOST_NODES)
+        most = most_nodes(context)
         return fused(mod, lambda block, made, leaves: Partition(block, made, leaves, most).run(), bind_numbers=bind_numbers)
 
     return graph_pass("FuseOps", run)

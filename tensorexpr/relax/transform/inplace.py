@@ -28,7 +28,7 @@ from ..extents import simplified
 from ..ops.row import Pattern, row_of
 from ..struct_info import TensorStructInfo
 from ..visitor import Mutator
-from .fuse_ops import same_shape
+from .grouping import same_shape
 from .legalize import has_known_shapes, legalized
 from .passes import each_function
 
