@@ -22,9 +22,9 @@ from ..target import Target
 from ..tir.function import IRModule
 from ..tir.op_registry import Op
 from .expr import Attrs, Call, Function, Tuple, TupleGetItem, Var
+from .inference import typed
 from .kinds import kind_of
 from .lets import known_info
-from .parameter_types import with_parameter_types
 from .references import Reference
 from .split_args import arguments_of
 from .ty import type_of
@@ -33,7 +33,7 @@ from .visitor import SameTypes, operands, walk
 _PRIMITIVE = "Primitive"
 _LINK = "relay.FuseOps.link_params"
 # Marks of code generators and devices, and calls of functions, are no kernels of their own.
-_NONE = ("annotation.", "relax.call_", "on_device", "memory.")
+_NONE = ("annotation.c", "relax.call_", "on_device", "memory.")
 _STOP = "annotation.stop_fusion"
 
 
@@ -203,11 +203,11 @@ def FuseOps(fuse_opt_level: int = -1) -> ModulePass:
         return _Fusing(kernels.numbers, kernels.roots(), bool(ctx.config.get(_LINK, False))).visit(func)
 
     def on_module(mod: IRModule, ctx: PassContext) -> IRModule:
-        made = mod.clone()
+        made = typed(mod)
         with deep_recursion:
-            for var, func in mod.functions_items():
+            for var, func in made.functions_items():
                 if isinstance(func, Function) and not _is_kernel(func):
-                    made.update_func(var, fused(with_parameter_types(func), ctx))
+                    made.update_func(var, fused(func, ctx))
         return made
 
     return ModulePass("FuseOps", lambda func, ctx: func, 0, by_user=False, module_func=on_module)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...relax import op as graph_op
 from ...relax.expr import Tuple
 from .row import Expr, Meaning, operator
 
@@ -46,6 +47,15 @@ def kill(data: Expr) -> Meaning:
 def checkpoint(data: Expr) -> Meaning:
     """A value that derivatives compute again; here those that they need are kept."""
     return data
+
+
+@operator("annotation.simulated_quantize")
+def simulated_quantize(
+    data: Expr, dom_scale: Expr, clip_min: Expr, clip_max: Expr, kind: int = 1, sign: bool = True, rounding: str = "round"
+) -> Meaning:
+    """Floats as far as integers have them: clip(round(x / scale), least, greatest) * scale."""
+    steps = graph_op.round(graph_op.divide(data, dom_scale))
+    return graph_op.multiply(graph_op.minimum(graph_op.maximum(steps, clip_min), clip_max), dom_scale)
 
 
 @operator("on_device")

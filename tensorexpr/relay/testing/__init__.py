@@ -13,7 +13,7 @@ from ..analysis import list_op_freqs
 from ..build_module import create_executor
 from ..prelude import Prelude
 from ..transform import InferType
-from . import dcgan, densenet, dqn, inception_v3, init, layers, lstm, mlp, mobilenet, resnet, squeezenet, synthetic, vgg
+from . import byoc, dcgan, densenet, dqn, inception_v3, init, layers, lstm, mlp, mobilenet, resnet, squeezenet, synthetic, vgg
 from .gradients import check_grad
 from .init import create_workload
 from .nat import count, make_nat_expr, make_nat_value
@@ -62,7 +62,7 @@ def rand(dtype: str = "float32", *shape: int) -> NDArray:
 
 
 __all__ = [
-    "TempOpAttr", "check_grad", "count", "count_ops", "create_workload", "dcgan", "densenet", "dqn", "inception_v3",
+    "TempOpAttr", "byoc", "check_grad", "count", "count_ops", "create_workload", "dcgan", "densenet", "dqn", "inception_v3",
     "init", "layers", "lstm", "make_nat_expr", "make_nat_value", "mlp", "mobilenet", "rand", "resnet", "run_as_python", "run_infer_type",
     "run_opt_pass", "squeezenet", "synthetic", "vgg",
 ]  # fmt: skip

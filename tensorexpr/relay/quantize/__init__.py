@@ -10,13 +10,13 @@ import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..dataclass import dataclass, field
-from ..errors import DeclarationError
-from ..relax.quantization import quantize as quantize_graph
-from ..target import Target
-from ..tir.function import IRModule
-from .build_module import bound_graph
-from .from_graph import from_graph
+from ...dataclass import dataclass, field
+from ...errors import DeclarationError
+from ...relax.quantization import quantize as quantize_graph
+from ...target import Target
+from ...tir.function import IRModule
+from ..build_module import bound_graph
+from ..from_graph import from_graph
 
 # How ranges come of what is seen, by the names of both.
 _METHODS = {"kl_divergence": "entropy", "percentile": "percentile"}

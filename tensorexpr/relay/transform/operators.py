@@ -1,0 +1,203 @@
+"""Passes that put other calls in place of calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...lower.passes import ModulePass
+from ...relax import expr as graph
+from ...relax import transform as on_graphs
+from ...tir.function import IRModule
+from ...tir.op_registry import Op
+from ..alter_layout import as_sum, in_blocks
+from ..atrous import flattened
+from ..constants import chosen, folded, static
+from ..expr import Call, Tuple, const
+from ..lazy_gradient import without_fills
+from ..ops.elementwise import add, divide, multiply, negative, ones_like, sqrt
+from ..ops.transform import expand_dims
+from ..parameter_types import with_parameter_types
+from ..split_args import split_concatenation
+from ..ty import type_of
+from .common import each_call, each_function, on_graph
+
+
+def FoldConstant(fold_qnn: bool = False) -> ModulePass:
+    """Calls of constants as their values.
+
+    Args:
+        fold_qnn: whether those of quantized tensors are folded, too.
+    """
+    return each_call("FoldConstant", lambda call: folded(call) if fold_qnn or not str(call.op).startswith("qnn.") else None, 2, chosen)
+
+
+FoldConstantExpr = FoldConstant
+
+
+def DynamicToStatic() -> ModulePass:
+    """Operators that are told shapes by tensors as those of attributes, where constants, or shapes of tensors, say them."""
+    return each_call("DynamicToStatic", static, 2, chosen)
+
+
+def _normalised(call: Any) -> Any:
+    """`batch_norm` as a product and a sum for each channel; `dropout` as its operand. Both numbers are made as TVM's pass makes them."""
+    if call.op == "nn.dropout":
+        return Tuple((call.args[0], ones_like(call.args[0])))
+    if call.op != "nn.batch_norm":
+        return None
+    data, gamma, beta, mean, variance = call.args
+    given = call.attrs
+    ndim = len(data.checked_type.shape)
+    dtype = data.checked_type.dtype
+    scale = divide(const(1.0, dtype), sqrt(add(variance, const(given["epsilon"], dtype))))
+    scale = multiply(scale, gamma) if given["scale"] else scale
+    shift = multiply(negative(mean), scale)
+    shift = add(shift, beta) if given["center"] else shift
+    behind = ndim - 1 - given["axis"] % ndim
+    scale, shift = (expand_dims(one, 1, behind) if behind else one for one in (scale, shift))
+    return Tuple((add(multiply(data, scale), shift), mean, variance))
+
+
+def SimplifyInference() -> ModulePass:
+    """Batch norms of fixed statistics as a product and a sum, and no dropout."""
+    return each_call("SimplifyInference", _normalised)
+
+
+def CanonicalizeOps() -> ModulePass:
+    """`bias_add` as a sum."""
+    return each_call("CanonicalizeOps", lambda call: as_sum(call) if call.op == "nn.bias_add" else None, 3)
+
+
+_FAST = {"exp": "fast_exp", "erf": "fast_erf", "tanh": "fast_tanh", "nn.softmax": "nn.fast_softmax"}
+
+
+def FastMath() -> ModulePass:
+    """Exponentials, error functions and hyperbolic tangents by the operators that are allowed a few last digits."""
+    return each_call("FastMath", lambda call: Call(Op.of(_FAST[call.op]), call.args, call.attrs) if call.op in _FAST else None, 4)
+
+
+def Legalize(legalize_map_attr_name: str = "FTVMLegalize") -> ModulePass:
+    """What programs registered in place of calls: `relay.op.register_legalize("nn.dense", f)`; f(attrs, inputs, types) or None."""
+
+    def rewrite(call: Any) -> Any:
+        own = call.op.get_attr(legalize_map_attr_name)
+        if own is None:
+            return None
+        return own(call.attrs, call.args, [*(type_of(one.struct_info) for one in call.args), type_of(call.struct_info)])
+
+    return each_call("Legalize", rewrite, 1)
+
+
+def FoldExplicitPadding() -> ModulePass:
+    """Borders as the padding of convolutions and pools that read them."""
+    return on_graph("FoldExplicitPadding", 0, on_graphs.Normalize(), on_graphs.FoldPads())
+
+
+def _by_product(call: Any) -> Any:
+    divisor: Any = call.args[1] if call.op == "divide" else None
+    if not isinstance(divisor, graph.Constant):
+        return None
+    known = np.asarray(divisor.data.numpy())
+    return multiply(call.args[0], const(1 / known, str(divisor.data.dtype))) if known.dtype.kind == "f" and known.all() else None
+
+
+def LazyGradientInit() -> ModulePass:
+    """Sums and products with zeros and ones, of which derivatives are full, as what they are; zero times anything is zero, as in TVM."""
+    return each_call("LazyGradientInit", without_fills)
+
+
+def FlattenAtrousConv() -> ModulePass:
+    """Convolutions between `space_to_batch_nd` and `batch_to_space_nd` as those with dilation."""
+    return each_call("FlattenAtrousConv", flattened)
+
+
+def SplitArgs(max_function_args: int) -> ModulePass:
+    """Concatenations in several steps, each of which takes and returns no more than so many arguments; 0 is any number."""
+    return each_call("SplitArgs", lambda call: split_concatenation(call, max_function_args), 1)
+
+
+def DivToMul() -> ModulePass:
+    """Quotients by constants of floats as products."""
+    return each_call("DivToMul", _by_product)
+
+
+def FoldScaleAxis() -> ModulePass:
+    """Factors of channels into the weights of convolutions and products before or behind them."""
+    return on_graph("FoldScaleAxis", 3, on_graphs.Normalize(), on_graphs.FoldScaleAxis())
+
+
+BackwardFoldScaleAxis = ForwardFoldScaleAxis = FoldScaleAxis
+
+
+def SimplifyExpr() -> ModulePass:
+    """Reshapes, transposes and casts that undo each other, and sums and products with 0 and 1."""
+    return on_graph("SimplifyExpr", 0, on_graphs.SimplifyExpr(), on_graphs.OptimizeLayoutTransform(), on_graphs.RemoveRedundantReshape())
+
+
+# What has no layout to ask for: it takes that of the convolutions around it, or keeps its own between transposes.
+_GO_ALONG = {
+    *(f"nn.{kind}_pool{n}d" for kind in ("avg", "max", "global_avg", "global_max", "adaptive_avg", "adaptive_max") for n in (1, 2, 3)),
+    "image.resize2d", "nn.batch_norm", "nn.bias_add", "nn.deformable_conv2d", "nn.upsampling", "qnn.avg_pool2d", "vision.roi_align",
+    "vision.roi_pool",
+}  # fmt: skip
+
+
+def ConvertLayout(desired_layouts: Mapping[str, Sequence[str]]) -> ModulePass:
+    """Convolutions in other layouts, with as few transposes as possible.
+
+    Args:
+        desired_layouts: {"nn.conv2d": ["NHWC", "default"]}: layouts of data and weights. Those of `qnn.conv2d` are those of the convolution
+            of integers that it is; pools and resizes take the layout that is around them. With blocks of channels, such as
+            ["NCHW16c", "OIHW16i16o"], both are stated.
+    """
+    blocked = {name: list(layouts) for name, layouts in desired_layouts.items() if name not in _GO_ALONG and not layouts[0].isalpha()}
+    if blocked:
+        left = {name: layouts for name, layouts in desired_layouts.items() if name not in blocked}
+        behind = each_function("ConvertLayout", lambda func, mod: in_blocks(with_parameter_types(func), blocked), 3)
+
+        def both(mod: IRModule, ctx: Any) -> IRModule:
+            return behind.transform(ConvertLayout(left).transform(mod, ctx), ctx)
+
+        return ModulePass("ConvertLayout", lambda func, ctx: func, 3, by_user=False, module_func=both) if left else behind
+    asked = {
+        f"relax.{name.replace('qnn.', 'nn.')}": list(layouts)
+        for name, layouts in sorted(desired_layouts.items(), reverse=True)  # "qnn" first: what is said of "nn.conv2d" itself counts
+        if name not in _GO_ALONG
+    }
+    return on_graph("ConvertLayout", 3, on_graphs.Normalize(), on_graphs.ConvertLayout(asked))
+
+
+def CombineParallelDense(min_num_branches: int = 3, to_batch: bool = True) -> ModulePass:
+    """Products of one operand with several weights as one product.
+
+    Args:
+        min_num_branches, to_batch: accepted: whether it pays is decided by sizes, and weights stand beside each other.
+    """
+    return on_graph("CombineParallelDense", 4, on_graphs.CombineParallelMatmul())
+
+
+CombineParallelBatchMatmul = CombineParallelConv2D = CombineParallelDense
+
+__all__ = [
+    "BackwardFoldScaleAxis",
+    "CanonicalizeOps",
+    "CombineParallelBatchMatmul",
+    "CombineParallelDense",
+    "ConvertLayout",
+    "DivToMul",
+    "DynamicToStatic",
+    "FastMath",
+    "FlattenAtrousConv",
+    "FoldConstant",
+    "FoldConstantExpr",
+    "FoldExplicitPadding",
+    "FoldScaleAxis",
+    "LazyGradientInit",
+    "Legalize",
+    "SimplifyExpr",
+    "SimplifyInference",
+    "SplitArgs",
+]
