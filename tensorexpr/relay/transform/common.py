@@ -12,6 +12,7 @@ from ...tir.function import IRModule
 from ...tir.op_registry import Op
 from ..expr import Function
 from ..from_graph import from_graph
+from ..inference import typed
 from ..to_graph import to_graph
 from ..visitor import ExprMutator
 
@@ -22,10 +23,11 @@ function_pass = pass_decorator("transform_function", lambda transform, called: t
 function_pass.__doc__ = """A decorator that makes a pass of f(func, mod, ctx), or of a class with a method `transform_function` of these."""
 
 
-def each_function(name: str, run: Callable[[Function, IRModule], Any], opt_level: int = 0) -> ModulePass:
-    """A pass on each function of Relay."""
+def each_function(name: str, run: Callable[[Function, IRModule], Any], opt_level: int = 0, is_typed: bool = False) -> ModulePass:
+    """A pass on each function of Relay; with `is_typed` on what the types of variables are known of."""
 
     def on_module(mod: IRModule, ctx: Any) -> IRModule:
+        mod = typed(mod) if is_typed else mod
         made = mod.clone()
         with deep_recursion:
             for var, func in mod.functions_items():

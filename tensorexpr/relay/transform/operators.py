@@ -20,6 +20,7 @@ from ..lazy_gradient import without_fills
 from ..ops.elementwise import add, divide, multiply, negative, ones_like, sqrt
 from ..ops.transform import expand_dims
 from ..parameter_types import with_parameter_types
+from ..simplify import Simplifying
 from ..split_args import split_concatenation
 from ..ty import type_of
 from .common import each_call, each_function, on_graph
@@ -133,8 +134,8 @@ BackwardFoldScaleAxis = ForwardFoldScaleAxis = FoldScaleAxis
 
 
 def SimplifyExpr() -> ModulePass:
-    """Reshapes, transposes and casts that undo each other, and sums and products with 0 and 1."""
-    return on_graph("SimplifyExpr", 0, on_graphs.SimplifyExpr(), on_graphs.OptimizeLayoutTransform(), on_graphs.RemoveRedundantReshape())
+    """Calls that say the same with fewer operators: `relay.simplify` lists the rules."""
+    return each_function("SimplifyExpr", lambda func, mod: Simplifying().visit(func), is_typed=True)
 
 
 # What has no layout to ask for: it takes that of the convolutions around it, or keeps its own between transposes.
