@@ -6,21 +6,23 @@ the former; all else uses the latter, and transforms that nobody uses are gone.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from ..dataclass import dataclass
 from ..errors import DeclarationError, TypeMismatchError
 from ..lower.passes import ModulePass, deep_recursion
 from ..relax import expr as graph
 from ..relax.relations import struct_info_base_check
-from ..relax.struct_info import TensorStructInfo
+from ..relax.struct_info import TensorStructInfo, TupleStructInfo
 from ..tir.arithmetic import as_int
 from ..tir.function import IRModule
 from ..tir.op_registry import Op
 from ..topi.transform import parse_layout
-from .expr import Call, Function, Tuple
-from .kinds import kind_of
+from .expr import Call, Function, Tuple, TupleGetItem
+from .layout_rules import Move, followed
+from .lets import known_info
 from .ops.elementwise import add
 from .ops.row import ROWS
 from .ops.transform import expand_dims, layout_transform
@@ -29,7 +31,6 @@ from .ty import type_of
 from .visitor import ExprMutator
 
 _RULE = "FTVMAlterOpLayout"
-_SIMPLE = 1  # the kinds ELEMWISE and BROADCAST
 _SAME = 2  # as far as shapes are known
 
 
@@ -58,8 +59,17 @@ class _Altered:
     """A value in a layout of its own, and the layout that it stands for."""
 
     value: Any
-    layout: str
-    plain: str
+    move: Move
+
+    @property
+    def layout(self) -> str:
+        """The layout that it is in."""
+        return self.move.layout
+
+    @property
+    def plain(self) -> str:
+        """The layout that it stands for."""
+        return self.move.plain
 
 
 Rule = Callable[[Any, Any, Any, Any], Any]
@@ -98,7 +108,7 @@ class _Altering(ExprMutator):
             made = as_sum(made)
         altered = next((self._known[id(one)] for one in _operands(made) if id(one) in self._known), None)
         found = None if altered is None else self._followed(made, altered)
-        return made if found is None or altered is None else self._plain(found, altered.layout, altered.plain)
+        return made if found is None or not _same_info(made, found) else found
 
     def _by_rule(self, old: Any, new: Any) -> Any:
         """What a rule made, with operands and result in the layouts that it states."""
@@ -107,14 +117,15 @@ class _Altering(ExprMutator):
             return new
         pairs = [*zip(had.operands, wanted.operands, strict=False), *[(None, None)] * len(new.args)]
         args = [one if a is None or b is None else self._in(one, a, b) for one, (a, b) in zip(new.args, pairs, strict=False)]
-        return self._plain(Call(new.op, args, new.attrs), wanted.result, had.result)
+        made = Call(new.op, args, new.attrs, span=getattr(old, "span", None))
+        return self._plain(made, Move(wanted.result, had.result))
 
-    def _plain(self, value: Any, layout: str, plain: str) -> Any:
+    def _plain(self, value: Any, move: Move | None) -> Any:
         """A value in its own layout, which remembers the one that it was computed in."""
-        if layout == plain:
+        if move is None or move.layout == move.plain:
             return value
-        found = layout_transform(value, layout, plain)
-        self._known[id(found)] = _Altered(value, layout, plain)
+        found = layout_transform(value, move.layout, move.plain)
+        self._known[id(found)] = _Altered(value, move)
         self._transforms.append(found)
         return found
 
@@ -128,26 +139,22 @@ class _Altering(ExprMutator):
         return known.value if known.layout == wanted else layout_transform(known.value, known.layout, wanted)
 
     def _followed(self, call: Any, altered: _Altered) -> Any:
-        """A call of values in another layout, which has its result in that; None if it needs its own layout."""
-        attrs = dict(call.attrs)
-        own = _layouts(call)
-        kind = kind_of(call.op)
-        if own is not None:
-            # Windows of H and W don't mind blocks of channels.
-            if len(call.args) != 1 or own.operands != (altered.plain,) or "pool" not in call.op or _splits_planes(altered.layout):
+        """A call of values in another layout, whose results remember that; None if it needs its own layout."""
+        found = followed(call, altered.move)
+        if found is None:
+            return None
+        args = list(call.args)
+        for place in found.data:
+            fields = [self._beside(one, altered) for one in _fields(args[place])]
+            if any(one is None for one in fields):
                 return None
-            attrs["layout"] = altered.layout
-        elif call.op == "concatenate":
-            letter = altered.plain[attrs["axis"]]
-            attrs["axis"] = [name for name, _ in parse_layout(altered.layout)].index(letter)
-        elif kind is None or kind > _SIMPLE or "axis" in attrs:
-            return None
-        operands = [self._beside(one, altered) for one in _operands(call)]
-        if any(one is None for one in operands):
-            return None
-        if call.op == "concatenate":
-            return Call(call.op, [Tuple(operands)], attrs)
-        return Call(call.op, operands, attrs)
+            args[place] = Tuple(fields) if isinstance(args[place], graph.Tuple) else fields[0]
+        made = Call(call.op, args, {**call.attrs, **found.attrs}, span=getattr(call, "span", None))
+        info = known_info(made)
+        if isinstance(info, TupleStructInfo):
+            results = [self._plain(TupleGetItem(made, n), move) for n, move in enumerate(found.results)]
+            return Tuple(results)
+        return self._plain(made, found.results[0] if found.results else None)
 
     def _beside(self, value: Any, altered: _Altered) -> Any:
         """An operand in the layout of another one; None if it can't be: an axis of extent 1 has no blocks."""
@@ -188,13 +195,18 @@ def has_rules(attribute: str = _RULE) -> bool:
     return any(Op.of(name).get_attr(attribute) is not None for name in ROWS)
 
 
-def _splits_planes(layout: str) -> bool:
-    return any(size and name.upper() in "DHW" for name, size in parse_layout(layout))
+def _fields(arg: Any) -> Sequence[Any]:
+    return arg.fields if isinstance(arg, graph.Tuple) else (arg,)
 
 
 def _operands(call: Any) -> Sequence[Any]:
     """The tensors that a call computes with, also those in a tuple."""
-    return [part for one in call.args for part in (one.fields if isinstance(one, graph.Tuple) else (one,))]
+    return [part for one in call.args for part in _fields(one)]
+
+
+def _same_info(a: Any, b: Any) -> bool:
+    """Whether a value may stand in place of another one; what its type states needn't be said again."""
+    return struct_info_base_check(known_info(a), known_info(b)) >= _SAME
 
 
 def altered(func: Function) -> Any:
@@ -210,20 +222,51 @@ def altered(func: Function) -> Any:
         raise DeclarationError(f"AlterOpLayout: what a rule of {_RULE} returned doesn't fit: {error}") from None
 
 
-def in_blocks(func: Function, layouts: Mapping[str, Sequence[str]]) -> Any:
-    """A function whose convolutions have blocks of channels.
+# Layouts of weights where none is asked for, by that of data; of transposed convolutions the input's channels come first.
+_WEIGHTS = {
+    "NCW": "OIW", "NWC": "WIO", "NCHW": "OIHW", "NHWC": "HWIO", "HWNC": "HWOI", "NCDHW": "OIDHW", "NDHWC": "DHWIO",
+}  # fmt: skip
+_TRANSPOSED = {"NCW": "IOW", "NWC": "WOI", "NCHW": "IOHW", "NHWC": "HWIO", "NCDHW": "IODHW", "NDHWC": "DHWOI"}
+
+
+class LayoutConfig:
+    """What holds of `ConvertLayout` in a `with` statement.
+
+    Args:
+        skip_layers: the numbers of convolutions that keep their layouts.
+    """
+
+    current: ClassVar[list[LayoutConfig]] = []
+
+    def __init__(self, skip_layers: Sequence[int] = ()) -> None:
+        self.skip_layers = tuple(skip_layers)
+
+    def __enter__(self) -> LayoutConfig:
+        self.current.append(self)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.current.pop()
+
+
+def converted(func: Function, layouts: Mapping[str, Sequence[str]]) -> Any:
+    """A function whose operators are in layouts that are asked for; what has no wish takes the layout of its operands.
 
     Args:
         func: the function.
-        layouts: {"nn.conv2d": ["NCHW16c", "OIHW16i16o"]}: layouts of data and weights.
+        layouts: {"nn.conv2d": ["NCHW16c", "OIHW16i16o"], "nn.max_pool2d": ["NHWC"]}: layouts of data and weights.
 
     Raises:
         DeclarationError: if channels aren't multiples of blocks, or there is no layout of weights.
     """
+    skipped = LayoutConfig.current[-1].skip_layers if LayoutConfig.current else ()
+    number = itertools.count()
 
     def rule_of(op: Any) -> Rule | None:
         asked = layouts.get(str(op))
-        return None if asked is None else lambda attrs, args, types, result: _asked(op, attrs, args, asked)
+        if asked is None or ("conv" in op and next(number) in skipped):
+            return None
+        return lambda attrs, args, types, result: _asked(op, attrs, args, asked)
 
     try:
         with deep_recursion:
@@ -233,12 +276,21 @@ def in_blocks(func: Function, layouts: Mapping[str, Sequence[str]]) -> Any:
 
 
 def _asked(op: Any, attrs: Mapping[str, Any], args: Any, asked: Sequence[str]) -> Any:
-    """A call in layouts that were asked for; None if it has them."""
+    """A call in layouts that were asked for."""
     data, kernel = [*asked, "default"][:2]
-    if kernel == "default":
-        raise DeclarationError(f"{op}: blocks of channels of data, {data}, take a layout of weights, such as OIHW16i16o")
-    if (attrs["data_layout"], attrs["kernel_layout"]) == (data, kernel):
-        return None
+    if "layout" in attrs:
+        return Call(op, args, {**attrs, "layout": data, **({"out_layout": data} if "out_layout" in attrs else {})})
+    if "data_layout" not in attrs:
+        raise DeclarationError(f"{op} has no layout; ask for one of convolutions, pools and resizes")
+    if kernel == "default" and data == attrs["data_layout"] and not (attrs["kernel_layout"] == "OHWI"):
+        kernel = attrs["kernel_layout"]
+    elif kernel == "default":
+        known = _TRANSPOSED if "transpose" in op else _WEIGHTS
+        if data not in known:
+            raise DeclarationError(
+                f"{op}: data of {data} take a layout of weights, such as OIHW16i16o; without one there are {', '.join(known)}"
+            )
+        kernel = known[data]
     return Call(op, args, {**attrs, "data_layout": data, "kernel_layout": kernel, "out_layout": ""})
 
 
@@ -259,4 +311,4 @@ def AlterOpLayout() -> ModulePass:
     return ModulePass("AlterOpLayout", lambda func, ctx: func, 3, by_user=False, module_func=on_module)
 
 
-__all__ = ["AlterOpLayout", "as_sum", "has_rules", "in_blocks"]
+__all__ = ["AlterOpLayout", "LayoutConfig", "as_sum", "converted", "has_rules"]

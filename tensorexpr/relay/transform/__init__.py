@@ -10,7 +10,7 @@ from ...later import later, stand_for
 from ...lower.context import PassContext
 from ...lower.instruments import PassInstrument
 from ...lower.transform import Sequential, module_pass
-from ..alter_layout import AlterOpLayout
+from ..alter_layout import AlterOpLayout, LayoutConfig
 from ..build_module import build_config
 from ..closures import EtaExpand, LambdaLift
 from ..cps import to_cps, un_cps
@@ -94,6 +94,7 @@ __all__ = [
     "InferTypeLocal",
     "Inline",
     "LambdaLift",
+    "LayoutConfig",
     "LazyGradientInit",
     "Legalize",
     "ManifestLifetimes",

@@ -10,16 +10,14 @@ import numpy as np
 from ...lower.passes import ModulePass
 from ...relax import expr as graph
 from ...relax import transform as on_graphs
-from ...tir.function import IRModule
 from ...tir.op_registry import Op
-from ..alter_layout import as_sum, in_blocks
+from ..alter_layout import as_sum, converted
 from ..atrous import flattened
 from ..constants import chosen, folded, static
 from ..expr import Call, Tuple, const
 from ..lazy_gradient import without_fills
 from ..ops.elementwise import add, divide, multiply, negative, ones_like, sqrt
 from ..ops.transform import expand_dims
-from ..parameter_types import with_parameter_types
 from ..simplify import Simplifying
 from ..split_args import split_concatenation
 from ..ty import type_of
@@ -138,37 +136,14 @@ def SimplifyExpr() -> ModulePass:
     return each_function("SimplifyExpr", lambda func, mod: Simplifying().visit(func), is_typed=True)
 
 
-# What has no layout to ask for: it takes that of the convolutions around it, or keeps its own between transposes.
-_GO_ALONG = {
-    *(f"nn.{kind}_pool{n}d" for kind in ("avg", "max", "global_avg", "global_max", "adaptive_avg", "adaptive_max") for n in (1, 2, 3)),
-    "image.resize2d", "nn.batch_norm", "nn.bias_add", "nn.deformable_conv2d", "nn.upsampling", "qnn.avg_pool2d", "vision.roi_align",
-    "vision.roi_pool",
-}  # fmt: skip
-
-
 def ConvertLayout(desired_layouts: Mapping[str, Sequence[str]]) -> ModulePass:
-    """Convolutions in other layouts, with as few transposes as possible.
+    """Operators in other layouts, with as few transforms as possible.
 
     Args:
-        desired_layouts: {"nn.conv2d": ["NHWC", "default"]}: layouts of data and weights. Those of `qnn.conv2d` are those of the convolution
-            of integers that it is; pools and resizes take the layout that is around them. With blocks of channels, such as
-            ["NCHW16c", "OIHW16i16o"], both are stated.
+        desired_layouts: {"nn.conv2d": ["NHWC", "default"], "nn.max_pool2d": ["NHWC"]}: layouts of data and weights. What isn't named
+            takes the layout that its operands are in. With blocks of channels, such as ["NCHW16c", "OIHW16i16o"], both are stated.
     """
-    blocked = {name: list(layouts) for name, layouts in desired_layouts.items() if name not in _GO_ALONG and not layouts[0].isalpha()}
-    if blocked:
-        left = {name: layouts for name, layouts in desired_layouts.items() if name not in blocked}
-        behind = each_function("ConvertLayout", lambda func, mod: in_blocks(with_parameter_types(func), blocked), 3)
-
-        def both(mod: IRModule, ctx: Any) -> IRModule:
-            return behind.transform(ConvertLayout(left).transform(mod, ctx), ctx)
-
-        return ModulePass("ConvertLayout", lambda func, ctx: func, 3, by_user=False, module_func=both) if left else behind
-    asked = {
-        f"relax.{name.replace('qnn.', 'nn.')}": list(layouts)
-        for name, layouts in sorted(desired_layouts.items(), reverse=True)  # "qnn" first: what is said of "nn.conv2d" itself counts
-        if name not in _GO_ALONG
-    }
-    return on_graph("ConvertLayout", 3, on_graphs.Normalize(), on_graphs.ConvertLayout(asked))
+    return each_function("ConvertLayout", lambda func, mod: converted(func, desired_layouts), 3, is_typed=True)
 
 
 def CombineParallelDense(min_num_branches: int = 3, to_batch: bool = True) -> ModulePass:
