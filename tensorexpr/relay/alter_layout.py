@@ -21,12 +21,12 @@ from ..tir.function import IRModule
 from ..tir.op_registry import Op
 from ..topi.transform import parse_layout
 from .expr import Call, Function, Tuple, TupleGetItem
+from .inference import typed
 from .layout_rules import Move, followed
 from .lets import known_info
 from .ops.elementwise import add
 from .ops.row import ROWS
 from .ops.transform import expand_dims, layout_transform
-from .parameter_types import with_parameter_types
 from .ty import type_of
 from .visitor import ExprMutator
 
@@ -46,7 +46,8 @@ def _layouts(call: Any) -> _Layouts | None:
     """What the attributes of a call say; None for an operator without layouts."""
     given = call.attrs
     if "data_layout" in given and "kernel_layout" in given:
-        return _Layouts((given["data_layout"], given["kernel_layout"]), given.get("out_layout") or given["data_layout"])
+        data = (given["data_layout"],) * (2 if "deformable" in call.op else 1)  # with the offsets
+        return _Layouts((*data, given["kernel_layout"]), given.get("out_layout") or given["data_layout"])
     if call.op in ("nn.dense", "nn.contrib_dense_pack"):
         return _Layouts(("NC", given.get("weight_layout", "NC")), "NC")
     if "layout" in given and isinstance(given["layout"], str):
@@ -224,9 +225,9 @@ def altered(func: Function) -> Any:
 
 # Layouts of weights where none is asked for, by that of data; of transposed convolutions the input's channels come first.
 _WEIGHTS = {
-    "NCW": "OIW", "NWC": "WIO", "NCHW": "OIHW", "NHWC": "HWIO", "HWNC": "HWOI", "NCDHW": "OIDHW", "NDHWC": "DHWIO",
+    "NCW": "OIW", "NWC": "WIO", "NCHW": "OIHW", "NHWC": "HWIO HWOI", "HWNC": "HWOI", "NCDHW": "OIDHW", "NDHWC": "DHWIO",
 }  # fmt: skip
-_TRANSPOSED = {"NCW": "IOW", "NWC": "WOI", "NCHW": "IOHW", "NHWC": "HWIO", "NCDHW": "IODHW", "NDHWC": "DHWOI"}
+_TRANSPOSED = {"NCW": "IOW", "NWC": "WOI", "NCHW": "IOHW", "NHWC": "HWIO HWOI", "NCDHW": "IODHW", "NDHWC": "DHWOI"}
 
 
 class LayoutConfig:
@@ -282,15 +283,12 @@ def _asked(op: Any, attrs: Mapping[str, Any], args: Any, asked: Sequence[str]) -
         return Call(op, args, {**attrs, "layout": data, **({"out_layout": data} if "out_layout" in attrs else {})})
     if "data_layout" not in attrs:
         raise DeclarationError(f"{op} has no layout; ask for one of convolutions, pools and resizes")
-    if kernel == "default" and data == attrs["data_layout"] and not (attrs["kernel_layout"] == "OHWI"):
-        kernel = attrs["kernel_layout"]
-    elif kernel == "default":
+    if kernel == "default":
         known = _TRANSPOSED if "transpose" in op else _WEIGHTS
         if data not in known:
-            raise DeclarationError(
-                f"{op}: data of {data} take a layout of weights, such as OIHW16i16o; without one there are {', '.join(known)}"
-            )
-        kernel = known[data]
+            raise DeclarationError(f"{op}: data of {data} take a layout of weights, such as OIHW16i16o; there is one of {', '.join(known)}")
+        own, fitting = attrs["kernel_layout"], known[data].split()
+        kernel = own if own in fitting else fitting[0]
     return Call(op, args, {**attrs, "data_layout": data, "kernel_layout": kernel, "out_layout": ""})
 
 
@@ -302,10 +300,10 @@ def AlterOpLayout() -> ModulePass:
     """
 
     def on_module(mod: IRModule, ctx: Any) -> IRModule:
-        made = mod.clone()
-        for var, func in mod.functions_items():
+        made = typed(mod)
+        for var, func in made.functions_items():
             if isinstance(func, Function):
-                made.update_func(var, altered(with_parameter_types(func)))
+                made.update_func(var, altered(func))
         return made
 
     return ModulePass("AlterOpLayout", lambda func, ctx: func, 3, by_user=False, module_func=on_module)

@@ -13,10 +13,13 @@ from typing import Any
 from ..dataclass import dataclass, field
 from ..relax.struct_info import TensorStructInfo, TupleStructInfo
 from ..tir.arithmetic import as_int
+from ..tir.data_layout import layout
 from ..topi.transform import parse_layout
 from .kinds import kind_of
 from .lets import known_info
+from .ty import type_of
 
+RULE = "FInferCorrectLayout"
 _SIMPLE = 1  # the kinds ELEMWISE and BROADCAST
 
 
@@ -114,7 +117,7 @@ def _squeezed(call: Any, move: Move) -> Followed | None:
     moved = move.axes(axes)
     if moved is None or (given is None and None in extents):
         return None
-    return Followed({} if given is None else {"axis": moved}, (0,), (move.without(axes),))
+    return Followed({"axis": tuple(sorted(moved))}, (0,), (move.without(axes),))
 
 
 def _transposed(call: Any, move: Move) -> Followed | None:
@@ -179,8 +182,20 @@ _RULES: dict[str, LayoutRule] = {
 }  # fmt: skip
 
 
+def _by_user(rule: Any, call: Any, move: Move) -> Followed | None:
+    """What a program's rule says; None if it asks for another layout than the data has."""
+    count = len(call.args)
+    found = rule(call.attrs, [layout(move.layout)] * count, [layout(move.plain)] * count, [type_of(known_info(one)) for one in call.args])
+    asked = [one.name for one in found.input_layouts]
+    results = [Move(one.name, move.plain) for one in found.output_layouts]
+    return Followed(dict(found.new_attrs), range(count), results) if set(asked) == {move.layout} else None
+
+
 def followed(call: Any, move: Move) -> Followed | None:
     """How a call of an operator is in another layout of its data; None if it needs its own."""
+    by_user = call.op.get_attr(RULE)
+    if by_user is not None:
+        return _by_user(by_user, call, move)
     rule = _RULES.get(str(call.op))
     if rule is not None:
         return rule(call, move)

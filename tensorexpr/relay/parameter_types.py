@@ -12,6 +12,7 @@ from typing import Any
 
 from ..errors import DeclarationError, TypeMismatchError
 from ..tir.op_registry import Op
+from ..topi.transform import parse_layout
 from .expr import Call, Function, Var
 from .ops.row import ROWS, dtype, shape
 from .ty import TensorType
@@ -27,7 +28,8 @@ def _conv(data: str, kernel: str, turned: bool = False) -> Callable[..., Extents
         layout, channels, windows = given["kernel_layout"], given["channels"], given["kernel_size"]
         if channels is None or windows is None or not layout.isupper():
             return {}
-        inner, groups = shape(given[data])[given["data_layout"].index("C")], given["groups"]
+        axes = parse_layout(given["data_layout"])
+        inner, groups = shape(given[data])[axes.index(("C", 0))] * dict(axes).get("c", 1), given["groups"]
         sizes = windows if isinstance(windows, (tuple, list)) else (windows,)
         found = dict(zip((one for one in "DHW" if one in layout), sizes, strict=True))
         # Of one channel each: a group has as many weights as results.

@@ -189,6 +189,12 @@ def register_alter_op_layout(op_name: str, alter_layout: Any = None, level: int 
     return register_op_attr(op_name, "FTVMAlterOpLayout", alter_layout, level)
 
 
+def register_infer_correct_layout(op_name: str, infer_layout: Any = None, level: int = 10) -> Any:
+    """State how an operator is in another layout of its operands: `f(attrs, new layouts, old layouts, old types)` returns an
+    `InferCorrectLayoutOutput` of `relay.transform.infer_layout_utils`, which the passes of layouts follow."""
+    return register_op_attr(op_name, "FInferCorrectLayout", infer_layout, level)
+
+
 def register_legalize(op_name: str, legal_op: Any = None, level: int = 10) -> Any:
     """State what stands in place of calls of an operator: `f(attrs, inputs, types)` for `relay.transform.Legalize`."""
     return register_op_attr(op_name, "FTVMLegalize", legal_op, level)

@@ -9,6 +9,7 @@ from . import (
     register_broadcast_schedule,
     register_compute,
     register_gradient,
+    register_infer_correct_layout,
     register_injective_schedule,
     register_legalize,
     register_mixed_precision_conversion,
@@ -19,7 +20,21 @@ from . import (
 )
 
 __all__ = [
-    "Op", "OpPattern", "get", "list_op_names", "register_alter_op_layout", "register_broadcast_schedule", "register_compute",
-    "register_gradient", "register_injective_schedule", "register_legalize", "register_mixed_precision_conversion", "register_op_attr",
-    "register_pattern", "register_reduce_schedule", "register_schedule", "register_strategy",
-]  # fmt: skip
+    "Op",
+    "OpPattern",
+    "get",
+    "list_op_names",
+    "register_alter_op_layout",
+    "register_broadcast_schedule",
+    "register_compute",
+    "register_gradient",
+    "register_infer_correct_layout",
+    "register_injective_schedule",
+    "register_legalize",
+    "register_mixed_precision_conversion",
+    "register_op_attr",
+    "register_pattern",
+    "register_reduce_schedule",
+    "register_schedule",
+    "register_strategy",
+]

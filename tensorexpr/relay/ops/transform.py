@@ -192,8 +192,10 @@ def _ends(
     begin: Any, end: Any, strides: Any, axes: Any, slice_mode: str, extents: Sequence[Any]
 ) -> tuple[list[Any], list[Any], list[Any], list[int]]:
     """Begin, end, stride and axis of each axis that is cut."""
-    places = [_axis(one, len(extents)) for one in axes] if axes is not None else list(range(len(begin)))
     steps = list(strides) if strides else []
+    named = max(len(begin), len(end), len(steps)) if slice_mode == "end" else len(begin)
+    places = [_axis(one, len(extents)) for one in axes] if axes is not None else list(range(named))
+    begin = [*begin, *[0] * (len(places) - len(begin))]
     steps += [1] * (len(places) - len(steps))
     if slice_mode == "size":  # end is how many elements; -1 all that are left
         stops = [extents[p] if as_int(e) == -1 else (b + e) for b, e, p in zip(begin, end, places, strict=True)]

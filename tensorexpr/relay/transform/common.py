@@ -38,7 +38,9 @@ def each_function(name: str, run: Callable[[Function, IRModule], Any], opt_level
     return ModulePass(name, lambda func, ctx: func, opt_level, by_user=False, module_func=on_module)
 
 
-def each_call(name: str, rewrite: Rewrite, opt_level: int = 0, choose: Rewrite = lambda choice: choice) -> ModulePass:
+def each_call(
+    name: str, rewrite: Rewrite, opt_level: int = 0, choose: Rewrite = lambda choice: choice, is_typed: bool = False
+) -> ModulePass:
     """A pass that puts another expression in place of calls: what `rewrite` returns, unless it is None; `choose` is for choices."""
 
     class _Calls(ExprMutator):
@@ -50,7 +52,7 @@ def each_call(name: str, rewrite: Rewrite, opt_level: int = 0, choose: Rewrite =
         def visit_if(self, ite: Any) -> Any:
             return choose(super().visit_if(ite))
 
-    return each_function(name, lambda func, mod: _Calls().visit(func), opt_level)
+    return each_function(name, lambda func, mod: _Calls().visit(func), opt_level, is_typed)
 
 
 def on_graph(name: str, opt_level: int, *passes: Any) -> ModulePass:

@@ -62,12 +62,12 @@ def _normalised(call: Any) -> Any:
 
 def SimplifyInference() -> ModulePass:
     """Batch norms of fixed statistics as a product and a sum, and no dropout."""
-    return each_call("SimplifyInference", _normalised)
+    return each_call("SimplifyInference", _normalised, is_typed=True)
 
 
 def CanonicalizeOps() -> ModulePass:
     """`bias_add` as a sum."""
-    return each_call("CanonicalizeOps", lambda call: as_sum(call) if call.op == "nn.bias_add" else None, 3)
+    return each_call("CanonicalizeOps", lambda call: as_sum(call) if call.op == "nn.bias_add" else None, 3, is_typed=True)
 
 
 _FAST = {"exp": "fast_exp", "erf": "fast_erf", "tanh": "fast_tanh", "nn.softmax": "nn.fast_softmax"}
@@ -87,7 +87,7 @@ def Legalize(legalize_map_attr_name: str = "FTVMLegalize") -> ModulePass:
             return None
         return own(call.attrs, call.args, [*(type_of(one.struct_info) for one in call.args), type_of(call.struct_info)])
 
-    return each_call("Legalize", rewrite, 1)
+    return each_call("Legalize", rewrite, 1, is_typed=True)
 
 
 def FoldExplicitPadding() -> ModulePass:
