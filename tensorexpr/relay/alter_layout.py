@@ -158,21 +158,28 @@ class _Altering(ExprMutator):
         return self._plain(made, found.results[0] if found.results else None)
 
     def _beside(self, value: Any, altered: _Altered) -> Any:
-        """An operand in the layout of another one; None if it can't be: an axis of extent 1 has no blocks."""
-        info = value.struct_info
-        if not isinstance(info, TensorStructInfo) or info.extents is None or len(info.extents) > len(altered.plain):
+        """An operand in the layout of another one; None if it can't be."""
+        info = known_info(value)
+        axes = parse_layout(altered.plain)
+        if not isinstance(info, TensorStructInfo) or info.extents is None or len(info.extents) > len(axes):
             return None
         if not info.extents:
             return value
         known = self._known.get(id(value))
         if known is not None and (known.layout, known.plain) == (altered.layout, altered.plain):
             return known.value
-        missing = len(altered.plain) - len(info.extents)
-        extents = [1] * missing + [as_int(one) for one in info.extents]
-        blocks = {name.upper(): size for name, size in parse_layout(altered.layout) if size}
-        if any(extents[place] is None or (extents[place] or 0) % blocks.get(name, 1) for place, name in enumerate(altered.plain)):
-            return None
-        return self._in(expand_dims(value, 0, missing) if missing else value, altered.plain, altered.layout)
+        missing = len(axes) - len(info.extents)
+        whole: dict[str, int | None] = {}
+        for (name, _), extent in zip(axes, [1] * missing + [as_int(one) for one in info.extents], strict=True):
+            before = whole.get(name.upper(), 1)
+            whole[name.upper()] = None if extent is None or before is None else before * extent
+        layout = ""
+        for name, size in parse_layout(altered.layout):
+            extent = whole[name.upper()]
+            if size and (extent is None or (extent != 1 and extent % size)):
+                return None
+            layout += f"{(1 if extent == 1 else size) or ''}{name}" if size else name  # what broadcasts has blocks of 1
+        return self._in(expand_dims(value, 0, missing) if missing else value, altered.plain, layout)
 
 
 def _check_blocks(value: Any, had: str, wanted: str) -> None:
@@ -282,7 +289,7 @@ def _asked(op: Any, attrs: Mapping[str, Any], args: Any, asked: Sequence[str]) -
     if "layout" in attrs:
         return Call(op, args, {**attrs, "layout": data, **({"out_layout": data} if "out_layout" in attrs else {})})
     if "data_layout" not in attrs:
-        raise DeclarationError(f"{op} has no layout; ask for one of convolutions, pools and resizes")
+        return None  # what has no layout of its own takes that of its operands
     if kernel == "default":
         known = _TRANSPOSED if "transpose" in op else _WEIGHTS
         if data not in known:

@@ -38,24 +38,36 @@ class Move:
     @property
     def order(self) -> list[int] | None:
         """The axes of `plain` in the order of `layout`; None with blocks."""
-        return [self.plain.index(one) for one in self.layout] if sorted(self.layout) == sorted(self.plain) else None
+        return (
+            [self.plain.index(one) for one in self.layout] if sorted(self.layout) == sorted(self.plain) and self.layout.isalpha() else None
+        )
+
+    @property
+    def ndim(self) -> int:
+        """How many axes `plain` has."""
+        return len(parse_layout(self.plain))
+
+    def places(self, axis: int) -> list[int]:
+        """Where an axis is, and its blocks; nothing for what is in blocks already."""
+        letter = parse_layout(self.plain)[axis][0]
+        return [n for n, (name, _) in enumerate(parse_layout(self.layout)) if name.upper() == letter] if self.plain.isalpha() else []
 
     def axis(self, axis: int) -> int | None:
         """Where an axis is; None if it is in blocks."""
-        names = [name for name, _ in parse_layout(self.layout)]
-        letter = self.plain[axis]
-        return names.index(letter) if letter in names and letter.lower() not in names else None
+        found = self.places(axis)
+        return found[0] if len(found) == 1 else None
 
     def axes(self, axes: Sequence[int]) -> tuple[int, ...] | None:
         """Where several axes are."""
         found = [self.axis(one) for one in axes]
         return None if None in found else tuple(found)  # type: ignore[arg-type]
 
-    def without(self, axes: Sequence[int]) -> Move:
-        """The same for data without some axes."""
-        gone = {self.plain[one].lower() for one in axes}
-        kept = "".join(f"{size or ''}{name}" for name, size in parse_layout(self.layout) if name.lower() not in gone)
-        return Move(kept, "".join(one for one in self.plain if one.lower() not in gone))
+    def reduced(self, axes: Sequence[int], keepdims: bool) -> Move:
+        """The same for data that lost some axes, or has an extent of 1 there."""
+        gone = {self.plain[one] for one in axes}
+        kept = [(name, size) for name, size in parse_layout(self.layout) if keepdims or name.upper() not in gone]
+        text = "".join(f"{(1 if name.upper() in gone else size) or ''}{name}" if size else name for name, size in kept)
+        return Move(text, self.plain if keepdims else "".join(one for one in self.plain if one not in gone))
 
 
 @dataclass(frozen=True)
@@ -80,7 +92,7 @@ def _results(call: Any, move: Move) -> list[Move | None]:
     """The layouts of results that have as many axes as the data."""
     info = known_info(call)
     fields = info.fields if isinstance(info, TupleStructInfo) else (info,)
-    return [move if isinstance(one, TensorStructInfo) and one.ndim == len(move.plain) else None for one in fields]
+    return [move if isinstance(one, TensorStructInfo) and one.ndim == move.ndim else None for one in fields]
 
 
 def _by_axis(call: Any, move: Move) -> Followed | None:
@@ -100,14 +112,15 @@ def _simple(call: Any, move: Move) -> Followed | None:
 
 
 def _reduced(call: Any, move: Move) -> Followed | None:
-    given = call.attrs["axis"]
-    axes = list(range(len(move.plain))) if given is None else [given] if as_int(given) is not None else list(given)
-    moved = move.axes(axes)
-    if moved is None:
+    given, ndim = call.attrs["axis"], move.ndim
+    axes = list(range(ndim)) if given is None else [given] if as_int(given) is not None else list(given)
+    moved = [one for axis in axes for one in move.places(axis)]
+    if not moved or (len(moved) > len(axes) and call.op in ("argmax", "argmin")):
         return None
-    gone = [n for n in range(len(move.plain)) if (n in [one % len(move.plain) for one in axes]) is not bool(call.attrs.get("exclude"))]
-    result = move if call.attrs.get("keepdims") else move.without(gone)
-    return Followed({} if given is None else {"axis": moved[0] if as_int(given) is not None else moved}, (0,), (result,))
+    gone = [n for n in range(ndim) if (n in [one % ndim for one in axes]) is not bool(call.attrs.get("exclude"))]
+    attrs = {} if given is None else {"axis": moved[0] if as_int(given) is not None and len(moved) == 1 else tuple(moved)}
+    # Of a variance the mean is an operand, too.
+    return Followed(attrs, range(len(call.args)), (move.reduced(gone, bool(call.attrs.get("keepdims"))),))
 
 
 def _squeezed(call: Any, move: Move) -> Followed | None:
@@ -117,11 +130,11 @@ def _squeezed(call: Any, move: Move) -> Followed | None:
     moved = move.axes(axes)
     if moved is None or (given is None and None in extents):
         return None
-    return Followed({"axis": tuple(sorted(moved))}, (0,), (move.without(axes),))
+    return Followed({"axis": tuple(sorted(moved))}, (0,), (move.reduced(axes, False),))
 
 
 def _transposed(call: Any, move: Move) -> Followed | None:
-    ndim = len(move.plain)
+    ndim = move.ndim
     moved = move.axes(list(range(ndim))[::-1] if call.attrs["axes"] is None else call.attrs["axes"])
     return None if moved is None or move.order is None else Followed({"axes": moved})
 
@@ -142,7 +155,14 @@ def _sliced(call: Any, move: Move) -> Followed | None:
 
 
 def _padded(call: Any, move: Move) -> Followed | None:
-    return None if move.order is None else Followed({"pad_width": tuple(call.attrs["pad_width"][one] for one in move.order)}, (0,), (move,))
+    widths = [(0, 0)] * len(parse_layout(move.layout))
+    for axis, pair in enumerate(call.attrs["pad_width"]):
+        places = move.places(axis)
+        if len(places) == 1:
+            widths[places[0]] = pair
+        elif any(map(int, pair)) or not places:
+            return None
+    return Followed({"pad_width": tuple(widths)}, (0,), (move,))
 
 
 def _alike(call: Any, move: Move) -> Followed | None:
@@ -157,13 +177,13 @@ def _in_layout(call: Any, move: Move) -> Followed | None:
     splits = any(size and name.upper() in "DHW" for name, size in parse_layout(move.layout))
     if given["layout"] != move.plain or given.get("out_layout") not in (None, "", move.plain) or splits:
         return None
-    return Followed({"layout": move.layout}, (0,), (move,)) if move.order is not None or "pool" in call.op else None
+    return Followed({"layout": move.layout}, (0,), (move,))
 
 
 def _joined(call: Any, move: Move) -> Followed | None:
     """Tensors one behind the other, also in blocks: then each has whole ones."""
-    names = [name for name, _ in parse_layout(move.layout)]
-    return Followed({"axis": names.index(move.plain[call.attrs["axis"]])}, (0,), (move,))
+    places = move.places(call.attrs["axis"])
+    return Followed({"axis": places[0]}, (0,), (move,)) if places else None
 
 
 def _two_quantized(call: Any, move: Move) -> Followed | None:
