@@ -26,7 +26,7 @@ def _conv(data: str, kernel: str, turned: bool = False) -> Callable[..., Extents
 
     def extents(given: Mapping[str, Any]) -> Extents:
         layout, channels, windows = given["kernel_layout"], given["channels"], given["kernel_size"]
-        if channels is None or windows is None or not layout.isupper():
+        if channels is None or windows is None:
             return {}
         axes = parse_layout(given["data_layout"])
         inner, groups = shape(given[data])[axes.index(("C", 0))] * dict(axes).get("c", 1), given["groups"]
@@ -35,7 +35,9 @@ def _conv(data: str, kernel: str, turned: bool = False) -> Callable[..., Extents
         # Of one channel each: a group has as many weights as results.
         outer, depth = (inner, channels // groups) if groups == inner != 1 else (channels, inner // groups)
         found.update({"I": inner, "O": channels // groups} if turned else {"O": outer, "I": depth})
-        return {kernel: tuple(found[one] for one in layout)}
+        places = parse_layout(layout)
+        blocks = {name.upper(): size for name, size in places if size}
+        return {kernel: tuple(size or found[name] // blocks.get(name, 1) for name, size in places)}
 
     return extents
 

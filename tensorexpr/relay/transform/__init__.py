@@ -52,6 +52,7 @@ from .operators import (
     FoldConstantExpr,
     FoldExplicitPadding,
     FoldScaleAxis,
+    ForwardFoldScaleAxis,
     LazyGradientInit,
     Legalize,
     SimplifyExpr,

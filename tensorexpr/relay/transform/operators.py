@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...lower.passes import ModulePass
+from ...lower.transform import Sequential
 from ...relax import expr as graph
 from ...relax import transform as on_graphs
 from ...tir.op_registry import Op
@@ -18,6 +19,7 @@ from ..expr import Call, Tuple, const
 from ..lazy_gradient import without_fills
 from ..ops.elementwise import add, divide, multiply, negative, ones_like, sqrt
 from ..ops.transform import expand_dims
+from ..scale_axes import Backward, Forward
 from ..simplify import Simplifying
 from ..split_args import split_concatenation
 from ..ty import type_of
@@ -123,12 +125,20 @@ def DivToMul() -> ModulePass:
     return each_call("DivToMul", _by_product)
 
 
+def BackwardFoldScaleAxis() -> ModulePass:
+    """Factors of channels into the weights of convolutions and dense products in front of them."""
+    return each_function("BackwardFoldScaleAxis", lambda func, mod: Backward(func).visit(func), 3, is_typed=True)
+
+
+def ForwardFoldScaleAxis() -> ModulePass:
+    """Factors of channels into the weights of convolutions and dense products behind them."""
+    return each_function("ForwardFoldScaleAxis", lambda func, mod: Forward(func).visit(func), 3, is_typed=True)
+
+
 def FoldScaleAxis() -> ModulePass:
-    """Factors of channels into the weights of convolutions and products before or behind them."""
-    return on_graph("FoldScaleAxis", 3, on_graphs.Normalize(), on_graphs.FoldScaleAxis())
-
-
-BackwardFoldScaleAxis = ForwardFoldScaleAxis = FoldScaleAxis
+    """Factors of channels into the weights of convolutions and dense products before or behind them, and what is constant then."""
+    made: ModulePass = Sequential([BackwardFoldScaleAxis(), ForwardFoldScaleAxis(), FoldConstant()], 3, "FoldScaleAxis")
+    return made
 
 
 def SimplifyExpr() -> ModulePass:
