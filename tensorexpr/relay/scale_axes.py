@@ -124,7 +124,7 @@ def _with_weights(call: Any, data: Any, weights: Any) -> Any:
     return Call(call.op, (data, weights, *call.args[2:]), call.attrs, span=getattr(call, "span", None))
 
 
-class _Readers:
+class Readers:
     """Who reads each value of a function, by `id`; None is for what isn't a call of an operator."""
 
     def __init__(self, func: Function) -> None:
@@ -139,7 +139,7 @@ class _Readers:
         return len(self.of.get(id(value), ())) == 1
 
 
-def _forward_messages(readers: _Readers) -> dict[int, Message]:
+def _forward_messages(readers: Readers) -> dict[int, Message]:
     """What the readers of each value accept a factor of it for."""
     found: dict[int, Message] = {}
     for node in reversed(readers.order):
@@ -173,7 +173,7 @@ class Forward(SameTypes):
 
     def __init__(self, func: Function) -> None:
         super().__init__()
-        self._messages = _forward_messages(_Readers(func))
+        self._messages = _forward_messages(Readers(func))
         self._factors: dict[int, Any] = {}  # of values in the program that was given: what stands for them lacks these
 
     def visit_call(self, call: Any) -> Any:
@@ -201,7 +201,7 @@ class Forward(SameTypes):
         return Call(call.op, args, call.attrs, span=getattr(call, "span", None))
 
 
-def _backward_messages(readers: _Readers) -> dict[int, Message]:
+def _backward_messages(readers: Readers) -> dict[int, Message]:
     """What each value can take a factor for, by what it is made of, which nothing else may read."""
     found: dict[int, Message] = {}
     for node in readers.order:
@@ -238,7 +238,7 @@ class Backward(SameTypes):
 
     def __init__(self, func: Function) -> None:
         super().__init__()
-        self._messages = _backward_messages(_Readers(func))
+        self._messages = _backward_messages(Readers(func))
 
     def visit_call(self, call: Any) -> Any:
         """What a product is of, with the factor in the weights."""
@@ -263,4 +263,4 @@ class Backward(SameTypes):
         return Call(call.op, args, call.attrs, span=getattr(call, "span", None))
 
 
-__all__ = ["Backward", "Forward", "Message"]
+__all__ = ["Backward", "Forward", "Message", "Readers"]

@@ -42,6 +42,7 @@ from .operators import (
     BackwardFoldScaleAxis,
     CanonicalizeOps,
     CombineParallelBatchMatmul,
+    CombineParallelConv2D,
     CombineParallelDense,
     ConvertLayout,
     DivToMul,

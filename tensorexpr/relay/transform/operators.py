@@ -10,20 +10,21 @@ import numpy as np
 from ...lower.passes import ModulePass
 from ...lower.transform import Sequential
 from ...relax import expr as graph
-from ...relax import transform as on_graphs
 from ...tir.op_registry import Op
 from ..alter_layout import as_sum, converted
 from ..atrous import flattened
 from ..constants import chosen, folded, static
+from ..explicit_padding import without_pad
 from ..expr import Call, Tuple, const
 from ..lazy_gradient import without_fills
 from ..ops.elementwise import add, divide, multiply, negative, ones_like, sqrt
 from ..ops.transform import expand_dims
+from ..parallel import BATCH_MATMUL, CONV2D, DENSE, STACKED_DENSE, Combined, Kind
 from ..scale_axes import Backward, Forward
 from ..simplify import Simplifying
 from ..split_args import split_concatenation
 from ..ty import type_of
-from .common import each_call, each_function, on_graph
+from .common import each_call, each_function
 
 
 def FoldConstant(fold_qnn: bool = False) -> ModulePass:
@@ -94,7 +95,7 @@ def Legalize(legalize_map_attr_name: str = "FTVMLegalize") -> ModulePass:
 
 def FoldExplicitPadding() -> ModulePass:
     """Borders as the padding of convolutions and pools that read them."""
-    return on_graph("FoldExplicitPadding", 0, on_graphs.Normalize(), on_graphs.FoldPads())
+    return each_call("FoldExplicitPadding", without_pad, is_typed=True)
 
 
 def _by_product(call: Any) -> Any:
@@ -156,16 +157,33 @@ def ConvertLayout(desired_layouts: Mapping[str, Sequence[str]]) -> ModulePass:
     return each_function("ConvertLayout", lambda func, mod: converted(func, desired_layouts), 3, is_typed=True)
 
 
-def CombineParallelDense(min_num_branches: int = 3, to_batch: bool = True) -> ModulePass:
-    """Products of one operand with several weights as one product.
+def _combine(name: str, kind: Kind, least: int) -> ModulePass:
+    return each_function(name, lambda func, mod: Combined(func, kind, least).visit(func), 4, is_typed=True)
+
+
+def CombineParallelConv2D(min_num_branches: int = 3) -> ModulePass:
+    """Convolutions of one tensor, and what follows all of them, as one.
 
     Args:
-        min_num_branches, to_batch: accepted: whether it pays is decided by sizes, and weights stand beside each other.
+        min_num_branches: how many there are at least.
     """
-    return on_graph("CombineParallelDense", 4, on_graphs.CombineParallelMatmul())
+    return _combine("CombineParallelConv2D", CONV2D, min_num_branches)
 
 
-CombineParallelBatchMatmul = CombineParallelConv2D = CombineParallelDense
+def CombineParallelDense(min_num_branches: int = 3, to_batch: bool = True) -> ModulePass:
+    """Products of one operand with several weights, and what follows all of them, as one.
+
+    Args:
+        min_num_branches: how many there are at least.
+        to_batch: weights of one shape as a batch; else weights stand beside each other.
+    """
+    return _combine("CombineParallelDense", STACKED_DENSE if to_batch else DENSE, min_num_branches)
+
+
+def CombineParallelBatchMatmul(min_num_branches: int = 3) -> ModulePass:
+    """As `CombineParallelDense`, of batches of products; weights stand beside each other."""
+    return _combine("CombineParallelBatchMatmul", BATCH_MATMUL, min_num_branches)
+
 
 __all__ = [
     "BackwardFoldScaleAxis",
