@@ -19,7 +19,7 @@ from ..tir.arithmetic import as_int
 from ..tir.function import IRModule
 from ..tir.op_registry import Op
 from . import op
-from .expr import Call, Constant, Function, Tuple, as_expr, const
+from .expr import Call, Constant, Function, Let, Tuple, as_expr, const
 from .ops.row import ROWS
 from .to_graph import to_graph
 from .visitor import ExprMutator, mutated, walk
@@ -75,16 +75,28 @@ def chosen(choice: Any) -> Any:
     return choice.true_branch if bool(choice.cond.data.numpy()) else choice.false_branch
 
 
-class _Static(ExprMutator):
+class Known(ExprMutator):
+    """Puts what is known in its place: the branch that a constant condition chooses, constants for the variables that are bound to them."""
+
+    def visit_if(self, ite: Any) -> Any:
+        """The branch that is taken, where that is known."""
+        return chosen(super().visit_if(ite))
+
+    def visit_let(self, let: Let) -> Any:
+        """The body alone where the variable is a constant."""
+        value = None if isinstance(let.value, Function) else self.visit(let.value)
+        if not isinstance(value, graph.Constant):
+            return super().visit_let(let)
+        self.memo_map[let.var] = value
+        return self.visit(let.body)
+
+
+class _Static(Known):
     def visit_call(self, call: Any) -> Any:
         """The call, or what stands in its place."""
         made = super().visit_call(call)
         found = static(made) if isinstance(made, Call) and isinstance(made.op, Op) else None
         return made if found is None else found
-
-    def visit_if(self, ite: Any) -> Any:
-        """The branch that is taken, where that is known."""
-        return chosen(super().visit_if(ite))
 
 
 def with_known_shapes(func: Function) -> Function:

@@ -38,19 +38,14 @@ def each_function(name: str, run: Callable[[Function, IRModule], Any], opt_level
     return ModulePass(name, lambda func, ctx: func, opt_level, by_user=False, module_func=on_module)
 
 
-def each_call(
-    name: str, rewrite: Rewrite, opt_level: int = 0, choose: Rewrite = lambda choice: choice, is_typed: bool = False
-) -> ModulePass:
-    """A pass that puts another expression in place of calls: what `rewrite` returns, unless it is None; `choose` is for choices."""
+def each_call(name: str, rewrite: Rewrite, opt_level: int = 0, base: type[ExprMutator] = ExprMutator, is_typed: bool = False) -> ModulePass:
+    """A pass that puts another expression in place of calls: what `rewrite` returns, unless it is None; `base` rewrites all else."""
 
-    class _Calls(ExprMutator):
+    class _Calls(base):  # type: ignore[misc, valid-type]
         def visit_call(self, call: Any) -> Any:
             made = super().visit_call(call)
             found = rewrite(made) if isinstance(made, graph.Call) and isinstance(made.op, Op) else None
             return made if found is None else found
-
-        def visit_if(self, ite: Any) -> Any:
-            return choose(super().visit_if(ite))
 
     return each_function(name, lambda func, mod: _Calls().visit(func), opt_level, is_typed)
 

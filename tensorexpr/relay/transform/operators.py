@@ -13,7 +13,7 @@ from ...relax import expr as graph
 from ...tir.op_registry import Op
 from ..alter_layout import as_sum, converted
 from ..atrous import flattened
-from ..constants import chosen, folded, static
+from ..constants import Known, folded, static
 from ..explicit_padding import without_pad
 from ..expr import Call, Tuple, const
 from ..lazy_gradient import without_fills
@@ -33,7 +33,7 @@ def FoldConstant(fold_qnn: bool = False) -> ModulePass:
     Args:
         fold_qnn: whether those of quantized tensors are folded, too.
     """
-    return each_call("FoldConstant", lambda call: folded(call) if fold_qnn or not str(call.op).startswith("qnn.") else None, 2, chosen)
+    return each_call("FoldConstant", lambda call: folded(call) if fold_qnn or not str(call.op).startswith("qnn.") else None, 2, Known)
 
 
 FoldConstantExpr = FoldConstant
@@ -41,7 +41,7 @@ FoldConstantExpr = FoldConstant
 
 def DynamicToStatic() -> ModulePass:
     """Operators that are told shapes by tensors as those of attributes, where constants, or shapes of tensors, say them."""
-    return each_call("DynamicToStatic", static, 2, chosen)
+    return each_call("DynamicToStatic", static, 2, Known)
 
 
 def _normalised(call: Any) -> Any:

@@ -129,3 +129,9 @@ case(
     "f:1x2x2x2 f:1x4x2x2",
     lambda r, p, b: r.vision.proposal(p, b, r.const(np.array([[32, 32, 1]], "float32")), [4.0], [1.0], 16, 0.7, 4, 2, 1, False),
 )
+plain(
+    "annotation.simulated_quantize",
+    "f:2x3 f:1 f:1 f:1",
+    lambda x, scale, low, high: np.minimum(np.maximum(np.round(x / scale), low), high) * scale,
+    kind=1,
+)
