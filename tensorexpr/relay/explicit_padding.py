@@ -47,9 +47,10 @@ def without_pad(call: Any) -> Any:
     own = [int(one) for one in call.attrs["padding"]]
     own = own if len(own) == 2 * len(planes) else (own * len(planes))[: len(planes)] * 2
     attrs = dict(call.attrs)
-    attrs["padding"] = tuple(
-        a + widths[letter][side] for a, (side, letter) in zip(own, [(s, p) for s in (0, 1) for p in planes], strict=True)
-    )
+    ends = [(side, letter) for side in (0, 1) for letter in planes]
+    attrs["padding"] = tuple(before + widths[letter][side] for before, (side, letter) in zip(own, ends, strict=True))
+    if is_least and any(pad >= size for pad, size in zip(attrs["padding"], [*attrs["pool_size"]] * 2, strict=True)):
+        return None
     if is_call(call, *_POOLS["avg"]):
         # What was written as borders counts in means, and so has to still.
         if (any(own) and not attrs["count_include_pad"]) or attrs["ceil_mode"]:
