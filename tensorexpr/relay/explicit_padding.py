@@ -31,7 +31,7 @@ def _border(call: Any) -> float | None:
 
 def without_pad(call: Any) -> Any:
     """A convolution or pool of what its operand is made of by a pad; None for other calls, and for what has other borders."""
-    pad = call.args[0] if call.args else None
+    pad: Any = call.args[0] if call.args else None
     if not is_call(pad, "nn.pad") or pad.attrs["pad_mode"] != "constant" or not isinstance(pad.args[1], graph.Constant):
         return None
     layout = call.attrs.get("data_layout") or call.attrs.get("layout")

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...lower.passes import ModulePass
-from ...lower.transform import Sequential
 from ...relax import expr as graph
+from ...tir.function import IRModule
 from ...tir.op_registry import Op
 from ..alter_layout import as_sum, converted
 from ..atrous import flattened
@@ -138,8 +138,14 @@ def ForwardFoldScaleAxis() -> ModulePass:
 
 def FoldScaleAxis() -> ModulePass:
     """Factors of channels into the weights of convolutions and dense products before or behind them, and what is constant then."""
-    made: ModulePass = Sequential([BackwardFoldScaleAxis(), ForwardFoldScaleAxis(), FoldConstant()], 3, "FoldScaleAxis")
-    return made
+
+    def on_module(mod: IRModule, ctx: Any) -> IRModule:
+        # Not a sequence, whose steps a context of a lower level leaves out.
+        for step in (BackwardFoldScaleAxis(), ForwardFoldScaleAxis(), FoldConstant()):
+            mod = step.transform(mod, ctx)
+        return mod
+
+    return ModulePass("FoldScaleAxis", lambda func, ctx: func, 3, by_user=False, module_func=on_module)
 
 
 def SimplifyExpr() -> ModulePass:

@@ -104,6 +104,11 @@ def test_factors_that_find_weights(stays: bool, value: Any) -> None:
     assert same(found, value) is stays
 
 
+def test_factors_of_both_sides_in_any_context() -> None:
+    func = relay.Function((X,), conv(X * POSITIVE, relay.const(np.ones((4, 4, 3, 3), "float32"))) * NEGATIVE)
+    assert list(relay.analysis.list_op_freqs(transform.FoldScaleAxis()(tvm.IRModule.from_expr(func)))) == ["nn.conv2d"]
+
+
 def test_sums_lose_one_factor_alone() -> None:
     """Of two operands that both might lack a factor, one loses it: a factor that nothing takes would be lost."""
     a, b = relay.var("a", shape=(1, 4, 1, 1)), relay.var("c", shape=(1, 4, 1, 1))
@@ -177,9 +182,9 @@ def test_kernels_as_the_context_and_the_target_allow() -> None:
         with tvm.target.Target(target):
             found = run_opt_pass(func, transform.FuseOps(2))
         sizes: list[int] = []
-        relay.analysis.post_order_visit(
-            found, lambda node, sizes=sizes: sizes.append(len(node.params)) if "Primitive" in getattr(node, "attrs", ()) else None
-        )
+        nodes: list[Any] = []
+        relay.analysis.post_order_visit(found, nodes.append)
+        sizes += [len(node.params) for node in nodes if "Primitive" in getattr(node, "attrs", ())]
         assert (len(sizes) == 1) is (limit == 0) and (limit == 0 or max(sizes) + 1 <= limit)
 
 
@@ -195,9 +200,8 @@ def test_types_of_weights_in_blocks_and_lists_of_several_lengths() -> None:
     y = relay.nn.conv2d(
         relay.var("y", shape=(1, 2, 6, 6, 4)), relay.var("v"), channels=16, kernel_size=3, data_layout="NCHW4c", kernel_layout="OIHW4i2o"
     )
-    assert run_opt_pass(relay.Function(relay.analysis.free_vars(y), y), transform.InferType()).params[1].checked_type.concrete_shape == (
-        8, 2, 3, 3, 4, 2,
-    )  # fmt: skip
+    typed = run_opt_pass(relay.Function(tuple(relay.analysis.free_vars(y)), y), transform.InferType())
+    assert typed.params[1].checked_type.concrete_shape == (8, 2, 3, 3, 4, 2)
     cut = relay.strided_slice(X, [1], [2, 3, -1], [1, 2, 2, 5])
     assert cut.checked_type.concrete_shape == (1, 2, 3, 2)
     folded = run_opt_pass(relay.Let(v := relay.var("v"), relay.const(2.0), v + v * X), transform.FoldConstant())
