@@ -119,6 +119,19 @@ def test_a_pass_keeps_the_meaning_and_relays_operators(name: str, func: relay.Fu
     assert not [op for op in list_op_freqs(made) if str(op).startswith("relax.")]
 
 
+@pytest.mark.parametrize("keeps", [False, True])
+@settings(max_examples=share_of(15), deadline=None)
+@given(functions())
+def test_half_precision_means_the_same_but_for_rounding(keeps: bool, func: relay.Function) -> None:
+    mod = tvm.IRModule.from_expr(func)
+    with tvm.transform.PassContext(config={"relay.ToMixedPrecision.keep_orig_output_dtype": keeps}):
+        made = transform.ToMixedPrecision()(mod)
+    wanted, found = evaluated(mod), evaluated(made)
+    assert str(made["main"].ret_type.dtype) == str(found.dtype) and (found.dtype == np.float32 or not keeps)
+    if np.abs(wanted).max() < 1e3:
+        np.testing.assert_allclose(found, wanted, rtol=0.05, atol=0.05 * (1 + np.abs(wanted).max()))
+
+
 @settings(max_examples=share_of(15), deadline=None)
 @given(functions())
 def test_kernels_hold_all_operators_once(func: relay.Function) -> None:
