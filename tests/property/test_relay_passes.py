@@ -127,7 +127,8 @@ def test_half_precision_means_the_same_but_for_rounding(keeps: bool, func: relay
     with tvm.transform.PassContext(config={"relay.ToMixedPrecision.keep_orig_output_dtype": keeps}):
         made = transform.ToMixedPrecision()(mod)
     wanted, found = evaluated(mod), evaluated(made)
-    assert str(made["main"].ret_type.dtype) == str(found.dtype) and (found.dtype == np.float32 or not keeps)
+    main: Any = made["main"]
+    assert str(main.ret_type.dtype) == str(found.dtype) and (found.dtype == np.float32 or not keeps)
     if np.abs(wanted).max() < 1e3:
         np.testing.assert_allclose(found, wanted, rtol=0.05, atol=0.05 * (1 + np.abs(wanted).max()))
 

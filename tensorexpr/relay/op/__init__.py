@@ -201,7 +201,8 @@ def register_legalize(op_name: str, legal_op: Any = None, level: int = 10) -> An
 
 
 def register_mixed_precision_conversion(op_name: str, func: Any = None, level: int = 10) -> Any:
-    """Accepted and kept as an attribute."""
+    """State what `relay.transform.ToMixedPrecision` does of calls: `f(call, dtype)` returns a kind, 0 for half precision, 1 for that of the
+    operands and 2 for none, with the dtypes of sums and of the result."""
     return register_op_attr(op_name, "FTVMMixedPrecisionConversionType", func, level)
 
 

@@ -188,6 +188,29 @@ def test_kernels_as_the_context_and_the_target_allow() -> None:
         assert (len(sizes) == 1) is (limit == 0) and (limit == 0 or max(sizes) + 1 <= limit)
 
 
+def test_precisions_by_rules_of_programs() -> None:
+    x, w = relay.var("x", shape=(2, 3)), relay.var("w", shape=(4, 3))
+    value = relay.nn.softmax(relay.nn.relu(relay.nn.dense(x, w)))
+    made = run_opt_pass(value, transform.ToMixedPrecision())
+    # The product has sums of float32, which softmax reads behind a relu of half precision.
+    assert [str(one.op) for one in (made, made.args[0], made.args[0].args[0], made.args[0].args[0].args[0])] == [
+        "nn.softmax", "cast", "nn.relu", "cast",
+    ]  # fmt: skip
+    assert made.args[0].args[0].args[0].args[0].attrs.out_dtype == "float32"
+    asked: list[str] = []
+
+    def rule(call: Any, dtype: str) -> list[Any]:
+        asked.append(dtype)
+        return [2, dtype, dtype] if len(asked) == 1 else [0, dtype, dtype]
+
+    with TempOpAttr("nn.dense", "FTVMMixedPrecisionConversionType", rule):
+        assert same(run_opt_pass(value, transform.ToMixedPrecision("bfloat16")), value)
+        half = run_opt_pass(relay.nn.dense(x, w), transform.ToMixedPrecision())
+    assert (half.attrs.out_dtype, asked) == ("float16", ["bfloat16", "float16"])
+    with pytest.raises(DeclarationError, match=r'ToMixedPrecision: the type is "float16" or "bfloat16", not \'float64\''):
+        transform.ToMixedPrecision("float64")
+
+
 def test_marks_of_lists_and_simulated_integers() -> None:
     marked = byoc.WhiteListAnnotator(["nn.relu"], "mine").visit(relay.exp(relay.nn.relu(X)))
     assert [str(one.op) for one in (marked.args[0], marked.args[0].args[0])] == ["annotation.compiler_end", "nn.relu"]
