@@ -33,6 +33,14 @@ class _Typed(SameTypes):
         found = self._functions.get(gvar.name_hint)
         return gvar if found is None or gvar.type_annotation == found else GlobalVar(gvar.name_hint, found)
 
+    def visit_call(self, call: Any) -> Any:
+        """Arguments first: parameters of a function that is called where it stands have their types."""
+        for param, arg in zip(call.op.params, call.args, strict=False) if isinstance(call.op, Function) else ():
+            found = type_of(known_info(self.visit(arg))) if param.struct_info_annotation is None else None
+            if found is not None:
+                self.memo_map[param] = Var(param.name_hint, found)
+        return super().visit_call(call)
+
     def visit_let(self, let: Let) -> Any:
         """The value first, whose own variables have types then; but a function that is bound may use the variable."""
         uses_itself = isinstance(let.value, Function) and let.var in free_vars(let.value)

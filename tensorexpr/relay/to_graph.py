@@ -183,7 +183,10 @@ class _Emitter(Matching):
                 args.append((yield one))
             return self.emitted(call, args)
         callee = call.op if isinstance(call.op, (GlobalVar, Function, Constructor)) else (yield call.op)
-        signature = callee.struct_info if isinstance(callee, (Function, Constructor)) else self.info(callee)
+        if isinstance(callee, Function):  # what it returns may follow from the arguments alone
+            signature: StructInfo = FuncStructInfo(tuple(one.struct_info for one in callee.params), ObjectStructInfo())
+        else:
+            signature = callee.struct_info if isinstance(callee, Constructor) else self.info(callee)
         args = yield from self.arguments(call.args, signature)
         if isinstance(callee, Constructor):
             return self.made(callee, args)

@@ -229,3 +229,12 @@ def test_types_of_weights_in_blocks_and_lists_of_several_lengths() -> None:
     assert cut.checked_type.concrete_shape == (1, 2, 3, 2)
     folded = run_opt_pass(relay.Let(v := relay.var("v"), relay.const(2.0), v + v * X), transform.FoldConstant())
     assert "let" not in str(folded)
+
+
+def test_functions_that_are_called_where_they_stand_have_types() -> None:
+    p, q, x = relay.var("p"), relay.var("q"), relay.var("x", shape=(3,))
+    func = relay.Function((x,), relay.exp(relay.Call(relay.Function((p, q), p + q), [x, relay.const(1.0)])))
+    typed = run_opt_pass(func, transform.InferType())
+    assert [str(one.type_annotation) for one in typed.body.args[0].op.params] == ["Tensor[(3), float32]", "float32"]
+    data = np.arange(3, dtype="float32")
+    np.testing.assert_allclose(Evaluator(to_graph(func))("main", data), np.exp(data + 1), 1e-6)
