@@ -85,7 +85,7 @@ def _filtered(graph: Rewriter, call: Call) -> Any:
     data, taps = _extents(call.args[0]), _extents(call.args[1])
     if not isinstance(weight, Constant) or data is None or taps is None or not _is_plain(call) or taps[:2] != [TAPS, TAPS]:
         return None
-    dtype, of_weight, sums = call.args[0].struct_info.dtype, weight.data.dtype, call.struct_info.dtype
+    dtype, of_weight, sums = (str(getattr(one, "dtype", "")) for one in (call.args[0].struct_info, weight.data, call.struct_info))
     whole = dtype in _BYTES and (of_weight, sums) == ("int8", "int32") and prod(taps[:3]) * 4 * 255 * 128 < 1 << 31 and taps[2] % 2 == 0
     if not whole and {dtype, of_weight, sums} != {"float32"}:
         return None

@@ -77,19 +77,19 @@ def conv2d_winograd_tiles(data: Tensor, weight: Tensor, padding: Any) -> Tensor:
     a, b, _ = winograd_matrices(TILE, TAPS)
 
     def tile(image: Var, ty: Var, e: Var, f: Var, tx: Var, channel: Var) -> PrimExpr:
-        return _combined(b.T, e, lambda r: _combined(b.T, f, lambda s: padded[image, TILE * ty + r, TILE * tx + s, channel]))
+        return _combined(b.T, e, lambda r: _combined(b.T, f, lambda s: padded(image, TILE * ty + r, TILE * tx + s, channel)))
 
     tiles = compute((n, tall, ALPHA, ALPHA, wide, inputs), tile, name="tiles")
     i = reduce_axis((0, inputs), name="ri")
     products = compute(
         (n, tall, ALPHA, ALPHA, wide, outputs),
-        lambda image, ty, e, f, tx, o: te_sum(tiles[image, ty, e, f, tx, i].astype(sums) * weight[e, f, i, o].astype(sums), axis=i),
+        lambda image, ty, e, f, tx, o: te_sum(tiles(image, ty, e, f, tx, i).astype(sums) * weight(e, f, i, o).astype(sums), axis=i),
         name="products",
     )
 
     def element(image: Var, y: Var, x: Var, o: Var) -> PrimExpr:
         (ty, a_y), (tx, a_x) = ((arithmetic.floordiv(at, TILE), arithmetic.floormod(at, TILE)) for at in (y, x))
-        found = _combined(a.T, a_y, lambda e: _combined(a.T, a_x, lambda f: products[image, ty, e, f, tx, o]))
+        found = _combined(a.T, a_y, lambda e: _combined(a.T, a_x, lambda f: products(image, ty, e, f, tx, o)))
         return found >> _TIMES_FOUR if whole else found
 
     return compute((n, rows, columns, outputs), element, name="conv2d_winograd", tag="conv2d_winograd")

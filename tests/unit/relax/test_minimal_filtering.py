@@ -51,7 +51,8 @@ def operators(mod: Any, target: str = PAIRS) -> str:
     """Those of the function behind the pass, convolutions alone."""
     with Target(target):
         made = transform.MinimalFiltering()(mod)
-    values = [binding.value for binding in made["main"].body.bindings()]
+    main: Any = made["main"]
+    values = [binding.value for binding in main.body.bindings()]
     return " ".join(str(value.op).rpartition(".")[2] for value in values if "conv2d" in str(getattr(value, "op", "")))
 
 

@@ -13,6 +13,7 @@ import tensorexpr as tvm
 from tensorexpr import te, topi
 from tensorexpr.errors import DeclarationError
 from tensorexpr.topi.nn.winograd_tiles import conv2d_winograd_tiles, weights_of_tiles
+from tensorexpr.topi.utils import get_const_int
 from tests.effort import share_of
 
 Array = Any
@@ -43,7 +44,7 @@ def _found(data: Array, weight: Array, padding: tuple[int, int, int, int], targe
     made = weights_of_tiles(weight)
     x, w = (te.placeholder(one.shape, str(one.dtype), name) for one, name in ((data, "x"), (made, "w")))
     y = conv2d_winograd_tiles(x, w, padding)
-    out = tvm.nd.array(np.zeros([int(n) for n in y.shape], y.dtype))
+    out = tvm.nd.array(np.zeros([get_const_int(n) for n in y.shape], y.dtype))
     tvm.build([x, w, y], target=target, schedule="auto")(tvm.nd.array(data), tvm.nd.array(made), out)
     return out.numpy()
 
@@ -102,7 +103,7 @@ def test_other_operators_around_are_part_of_the_kernel() -> None:
         (topi.transpose(topi.nn.relu(topi.add(y, b)), (0, 3, 1, 2)), np.maximum(expected + 1, 0).transpose(0, 3, 1, 2)),
         (topi.sum(topi.add(y, b), [1, 2]), (expected + 1).sum((1, 2))),
     ):
-        out = tvm.nd.array(np.zeros([int(n) for n in result.shape], "float32"))
+        out = tvm.nd.array(np.zeros([get_const_int(n) for n in result.shape], "float32"))
         run = tvm.build([x, w, b, result], target="llvm", schedule="auto")
         run(tvm.nd.array(data), tvm.nd.array(made), tvm.nd.array(np.ones(32, "float32")), out)
         assert np.allclose(out.numpy(), wanted, rtol=1e-4, atol=2e-3)
