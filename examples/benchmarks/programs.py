@@ -16,9 +16,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from programs_of_pieces import PROGRAMS
-from programs_of_users import Draw
 from turns import in_turn
+from user_programs import PROGRAMS, Draw
 
 import tensorexpr as tvm
 from tensorexpr.auto_scheduler import ComputeDAG
