@@ -110,8 +110,9 @@ async def _serve(options: WorkerOptions, host: str, said: dict[str, Any]) -> int
     away_since = time.monotonic()
     while not ended.is_set():
         try:
-            async with _nanny(options, host, said) as nanny:
-                await _first(nanny.finished(), ended.wait())
+            work = asyncio.ensure_future(_work(_nanny(options, host, said)))
+            await _first(work, ended.wait())
+            await asyncio.gather(work, return_exceptions=ended.is_set())
             # it had a scheduler until now, or still has: a nanny also ends when its worker took too long to start again
             away_since = time.monotonic()
             is_there = not ended.is_set() and await _is_there(options.scheduler)
@@ -127,6 +128,16 @@ async def _serve(options: WorkerOptions, host: str, said: dict[str, Any]) -> int
             break
         await _first(asyncio.sleep(_PAUSE_SECONDS), ended.wait())
     return 0
+
+
+async def _work(nanny: Any) -> None:
+    """Until the nanny gives up, or is told to end, if only while it looks for its scheduler, which takes it half a minute."""
+    try:
+        async with nanny:
+            await nanny.finished()
+    except asyncio.CancelledError:
+        await nanny.close()
+        raise
 
 
 async def _is_there(scheduler: str) -> bool:

@@ -58,3 +58,21 @@ def test_a_worker_that_takes_too_long_to_start_is_tried_again(monkeypatch: pytes
     nannies = [Nanny(fails, nothing), Nanny(lambda: os.kill(os.getpid(), signal.SIGTERM), nothing), Nanny(nothing, nothing)]
     assert served(monkeypatch, nannies, 1, retry_s=3600.0) == 0
     assert len(nannies) == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_worker_that_still_looks_for_its_scheduler_ends_when_it_is_told_to(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    """Ctrl-C was heard when the nanny had given up, half a minute later."""
+    closed = []
+
+    class Waiting(Nanny):
+        async def __aenter__(self) -> Nanny:
+            os.kill(os.getpid(), number)
+            await asyncio.sleep(3600)
+            return self
+
+        async def close(self) -> None:
+            closed.append(True)
+
+    assert served(monkeypatch, [Waiting(nothing, nothing)], 1, retry_s=3600.0) == 0
+    assert closed == [True]
