@@ -9,6 +9,7 @@ from ..tir.dtype import parse_dtype
 from ..tir.expr import Call, IntImm, PrimExpr, StringImm
 from . import ptx_barriers, ptx_matrix, ptx_wgmma
 from .context import FunctionContext
+from .device_functions import as_intrinsic
 from .memo import IMPURE
 from .ptx_access import emit_call, needs, pointer
 from .types import VALUE_TYPE
@@ -161,7 +162,13 @@ def emit_host_only(ctx: FunctionContext, call: Call) -> str:
         CodegenError: always.
     """
     name = call.args[0].value if call.args and isinstance(call.args[0], StringImm) else ""
-    raise CodegenError(f"In {ctx.name}: {call.op.removeprefix('tir.')} {name}: a kernel can call no function of the host; compute it there")
+    raise CodegenError(f"In {ctx.name}: {call.op.removeprefix('tir.')} {name}: a kernel can call no function of the host; compute it there, or by a function of numbers of CUDA's, as expf")
+
+
+def emit_named(ctx: FunctionContext, call: Call) -> str:
+    """call_pure_extern, call_extern: a function of numbers that CUDA has."""
+    value = as_intrinsic(call)
+    return emit_host_only(ctx, call) if value is None else ctx.value(value)
 
 
 def emit_prefetch(ctx: FunctionContext, call: Call) -> str:
@@ -175,7 +182,8 @@ CALLS: Mapping[str, Callable[[FunctionContext, Call], str]] = {
     **ptx_wgmma.CALLS,
     **ptx_barriers.CALLS,
     **dict.fromkeys(_SHUFFLES, emit_shuffle),
-    **dict.fromkeys(("tir.call_extern", "tir.call_pure_extern", "tir.tvm_call_packed", "tir.tvm_call_trace_packed"), emit_host_only),
+    **dict.fromkeys(("tir.call_extern", "tir.call_pure_extern"), emit_named),
+    **dict.fromkeys(("tir.tvm_call_packed", "tir.tvm_call_trace_packed"), emit_host_only),
     "tir.tvm_storage_sync": emit_barrier,
     "tir.tvm_warp_activemask": emit_active_mask,
     "tir.dp4a": emit_dot,

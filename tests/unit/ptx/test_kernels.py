@@ -128,7 +128,7 @@ _TOO_MUCH = (
     '        for tx in T.thread_binding(32, "threadIdx.x"):\n            Sb = T.Buffer((20000,), "float32", data=S, scope="shared")\n'
     "            Sb[tx] = A[tx]\n            B[tx] = Sb[tx]\n"
 )
-_CALL = '    for tx in T.thread_binding(32, "threadIdx.x"):\n        B[tx] = T.call_extern("float32", "sinf", A[tx])\n'
+_CALL = '    for tx in T.thread_binding(32, "threadIdx.x"):\n        B[tx] = T.call_extern("float32", "sinfonia", A[tx])\n'
 _HOST = "    B[0] = A[0]\n"
 _GROWING = (
     '    for bx in T.thread_binding(4, "blockIdx.x"):\n        for i in range(3):\n'
@@ -154,7 +154,7 @@ _TWO = (
             CodegenError,
             'makes 80000 bytes of static shared memory, and a block has 49152; use scope "shared.dyn',
         ),
-        (_CALL, CodegenError, "call_extern sinf: a kernel can call no function of the host"),
+        (_CALL, CodegenError, "call_extern sinfonia: a kernel can call no function of the host"),
         (_HOST, LoweringError, "nothing of it is bound to threads|a statement that is in no kernel"),
         (_GROWING, LoweringError, "the extent of threadIdx.x depends on i, which is known in its kernel only"),
         (_HANDED_ON, LoweringError, "S of scope 'warp' is used by several kernels, or outside of them"),
