@@ -141,6 +141,7 @@ BUILT_KINDS = ("llvm",)
 DEVICE_KINDS = ("cuda",)
 # Kinds that `build` writes source text for, which a compiler elsewhere makes code of.
 SOURCE_KINDS = ("c",)
+MADE_KINDS = (*BUILT_KINDS, *DEVICE_KINDS, *SOURCE_KINDS)
 # Options of "llvm" that would change the code and that code generation doesn't serve.
 NOT_SERVED = ("mabi", "mfloat-abi", "cl-opt")
 NOT_USED = tuple(_FAST_MATH)  # permissions, without which results are as good

@@ -138,7 +138,7 @@ def check_kind(kind: Any) -> str:
     """
     if isinstance(kind, str) and kind in kinds.KINDS:
         return str(kind)
-    known = f"built: {', '.join(kinds.BUILT_KINDS)}; not built yet: {', '.join(sorted(set(kinds.KINDS) - set(kinds.BUILT_KINDS)))}"
+    known = f"built: {', '.join(kinds.MADE_KINDS)}; not built yet: {', '.join(sorted(set(kinds.KINDS) - set(kinds.MADE_KINDS)))}"
     if kind is None:
         raise TargetError(f"a target starts with its kind ({known})")
     if "/" in str(kind):

@@ -15,7 +15,7 @@ from .. import processor
 from ..dataclass import dataclass, field
 from ..errors import TargetError
 from .cores import SVE_BITS
-from .kinds import BUILT_KINDS, CACHE_OPTIONS, KINDS, NOT_SERVED, NOT_USED, SOURCE_KINDS
+from .kinds import BUILT_KINDS, CACHE_OPTIONS, DEVICE_KINDS, KINDS, MADE_KINDS, NOT_SERVED, NOT_USED, SOURCE_KINDS
 from .reading import check_kind, check_options, read
 
 if TYPE_CHECKING:
@@ -334,9 +334,13 @@ class Target:
                 f"target {self}: `build` writes C text for it, and nothing else makes code of it; build for target c and save or call the "
                 "module, or give target llvm here"
             )
+        if self.kind in DEVICE_KINDS:
+            raise TargetError(
+                f"target {self.kind.name}: `build` makes kernels for it, and nothing else makes code of it; give target llvm here"
+            )
         if not self.is_built:
             raise TargetError(
-                f"target kind {self.kind.name!r} is not built yet; built: {', '.join(BUILT_KINDS)}. The target can be named and asked, "
+                f"target kind {self.kind.name!r} is not built yet; built: {', '.join(MADE_KINDS)}. The target can be named and asked, "
                 "and schedules for it can be made, lowered and printed"
             )
         for name in NOT_SERVED:

@@ -194,7 +194,7 @@ def edited(**changes: Any) -> str:
         (edited(error=1), "the error"),
         (edited(target=7), "the target of a case is a string, not 7"),
         (edited(target="llvm -mcpu=abacus"), "the target of the case: mcpu 'abacus' is no"),
-        (edited(target="cuda"), "the target of the case: target kind 'cuda' is not built yet"),
+        (edited(target="cuda"), "the target of the case: target cuda: `build` makes kernels for it"),
         (edited(dag={}), "a computation is an object"),
         (edited(dag={"version": 1, "symbols": [], "ops": [], "outputs": []}), "no results"),
         (edited(dag=declared(te.var("n")), trace=[]), "has the shape"),
