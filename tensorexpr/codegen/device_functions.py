@@ -1,7 +1,7 @@
 """CUDA's functions of numbers, as programs call them by name: `expf`, the fast `__expf`, and libdevice's `__nv_expf`.
 
-Each is the intrinsic of the same meaning, with that one's accuracy; the fast ones may be less exact (CUDA C++ Programming Guide, "Mathematical
-Functions").
+Each is the intrinsic of the same meaning, with that one's accuracy; the fast ones may be less exact (CUDA C++ Programming Guide,
+"Mathematical Functions").
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from ..tir.expr import Call, Div, PrimExpr, StringImm
 
 _SAME_NAMES = (
     "exp", "exp2", "exp10", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "tanh", "erf", "sin", "cos", "tan", "asin", "acos", "atan",
-    "sinh", "cosh", "asinh", "acosh", "atanh", "atan2", "hypot", "copysign", "floor", "ceil", "trunc", "round", "nearbyint", "pow", "fmod", "fma",
+    "sinh", "cosh", "asinh", "acosh", "atanh", "atan2", "hypot", "copysign", "floor", "ceil", "trunc", "round", "nearbyint", "pow",
+    "fmod", "fma",
 )  # fmt: skip
 _NAMED: Mapping[str, Callable[..., PrimExpr]] = {
     **{name: getattr(intrin, name) for name in _SAME_NAMES},
