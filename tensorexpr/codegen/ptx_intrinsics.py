@@ -163,8 +163,8 @@ def emit_host_only(ctx: FunctionContext, call: Call) -> str:
     """
     name = call.args[0].value if call.args and isinstance(call.args[0], StringImm) else ""
     raise CodegenError(
-        f"In {ctx.name}: {call.op.removeprefix('tir.')} {name}: a kernel can call no function of the host; compute it there, or by a function "
-        "of numbers that CUDA has, as expf"
+        f"In {ctx.name}: {call.op.removeprefix('tir.')} {name}: a kernel can call no function of the host; compute it there, or by a "
+        "function of numbers that CUDA has, as expf"
     )
 
 
