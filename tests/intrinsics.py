@@ -20,14 +20,15 @@ def anywhere(tensor: Tensor) -> tir.Buffer:
 
 
 def loop_intrin(out: Tensor, name: str, parts: str = "body init update", scalars: Sequence[tir.Var] = ()) -> te.TensorIntrin:
-    """The intrinsic that computes `out` by loops. `parts` are those that it has."""
+    """The intrinsic that computes `out` by loops. `parts` are those that it has; with "adds" its body leaves the start to `init`."""
     op = cast(ComputeOp, out.op)
 
     def fcompute(ins: list[tir.Buffer], outs: list[tir.Buffer], given: Sequence[tir.Var] = ()) -> Any:
         made = _Loops(op, dict(zip(op.input_tensors, ins, strict=True)), outs[0])
         if not isinstance(op.body[0], tir.Reduce):
             return made.elementwise()
-        body, init, update = tir.stmt_functor.stmt_seq(made.init(), made.update()), made.init(), made.update()
+        init, update = made.init(), made.update()
+        body = made.update() if "adds" in parts else tir.stmt_functor.stmt_seq(made.init(), made.update())
         return tuple(part if word in parts.split() else None for part, word in ((body, "body"), (init, "init"), (update, "update")))
 
     binds = {tensor: anywhere(tensor) for tensor in (*op.input_tensors, out)}

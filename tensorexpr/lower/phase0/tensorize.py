@@ -47,8 +47,11 @@ def tensorized_nest(nest: LoopNest, axis: int, analyzer: Analyzer) -> Stmt:
     match = match_region(nest.domain, axis, nest.bodies, nest.buffers, intrin, analyzer)
     intrin = match.intrin
     outside = stage.leaf[: stage.leaf.index(axis)]
-    # A reduction loop of one iteration adds once, as if it weren't there.
-    reduced = [a for a in outside if stage.is_reduction(a) and not is_const_int(nest.domain.extents[a], 1)]
+    reduced = [a for a in outside if stage.is_reduction(a)]
+    # A reduction loop of one iteration adds once, as if it weren't there. An intrinsic that can start and add does that there, as in TVM:
+    # programs for matrix units give a body that only adds.
+    if intrin.reduce_init is None or intrin.reduce_update is None:
+        reduced = [a for a in reduced if not is_const_int(nest.domain.extents[a], 1)]
     first = nest.bodies[0]
     if not reduced:
         return _whole(nest, intrin, match, outside, first)

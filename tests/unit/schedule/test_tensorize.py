@@ -55,6 +55,12 @@ def test_reductions_inside_and_around(parts: str, factor: int | None, order: str
     assert_schedule_correct(*tiled(parts, factor, order))
 
 
+@pytest.mark.parametrize("order", ["outside", "outermost"])
+def test_a_reduction_of_one_step_outside_starts_and_adds(order: str) -> None:
+    """As in TVM: programs for matrix units give a body that only adds, which left their accumulators without a start."""
+    assert_schedule_correct(*tiled("adds body init update", 12, order))
+
+
 def test_a_body_alone_serves_a_reduction_that_lies_inside() -> None:
     assert_schedule_correct(*tiled("body", None))
 
