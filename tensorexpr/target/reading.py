@@ -141,14 +141,15 @@ def check_kind(kind: Any) -> str:
     known = f"built: {', '.join(kinds.MADE_KINDS)}; not built yet: {', '.join(sorted(set(kinds.KINDS) - set(kinds.MADE_KINDS)))}"
     if kind is None:
         raise TargetError(f"a target starts with its kind ({known})")
-    if "/" in str(kind):
-        from difflib import get_close_matches
+    from difflib import get_close_matches
 
+    if "/" in str(kind):
         from .tag import TAGS
 
         close = get_close_matches(str(kind), TAGS, 3)
         raise TargetError(f"no target tag {kind!r}" + (f"; similar: {', '.join(close)}" if close else "; see target.list_tags()"))
-    raise TargetError(f"no target kind {kind!r}; {known}")
+    meant = get_close_matches(str(kind), kinds.KINDS, 1)
+    raise TargetError(f"no target kind {kind!r}{f', did you mean {meant[0]!r}?' if meant else ';'} {known}")
 
 
 def check_options(kind: str, config: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:

@@ -200,6 +200,7 @@ def test_current_target_ends_with_an_error() -> None:
     ("form", "message"),
     [
         ("gcc", "no target kind 'gcc'; built: llvm, cuda, c; not built yet: aocl,"),
+        ("lllvm", "no target kind 'lllvm', did you mean 'llvm'? built: llvm, cuda, c; not built yet: aocl,"),
         ("nvidia/geforce-rtx-309", "no target tag 'nvidia/geforce-rtx-309'; similar: nvidia/geforce-rtx-3090"),
         ("cuda -mtriple=x", "no target option -mtriple. Known: -keys"),
         ("cuda -max_num_threads=many", "-max_num_threads takes an integer from 0, not 'many'"),
