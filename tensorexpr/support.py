@@ -17,6 +17,7 @@ def libinfo() -> dict[str, str]:
     from .runtime import engine, openmp
 
     found = {"TENSOREXPR_VERSION": _version("tensorexpr"), "USE_LLVM": "ON", "LLVM_VERSION": engine.llvm_version(), "USE_CUDA": "OFF"}
+    found["USE_PROFILER"] = "ON"  # programs of TVM ask whether what a network's calls take can be told
     found |= {"CPU": processor.host_cpu(), "TRIPLE": processor.host_triple(), "CORES": str(processor.usable_cores())}
     threads = openmp.runtime()
     return found | {"USE_OPENMP": "OFF" if threads is None else threads.path} | {name: _version(name) for name in _PACKAGES}

@@ -1,5 +1,11 @@
-"""The error that programs of TVM catch, where they import it from."""
+"""The error that programs of TVM catch, and texts of bytes, where they import them from."""
 
 from ..error import TVMError
 
-__all__ = ["TVMError"]
+
+def py_str(x: bytes) -> str:
+    """The text of bytes."""
+    return x.decode()
+
+
+__all__ = ["TVMError", "py_str"]

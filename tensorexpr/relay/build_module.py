@@ -142,7 +142,9 @@ def build(
         ir_mod: a module with a function "main", or a function.
         target: what for: a target, a list or mapping of one.
         target_host: its host.
-        executor, runtime: `relay.backend.Executor` and `Runtime`, or their names; there is one of each.
+        executor, runtime: `relay.backend.Executor` and `Runtime`, or their names; there is one of each. With {"link-params": True},
+            in which the option "relay.FuseOps.link_params" of a PassContext and "-link-params=1" of a target are alike, `get_params()` of
+            what is returned is empty.
         workspace_memory_pools, constant_memory_pools: accepted.
         params: values of parameters, which become constants.
         mod_name: how the library calls it.
@@ -166,7 +168,16 @@ def build(
             'a network is a function "main"; the module has ' + (", ".join(v.name_hint for v in graph.get_global_vars()) or "none")
         )
     executable = build_graph(graph, chosen)
-    return ExecutorFactoryModule(as_module(ir_mod), chosen, executable, mod_name)
+    return ExecutorFactoryModule(
+        as_module(ir_mod), chosen, executable, mod_name, {} if _links(executor, chosen) else executable.get_params()
+    )
+
+
+def _links(executor: Any, target: Target) -> bool:
+    """Whether parameters are part of the library for all who look at its parts: asked for in one of three places, or not by a graph."""
+    made = Executor(executor) if isinstance(executor, str) else executor if isinstance(executor, Executor) else Executor()
+    stated = target.attrs.get("link-params") or PassContext.current().config.get("relay.FuseOps.link_params")
+    return bool(made["link-params"] or stated or made.name != "graph")
 
 
 def optimize(mod: Any, target: Any = None, params: Mapping[str, Any] | None = None) -> tuple[IRModule, dict[str, Any]]:
@@ -303,7 +314,7 @@ class BuildModule:
         return self._made().get_lib()
 
     def get_params(self) -> dict[str, Any]:
-        """The parameters that are left."""
+        """The parameters; see `ExecutorFactoryModule.get_params`."""
         return self._made().get_params()
 
     def optimize(self, mod: Any, target: Any = None, params: Any = None) -> tuple[IRModule, dict[str, Any]]:

@@ -66,7 +66,8 @@ def input_info(params: Sequence[Any]) -> tuple[dict[str, tuple[int, ...]], dict[
 
 
 class GraphModule:
-    """Runs "main" of a built network. Inputs that weren't set are zeros.
+    """Runs "main" of a built network. Inputs that weren't set are zeros. Parameters, which `lib.get_params()` has by name, are set as
+    inputs are: other values than the library's are this executor's own.
 
     Args:
         module: what `lib["default"](dev)` returns, of a library that a session loaded elsewhere too.
@@ -87,16 +88,14 @@ class GraphModule:
         if not isinstance(module, VirtualMachine):
             raise ArgumentError(f'GraphModule takes what lib["default"](dev) returns, not {type(module).__name__}')
         self.module = module
+        self._devices = [module.place.device or cpu()]
         self._params = list(module.module.functions[_MAIN].params)
         self._names = [param.name_hint for param in self._params]
         self._inputs: dict[int, NDArray] = {}
         self._outputs: list[Any] | None = None
         self._targets: dict[int, NDArray] = {}  # arrays that results are written to
         self._strange: list[str] = []  # names that were set and that are no inputs
-        # Programs call `module.module["run"]()`, and time it by `module.module.time_evaluator("run", dev)`. Weakly, as a cycle would keep
-        # the network's weights until Python looks for cycles.
-        own = weakref.ref(self)
-        module.offer({name: _by_name(own, name) for name in _FUNCTIONS})
+        self._offer()
 
     def _place(self, key: Any) -> int | None:
         """Which parameter a name or number is; None for a name that there isn't."""
@@ -124,11 +123,11 @@ class GraphModule:
         """Set inputs to copies of values, so that what becomes of these later doesn't matter.
 
         Args:
-            key, value: one of them, by name or number.
-            params: others by name; names that the network doesn't have are parameters that are constants in it, and are left out.
+            key, value: one of them, by name or number; or a parameter by name.
+            params: others by name; names that the network doesn't have are left out, as those of weights that others were made of.
 
         Raises:
-            ArgumentError: for an input that there isn't, or a value of another shape or dtype.
+            ArgumentError: for an input that there isn't, or a value of another shape or dtype; of a parameter that dtype has to be its own.
         """
         self._set(key, value, params, True)
 
@@ -137,14 +136,35 @@ class GraphModule:
         self._set(key, value, params, False)
 
     def _set(self, key: Any, value: Any, params: Mapping[str, Any], copied: bool) -> None:
-        if key is not None:
+        if key is not None and (isinstance(key, str) and key in self._parameters):
+            params = {key: value, **params}
+        elif key is not None:
             self._inputs[self._known(key)] = self._checked(self._known(key), value, copied)
         for name, given in params.items():
             place = self._place(name)
             if place is not None:
                 self._inputs[place] = self._checked(place, given, copied)
-            elif name not in self._strange:
+            elif name not in self._strange and name not in self._parameters:
                 self._strange.append(name)
+        self._set_params({name: given for name, given in params.items() if name in self._parameters})
+
+    @property
+    def _parameters(self) -> Mapping[str, NDArray]:
+        """Constants of the executable by name, without those that are called as an input is."""
+        return {name: one for name, one in self.module.module.get_params().items() if name not in self._names}
+
+    def _set_params(self, params: Mapping[str, Any]) -> None:
+        executable, missing = self.module.module, set(self.module.module.missing)
+        made = executable.with_params(params) if params else executable
+        # A machine for a device has copies of constants there.
+        if made is not executable or made.missing != missing:
+            self.module = VirtualMachine(made, self._devices)
+            self._offer()
+
+    def _offer(self) -> None:
+        """Programs call `module.module["run"]()`, and time it by `module.module.time_evaluator("run", dev)`."""
+        own = weakref.ref(self)  # as a cycle would keep the network's weights until Python looks for cycles
+        self.module.offer({name: _by_name(own, name) for name in _FUNCTIONS})
 
     def set_output_zero_copy(self, key: Any, value: NDArray) -> None:
         """Let each run write a result to an array as well, which `get_output` returns.
@@ -172,10 +192,12 @@ class GraphModule:
             other: it.
             params_bytes: saved parameters, whose names are those that are taken.
         """
-        for name in load_param_dict(params_bytes):
+        names = list(load_param_dict(params_bytes))
+        for name in names:
             place = self._place(name)
             if place is not None:
                 self._inputs[place] = other.get_input(name)
+        self._set_params({name: other.get_input(name) for name in names if name in self._parameters})
 
     def debug_get_output(self, node: Any, out: Any = None) -> Any:
         """Refused: values between kernels aren't kept.
@@ -269,11 +291,14 @@ class GraphModule:
         return found
 
     def get_input(self, index: Any, out: NDArray | None = None) -> Any:
-        """An input by name or number; zeros if it wasn't set."""
+        """An input by name or number; zeros if it wasn't set. Of a parameter, by its name, a copy."""
         place = self._place(index)
-        if place is None:
+        if place is None and index not in self._parameters:
             raise ArgumentError(f"no input {index!r}; the network has {', '.join(self._names)}")
-        found = self._inputs.setdefault(place, self._zeros(place)) if place not in self._inputs else self._inputs[place]
+        if place is None:
+            found = array(self._parameters[index].numpy())
+        else:
+            found = self._inputs.setdefault(place, self._zeros(place)) if place not in self._inputs else self._inputs[place]
         if out is not None:
             found.copyto(out)
             return out
@@ -294,7 +319,12 @@ class GraphModule:
         return input_info(self._params)
 
     def load_params(self, params_bytes: bytes) -> None:
-        """Set the inputs that saved parameters name; the others are constants of the network."""
+        """Set the parameters and inputs that saved arrays name; names that the network doesn't have are left out.
+
+        Raises:
+            RecordError: for other bytes.
+            ArgumentError: for an array of another shape or dtype.
+        """
         self.set_input(**load_param_dict(params_bytes))
 
     def benchmark(

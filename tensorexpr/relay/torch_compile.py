@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import ArgumentError
 from ..runtime import load_module
 from ..runtime.device import cpu
-from ..runtime.params import save_param_dict
+from ..runtime.params import load_param_dict, save_param_dict
 from ..target import TargetLike
 from .build_module import build
 from .frontend import from_pytorch
@@ -100,7 +100,7 @@ class PyTorchTVMModule:
             built = build(self.mod, self.target, params=self.params)
         folder = Path(export_dir)
         folder.mkdir(parents=True, exist_ok=True)
-        built.export_library(str(folder / LIBRARY))
+        built.lib.export_library(str(folder / LIBRARY))
         (folder / GRAPH).write_text(built.get_graph_json(), encoding="utf-8")
         (folder / PARAMS).write_bytes(save_param_dict(built.get_params()))
         return self.load_tvm(export_dir, debug_runtime)
@@ -114,11 +114,11 @@ class PyTorchTVMModule:
         folder = Path(export_dir)
         if missing := [name for name in TVM_ASSETS if not (folder / name).is_file()]:
             raise ArgumentError(f"load_tvm: {folder} has no {', '.join(missing)}; build_tvm({export_dir!r}) writes them")
-        self.export_dir, self.tvm_lib = str(folder), load_module(str(folder / LIBRARY))
+        bare: Any = load_module(str(folder / LIBRARY))
+        self.export_dir, self.tvm_lib = str(folder), bare.with_params(load_param_dict((folder / PARAMS).read_bytes()))
         self.tvm_graph = (folder / GRAPH).read_text(encoding="utf-8")
         made = create(self.tvm_graph, self.tvm_lib, self.dev)
         self.tvm_module = GraphModuleDebug(made.module) if debug_runtime else made
-        self.tvm_module.load_params((folder / PARAMS).read_bytes())
         return self.tvm_module
 
     def build_pytorch_module(
@@ -138,7 +138,7 @@ class PyTorchTVMModule:
         found = self.tvm_module.get_num_inputs(), self.tvm_module.get_num_outputs()
         if found != (num_inputs, num_outputs):
             raise ArgumentError(f"the network has {found[0]} inputs and {found[1]} outputs, not {num_inputs} and {num_outputs}")
-        return GraphExecutorFactoryWrapper(load_module(str(Path(self.export_dir) / LIBRARY)))
+        return GraphExecutorFactoryWrapper(self.tvm_lib)
 
 
 def compile(script_module: Any, option: Mapping[str, Any]) -> GraphExecutorFactoryWrapper:

@@ -33,8 +33,8 @@ class VMCompiler:
         self._params = dict(params)
 
     def get_params(self) -> dict[str, Any]:
-        """The parameters that are left: none, as those that were given are constants."""
-        return {}
+        """The parameters of what was compiled, as `Executable.get_params` has them; before that none."""
+        return {} if self._made is None else self._made.get_params()
 
     def lower(self, mod: Any, target: Any = None, target_host: Any = None) -> None:
         """Compile a module."""

@@ -17,6 +17,7 @@ import struct
 import zlib
 from collections.abc import Mapping
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -49,19 +50,35 @@ def write_end(file_name: str, place: int, length: int, weights: int, count: int)
         file.write(_CHECKSUM.pack(checksum) + end)
 
 
+# The system loads a file once, so its tables of constants are those of all networks that are loaded from it: these have to share a mapping,
+# whose addresses stay right when one of them is gone.
+_mapped: WeakValueDictionary[tuple[int, ...], np.ndarray[Any, Any]] = WeakValueDictionary()
+
+
+def _whole(file_name: str) -> np.ndarray[Any, Any]:
+    """A file, mapped once as long as something uses it."""
+    found = os.stat(file_name)
+    key = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+    held = _mapped.get(key)
+    if held is None:
+        held = _mapped[key] = np.memmap(file_name, np.uint8, "r").view(np.ndarray) if found.st_size else np.empty(0, np.uint8)
+    return held
+
+
 def tail(file_name: str) -> tuple[bytes, Any] | None:
     """What stands behind a library: its description, and its weights, mapped; None if there is nothing.
+
+    Networks that are loaded from one file share the array that the weights are a part of (`base`).
 
     Raises:
         TensorExprError: for a torn file.
         RecordError: for one whose bytes aren't those that were written.
     """
     try:
-        size = os.path.getsize(file_name)
-        whole = np.memmap(file_name, np.uint8, "r").view(np.ndarray) if size else np.empty(0, np.uint8)
+        whole = _whole(file_name)
     except OSError as error:
         raise TensorExprError(f"{file_name}: no library can be read: {error}") from None
-    end = whole[-_PLACES.size :].tobytes()
+    size, end = whole.size, whole[-_PLACES.size :].tobytes()
     # The library of a module without graphs, or any other one.
     if len(end) < _PLACES.size or not end.endswith(_MARK):
         return None

@@ -26,7 +26,7 @@ _NAMES = {code: name for name, code in _CODES.items()}
 _MOST_DIMENSIONS = 64
 
 
-def save_param_dict(params: Mapping[str, Any]) -> bytes:
+def save_param_dict(params: Mapping[str, Any]) -> bytearray:
     """The bytes of named arrays.
 
     Raises:
@@ -38,7 +38,7 @@ def save_param_dict(params: Mapping[str, Any]) -> bytes:
     parts.append(struct.pack("<Q", len(names)))
     for name in names:
         parts += _packed(name, nd.array(params[name]))
-    return b"".join(parts)
+    return bytearray().join(parts)
 
 
 def _packed(name: str, array: nd.NDArray) -> list[bytes]:

@@ -101,11 +101,12 @@ def save_dumps(module_name: str, dumps: Mapping[str, str], dump_root: str = ".")
 def build(
     mod: Any, tvm_target: TargetLike, executor: Any = None, runtime: Any = None, params: Mapping[str, Any] | None = None,
     use_vm: bool = False, mod_name: str = "default", workspace_pools: Any = None,
-) -> ExecutorFactoryModule:  # fmt: skip
-    """What a module becomes: see `relay.build`. With `use_vm` it is the same, as all networks run in one machine."""
+) -> ExecutorFactoryModule | Executable:  # fmt: skip
+    """What a module becomes: see `relay.build`. With `use_vm` the executable in it: a network that has no calls as JSON."""
     if workspace_pools:
         raise TVMCException("workspace pools: the memory of a network is one arena, which it takes by itself")
-    return build_relay(mod, tvm_target, executor=executor, runtime=runtime, params=dict(params or {}), mod_name=mod_name)
+    made = build_relay(mod, tvm_target, executor=executor, runtime=runtime, params=dict(params or {}), mod_name=mod_name)
+    return made.module if use_vm else made
 
 
 def _records(path: str | os.PathLike[str]) -> Any:

@@ -6,6 +6,7 @@ import io
 import os
 import tarfile
 import tempfile
+import weakref
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +19,7 @@ from ...errors import TensorExprError
 from ...ir import load_json, save_json
 from ...relax.runtime.executable import Executable
 from ...relay.backend.executor_factory import ExecutorFactoryModule as GraphExecutorFactoryModule
+from ...relay.backend.executor_factory import graph_json
 from ...relay.expr import Function
 from ...relay.parser import parse
 from ...relay.text import module_text
@@ -219,7 +221,8 @@ class TVMCPackage:
         self.package_path = os.fspath(package_path)
         if not os.path.isfile(self.package_path):
             raise TVMCException(f"{self.package_path}: there is no such package; compile writes one")
-        self.__dict__.pop("executable", None)
+        for name in ("executable", "lib_path"):
+            self.__dict__.pop(name, None)
 
     @property
     def library(self) -> bytes:
@@ -233,6 +236,32 @@ class TVMCPackage:
         return _members(self.package_path, (_LIBRARY,), "package that tvmc.compile wrote")[_LIBRARY]
 
     @cached_property
+    def lib_path(self) -> str:
+        """A file with that library, as long as this package is kept."""
+        if Path(self.package_path).suffix not in _ARCHIVES:
+            return self.package_path
+        folder = tempfile.TemporaryDirectory(prefix="tensorexpr-")
+        weakref.finalize(self, folder.cleanup)
+        path = os.path.join(folder.name, _LIBRARY)
+        Path(path).write_bytes(self.library)
+        return path
+
+    @property
+    def graph(self) -> str | None:
+        """The calls of the network as JSON, for `graph_executor.create(graph, runtime.load_module(lib_path), device)`.
+
+        None for a package of the virtual machine.
+        """
+        if Path(self.package_path).suffix not in _ARCHIVES:
+            return graph_json(self.executable)
+        return _members(self.package_path, (_GRAPH,), "package that tvmc.compile wrote")[_GRAPH].decode() or None
+
+    @property
+    def params(self) -> bytearray | None:
+        """The parameters, as `load_params` of a graph executor takes them; the library has them, too. None as for `graph`."""
+        return None if self.graph is None else save_param_dict(self.executable.get_params())
+
+    @cached_property
     def executable(self) -> Executable:
         """Its code.
 
@@ -240,14 +269,7 @@ class TVMCPackage:
             TVMCException: for a file that is no package.
             TargetError: for code that this machine can't run.
         """
-        if Path(self.package_path).suffix not in _ARCHIVES:
-            found = self._loaded(self.package_path)
-        else:
-            with tempfile.TemporaryDirectory(prefix="tensorexpr-") as folder:
-                library = os.path.join(folder, _LIBRARY)
-                Path(library).write_bytes(self.library)
-                # What is mapped stays when its name is gone.
-                found = self._loaded(library)
+        found = self._loaded(self.lib_path)
         if not isinstance(found, Executable):
             raise TVMCException(f"{self.package_path} holds functions, and no network")
         return found

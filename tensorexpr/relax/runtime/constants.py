@@ -63,9 +63,20 @@ def with_shared_constants(mod: IRModule) -> IRModule:
             chosen = first.setdefault(hashlib.sha256(bytes_of(array)).digest(), array)
             if chosen is not array:
                 one_of[id(array)] = chosen
+    return on_arrays(mod, one_of)
+
+
+def on_arrays(mod: IRModule, one_of: dict[int, NDArray]) -> IRModule:
+    """A module whose constants are on other arrays; itself without any.
+
+    Args:
+        mod: the module.
+        one_of: arrays by the identities of those that they stand for.
+    """
     if not one_of:
         return mod
     made = mod.clone()
-    for var, func in functions:
-        made.update_func(var, _Sharing(one_of).function(func))  # type: ignore[arg-type]
+    for var, func in mod.functions_items():
+        if isinstance(func, Function):
+            made.update_func(var, _Sharing(one_of).function(func))  # type: ignore[arg-type]
     return made

@@ -18,6 +18,7 @@ from ...tir.function import IRModule, PrimFunc
 from ..expr import Call, Constant, Function, SeqExpr
 from ..external import EXTERNAL
 from ..visitor import walk
+from .constants import on_arrays
 from .explain import explained, host_line, memory_lines, schedule_of
 from .host import is_host, is_view
 from .late import LATE, LateConstants
@@ -56,6 +57,7 @@ class Executable(LateConstants):
         self.origins = origins or {}
         self.layouts = dict(layouts or {})
         self.library: Callable[[str], int] | None = None  # addresses of symbols, where the code is loaded already
+        self.mapped: Any = None  # the file of that code, which all that is loaded from it share
         self._native: NativePlans | None = None
 
     @property
@@ -149,6 +151,13 @@ class Executable(LateConstants):
             raise ArgumentError(f"the library holds other functions than the code: {lib._heads().decode()}")
         return lib
 
+    def with_constants(self, values: Mapping[int, NDArray]) -> Executable:
+        """The same network on other constants, which has memory and stretches of its own; see `LateConstants.with_constants`."""
+        made = Executable(on_arrays(self.ir_mod, dict(values)), self.kernels, self.target, self.origins, self.layouts)
+        made.late = {name: values.get(id(one), one) for name, one in self.late.items()}
+        made.missing = self.missing
+        return made
+
     @property
     def constants(self) -> list[NDArray]:
         """The tensors that the functions hold, as kernels take them, each once."""
@@ -192,7 +201,7 @@ class Executable(LateConstants):
         if self._native is None:
             flat = self.all_stretches()
             names = {call.name for one in flat for call in one.calls if call.name}
-            self._native = NativePlans(flat, self.target, {name: kernels[name].entry for name in names}, self.library)
+            self._native = NativePlans(flat, self.target, {name: kernels[name].entry for name in names}, self.library, self.mapped)
         return self._native
 
     def all_stretches(self) -> list[Stretch]:

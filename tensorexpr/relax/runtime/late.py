@@ -1,4 +1,7 @@
-"""Constants that a library is exported without: they are written to a file of their own, and loaded into the library's executable."""
+"""Constants of an executable by name: those that a library is exported without, and other values for them.
+
+Relax's programs call them "const_0", ..., Relay's "p0", ...; the numbers are places in `constants`, here and in a library.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,20 @@ import os
 from abc import abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
+
+import numpy as np
 
 from ...errors import ArgumentError
 from ...runtime.ndarray import NDArray, array
 from ...runtime.params import load_param_dict, save_param_dict
+from .constants import bytes_of
 
 LATE = ("load_late_bound_consts", "load_late_bound_consts_from_map")
 
 
 class LateConstants:
-    """What an executable can do with constants that are kept apart. Their names are "const_0", ... by their places in `constants`."""
+    """What an executable can do with its constants by name."""
 
     @property
     @abstractmethod
@@ -26,6 +32,42 @@ class LateConstants:
     def __init__(self) -> None:
         self.late: dict[str, NDArray] = {}  # what `export_library` leaves out
         self.missing: set[str] = set()  # what a library was exported without, and nothing has set yet
+
+    def get_params(self) -> dict[str, NDArray]:
+        """The constants as parameters of a graph executor, by their names, "p0", "p1", ...: weights as kernels take them."""
+        return {f"p{n}": one for n, one in enumerate(self.constants) if isinstance(one, NDArray)}
+
+    def without_params(self) -> Self:
+        """The same network, which `export_library` writes without its parameters: `load_params` of a graph executor sets them then."""
+        made = type(self)(self)
+        made.late = made.get_params()
+        return made
+
+    @abstractmethod
+    def with_constants(self, values: Mapping[int, NDArray]) -> Self:
+        """The same network on other constants, which has memory of its own.
+
+        Args:
+            values: arrays of the same shapes and dtypes, by the identities of those in `constants`.
+        """
+
+    def with_params(self, params: Mapping[str, Any]) -> Self:
+        """The network with values for parameters by their names: itself if these are the values that it has, or lacks.
+
+        Values that a library was exported without are set for all who use this executable; others are seen by what is returned alone.
+
+        Raises:
+            ArgumentError: for a name that there isn't, or an array of another shape or dtype; nothing is set then.
+        """
+        known = self.get_params()
+        given = _fitting(params, known, "no parameter of the network")
+        absent = {id(one) for name, one in self.late.items() if name in self.missing}
+        here = {name: value for name, value in given.items() if id(known[name]) in absent}
+        for name, value in here.items():
+            known[name].copyfrom(value)
+        self.missing -= {name for name, one in self.late.items() if id(one) in {id(known[key]) for key in here}}
+        others = {id(known[name]): value for name, value in given.items() if name not in here and not _same(known[name], value)}
+        return self.with_constants(others) if others else self
 
     def get_late_bound_consts(self, byte_limit: int) -> dict[str, NDArray]:
         """The constants of at least so many bytes by their names; `export_library` leaves them out from now on.
@@ -40,7 +82,7 @@ class LateConstants:
         """Write the constants of at least so many bytes to a file, as `save_param_dict` does; `export_library` leaves them out then."""
         from ...runtime.export import write_file  # which a network that only runs doesn't need
 
-        write_file(os.fspath(path), save_param_dict(self.get_late_bound_consts(byte_limit)))
+        write_file(os.fspath(path), bytes(save_param_dict(self.get_late_bound_consts(byte_limit))))
 
     def load_late_bound_consts(self, path: str | os.PathLike[str]) -> None:
         """Set constants that the library was exported without from the file of `move_late_bound_consts`.
@@ -57,13 +99,7 @@ class LateConstants:
         Raises:
             ArgumentError: for a constant that isn't kept apart, or an array of another shape or dtype; nothing is set then.
         """
-        given = {name: array(value) for name, value in consts.items()}
-        for name, value in given.items():
-            if name not in self.late:
-                raise ArgumentError(f"{name!r} is no constant that was kept apart; those are {', '.join(self.late) or 'none'}")
-            wanted = self.late[name]
-            if (value.shape, value.dtype) != (wanted.shape, wanted.dtype):
-                raise ArgumentError(f"{name} is {wanted.dtype} of shape {wanted.shape}, not {value.dtype} of {value.shape}")
+        given = _fitting(consts, self.late, "no constant that was kept apart")
         for name, value in given.items():
             # In place: machines, and code that has addresses of constants, hold these arrays.
             self.late[name].copyfrom(value)
@@ -72,5 +108,29 @@ class LateConstants:
     def check_complete(self) -> None:
         """Raise an ArgumentError if constants are missing."""
         if self.missing:
-            names = ", ".join(sorted(self.missing))
-            raise ArgumentError(f"the library was exported without {names}: load_late_bound_consts(path) sets them, before it runs")
+            names = ", ".join(name for name in self.late if name in self.missing)
+            raise ArgumentError(
+                f"the library was exported without {names}: load_late_bound_consts(path), or load_params(bytes) of a graph executor, sets "
+                "them, before it runs"
+            )
+
+
+def _fitting(given: Mapping[str, Any], known: Mapping[str, NDArray], wish: str) -> dict[str, NDArray]:
+    """Values by name as arrays of the shapes and dtypes of constants.
+
+    Raises:
+        ArgumentError: for a name that there isn't, or another shape or dtype.
+    """
+    made = {name: array(value) for name, value in given.items()}
+    for name, value in made.items():
+        if name not in known:
+            raise ArgumentError(f"{name!r} is {wish}; those are {', '.join(known) or 'none'}")
+        wanted = known[name]
+        if (value.shape, value.dtype) != (wanted.shape, wanted.dtype):
+            raise ArgumentError(f"{name} is {wanted.dtype} of shape {wanted.shape}, not {value.dtype} of {value.shape}")
+    return made
+
+
+def _same(one: NDArray, other: NDArray) -> bool:
+    """Whether two arrays have the same bytes: a NaN is itself, and -0.0 isn't 0.0."""
+    return bool(np.array_equal(bytes_of(one), bytes_of(other)))

@@ -264,8 +264,9 @@ def load_executable(file_name: str) -> Executable | None:
     made = Executable(IRModule(functions, {EXTERNAL: external}), module, target, origins)  # type: ignore[arg-type]
     if _digest(text_of(made.all_stretches(), target)) != digest:
         raise TensorExprError(f"{file_name} was written by another version of tensorexpr, which plans memory otherwise; export it again")
-    # The function holds the library, which is mapped as long as the executable lives.
-    made.library = lambda symbol: ctypes.addressof(ctypes.c_char.in_dll(library, symbol))
+    if not late:  # with constants of its own it needs stretches of its own: the system loads a library, and its tables, once
+        # The function holds the library, which is mapped as long as the executable lives.
+        made.library, made.mapped = lambda symbol: ctypes.addressof(ctypes.c_char.in_dll(library, symbol)), weights.base
     return _without(made, late)
 
 

@@ -44,7 +44,7 @@ class VirtualMachine(Machine):
         profile: whether `profile` may be called.
 
     Raises:
-        ArgumentError: for what is no executable, one whose constants are missing, or another device.
+        ArgumentError: for what is no executable, or another device; where a function is asked for, if constants are missing.
     """
 
     NAIVE_ALLOCATOR = 1
@@ -63,7 +63,6 @@ class VirtualMachine(Machine):
     ) -> None:
         if not isinstance(rt_mod, Executable):
             raise ArgumentError(f"VirtualMachine takes what relax.build returns, not {type(rt_mod).__name__}")
-        rt_mod.check_complete()
         self.place = Placement.of(rt_mod.target, [device] if isinstance(device, Device) else device)
         self.module = rt_mod
         self.kernels = _Kernels(rt_mod)
@@ -129,6 +128,7 @@ class VirtualMachine(Machine):
     def _plan(self, name: str) -> Plan:
         if name not in self.plans:
             raise MissingFunctionError(f"the executable has no function {name!r}; it has {', '.join(self.plans) or 'none'}")
+        self.module.check_complete()
         found: Plan = self.plans[name]
         return found
 

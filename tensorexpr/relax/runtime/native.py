@@ -187,12 +187,18 @@ class NativePlans:
         target: what they are for.
         entries: addresses of the kernels' packed entries, by name.
         library: addresses of symbols, where the code is loaded already.
+        owner: what lives as long as that code is in use, by other plans too, whose arenas it has; the plans themselves if None.
     """
 
     def __init__(
-        self, stretches: Sequence[Stretch], target: Target, entries: Mapping[str, int], library: Callable[[str], int] | None = None
+        self,
+        stretches: Sequence[Stretch],
+        target: Target,
+        entries: Mapping[str, int],
+        library: Callable[[str], int] | None = None,
+        owner: Any = None,
     ) -> None:
-        self._keep: Any = None
+        self._keep: Any = owner
         if library is None:
             names = [name for one in stretches for name in symbols_of(one)]
             self._keep = engine.load_object(object_of(stretches, target), names, {entry_name(name): at for name, at in entries.items()})
@@ -202,8 +208,9 @@ class NativePlans:
                 table = (ctypes.c_void_p * len(one.constants)).from_address(library(constants_name(one.number)))
                 table[:] = [data_pointer(constant._array) for constant in one.constants]
             if one.arena.size:
-                # It holds the code, whose data the cell is, until the arena is freed.
-                weakref.finalize(self, _freed, library(arena_name(one.number)), self._keep)
+                # It holds the code, whose data the cell is, until the arena is freed. The owner can't be held by its own end.
+                user, code = (self, self._keep) if owner is None else (owner, None)
+                weakref.finalize(user, _freed, library(arena_name(one.number)), code)
         self.calls = {one.number: self._callable(one, library(stretch_name(one.number))) for one in stretches}
 
     def _callable(self, stretch: Stretch, entry: int) -> NativeStretch:

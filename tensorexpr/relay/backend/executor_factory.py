@@ -27,7 +27,7 @@ class ExecutorFactoryModule:
         target: what for.
         module: the executable.
         libmod_name: the name by which it is asked for.
-        params: what is left of the parameters; those that were given to `build` are constants of the executable.
+        params: parameters by name, which `export_library` of `lib` leaves out; none if they are linked into it.
     """
 
     def __init__(
@@ -43,8 +43,8 @@ class ExecutorFactoryModule:
 
     @property
     def lib(self) -> Executable:
-        """The executable."""
-        return self.module
+        """The executable; `export_library` of it writes no parameters, unless they are linked into it."""
+        return self.module.without_params() if self.params else self.module
 
     @property
     def graph_json(self) -> str:
@@ -60,11 +60,11 @@ class ExecutorFactoryModule:
         return self.graph_json
 
     def get_lib(self) -> Executable:
-        """The executable."""
-        return self.module
+        """As `lib`."""
+        return self.lib
 
     def get_params(self) -> dict[str, NDArray]:
-        """Parameters that aren't in the executable."""
+        """Parameters by name, for `load_params` and `set_input`: weights as kernels take them. None if they are linked into the library."""
         return dict(self.params)
 
     def get_devices(self) -> list[str]:
@@ -75,19 +75,22 @@ class ExecutorFactoryModule:
         """Write one shared library with all in it; `runtime.load_module` reads it; see `Executable.export_library`."""
         self.module.export_library(file_name, fcompile, **kwargs)
 
-    def __getitem__(self, item: str) -> Callable[..., VirtualMachine]:
-        """What makes machines for a device, by the name of the library.
+    def __getitem__(self, item: str) -> Callable[..., Any]:
+        """What makes machines for a device, by the name of the library; "remove_params", what makes the same network for
+        `export_library` without parameters.
 
         Raises:
             MissingFunctionError: for another name.
         """
+        if item == "remove_params":
+            return lambda: ExecutorFactoryModule(self.ir_mod, self.target, self.module.without_params(), self.libmod_name)
         if item not in (self.libmod_name, "debug_create"):
             raise MissingFunctionError(f"no {item!r} in a built network; it is called {self.libmod_name!r}")
         return lambda *devices: VirtualMachine(self.module, [one for one in devices if isinstance(one, Device)] or None)
 
     def __iter__(self) -> Iterator[Any]:
         """Graph, library and parameters, as programs of the first releases take them."""
-        return iter((self.graph_json, self.module, self.params))
+        return iter((self.graph_json, self.lib, self.params))
 
 
 GraphExecutorFactoryModule = AOTExecutorFactoryModule = ExecutorFactoryModule
@@ -108,6 +111,7 @@ def graph_json(executable: Executable, function: str = "main") -> str:
     shapes: list[list[int]] = []
     dtypes: list[str] = []
     rows, places = [0], {}
+    names = {id(one): name for name, one in executable.get_params().items()}
 
     def add(value: Any, node: dict[str, Any], info: StructInfo) -> None:
         places[value] = len(nodes)
@@ -123,7 +127,8 @@ def graph_json(executable: Executable, function: str = "main") -> str:
         if isinstance(value, TupleGetItem):
             return [[places[value.tuple_value], value.index, 0]] if value.tuple_value in places else []
         if isinstance(value, Constant) and value not in places:
-            add(value, {"op": "null", "name": f"p{len(nodes)}", "inputs": [], "attrs": {"kind": "constant"}}, value.struct_info)
+            name = names.get(id(value.data), f"c{len(nodes)}")
+            add(value, {"op": "null", "name": name, "inputs": [], "attrs": {"kind": "constant"}}, value.struct_info)
         return [[places[value], 0, 0]] if value in places else []
 
     for param in func.params:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 import numpy as np
@@ -35,7 +36,7 @@ def test_they_are_loaded_from_their_file(exported: tuple[Path, Path, np.ndarray,
     library, constants, *arrays = exported
     loaded = tvm.runtime.load_module(str(library))
     with pytest.raises(ArgumentError, match="exported without const_0, const_1: load_late_bound_consts"):
-        relax.VirtualMachine(loaded, tvm.cpu())
+        relax.VirtualMachine(loaded, tvm.cpu())["main"]
     loaded["load_late_bound_consts"](str(constants))
     _checked(loaded, *arrays)
     with pytest.raises(TensorExprError, match="lacks weights that are kept apart"):
@@ -65,3 +66,29 @@ def test_small_ones_stay_in_the_library(tmp_path: Path) -> None:
     loaded = tvm.runtime.load_module(str(tmp_path / "net.so"))
     loaded["load_late_bound_consts_from_map"]({})
     assert relax.VirtualMachine(loaded, tvm.cpu())["main"](np.array([4], "float32")).numpy() == 7
+
+
+def test_a_library_may_be_loaded_twice(tmp_path: Path) -> None:
+    """The system loads a file once, and its tables of constants with it: those of the first were used when they were gone."""
+    x, weight = relay.var("x", shape=(1, 64)), np.random.default_rng(0).standard_normal((2048, 64), "float32")
+    path = tmp_path / "net.so"
+    relay.vm.compile(relay.Function((x,), relay.nn.dense(x, relay.const(weight))), "llvm").export_library(path)
+    machine = relax.VirtualMachine(tvm.runtime.load_module(str(path)), tvm.cpu())
+    given = np.ones((1, 64), "float32")
+    expected = machine["main"](given).numpy()
+    for _ in range(2):
+        for other in (relax.VirtualMachine(tvm.runtime.load_module(str(path)), tvm.cpu())["main"], tvm.runtime.load(path)):
+            other(given)
+        del other
+        gc.collect()
+        np.testing.assert_array_equal(machine["main"](given).numpy(), expected)
+
+
+def test_libraries_of_one_file_have_constants_of_their_own(exported: tuple[Path, Path, np.ndarray, np.ndarray]) -> None:
+    library, constants, summand, weight = exported
+    given = relay.load_param_dict(constants.read_bytes())
+    first, second = (tvm.runtime.load_module(str(library)) for _ in range(2))
+    first.load_late_bound_consts_from_map(given)
+    second.load_late_bound_consts_from_map({**given, "const_0": np.zeros((20, 20), "float32")})
+    _checked(second, np.zeros_like(summand), weight)
+    _checked(first, summand, weight)
