@@ -143,8 +143,8 @@ def build(
         target: what for: a target, a list or mapping of one.
         target_host: its host.
         executor, runtime: `relay.backend.Executor` and `Runtime`, or their names; there is one of each. With {"link-params": True},
-            in which the option "relay.FuseOps.link_params" of a PassContext and "-link-params=1" of a target are alike, `get_params()` of
-            what is returned is empty.
+            to which the option "relay.FuseOps.link_params" of a PassContext and "-link-params=1" of a target are equal, `get_params()` of
+            what is returned is empty, and C text (target "c") holds weights as arrays.
         workspace_memory_pools, constant_memory_pools: accepted.
         params: values of parameters, which become constants.
         mod_name: how the library calls it.
@@ -168,9 +168,8 @@ def build(
             'a network is a function "main"; the module has ' + (", ".join(v.name_hint for v in graph.get_global_vars()) or "none")
         )
     executable = build_graph(graph, chosen)
-    return ExecutorFactoryModule(
-        as_module(ir_mod), chosen, executable, mod_name, {} if _links(executor, chosen) else executable.get_params()
-    )
+    executable.links_params = _links(executor, chosen)
+    return ExecutorFactoryModule(as_module(ir_mod), chosen, executable, mod_name, {} if executable.links_params else executable.get_params())
 
 
 def _links(executor: Any, target: Target) -> bool:

@@ -87,6 +87,11 @@ class CSourceModule(Module):
     _code: CCode
 
     @property
+    def whole(self) -> str:
+        """The text, and the entries through which the runtime, and a network's text, call its functions."""
+        return self._code.whole
+
+    @property
     def type_key(self) -> str:
         """Always "c"."""
         return "c"

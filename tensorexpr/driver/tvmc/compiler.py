@@ -176,7 +176,8 @@ def compile_model(
         opt_level: of the PassContext, 0 to 3.
         executor, runtime: `relay.backend.Executor` and `Runtime`, or their names; there is one of each.
         tuning_records: what `tune` wrote; kernels without records get their schedules by rules.
-        package_path: the file to write, `x.tar` or `x.so`; by default in a folder for temporary files.
+        package_path: the file to write, `x.tar` or `x.so`, for C programs `x.so`, `x.o` or, of target c, `x.c`; by default in a folder
+            for temporary files.
         cross, cross_options: another compiler that links, and words for it.
         output_format: "so", or "c" for C programs; see `TVMCModel.export_package`.
         dump_code: kinds of code, with commas between, that are written beside the package: ll, asm, relay, tir.
@@ -205,6 +206,8 @@ def compile_model(
         raise TVMCException(f"--opt-level is 0 to 3, not {opt_level}")
     chosen, generators = target_from_cli(target, additional_target_options)
     chosen = Target(chosen, target_host) if target_host is not None else chosen
+    if output_format == "c":  # before the build, which takes its time
+        check_c_name(package_path or tvmc_model.default_package_path(), target=chosen)
     mod = apply_graph_transforms(tvmc_model.mod, parse_graph_transform_args(locals()))
     timing = PassTimingInstrument()
     watching = [*(instruments or ()), *([timing] if print_pass_times else [])]
@@ -284,8 +287,6 @@ def drive_compile(args: argparse.Namespace) -> int:
     from .frontends import load_model
 
     check_folder(args.output)
-    if args.output_format == "c":
-        check_c_name(args.output)
     model = load_model(args.FILE, args.model_format, args.input_shapes)
     package = compile_model(
         model, args.target, args.opt_level, reconstruct_registry_entity(args, Executor), reconstruct_registry_entity(args, Runtime),

@@ -1,4 +1,4 @@
-"""Networks for C programs: a library or object with everything in it, weights too, and a header.
+"""Networks for C programs: a library, object or C text with everything in it, weights too, and a header.
 
     int32_t net_run(const void *const *inputs, void *const *outputs);
 
@@ -18,8 +18,10 @@ from typing import Any
 
 from ...errors import ArgumentError, TensorExprError
 from ...runtime import export
+from ...target import Target
 from ...tir.arithmetic import as_int
 from ...tir.dtype import parse_dtype
+from .c_text import c_network
 from .executable import Executable
 from .library import Constants, written_objects
 from .native import constants_name, stretch_name
@@ -27,11 +29,12 @@ from .plain import PlainNetwork, plain_network
 
 
 def export_c(executable: Executable, file_name: str | os.PathLike[str], name: str | None = None, options: Sequence[str] = ()) -> str:
-    """Write a network as a library or object for C programs, and its header beside it.
+    """Write a network as a library, object or C text for C programs, and its header beside it.
 
     Args:
         executable: what `relax.build` returns.
-        file_name: "net.so", or "net.o", which is linked with -lm, and with -fopenmp where kernels run on several threads.
+        file_name: "net.so"; "net.o", which is linked with -lm, and with -fopenmp where kernels run on several threads; or, of an
+            executable for target c, "net.c", which any compiler of C99 takes, with -fwrapv where it knows that word.
         name: what functions and header are called; by default that of the file.
         options: words for the C compiler.
 
@@ -43,12 +46,23 @@ def export_c(executable: Executable, file_name: str | os.PathLike[str], name: st
         TensorExprError: for a network of open shapes or control flow, without a C compiler, or if it fails.
     """
     path = Path(file_name)
-    title = check_c_name(path, name)
+    title = check_c_name(path, name, executable.target)
     plain = plain_network(executable)
     if plain is None:
         raise TensorExprError(f"{path}: C can't run this network: it has {_not_plain(executable)}")
     if len({plain.stretch.buffers[one.buffer].place for one in plain.results}) != len(plain.results):
         raise TensorExprError(f"{path}: the network returns one tensor twice, which a C program gets in one array; return it once")
+    if path.suffix == ".c":
+        export.write_file(str(path), c_network(executable, plain, title).encode())
+    else:
+        _link(executable, plain, path, title, options)
+    header = path.with_suffix(".h")
+    header.write_text(_header(plain, title))
+    return str(header)
+
+
+def _link(executable: Executable, plain: PlainNetwork, path: Path, title: str, options: Sequence[str]) -> None:
+    """Write a library or an object."""
     kernels = [] if executable.kernels is None else executable.kernels.objects(str(path))
     constants = Constants()
     for one in plain.stretch.constants:
@@ -65,21 +79,25 @@ def export_c(executable: Executable, file_name: str | os.PathLike[str], name: st
             export.link_objects(executable.target, objects, str(path), None, {"options": list(options)})
         else:
             _run([*compiler, "-nostdlib", "-r", "-o", str(path), *objects], path)
-    header = path.with_suffix(".h")
-    header.write_text(_header(plain, title))
-    return str(header)
 
 
-def check_c_name(file_name: str | os.PathLike[str], name: str | None = None) -> str:
+def check_c_name(file_name: str | os.PathLike[str], name: str | None = None, target: Target | None = None) -> str:
     """What functions and header of a library for C programs are called: as the file is, or `name`.
 
+    Args:
+        file_name: of the library.
+        name: another name.
+        target: what the network is for.
+
     Raises:
-        ArgumentError: for another ending than x.so and x.o, or a name that C has no place for.
+        ArgumentError: for another ending than x.so, x.o and x.c, a name that C has no place for, or a text of another target than c.
     """
     path = Path(file_name)
     title = path.stem if name is None else name
-    if path.suffix not in (".so", ".o"):
-        raise ArgumentError(f"a library for C programs is x.so, or an object x.o, not {path}: name one of these")
+    if path.suffix not in (".so", ".o", ".c"):
+        raise ArgumentError(f"what C programs use is a library x.so, an object x.o or a text x.c, not {path}: name one of these")
+    if path.suffix == ".c" and target is not None and target.kind.name != "c":
+        raise ArgumentError(f"{path}: kernels for target {target.kind} are machine code; C text is built for target c, --target c")
     if not re.fullmatch(r"[A-Za-z_]\w*", title):
         raise ArgumentError(f"{path}: {title!r} is no name of C, which functions get of it: another file, or name= of export_c, gives one")
     return title
@@ -159,7 +177,7 @@ def _example(plain: PlainNetwork, name: str) -> list[str]:
     return [
         f" *   #include \"{name}.h\"", *(f" *   static _Alignas(64) {one};" for one in arrays), " *   int main(void) {",
         f" *     const void *inputs[] = {{{', '.join(tensors) or 0}}};", f" *     void *outputs[] = {{{', '.join(results) or 0}}};",
-        f" *     return {name}_run(inputs, outputs);", " *   }", f" * cc main.c ./{name}.so -o main (of {name}.o with -fopenmp -lm)",
+        f" *     return {name}_run(inputs, outputs);", " *   }", f" * cc main.c ./{name}.so -o main (of {name}.o and {name}.c with -fopenmp -lm)",
     ]  # fmt: skip
 
 

@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from ...arith.index_map import IndexMap
@@ -58,6 +59,7 @@ class Executable(LateConstants):
         self.layouts = dict(layouts or {})
         self.library: Callable[[str], int] | None = None  # addresses of symbols, where the code is loaded already
         self.mapped: Any = None  # the file of that code, which all that is loaded from it share
+        self.links_params = False  # whether C text has them
         self._native: NativePlans | None = None
 
     @property
@@ -118,13 +120,23 @@ class Executable(LateConstants):
         )
 
     def get_source(self, fmt: str = "") -> str:
-        """The kernels as a text; see `Module.get_source`."""
-        return "" if self.kernels is None else self.kernels.get_source(fmt)
+        """The kernels as a text; see `Module.get_source`. Of target c, with linked parameters, the whole network; see `c_text.c_network`."""
+        if self.kernels is None:
+            return ""
+        text = self.kernels.get_source(fmt)
+        if self.links_params and self.target.kind.name == "c":
+            from .c_text import c_network
+            from .plain import plain_network
+
+            plain = plain_network(self)
+            return text if plain is None else c_network(self, plain, "tensorexpr")
+        return text
 
     def save(self, file_name: str | os.PathLike[str] | None = None, fmt: str = "") -> Any:
         """What programs of Relay write as two files: a name of the functions, and the library, in which all of it is.
 
-        With a file's name the kernels alone are written there, as `Module.save` does: `lib.save("model.c")`.
+        With a file's name the kernels alone are written there, as `Module.save` does: `lib.save("model.c")`, which of target c is
+        `get_source()`.
 
         code, lib = executable.save(); lib.export_library("net.so")
         executable = Executable.load_exec(code, runtime.load_module("net.so"))
@@ -132,6 +144,9 @@ class Executable(LateConstants):
         if file_name is not None:
             if self.kernels is None:
                 raise ArgumentError(f"save: the graph has no kernels to write to {os.fspath(file_name)}")
+            if self.links_params and (fmt or Path(file_name).suffix[1:]) == "c":
+                Path(file_name).write_text(self.get_source())
+                return None
             return self.kernels.save(file_name, fmt)
         return bytearray(self._heads()), self
 

@@ -83,7 +83,7 @@ class ExecutorFactoryModule:
             MissingFunctionError: for another name.
         """
         if item == "remove_params":
-            return lambda: ExecutorFactoryModule(self.ir_mod, self.target, self.module.without_params(), self.libmod_name)
+            return lambda: ExecutorFactoryModule(self.ir_mod, self.target, self.lib, self.libmod_name)
         if item not in (self.libmod_name, "debug_create"):
             raise MissingFunctionError(f"no {item!r} in a built network; it is called {self.libmod_name!r}")
         return lambda *devices: VirtualMachine(self.module, [one for one in devices if isinstance(one, Device)] or None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import re
 import shutil
 import subprocess
@@ -27,9 +28,9 @@ S = np.ones((3, 2), "float32")
 needs_a_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="needs the system's C compiler, cc")
 
 
-def built(text: str = TEXT) -> Any:
+def built(text: str = TEXT, target: str = "llvm") -> Any:
     mod = relay.parser.parse(text, init_meta_table={"relay.Constant": [tvm.nd.array(W)]})
-    return relay.build(mod, "llvm").module
+    return relay.build(mod, target).module
 
 
 @pytest.fixture(scope="module")
@@ -100,12 +101,15 @@ int main(void) {
 
 
 @needs_a_compiler
-@pytest.mark.parametrize("kind", ["so", "o"])
-def test_a_c_program_runs_a_network(tmp_path: Path, kind: str, expected: list[Any]) -> None:
-    header = built().export_c(tmp_path / f"net.{kind}")
+@pytest.mark.parametrize(("kind", "target"), [("so", "llvm"), ("o", "llvm"), ("so", "c"), ("c", "c")])
+def test_a_c_program_runs_a_network(tmp_path: Path, kind: str, target: str, expected: list[Any]) -> None:
+    executable = built(target=target)
+    header = executable.export_c(tmp_path / f"net.{kind}")
+    if target == "c":  # whose C compiler sums in its own order
+        expected = [one.numpy() for one in tvm.relax.VirtualMachine(executable)["main"](X, S)]
     assert "[1] s: float[3][2] (float32)" in Path(header).read_text()
     (tmp_path / "main.c").write_text(PROGRAM)
-    words = ["cc", "main.c", f"./net.{kind}", "-fopenmp", "-lm", "-o", "main"]
+    words = ["cc", "-O2", "main.c", f"./net.{kind}", "-fopenmp", "-lm", "-o", "main"]
     subprocess.run(words, cwd=tmp_path, check=True, capture_output=True, timeout=100)
     done = subprocess.run(["./main"], cwd=tmp_path, input=X.tobytes() + S.tobytes(), capture_output=True, timeout=100, check=True)
     assert done.stdout == b"".join(one.tobytes() for one in expected)
@@ -113,3 +117,38 @@ def test_a_c_program_runs_a_network(tmp_path: Path, kind: str, expected: list[An
     (tmp_path / "main.c").write_text("\n".join(example))
     subprocess.run(words, cwd=tmp_path, check=True, capture_output=True, timeout=100)
     subprocess.run(["./main"], cwd=tmp_path, check=True, timeout=100)
+
+
+@needs_a_compiler
+def test_c_text_has_constants_of_all_dtypes_exactly(tmp_path: Path) -> None:
+    """Values at the ends of each dtype, which C spells in its own ways, through a concatenation that copies them."""
+    rng, parts, results = np.random.default_rng(0), [], []
+    for dtype in ("int8", "uint8", "int16", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64", "bool"):
+        value = rng.integers(0, 2**8, 13).astype(dtype)
+        if np.dtype(dtype).kind in "iu":
+            value[:2] = np.iinfo(dtype).min, np.iinfo(dtype).max
+        elif dtype != "bool":
+            value = rng.standard_normal(13).astype(dtype)
+            value[:6] = np.nan, np.inf, -np.inf, -0.0, np.finfo(dtype).smallest_subnormal, np.finfo(dtype).max
+        x = relay.var(f"x_{dtype}", shape=(2,), dtype=dtype)
+        parts.append((x, value))
+        results.append(relay.concatenate(relay.Tuple([x, relay.const(value)]), 0))
+    func = relay.Function([x for x, _ in parts], relay.Tuple(results))
+    built = relay.build(func, "c")
+    executable = built.module
+    header = executable.export_c(tmp_path / "net.c")
+    words = ["cc", "-std=c99", "-Wall", "-Werror", "-pedantic", "-fwrapv", "-shared", "-fPIC", "net.c", "-o", "net.so", "-lm"]
+    subprocess.run(words, cwd=tmp_path, check=True, timeout=100)
+    run = ctypes.CDLL(str(tmp_path / "net.so")).net_run
+    given = [np.ones(2, value.dtype) for _, value in parts]
+    made = [np.zeros(15, value.dtype) for _, value in parts]
+    words = [(ctypes.c_void_p * len(given))(*(one.ctypes.data for one in arrays)) for arrays in (given, made)]
+    assert run(*words) == 0 and Path(header).exists()
+    for (_, value), one in zip(parts, made, strict=True):
+        np.testing.assert_array_equal(one[2:], value)
+        np.testing.assert_array_equal(np.signbit(one[2:]), np.signbit(value)) if value.dtype.kind == "f" else None
+
+
+def test_c_text_is_of_target_c(tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match="kernels for target llvm are machine code; C text is built for target c"):
+        built().export_c(tmp_path / "net.c")

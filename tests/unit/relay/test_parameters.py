@@ -132,6 +132,17 @@ def test_linked_parameters_are_none(how: str, tmp_path: Path) -> None:
     np.testing.assert_array_equal(_result(_machine(tvm.runtime.load_module(str(tmp_path / "net.so")))), _result(_machine(library)))
 
 
+@pytest.mark.parametrize("linked", [False, True])
+def test_c_text_has_linked_parameters(linked: bool, tmp_path: Path) -> None:
+    executor = Executor("graph", {"link-params": linked})
+    library = relay.build(network(), "c", executor=executor, params={"first": FIRST, "second": SECOND})
+    text = library.lib.get_source()
+    assert ("tensorexpr_constant_1[1600]" in text) == ("int32_t tensorexpr_run(" in text) == linked
+    assert (float(FIRST[0, 0]).hex().split("p")[0].rstrip("0") in text) == linked
+    library.lib.save(tmp_path / "net.c")
+    assert (tmp_path / "net.c").read_text() == text
+
+
 def test_weights_that_are_inputs_are_no_parameters() -> None:
     library = relay.build(network(), "llvm")
     assert library.get_params() == {}
