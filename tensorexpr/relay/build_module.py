@@ -169,7 +169,9 @@ def build(
         )
     executable = build_graph(graph, chosen)
     executable.links_params = _links(executor, chosen)
-    return ExecutorFactoryModule(as_module(ir_mod), chosen, executable, mod_name, {} if executable.links_params else executable.get_params())
+    return ExecutorFactoryModule(
+        as_module(ir_mod), chosen, executable, mod_name, {} if executable.links_params else executable.get_params()
+    )
 
 
 def _links(executor: Any, target: Target) -> bool:

@@ -28,8 +28,8 @@ from .backend.executor_factory import ExecutorFactoryModule
 _MAIN = "main"
 _logger = logging.getLogger(__name__)
 _FUNCTIONS = (
-    "get_input", "get_input_index", "get_input_info", "get_num_inputs", "get_num_outputs", "get_output", "get_output_index", "load_params",
-    "run", "set_input", "set_input_zero_copy", "set_output_zero_copy", "share_params",
+    "get_input", "get_input_index", "get_input_info", "get_num_inputs", "get_num_outputs", "get_output", "get_output_index",
+    "get_output_info", "load_params", "run", "set_input", "set_input_zero_copy", "set_output_zero_copy", "share_params",
 )  # fmt: skip
 
 
@@ -59,7 +59,11 @@ def _by_name(of: weakref.ref[GraphModule], name: str) -> Callable[..., Any]:
 
 def input_info(params: Sequence[Any]) -> tuple[dict[str, tuple[int, ...]], dict[str, str]]:
     """Shapes and dtypes of a graph function's parameters by name; -1 for extents that any number fits."""
-    infos: dict[str, Any] = {param.name_hint: param.struct_info for param in params}
+    return described({param.name_hint: param.struct_info for param in params})
+
+
+def described(infos: Mapping[str, Any]) -> tuple[dict[str, tuple[int, ...]], dict[str, str]]:
+    """Shapes and dtypes of tensors by name; -1 for extents that any number fits."""
     extents = {name: [as_int(one) for one in info.extents or ()] for name, info in infos.items()}
     shapes = {name: tuple(-1 if one is None else one for one in found) for name, found in extents.items()}
     return shapes, {name: str(info.dtype) for name, info in infos.items()}
@@ -317,6 +321,10 @@ class GraphModule:
     def get_input_info(self) -> tuple[dict[str, tuple[int, ...]], dict[str, str]]:
         """Shapes and dtypes of the inputs by name; -1 for extents that any number fits."""
         return input_info(self._params)
+
+    def get_output_info(self) -> tuple[dict[str, tuple[int, ...]], dict[str, str]]:
+        """Shapes and dtypes of the results, as of `get_input_info`, under the names that `get_output_index` takes."""
+        return described({f"output_{n}": info for n, info in enumerate(self._result())})
 
     def load_params(self, params_bytes: bytes) -> None:
         """Set the parameters and inputs that saved arrays name; names that the network doesn't have are left out.

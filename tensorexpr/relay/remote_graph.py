@@ -58,6 +58,11 @@ class RemoteGraphModule(GraphModule):
         shapes, dtypes = self._executor.call_executor("get_input_info")
         return {name: tuple(shape) for name, shape in shapes.items()}, dtypes
 
+    def get_output_info(self) -> tuple[dict[str, tuple[int, ...]], dict[str, str]]:
+        """Shapes and dtypes of the results, as of `get_input_info`."""
+        shapes, dtypes = self._executor.call_executor("get_output_info")
+        return {name: tuple(shape) for name, shape in shapes.items()}, dtypes
+
     def load_params(self, params_bytes: bytes) -> None:
         """Set the inputs that saved parameters name; the others are constants of the network."""
         self.set_input(**load_param_dict(params_bytes))

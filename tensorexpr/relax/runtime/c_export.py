@@ -177,7 +177,7 @@ def _example(plain: PlainNetwork, name: str) -> list[str]:
     return [
         f" *   #include \"{name}.h\"", *(f" *   static _Alignas(64) {one};" for one in arrays), " *   int main(void) {",
         f" *     const void *inputs[] = {{{', '.join(tensors) or 0}}};", f" *     void *outputs[] = {{{', '.join(results) or 0}}};",
-        f" *     return {name}_run(inputs, outputs);", " *   }", f" * cc main.c ./{name}.so -o main (of {name}.o and {name}.c with -fopenmp -lm)",
+        f" *     return {name}_run(inputs, outputs);", " *   }", f" * cc main.c ./{name}.so -o main (of .o and .c with -fopenmp -lm)",
     ]  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """Networks as C text alone: kernels, weights as arrays, and the calls between, for a C compiler elsewhere.
 
-    static const float net_constant_0[8] = {0x1.8p+0f, ...};
-    int32_t net_run(const void *const *inputs, void *const *outputs) { ... }
+static const float net_constant_0[8] = {0x1.8p+0f, ...};
+int32_t net_run(const void *const *inputs, void *const *outputs) { ... }
 """
 
 from __future__ import annotations

@@ -120,7 +120,7 @@ class Executable(LateConstants):
         )
 
     def get_source(self, fmt: str = "") -> str:
-        """The kernels as a text; see `Module.get_source`. Of target c, with linked parameters, the whole network; see `c_text.c_network`."""
+        """The kernels as a text; see `Module.get_source`. Of target c, with linked parameters, the network; see `c_text.c_network`."""
         if self.kernels is None:
             return ""
         text = self.kernels.get_source(fmt)

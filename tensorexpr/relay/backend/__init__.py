@@ -47,7 +47,7 @@ class Executor:
 
     Args:
         name: of it.
-        options: accepted: {"link-params": True} is how it is.
+        options: {"link-params": True} for parameters that are part of the library for all who look at its parts; see `relay.build`.
 
     Raises:
         DeclarationError: for a name or an option that there isn't.
@@ -66,10 +66,10 @@ class Executor:
         return ["graph", "aot"]
 
     @staticmethod
-    def list_registered_options(executor: str) -> dict[str, str]:
-        """The options of a name, with their types."""
-        _checked("Executor", _OPTIONS, executor, None)
-        return dict(_OPTIONS[executor])
+    def list_registered_options(executor: str | Executor) -> dict[str, str]:
+        """The options of an executor or its name, with their types."""
+        _checked("Executor", _OPTIONS, str(executor), None)
+        return dict(_OPTIONS[str(executor)])
 
     def __contains__(self, name: str) -> bool:
         return name in self.options
@@ -109,10 +109,10 @@ class Runtime:
         return list(_RUNTIMES)
 
     @staticmethod
-    def list_registered_options(runtime: str) -> dict[str, str]:
-        """The options of a name, with their types."""
-        _checked("Runtime", _RUNTIMES, runtime, None)
-        return dict(_RUNTIMES[runtime])
+    def list_registered_options(runtime: str | Runtime) -> dict[str, str]:
+        """The options of a runtime or its name, with their types."""
+        _checked("Runtime", _RUNTIMES, str(runtime), None)
+        return dict(_RUNTIMES[str(runtime)])
 
     def __contains__(self, name: str) -> bool:
         return name in self.options

@@ -36,6 +36,8 @@ def test_the_graph_executor_runs_a_network(built: Any) -> None:
     module = graph_executor.GraphModule(built["default"](tvm.cpu()))
     assert (module.get_num_inputs(), module.get_num_outputs(), module.get_input_index("x"), module.get_input_index("w")) == (1, 1, 0, -1)
     assert module.get_input_info() == ({"x": (3, 4)}, {"x": "float32"})
+    assert module.get_output_info() == ({"output_0": (3, 2)}, {"output_0": "float32"})
+    assert module.get_output_index("output_0") == 0
     module.run()  # inputs that weren't set are zeros
     np.testing.assert_array_equal(module.get_output(0).numpy(), np.zeros((3, 2)))
     module.set_input("x", tvm.nd.array(X))
