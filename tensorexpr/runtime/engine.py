@@ -203,10 +203,15 @@ def check_runs_here(target: Target) -> None:
         return
     target.check_built()
     if target.arch != here.arch:
-        raise TargetError(f"code for {target.arch} can't run on this {here.arch} machine; save it with module.save instead")
+        raise TargetError(
+            f"code for {target.arch} can't run on this {here.arch} machine: save or export it for one that can, or build it for this one, llvm"
+        )
     missing = sorted(target.features - here.features)
     if missing:
-        raise TargetError(f"code for {target} needs {', '.join(missing)}, which this machine ({here.mcpu}) lacks")
+        raise TargetError(
+            f"code for {target} needs {', '.join(missing)}, which this machine ({here.mcpu}) lacks; build it for its CPU, "
+            f'"llvm -mcpu={here.mcpu}"'
+        )
     if not target.runs_here:
         raise TargetError(
             f"code for {target} needs registers of {target.sve_bits} bits, those of this machine have {processor.host_sve_bits()}"

@@ -259,7 +259,9 @@ def add_compile_parser(subparsers: Any, _: Any = None, json_params: Any = None) 
     parser: argparse.ArgumentParser = subparsers.add_parser("compile", help="compile a model to a package")
     add_model_args(parser)
     parser.add_argument("-o", "--output", default="module.tar", help="the package: x.tar, or x.so for the library alone; module.tar")
-    parser.add_argument("-f", "--output-format", default="so", choices=FORMATS, help="so, or c: x.so or x.o for C programs")
+    parser.add_argument(
+        "-f", "--output-format", default="so", choices=FORMATS, help="so, or c: x.so, x.o or (of --target c) x.c for C programs"
+    )
     parser.add_argument("-O", "--opt-level", type=int, default=3, choices=range(4), metavar="0..3", help="of the PassContext")
     parser.add_argument("--tuning-records", metavar="FILE", help="what tune wrote")
     parser.add_argument("--cross-compiler", help="a compiler that links instead of the system's")

@@ -81,13 +81,21 @@ def check_folder(path: str | os.PathLike[str] | None) -> None:
     """Raise for a file that has no place, before time is spent on what is to be written to it.
 
     Raises:
-        TVMCException: for a folder that isn't there, or one in place of the file.
+        TVMCException: for a folder that isn't there or takes no files, or one in place of the file.
     """
     if path is not None and os.path.isdir(path):
         raise TVMCException(f"{os.fspath(path)} is a folder, and a file is to be written: name one in it")
     folder = os.path.dirname(path or "")
     if folder and not os.path.isdir(folder):
         raise TVMCException(f"{os.fspath(path or '')}: there is no folder {folder} to write it to")
+    if path is None or (os.path.exists(path) and not os.path.isfile(path)):  # devices and pipes are written as they are
+        return
+    try:  # as it is written later: permissions alone don't say what a file system takes
+        handle, probe = tempfile.mkstemp(dir=folder or ".", prefix=".tensorexpr-")
+    except OSError as error:
+        raise TVMCException(f"{os.fspath(path)}: the folder {folder or '.'} takes no files: {error.strerror or error}") from None
+    os.close(handle)
+    os.unlink(probe)
 
 
 class TVMCModel:

@@ -254,6 +254,11 @@ def _input_info(proto: Any, shape: Any, dtype: Any, symbols: dict[str, Symbol]) 
         if not tensor.HasField("shape"):
             return relax.TensorStructInfo(None, stated)
         shape = [one.dim_value if one.WhichOneof("value") == "dim_value" else one.dim_param or None for one in tensor.shape.dim]
+    elif tensor.HasField("shape") and len(shape) != len(tensor.shape.dim):  # extents may be others, as a batch of more images
+        has = ", ".join(str(one.dim_value) if one.WhichOneof("value") == "dim_value" else one.dim_param or "?" for one in tensor.shape.dim)
+        raise ModelError(
+            f"input {proto.name!r} has {len(tensor.shape.dim)} dimensions, ({has}); the shape that was given is {tuple(shape)}"
+        )
     found: list[Any] = []
     for n, one in enumerate(shape):
         if isinstance(one, str) or one is None or (isinstance(one, int) and one < 0):

@@ -205,15 +205,15 @@ def selected(c: Context, input: Any, dim: int, index: Any) -> Any:
 def _split(c: Context, input: Any, split_size: Any, dim: int = 0) -> Any:
     axis = c.axis(input, dim)
     extent = c.shape_of(input)[axis]
-    return _parts(c, input, axis, list(range(0, extent, split_size))[1:])
+    if isinstance(extent, int) and isinstance(split_size, int):
+        return _parts(c, input, axis, list(range(0, extent, split_size))[1:])
+    # How many parts there are the export knows of open sizes, too.
+    return _parts(c, input, axis, [split_size * n for n in range(1, len(c.result))])
 
 
 @aten("split_with_sizes", "split.sizes", "split_with_sizes_copy")
 def _split_with_sizes(c: Context, input: Any, split_sizes: Sequence[int], dim: int = 0) -> Any:
-    axis, ends = c.axis(input, dim), list(accumulate(split_sizes))
-    if all(isinstance(one, int) for one in ends):
-        return _parts(c, input, axis, ends[:-1])
-    return [sliced(c, input, axis, begin, end) for begin, end in zip([0, *ends], ends, strict=False)]
+    return _parts(c, input, c.axis(input, dim), list(accumulate(split_sizes))[:-1])
 
 
 @aten("chunk")
@@ -222,9 +222,12 @@ def _chunk(c: Context, input: Any, chunks: int, dim: int = 0) -> Any:
     return _split(c, input, -(-c.shape_of(input)[axis] // chunks), axis)
 
 
-def _parts(c: Context, input: Any, axis: int, ends: Sequence[int]) -> list[Any]:
+def _parts(c: Context, input: Any, axis: int, ends: Sequence[Any]) -> list[Any]:
+    """The parts of a tensor that end at some places of an axis, and what follows these."""
     if not ends:
         return [input]
+    if not all(isinstance(one, int) for one in ends):
+        return [sliced(c, input, axis, begin, end) for begin, end in zip([0, *ends], [*ends, c.shape_of(input)[axis]], strict=True)]
     whole = c.op("split", input, list(ends), axis=axis)
     return [c.builder.emit(relax.TupleGetItem(whole, n)) for n in range(len(ends) + 1)]
 

@@ -146,3 +146,10 @@ def test_a_scan_goes_along_operands_that_there_are(count: int) -> None:
     node = helper.make_node("Scan", ["x0"], ["y"], name="turns", body=body, num_scan_inputs=count)
     with pytest.raises(ModelError, match=f"Scan 'turns'.*1 operands.*goes along {count}"):
         from_onnx(one_node(node))
+
+
+def test_a_shape_of_another_number_of_dimensions_names_the_input() -> None:
+    model = one_node(helper.make_node("Neg", ["x0"], ["y"]), shape=("n", 3))
+    with pytest.raises(ModelError, match=r"input 'x0' has 2 dimensions, \(n, 3\); the shape that was given is \(1, 2, 3\)"):
+        from_onnx(model, {"x0": (1, 2, 3)})
+    assert "(5, 4)" in str(from_onnx(model, {"x0": (5, 4)}))  # extents may be others

@@ -127,8 +127,30 @@ OPEN: dict[str, Callable[..., Any]] = {
 def test_open_sizes(name: str) -> None:
     module = Wrapped(OPEN[name])
     mod = from_exported_program(exported(module, numbers(6, 4), dynamic_shapes=(({0: AUTO},),)))
+    machine = relax.VirtualMachine(relax.build(mod, "llvm"))
     for rows in (4, 7):
-        compare(Evaluator(mod)("main", numbers(rows, 4).numpy()), module, (numbers(rows, 4),))
+        for run in (lambda x: Evaluator(mod)("main", x), machine["main"]):
+            compare(run(numbers(rows, 4).numpy()), module, (numbers(rows, 4),))
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("parts", [2, 3])
+def test_chunks_of_open_sizes(parts: int, axis: int) -> None:
+    """How many there are the export knows, and how long they are a run."""
+
+    def function(x: Any) -> Any:
+        chunks = x.chunk(parts, axis)
+        return (chunks[0] * chunks[1], *chunks, torch.cat([chunks[1], chunks[0]], axis), x.split(x.shape[axis] // parts, axis)[-1] + 1)
+
+    extent = parts * torch.export.Dim("extent", min=2, max=9)
+    module, shape = Wrapped(function), [5, 5]
+    shape[axis] = 3 * parts
+    mod = from_exported_program(exported(module, numbers(*shape), dynamic_shapes=(({axis: extent},),)))
+    machine = relax.VirtualMachine(relax.build(mod, "llvm"))
+    for size in (2, 4):
+        shape[axis] = size * parts
+        for run in (lambda x: Evaluator(mod)("main", x), machine["main"]):
+            compare(run(numbers(*shape).numpy()), module, (numbers(*shape),))
 
 
 def test_sizes_that_are_multiples() -> None:

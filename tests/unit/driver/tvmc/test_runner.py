@@ -88,7 +88,9 @@ def test_a_package_of_another_machine(folder: Path) -> None:
     if other is None:
         pytest.skip(f"this machine ({here.mcpu}) runs code for all of {others}")
     package = tvmc.compile(tvmc.load(folder / "net.relay"), other, package_path=folder / "foreign.so")
-    with pytest.raises(TargetError, match=r"foreign.so: code for .* needs .*, which this machine .* lacks"):
+    with pytest.raises(
+        TargetError, match=r"foreign.so: code for .* needs .*, which this machine .* lacks; build it for its CPU, .llvm -mcpu="
+    ):
         tvmc.run(package)
 
 
