@@ -204,7 +204,7 @@ def check_runs_here(target: Target) -> None:
     target.check_built()
     if target.arch != here.arch:
         raise TargetError(
-            f"code for {target.arch} can't run on this {here.arch} machine: save or export it for one that can, or build it for this one, llvm"
+            f"code for {target.arch} can't run on this {here.arch} machine: save or export it for one that can, or build for this one, llvm"
         )
     missing = sorted(target.features - here.features)
     if missing:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -75,10 +76,31 @@ def _link(executable: Executable, plain: PlainNetwork, path: Path, title: str, o
         Path(source).write_text(_source(plain, title, constants, weights))
         _run([*compiler, "-O1", "-fPIC", "-c", source, "-o", glue, *options], path)
         objects = [*written_objects(executable, kernels, folder), glue]
+        # Programs may have several networks, whose kernels and stretches have names in common: the first one's would be called.
+        is_elf = "linux" in executable.target.triple
         if path.suffix == ".so":
-            export.link_objects(executable.target, objects, str(path), None, {"options": list(options)})
+            shown = os.path.join(folder, "shown.map")
+            Path(shown).write_text(f"{{ global: {title}_run; local: *; }};\n")
+            script = [f"-Wl,--version-script={shown}"] if is_elf else []
+            export.link_objects(executable.target, objects, str(path), None, {"options": [*options, *script]})
         else:
             _run([*compiler, "-nostdlib", "-r", "-o", str(path), *objects], path)
+            if is_elf:
+                _run([_objcopy(compiler, path), f"--keep-global-symbol={title}_run", str(path)], path)
+
+
+def _objcopy(compiler: Sequence[str], path: Path) -> str:
+    """The program that hides symbols of objects, which comes with linkers.
+
+    Raises:
+        TensorExprError: if there is none.
+    """
+    beside = re.sub(r"(gcc|cc|clang)(-[\d.]+)?$", "objcopy", os.path.basename(compiler[-1]))
+    names = [beside, "objcopy", "llvm-objcopy"]
+    for name in names:
+        if found := shutil.which(name):
+            return found
+    raise TensorExprError(f"{path}: an object hides its kernels from other networks by objcopy, and there is none; write a library, x.so")
 
 
 def check_c_name(file_name: str | os.PathLike[str], name: str | None = None, target: Target | None = None) -> str:

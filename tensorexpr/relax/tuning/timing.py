@@ -43,7 +43,7 @@ def inputs_of(main: Function, given: Mapping[str, Any] | None = None) -> list[ND
         known = [one for one in extents if one is not None]
         if not isinstance(info, TensorStructInfo) or info.extents is None or len(known) < len(extents):
             raise DeclarationError(
-                f"tune_network: the network is run to be timed, and the input {param.name_hint} is {info}; give one, inputs={{name: array}} "
+                f"tune_network: it is run to be timed, and the input {param.name_hint} is {info}; give one, inputs={{name: array}} "
                 'or --inputs x.npz, or make its extents known where the model is read, shape_dict= or --input-shapes "name:[1,3]"'
             )
         dtype: Any = to_numpy(info.dtype)

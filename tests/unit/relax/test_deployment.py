@@ -119,6 +119,36 @@ def test_a_c_program_runs_a_network(tmp_path: Path, kind: str, target: str, expe
     subprocess.run(["./main"], cwd=tmp_path, check=True, timeout=100)
 
 
+TWO = r"""
+#include <stdio.h>
+#include "one.h"
+#include "two.h"
+
+int main(void) {
+  _Alignas(64) static float x[3][4] = {{1, 2, 3, 4}, {5, 6, 7, 8}, {9, 10, 11, 12}}, y[2][3][4];
+  const void *inputs[] = {x};
+  void *first[] = {y[0]}, *second[] = {y[1]};
+  int32_t code = one_run(inputs, first) | two_run(inputs, second);
+  printf("%g %g", y[0][2][3], y[1][2][3]);
+  return code;
+}
+"""
+
+
+@needs_a_compiler
+@pytest.mark.parametrize("kind", ["so", "o"])
+def test_a_c_program_has_several_networks(tmp_path: Path, kind: str) -> None:
+    """Their kernels have names in common: of two libraries the first one's were called by both, and two objects weren't linked."""
+    x, two = relay.var("x", shape=(3, 4)), relay.const(np.full((3, 4), 2, "float32"))
+    for name, body in (("one", x + two), ("two", x * two)):
+        relay.build(relay.Function((x,), body), "llvm").module.export_c(tmp_path / f"{name}.{kind}")
+    (tmp_path / "main.c").write_text(TWO)
+    words = ["cc", "main.c", f"./one.{kind}", f"./two.{kind}", "-fopenmp", "-lm", "-o", "main"]
+    subprocess.run(words, cwd=tmp_path, check=True, capture_output=True, timeout=100)
+    done = subprocess.run(["./main"], cwd=tmp_path, capture_output=True, timeout=100, check=True)
+    assert done.stdout == b"14 24"
+
+
 @needs_a_compiler
 def test_c_text_has_constants_of_all_dtypes_exactly(tmp_path: Path) -> None:
     """Values at the ends of each dtype, which C spells in its own ways, through a concatenation that copies them."""
