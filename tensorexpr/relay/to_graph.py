@@ -109,6 +109,8 @@ class _Emitter(Matching):
                 return self.define(expr, (yield from self.function(self.as_function(expr), None)))
             case graph.Var():
                 raise DeclarationError(f"variable %{expr.name_hint} is used, and nothing binds it: it is no parameter and no Let's")
+        if isinstance(expr, graph.Constant):  # Relay's are nodes that scripts and files of graphs don't know
+            return self.define(expr, graph.Constant(expr.data, expr.stated))
         if isinstance(expr, _LEAVES):
             return self.define(expr, expr)
         raise TypeMismatchError(f"{type(expr).__name__} has no meaning in a graph")

@@ -1,4 +1,4 @@
-"""Random networks as relay: their text reads back as the same network, and means the same as the graph they come from."""
+"""Random networks as relay: their text reads back as the same network, and means the same as the script of the graph they come from."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from tensorexpr.ir import structural_equal
 from tensorexpr.relax.evaluator import Evaluator
 from tensorexpr.relay.from_graph import from_graph
 from tensorexpr.relay.to_graph import to_graph
+from tensorexpr.script import from_source
 from tests.effort import share_of
 
 from .test_graphs import graphs
@@ -89,6 +90,11 @@ def test_relay_and_the_graph_mean_the_same(drawn: tuple[Any, int]) -> None:
     rng = np.random.default_rng(0)
     data = [rng.standard_normal((n, 4)).astype("float32") for _ in range(2)]
     there = from_graph(mod)
-    read = relay.fromtext(there.astext())
+    read, script = relay.fromtext(there.astext()), from_source(mod.script(show_meta=True))
+    expected = Evaluator(mod)("main", *data)
+    np.testing.assert_array_equal(Evaluator(script)("main", *data), expected)
     for one in (there, read):
-        np.testing.assert_allclose(Evaluator(to_graph(one))("main", *data), Evaluator(mod)("main", *data), 1e-5, 1e-6)
+        np.testing.assert_allclose(Evaluator(to_graph(one))("main", *data), expected, 1e-5, 1e-6)
+        # From either text: the script of what Relay's text says, and Relay's text of what the script says.
+        np.testing.assert_allclose(Evaluator(from_source(to_graph(one).script(show_meta=True)))("main", *data), expected, 1e-5, 1e-6)
+    np.testing.assert_allclose(Evaluator(to_graph(relay.fromtext(from_graph(script).astext())))("main", *data), expected, 1e-5, 1e-6)
