@@ -281,6 +281,33 @@ def _has_sign(c: Context, input: Any) -> Any:
     return c.builder.emit_te(_te_has_sign, input, primfunc_name_hint="signbit")
 
 
+def _parts(value: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
+    """A float64 as a number of 0.5 to 1 and a power of two (IEEE 754's fields); zeros, infinities and NaN as themselves and 0."""
+    is_small = intrin.abs(value) < _number(2.0**-1022)  # whose numbers have no leading one
+    bits = intrin.reinterpret("int64", intrin.select(is_small, value * _number(2.0**64), value))
+    field = cast((bits >> const(52, "int64")) & const(2047, "int64"), "int32")
+    half = intrin.reinterpret("float64", (bits & const(~(2047 << 52), "int64")) | const(1022 << 52, "int64"))
+    is_itself = intrin.select(value == _number(0), const(True, "bool"), field == const(2047, "int32"))
+    power = field - intrin.select(is_small, const(1022 + 64, "int32"), const(1022, "int32"))
+    return intrin.select(is_itself, value, half), intrin.select(is_itself, const(0, "int32"), power)
+
+
+def _te_mantissa(x: Tensor) -> Tensor:
+    return elementwise(x, lambda value: cast(_parts(cast(value, "float64"))[0], x.dtype), "T_mantissa")
+
+
+def _te_exponent(x: Tensor) -> Tensor:
+    return elementwise(x, lambda value: _parts(cast(value, "float64"))[1], "T_exponent")
+
+
+@aten("frexp", "frexp.Tensor", "prims.frexp")
+def _frexp(c: Context, input: Any) -> Any:
+    return [
+        c.builder.emit_te(_te_mantissa, input, primfunc_name_hint="mantissa"),
+        c.builder.emit_te(_te_exponent, input, primfunc_name_hint="exponent"),
+    ]
+
+
 def zeta(s: PrimExpr, q: PrimExpr) -> PrimExpr:
     """Hurwitz's zeta function of s > 1 and q > 0, NaN elsewhere."""
     return cast(_zeta(cast(s, "float64"), cast(q, "float64")), s.dtype)

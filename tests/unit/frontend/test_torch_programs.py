@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -47,6 +48,10 @@ def quantized(x: Any) -> Any:
 
 
 FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "frexp": (
+        lambda x: (*torch.frexp(x), *torch.frexp(x.double() * 1e-300), *torch.frexp(x.half())),
+        (torch.tensor([0.0, -0.0, 1.0, 0.5, -3.7, 1e-40, -3e38, 65504, 6e-8, 1.2e-10, math.inf, -math.inf, math.nan]),),
+    ),
     "digits": (lambda x: (x.round(decimals=1), (x * 300).round(decimals=-2)), (X,)),
     "places of truth": (lambda x: (torch.where(x > 0), x[torch.where(x[:, 0] > 0)]), (X,)),
     "masks beside other indices": (lambda x, m: (x[m, 0], x[:, m[0]], x[m[:, 0]], x[PLACES, :, :][:, m[0]]), (CUBE, X > 0)),
