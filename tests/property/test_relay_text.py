@@ -83,6 +83,13 @@ def test_a_torn_text_is_an_error_of_the_library(data: st.DataObject) -> None:
         str(relay.transform.InferType()(relay.parse("".join(tokens))))
 
 
+def _read(mod: tvm.IRModule) -> tvm.IRModule:
+    """A graph from its script."""
+    found = from_source(mod.script(show_meta=True))
+    assert isinstance(found, tvm.IRModule)
+    return found
+
+
 @settings(max_examples=share_of(15), deadline=None)
 @given(graphs())
 def test_relay_and_the_graph_mean_the_same(drawn: tuple[Any, int]) -> None:
@@ -90,11 +97,11 @@ def test_relay_and_the_graph_mean_the_same(drawn: tuple[Any, int]) -> None:
     rng = np.random.default_rng(0)
     data = [rng.standard_normal((n, 4)).astype("float32") for _ in range(2)]
     there = from_graph(mod)
-    read, script = relay.fromtext(there.astext()), from_source(mod.script(show_meta=True))
+    read, script = relay.fromtext(there.astext()), _read(mod)
     expected = Evaluator(mod)("main", *data)
     np.testing.assert_array_equal(Evaluator(script)("main", *data), expected)
     for one in (there, read):
         np.testing.assert_allclose(Evaluator(to_graph(one))("main", *data), expected, 1e-5, 1e-6)
         # From either text: the script of what Relay's text says, and Relay's text of what the script says.
-        np.testing.assert_allclose(Evaluator(from_source(to_graph(one).script(show_meta=True)))("main", *data), expected, 1e-5, 1e-6)
+        np.testing.assert_allclose(Evaluator(_read(to_graph(one)))("main", *data), expected, 1e-5, 1e-6)
     np.testing.assert_allclose(Evaluator(to_graph(relay.fromtext(from_graph(script).astext())))("main", *data), expected, 1e-5, 1e-6)

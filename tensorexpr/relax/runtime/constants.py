@@ -78,5 +78,5 @@ def on_arrays(mod: IRModule, one_of: dict[int, NDArray]) -> IRModule:
     made = mod.clone()
     for var, func in mod.functions_items():
         if isinstance(func, Function):
-            made.update_func(var, _Sharing(one_of).function(func))  # type: ignore[arg-type]
+            made.update_func(var, _Sharing(one_of).function(func))
     return made

@@ -170,7 +170,7 @@ class Executable(LateConstants):
         """The same network on other constants, which has memory and stretches of its own; see `LateConstants.with_constants`."""
         made = Executable(on_arrays(self.ir_mod, dict(values)), self.kernels, self.target, self.origins, self.layouts)
         made.late = {name: values.get(id(one), one) for name, one in self.late.items()}
-        made.missing = self.missing
+        made.missing, made.links_params = self.missing, self.links_params
         return made
 
     @property

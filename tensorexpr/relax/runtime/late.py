@@ -9,7 +9,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from ...runtime.ndarray import NDArray, array
 from ...runtime.params import load_param_dict, save_param_dict
 from .constants import bytes_of
 
+_Made = TypeVar("_Made", bound="LateConstants")
 LATE = ("load_late_bound_consts", "load_late_bound_consts_from_map")
 
 
@@ -37,21 +38,21 @@ class LateConstants:
         """The constants as parameters of a graph executor, by their names, "p0", "p1", ...: weights as kernels take them."""
         return {f"p{n}": one for n, one in enumerate(self.constants) if isinstance(one, NDArray)}
 
-    def without_params(self) -> Self:
+    def without_params(self: _Made) -> _Made:
         """The same network, which `export_library` writes without its parameters: `load_params` of a graph executor sets them then."""
-        made = type(self)(self)
+        made = self.with_constants({})
         made.late = made.get_params()
         return made
 
     @abstractmethod
-    def with_constants(self, values: Mapping[int, NDArray]) -> Self:
+    def with_constants(self: _Made, values: Mapping[int, NDArray]) -> _Made:
         """The same network on other constants, which has memory of its own.
 
         Args:
             values: arrays of the same shapes and dtypes, by the identities of those in `constants`.
         """
 
-    def with_params(self, params: Mapping[str, Any]) -> Self:
+    def with_params(self: _Made, params: Mapping[str, Any]) -> _Made:
         """The network with values for parameters by their names: itself if these are the values that it has, or lacks.
 
         Values that a library was exported without are set for all who use this executable; others are seen by what is returned alone.

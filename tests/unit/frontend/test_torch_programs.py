@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,7 @@ def quantized(x: Any) -> Any:
 
 FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "frexp": (
-        lambda x: (*torch.frexp(x), *torch.frexp(x.double() * 1e-300), *torch.frexp(x.half())),
+        lambda x: (*torch.frexp(x), *torch.frexp(x.double() * 1e-300), *torch.frexp(x.clip(-6e4, 6e4).half())),
         (torch.tensor([0.0, -0.0, 1.0, 0.5, -3.7, 1e-40, -3e38, 65504, 6e-8, 1.2e-10, math.inf, -math.inf, math.nan]),),
     ),
     "digits": (lambda x: (x.round(decimals=1), (x * 300).round(decimals=-2)), (X,)),
@@ -134,7 +135,7 @@ def test_open_sizes(name: str) -> None:
     mod = from_exported_program(exported(module, numbers(6, 4), dynamic_shapes=(({0: AUTO},),)))
     machine = relax.VirtualMachine(relax.build(mod, "llvm"))
     for rows in (4, 7):
-        for run in (lambda x: Evaluator(mod)("main", x), machine["main"]):
+        for run in (partial(Evaluator(mod), "main"), machine["main"]):
             compare(run(numbers(rows, 4).numpy()), module, (numbers(rows, 4),))
 
 
@@ -154,7 +155,7 @@ def test_chunks_of_open_sizes(parts: int, axis: int) -> None:
     machine = relax.VirtualMachine(relax.build(mod, "llvm"))
     for size in (2, 4):
         shape[axis] = size * parts
-        for run in (lambda x: Evaluator(mod)("main", x), machine["main"]):
+        for run in (partial(Evaluator(mod), "main"), machine["main"]):
             compare(run(numbers(*shape).numpy()), module, (numbers(*shape),))
 
 

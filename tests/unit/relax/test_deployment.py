@@ -163,7 +163,7 @@ def test_c_text_has_constants_of_all_dtypes_exactly(tmp_path: Path) -> None:
         x = relay.var(f"x_{dtype}", shape=(2,), dtype=dtype)
         parts.append((x, value))
         results.append(relay.concatenate(relay.Tuple([x, relay.const(value)]), 0))
-    func = relay.Function([x for x, _ in parts], relay.Tuple(results))
+    func = relay.Function(tuple(x for x, _ in parts), relay.Tuple(results))
     built = relay.build(func, "c")
     executable = built.module
     header = executable.export_c(tmp_path / "net.c")
@@ -172,8 +172,8 @@ def test_c_text_has_constants_of_all_dtypes_exactly(tmp_path: Path) -> None:
     run = ctypes.CDLL(str(tmp_path / "net.so")).net_run
     given = [np.ones(2, value.dtype) for _, value in parts]
     made = [np.zeros(15, value.dtype) for _, value in parts]
-    words = [(ctypes.c_void_p * len(given))(*(one.ctypes.data for one in arrays)) for arrays in (given, made)]
-    assert run(*words) == 0 and Path(header).exists()
+    addresses = [(ctypes.c_void_p * len(given))(*(one.ctypes.data for one in arrays)) for arrays in (given, made)]
+    assert run(*addresses) == 0 and Path(header).exists()
     for (_, value), one in zip(parts, made, strict=True):
         np.testing.assert_array_equal(one[2:], value)
         np.testing.assert_array_equal(np.signbit(one[2:]), np.signbit(value)) if value.dtype.kind == "f" else None
