@@ -17,7 +17,7 @@ from ...target import Target, TargetLike
 from ...target.kinds import DEVICE_KINDS
 from ...tir.function import IRModule, PrimFunc
 from ..expr import Call, Constant, Function, SeqExpr
-from ..external import EXTERNAL
+from ..external import EXTERNAL, external_functions
 from ..visitor import walk
 from .constants import on_arrays
 from .explain import explained, host_line, memory_lines, schedule_of
@@ -178,6 +178,14 @@ class Executable(LateConstants):
         """The tensors that the functions hold, as kernels take them, each once."""
         nodes = (node for func in self.functions.values() for node in walk(func.body) if isinstance(node, Constant))
         return list({id(node.data): node.data for node in nodes}.values())
+
+    @property
+    def constants_of_others(self) -> set[int]:
+        """The identities of constants that calls of code generators' functions take."""
+        names = set(external_functions(self.external))
+        calls = [node for func in self.functions.values() for node in walk(func.body) if isinstance(node, Call)] if names else []
+        asked = [call for call in calls if {getattr(one, "global_symbol", None) for one in (call.op, *call.args)} & names]
+        return {id(node.data) for call in asked for arg in call.args for node in walk(arg) if isinstance(node, Constant)}
 
     def get_function_params(self, func_name: str) -> list[str]:
         """The names of a function's parameters.

@@ -30,13 +30,19 @@ class LateConstants:
     def constants(self) -> list[NDArray]:
         """The tensors that the functions hold, each once."""
 
+    @property
+    @abstractmethod
+    def constants_of_others(self) -> set[int]:
+        """The identities of those that belong to functions of code generators, and are no parameters."""
+
     def __init__(self) -> None:
         self.late: dict[str, NDArray] = {}  # what `export_library` leaves out
         self.missing: set[str] = set()  # what a library was exported without, and nothing has set yet
 
     def get_params(self) -> dict[str, NDArray]:
         """The constants as parameters of a graph executor, by their names, "p0", "p1", ...: weights as kernels take them."""
-        return {f"p{n}": one for n, one in enumerate(self.constants) if isinstance(one, NDArray)}
+        fixed = self.constants_of_others
+        return {f"p{n}": one for n, one in enumerate(self.constants) if isinstance(one, NDArray) and id(one) not in fixed}
 
     def without_params(self: _Made) -> _Made:
         """The same network, which `export_library` writes without its parameters: `load_params` of a graph executor sets them then."""

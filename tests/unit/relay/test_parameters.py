@@ -162,3 +162,16 @@ def test_a_package_has_library_graph_and_parameters(tmp_path: Path) -> None:
     assert library.lib_path == str(tmp_path / "net.so") and library.params == package.params
     by_machine = tvmc.compile(model, "llvm", package_path=tmp_path / "vm.tar", use_vm=True)
     assert by_machine.graph is None and by_machine.params is None
+
+
+def test_constants_of_a_code_generators_functions_are_no_parameters() -> None:
+    """They belong to what it made, and stay with it."""
+    x = relay.var("x", shape=(3, 40))
+    part = relay.annotation.compiler_end(
+        relay.add(relay.annotation.compiler_begin(x, "ccompiler"), relay.annotation.compiler_begin(relay.const(X), "ccompiler")),
+        "ccompiler",
+    )
+    mod = tvm.IRModule.from_expr(relay.Function((x,), relay.nn.dense(part, relay.const(FIRST))))
+    built = relay.build(relay.transform.PartitionGraph()(mod), "llvm")
+    assert len(built.get_params()) == 1
+    np.testing.assert_allclose(_result(_machine(built)), (X + X) @ FIRST.T, 1e-4, 1e-4)
