@@ -140,17 +140,19 @@ class GraphModule:
         self._set(key, value, params, False)
 
     def _set(self, key: Any, value: Any, params: Mapping[str, Any], copied: bool) -> None:
-        if key is not None and (isinstance(key, str) and key in self._parameters):
+        if isinstance(key, str) and self._place(key) is None and key in self._parameters:
             params = {key: value, **params}
         elif key is not None:
             self._inputs[self._known(key)] = self._checked(self._known(key), value, copied)
-        for name, given in params.items():
-            place = self._place(name)
+        places = {name: self._place(name) for name in params}
+        for name, place in places.items():
             if place is not None:
-                self._inputs[place] = self._checked(place, given, copied)
-            elif name not in self._strange and name not in self._parameters:
-                self._strange.append(name)
-        self._set_params({name: given for name, given in params.items() if name in self._parameters})
+                self._inputs[place] = self._checked(place, params[name], copied)
+        others = [name for name, place in places.items() if place is None]
+        # Calls with inputs alone don't look through the network's constants.
+        parameters = self._parameters if others else {}
+        self._strange += [name for name in others if name not in parameters and name not in self._strange]
+        self._set_params({name: params[name] for name in others if name in parameters})
 
     @property
     def _parameters(self) -> Mapping[str, NDArray]:
