@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ...errors import DeclarationError
@@ -11,6 +11,8 @@ from ...relax import transform as on_graphs
 from ...relay import transform as on_relay
 from ...relay.build_module import bound_graph
 from ...relay.expr import Function
+from ...relay.ops.row import ROWS
+from ...relay.transform.common import on_graph
 from .model import TVMCException
 
 TransformArgs = Mapping[str, Any] | None
@@ -48,12 +50,21 @@ def convert_graph_layout(mod: Any, desired_layouts: str | Sequence[str], ops: Se
     asked = dict(zip(names, both * len(names) if len(both) == 1 else both, strict=True))
     try:
         if _is_relay(mod):
+            _check_have_layouts(asked)
             return on_relay.FoldConstant()(on_relay.ConvertLayout(asked)(on_relay.RemoveUnusedFunctions()(mod)))
         # Convolutions of integers are convolutions in graphs; what is said of these counts.
         named = {f"relax.{name.replace('qnn.', 'nn.')}": pair for name, pair in sorted(asked.items(), reverse=True)}
         return on_graphs.FoldConstant()(on_graphs.ConvertLayout(named)(_graph(mod)))
     except DeclarationError as error:
         raise TVMCException(f"--desired-layout: {error}") from None
+
+
+def _check_have_layouts(names: Iterable[str]) -> None:
+    """Raise a DeclarationError for an operator of Relay without a layout: it takes that of its operands, whatever is asked for."""
+    known = [name for name, row in ROWS.items() if {"layout", "data_layout"} & row.signature.parameters.keys()]
+    for name in names:
+        if name not in known:
+            raise DeclarationError(f"layouts of {', '.join(known)} can be asked for, not of {name}")
 
 
 def convert_to_mixed_precision(
@@ -72,7 +83,7 @@ def convert_to_mixed_precision(
     """
     try:
         made = on_graphs.ToMixedPrecision(acc_type or "float32", dtype=calculation_type or "float16", operators=ops)
-        return on_relay.on_graph("ToMixedPrecision", 0, made)(mod) if _is_relay(mod) else made(_graph(mod))
+        return on_graph("ToMixedPrecision", 0, made)(mod) if _is_relay(mod) else made(_graph(mod))
     except DeclarationError as error:
         raise TVMCException(f"--mixed-precision: {error}") from None
 

@@ -207,7 +207,7 @@ def test_layouts_and_precision() -> None:
     )
     with pytest.raises(tvmc.TVMCException, match="expected one layout or 1"):
         convert_graph_layout(mod, ["NHWC", "NCHW"], ["nn.conv2d"])
-    with pytest.raises(tvmc.TVMCException, match=r"layouts of .* can be asked for, not of relax.nn.relu"):
+    with pytest.raises(tvmc.TVMCException, match=r"layouts of .* can be asked for, not of nn.relu"):
         convert_graph_layout(mod, "NHWC", ["nn.relu"])
     half = {"mixed_precision": True, "mixed_precision_calculation_type": "bfloat16"}
     assert "bfloat16" in str(apply_graph_transforms(mod, {**half, "mixed_precision_ops": ["nn.conv2d", "nn.dense"]}))
