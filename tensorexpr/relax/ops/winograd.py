@@ -43,11 +43,7 @@ def _np_winograd(data: Any, weight: Any, padding: Any) -> Any:
     return (found >> 2).astype(np.int32) if whole else np.ascontiguousarray(found)
 
 
-def _te_winograd(data: Any, weight: Any, padding: Any) -> Any:
-    return conv2d_winograd_tiles(data, weight, padding)
-
-
-@operator("nn.conv2d_winograd", Pattern.OUT_FUSABLE, te=_te_winograd, numpy=_np_winograd, settled=settled(2))
+@operator("nn.conv2d_winograd", Pattern.OUT_FUSABLE, te=conv2d_winograd_tiles, numpy=_np_winograd, settled=settled(2))
 def conv2d_winograd(data: Expr, weight: Expr, padding: int | Sequence[int] = 0) -> StructInfo:
     """A convolution of [N, H, W, I] with 3 x 3 taps, strides 1, by weights [4, 4, I, O] of `topi.nn.winograd_tiles.weights_of_tiles`.
 
