@@ -63,8 +63,10 @@ def filterings_of(tree: ScheduleTree, stage: StageNode, target: Target) -> list[
     Example:
         M[n, ty, e, f, tx, o] += V[n, ty, e, f, tx, i] * U[e, f, i, o], of which Y[n, 2 * ty + a, 2 * tx + b, o] is made.
     """
-    readers = _with_loops(tree, stage)
-    if not isinstance(stage.op, ComputeOp) or len(stage.op.axis) != _RANK or not stage.op.reduce_axis or len(readers) != 1:
+    # Every stage of every program is asked, most of which have other axes: who reads them is looked for last.
+    is_sum = isinstance(stage.op, ComputeOp) and len(stage.op.axis) == _RANK and len(stage.op.reduce_axis) == 1
+    readers = _with_loops(tree, stage) if is_sum else []
+    if len(readers) != 1:
         return []
     (reader,) = readers
     size = _size_of_tiles(tree, stage, reader)

@@ -22,6 +22,7 @@ from ...te.declare import compute, reduce_axis
 from ...te.reducer import sum as te_sum
 from ...te.tensor import Tensor
 from ...tir import arithmetic, intrin
+from ...tir.arithmetic import as_int
 from ...tir.dtype import parse_dtype
 from ...tir.expr import PrimExpr, Var
 from ..utils import get_const_int, need_equal, pad_pairs
@@ -62,6 +63,8 @@ def conv2d_winograd_tiles(data: Tensor, weight: Tensor, padding: Any) -> Tensor:
     whole = parse_dtype(weight.dtype).is_int
     if weight.dtype != ("int16" if data.dtype in ("uint8", "int8") else data.dtype):
         raise DeclarationError(f"{where}: weights of int16 for data of bytes, or of the data's floats; not {weight.dtype} for {data.dtype}")
+    if any(as_int(extent) is None for extent in (*data.shape, *weight.shape)):
+        raise DeclarationError(f"{where}: data {data.shape} and weights {weight.shape}: extents are constants; use conv2d for open ones")
     n, height, width, inputs = (get_const_int(extent) for extent in data.shape)
     for axis in (0, 1):
         need_equal(where, f"extent {axis} of the weights of tiles", get_const_int(weight.shape[axis]), ALPHA)

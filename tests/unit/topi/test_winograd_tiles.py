@@ -89,6 +89,8 @@ def test_what_does_not_fit_is_refused() -> None:
         conv2d_winograd_tiles(x, te.placeholder((4, 4, 5, 8), "int16", "w"), 1)
     with pytest.raises(DeclarationError, match="extent 0 of the weights"):
         conv2d_winograd_tiles(x, te.placeholder((3, 3, 4, 8), "int16", "w"), 1)
+    with pytest.raises(DeclarationError, match="extents are constants; use conv2d for open ones"):
+        conv2d_winograd_tiles(te.placeholder((te.var("n"), 8, 8, 4), "uint8", "x"), te.placeholder((4, 4, 4, 8), "int16", "w"), 1)
 
 
 def test_other_operators_around_are_part_of_the_kernel() -> None:
